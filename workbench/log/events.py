@@ -1,0 +1,254 @@
+"""What happened: the events of a session as frozen values.
+
+An `Event` is an envelope (sequence number, id, time) around a body; the body's class says what kind of event it is.
+Bodies are pure values. Identity and order belong to the log, which hands them out on append.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+Slot = Literal["system", "instructions", "memory", "tools"]
+"""The slots that are filled by `SlotContent`; summaries, history and the turn are filled by the conversation."""
+
+OverrideAction = Literal["pin", "unpin", "mask", "unmask", "exclude", "include"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """A piece of text in a message of several parts."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePart:
+    """A picture in a message; `url` is a web address or a `data:` URL."""
+
+    url: str
+    detail: str = "auto"
+    """OpenAI's `detail`: low, high or auto. It decides what the picture costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPart:
+    """A part of a kind we do not know (audio, files, ...), carried along as its JSON."""
+
+    data: Mapping[str, Any]
+
+
+Part = TextPart | ImagePart | OtherPart
+Content = str | tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemMessage:
+    """A system or developer message that is part of the conversation (from a transcript)."""
+
+    content: Content
+    role: str = "system"
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """What the user said. It opens a turn."""
+
+    content: Content
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantMessage:
+    """The text of one model reply."""
+
+    content: Content
+    reply: str = ""
+    """Reasoning, text and calls with the same `reply` form one assistant message."""
+    name: str = ""
+    finish: str = "stop"
+    """stop, length, tool_calls, refused; `cancelled` or `broken` mark a reply that was kept though cut short."""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """The model's visible thinking; kept for reading, not sent back."""
+
+    text: str
+    reply: str = ""
+    signature: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool, with its arguments exactly as the model wrote them."""
+
+    call_id: str
+    tool: str
+    arguments: str
+    reply: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool gave back."""
+
+    call_id: str
+    content: Content
+    tool: str = ""
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SlotContent:
+    """What stands in a fixed slot from here on: the latest event for a slot and name wins; an empty text clears it."""
+
+    slot: Slot
+    name: str
+    """system: a label; instructions and memory: the file's path; tools: the tool's name."""
+    text: str
+    """For tools: the definition as JSON."""
+
+
+class Kept(NamedTuple):
+    """An event inside a compacted range that stays in the request."""
+
+    seq: int
+    text: str | None = None
+    """A shortened text to send in its place; None sends the event whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """A summary that replaces the events `first` to `last` (both inclusive) while it stands."""
+
+    first: int
+    last: int
+    summary: str
+    kept: tuple[Kept, ...] = ()
+    place: Literal["start", "end"] = "start"
+    """Where the summary goes: where its range began, or behind what was kept of it (`codex`)."""
+    preface: str = ""
+    """Put before the summary when it is sent: it frames the summary as a record of the past."""
+    acknowledgement: str = ""
+    """The assistant's answer to the summary (`confirm`); none when empty."""
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    """How it came about: trigger, model, tokens, duration, cost, audit score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revert:
+    """Takes back one compaction, override or revert, named by its sequence number."""
+
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """The user's own decision on the events `first` to `last` (both inclusive)."""
+
+    action: OverrideAction
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one request cost, as the provider reported it, beside our own count."""
+
+    model: str
+    estimate: int
+    """The plan's tokens when the request was made, framing included."""
+    prompt: int | None = None
+    """Reported prompt tokens, cached ones included; None when the provider said nothing."""
+    cached: int = 0
+    cache_write: int = 0
+    completion: int = 0
+    reasoning: int = 0
+    cost: float | None = None
+    seconds: float | None = None
+    upto: int = 0
+    """The last sequence number the request was planned from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A state of the work tree, recorded before a tool wrote to it. Never sent."""
+
+    commit: str
+    root: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting that holds from here on: title, model, policy, ..."""
+
+    key: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something went wrong. Kept for the reader; never part of the conversation."""
+
+    category: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """An event of a kind this version does not know, carried along whole."""
+
+    kind: str
+    data: Mapping[str, Any]
+
+
+Body = (
+    SystemMessage
+    | UserMessage
+    | AssistantMessage
+    | Reasoning
+    | ToolCall
+    | ToolResult
+    | SlotContent
+    | Compaction
+    | Revert
+    | Override
+    | Usage
+    | Snapshot
+    | Setting
+    | Failure
+    | Unknown
+)
+
+
+class Event(NamedTuple):
+    """One immutable record of the log. A named tuple, because a long session holds a hundred thousand of them."""
+
+    seq: int
+    """Order in the session, from 1, without gaps. Order is never taken from the clock."""
+    id: str
+    """Unique and sortable by age; what markers, overrides and people refer to."""
+    at: int
+    """Milliseconds since 1970, for people to read."""
+    body: Body
+
+
+def text_of(content: Content) -> str:
+    """The readable text of a content; a picture or unknown part shows as a short placeholder."""
+    if isinstance(content, str):
+        return content
+    shown = []
+    for part in content:
+        match part:
+            case TextPart(text):
+                shown.append(text)
+            case ImagePart():
+                shown.append("[image]")
+            case OtherPart(data):
+                shown.append(f"[{data.get('type', 'part')}]")
+    return "\n".join(shown)
