@@ -120,6 +120,8 @@ class HistoryPolicy:
     """Keep at most this many messages of history; 0: no such limit."""
     resident_auto: bool = False
     """Derive the number of resident messages from the input limit: two per 200 tokens, between 100 and 2,000."""
+    turn_first: bool = False
+    """Reserve room for the whole current turn before history is filled (fit), not only for its last iteration group."""
     notice: bool = True
     """Say in the request how many older messages were left out."""
 

@@ -1,0 +1,132 @@
+"""The user's `config.toml`: missing is fine, broken is one clear line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.config.errors import WrongCall
+from workbench.config.settings import Settings, load_settings, read_toml, shown
+
+
+def configured(folder: Path, text: str) -> Path:
+    (folder / "config.toml").write_text(text, encoding="utf-8")
+    return folder
+
+
+def refusal(folder: Path) -> str:
+    with pytest.raises(WrongCall) as caught:
+        load_settings(folder)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text.removeprefix(str(folder / "config.toml"))
+
+
+def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
+    assert load_settings(tmp_path) == load_settings(tmp_path / "no-such-folder") == Settings()
+    assert Settings().model_knobs("any") == {}
+
+
+def test_an_empty_file_is_no_mistake(tmp_path: Path) -> None:
+    assert load_settings(configured(tmp_path, "")) == Settings(file=tmp_path / "config.toml")
+
+
+def test_settings_are_read_as_written(tmp_path: Path) -> None:
+    text = """
+    model = "gpt-4o"
+    policy = "layers"
+    theme = "dark"
+    [models."gpt-4o"]
+    window = 100_000
+    aliases = ["a", "b"]
+    [models."gpt-4o".knobs]
+    masking.keep_last = 3
+    "masking.keep_first" = 4
+    """
+    settings = load_settings(configured(tmp_path, text))
+    assert (settings.model, settings.policy, settings.theme) == ("gpt-4o", "layers", "dark")
+    assert settings.models["gpt-4o"]["window"] == 100_000
+    assert settings.models["gpt-4o"]["aliases"] == ("a", "b")
+    assert settings.model_knobs("gpt-4o") == {"masking": {"keep_last": 3}, "masking.keep_first": 4}
+    assert settings.model_knobs("another") == {}
+    assert settings.model_origin("gpt-4o") == f'{tmp_path / "config.toml"} [models."gpt-4o".knobs]'
+
+
+def test_settings_cannot_be_changed(tmp_path: Path) -> None:
+    settings = load_settings(configured(tmp_path, "[models.m.knobs]\nmasking.keep_last = 3"))
+    with pytest.raises(TypeError):
+        settings.models["m"] = {}  # type: ignore[index]  # the refusal is the point
+    with pytest.raises(TypeError):
+        settings.models["m"]["knobs"]["masking"]["keep_last"] = 4
+
+
+def test_a_policys_path_is_meant_from_the_config_folder(tmp_path: Path) -> None:
+    settings = load_settings(configured(tmp_path, 'policy = "mine/strict.toml"'))
+    assert settings.policy == str(tmp_path / "mine" / "strict.toml")
+    elsewhere = tmp_path / "elsewhere.toml"
+    assert load_settings(configured(tmp_path, f"policy = '{elsewhere}'")).policy == str(elsewhere)
+
+
+def test_the_folder_is_asked_for_when_none_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKBENCH_CONFIG_DIR", str(configured(tmp_path, 'model = "m"')))
+    assert load_settings().model == "m"
+
+
+def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
+    assert load_settings(configured(tmp_path, '\ufeffmodel = "m"')).model == "m"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('modell = "x"', ": modell: no such setting; did you mean model"),
+        ("zzz = 1", ": zzz: no such setting; expected one of model, policy, theme, models"),
+        ("model = 3", ": model: expected text, got 3"),
+        ("model = 0x" + "f" * 5000, ": model: expected text, got a number with thousands of digits"),
+        ("models = 3", ": models: expected a table of models, got 3"),
+        ("[models]\nm = 3", ': models."m": expected a table, got 3'),
+        ("[models.m]\nknobs = 3", ': models."m".knobs: expected a table of knobs, got 3'),
+        ('file = "x"', ": file: no such setting"),
+        ('model = "x"\ntheme = ', ", line 2: expected TOML: "),
+        ('model = "x"\nmodel = "y"', ", line 2: expected TOML: "),
+        ('model = "x', ", line 1: expected TOML: "),
+    ],
+)
+def test_a_wrong_file_names_place_and_expectation(tmp_path: Path, text: str, said: str) -> None:
+    assert refusal(configured(tmp_path, text)).startswith(said)
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.mkdir()
+    assert refusal(tmp_path).startswith(": cannot be read: ")
+    path.rmdir()
+    path.symlink_to(tmp_path / "gone")
+    assert refusal(tmp_path) == ": no such file"
+    path.unlink()
+    path.symlink_to(path)
+    assert refusal(tmp_path).startswith(": cannot be read: ")
+    path.unlink()
+    path.write_bytes(b'# ok\nmodel = "\xff"\n')
+    assert refusal(tmp_path) == ", line 2: expected UTF-8 text, got the byte 0xff"
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_give_a_table_or_one_line(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.toml"
+    path.write_bytes(data)
+    try:
+        assert isinstance(read_toml(path), dict)
+    except WrongCall as error:
+        text = str(error)
+    else:
+        text = str(path)
+    assert text.startswith(str(path))
+    assert "\n" not in text
+
+
+def test_a_shown_value_is_short() -> None:
+    assert shown("x" * 1000) == "'" + "x" * 76 + "..."

@@ -1,0 +1,23 @@
+"""What all tests share: no deadline for random tests, and no touching of the user's own folders."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "workbench", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+settings.load_profile("workbench")
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test has a config and a data folder of its own, and no knobs from the environment."""
+    for name in [name for name in os.environ if name.startswith("WORKBENCH_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("WORKBENCH_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setenv("WORKBENCH_DATA_DIR", str(tmp_path / "data"))

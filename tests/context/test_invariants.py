@@ -1,0 +1,170 @@
+"""The invariants of the design, for random logs, policies and budgets."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.logs import limits, logs, policies
+from support.validity import problems
+from workbench.context.budget import Limits
+from workbench.context.items import IN_REQUEST
+from workbench.context.planner import Planner, plan
+from workbench.context.policy import Policy
+from workbench.context.render import messages
+from workbench.log.events import Compaction, Event, Override, Revert, UserMessage
+from workbench.models.tokens import counter
+
+COUNTER = counter("o200k_base")
+
+
+@given(logs(), policies(), limits)
+def test_the_request_is_valid_for_every_provider(log: list[Event], policy: Policy, budget: Limits) -> None:
+    made = plan(log, policy, budget, COUNTER)
+    assert problems(messages(made)) == []
+
+
+@given(logs(), policies(), limits)
+def test_a_plan_is_within_its_budget_or_says_why_not(
+    log: list[Event], policy: Policy, budget: Limits
+) -> None:
+    made = plan(log, policy, budget, COUNTER)
+    assert made.verdict.fits == (made.totals.tokens + budget.margin + budget.reserve <= budget.window)
+    assert made.verdict.why
+    if policy.history.mode == "fit" and policy.turn.drop_groups and not made.verdict.fits:
+        flexible = [
+            row for row in made.rows if row.in_request and row.slot == "history" and row.kind != "notice"
+        ]
+        assert all(_is_held(row.turn, made) for row in flexible)
+
+
+def _is_held(turn: int, made: object) -> bool:
+    return any(row.pinned or row.edits or row.turn == turn for row in made.rows)  # type: ignore[attr-defined]
+
+
+@given(logs(), policies(), limits)
+def test_sums_and_rows_agree(log: list[Event], policy: Policy, budget: Limits) -> None:
+    made = plan(log, policy, budget, COUNTER)
+    rows = list(made.rows)
+    assert made.totals.items == sum(row.tokens for row in rows)
+    assert made.totals.tokens == made.totals.items + made.totals.framing
+    assert made.totals.original_tokens == sum(row.original_tokens for row in rows)
+    assert made.budget.window == budget.window
+    for slot in ("system", "instructions", "memory", "tools", "summaries", "history", "turn"):
+        assert getattr(made.budget, slot) == sum(row.tokens for row in rows if row.slot == slot), slot
+    for row in rows:
+        assert (row.text is not None) == (row.state in IN_REQUEST)
+        assert row.state in IN_REQUEST or row.tokens == 0
+        assert row.state == "sent" or row.edits, "every change has its reason"
+    assert len({row.id for row in rows}) == len(rows)
+
+
+@given(logs(), policies(), limits)
+def test_what_the_rows_show_as_sent_is_what_is_in_the_request(
+    log: list[Event], policy: Policy, budget: Limits
+) -> None:
+    made = plan(log, policy, budget, COUNTER)
+    assert list(made.rows.in_request()) == [row for row in made.rows if row.in_request]
+    assert [made.rows[at] for at in range(len(made.rows))] == list(made.rows)
+    wire = messages(made)
+    calls = [call for message in wire for call in message.get("tool_calls", [])]
+    shown = [row for row in made.rows if row.in_request and row.kind == "tool_call"]
+    assert [(call["id"], call["function"]["arguments"]) for call in calls] == [
+        (row.call_id, row.text) for row in shown
+    ]
+    results = [(message["tool_call_id"], message["content"]) for message in wire if message["role"] == "tool"]
+    rows = [row for row in made.rows if row.in_request and row.kind == "tool_result"]
+    assert [call_id for call_id, _ in results] == [row.call_id for row in rows]
+    for (_, content), row in zip(results, rows, strict=True):
+        if isinstance(content, str):
+            assert content == row.text
+
+
+@given(logs(most=14), policies(), limits, st.booleans())
+def test_incremental_planning_equals_planning_from_scratch(
+    log: list[Event], policy: Policy, budget: Limits, live: bool
+) -> None:
+    growing = Planner(policy, budget, COUNTER, live=live)
+    earlier = []
+    for end, event in enumerate(log, 1):
+        growing.append(event)
+        made = growing.plan()
+        assert made == plan(log[:end], policy, budget, COUNTER, live=live)
+        earlier.append((made, list(made.rows), list(made.rows.in_request())))
+    for made, rows, sent in earlier:
+        assert list(made.rows) == rows, "a plan does not change when the session goes on"
+        assert list(made.rows.in_request()) == sent
+
+
+@given(logs(), policies(), limits)
+def test_planning_is_deterministic(log: list[Event], policy: Policy, budget: Limits) -> None:
+    assert plan(log, policy, budget, COUNTER) == plan(log, policy, budget, COUNTER)
+
+
+@given(logs(), policies(), limits, st.data())
+def test_a_reverted_compaction_leaves_no_trace(
+    log: list[Event], policy: Policy, budget: Limits, data: st.DataObject
+) -> None:
+    before = plan(log, policy, budget, COUNTER)
+    at = len(log) + 1
+    first, last = sorted((data.draw(st.integers(1, at)), data.draw(st.integers(1, at))))
+    log = [*log, Event(at, "c", 0, Compaction(first, last, "all of it")), Event(at + 1, "v", 0, Revert(at))]
+    assert plan(log, policy, budget, COUNTER) == before
+
+
+@given(logs(), policies(), limits)
+def test_the_latest_user_message_is_always_whole(log: list[Event], policy: Policy, budget: Limits) -> None:
+    latest = max((event.seq for event in log if isinstance(event.body, UserMessage)), default=None)
+    if latest is None:
+        return
+    covered = [
+        e
+        for e in log
+        if isinstance(e.body, Compaction) and e.body.first <= latest <= e.body.last and e.seq > latest
+    ]
+    kept_short = any(kept.seq == latest for event in covered for kept in event.body.kept)
+    row = next(row for row in plan(log, policy, budget, COUNTER).rows if row.seq == latest)
+    assert row.state == "sent" or kept_short
+
+
+@given(logs(), policies(), limits)
+def test_pinned_items_pass_every_stage_untouched(log: list[Event], policy: Policy, budget: Limits) -> None:
+    for row in plan(log, policy, budget, COUNTER).rows:
+        if row.pinned and row.state not in ("aside", "dropped"):
+            assert row.state == "sent"
+            if row.kind == "message":
+                assert row.text == row.original
+        if row.pinned and row.state == "dropped":
+            assert row.edits[0].stage == "normalise"
+
+
+@given(logs(), policies(), limits)
+def test_excluded_items_leave_with_their_pair(log: list[Event], policy: Policy, budget: Limits) -> None:
+    rows = list(plan(log, policy, budget, COUNTER).rows)
+    states: dict[str, set[str]] = {}
+    for row in rows:
+        if row.call_id and row.kind in ("tool_call", "tool_result"):
+            states.setdefault(row.call_id, set()).add("excluded" if row.state == "excluded" else "in")
+    assert all(len(found) == 1 for found in states.values())
+
+
+@given(logs(), policies(), limits)
+def test_no_event_is_changed_or_lost(log: list[Event], policy: Policy, budget: Limits) -> None:
+    copy = list(log)
+    rows = list(plan(log, policy, budget, COUNTER).rows)
+    assert log == copy
+    seqs = [row.seq for row in rows if row.seq is not None]
+    assert len(seqs) == len(set(seqs))
+    said = {e.seq for e in log if not isinstance(e.body, (Compaction, Revert, Override)) and _is_row(e)}
+    assert said == {seq for seq in seqs if seq in said}
+
+
+def _is_row(event: Event) -> bool:
+    return type(event.body).__name__ not in ("Setting", "SlotContent")
+
+
+@settings(max_examples=30)
+@given(logs(), policies(), limits)
+def test_time_travel_is_planning_a_prefix(log: list[Event], policy: Policy, budget: Limits) -> None:
+    for end in range(len(log)):
+        rows = plan(log[:end], policy, budget, COUNTER).rows
+        assert all(row.seq is None or row.seq <= end for row in rows)

@@ -1,0 +1,234 @@
+"""Events as JSON: nothing is lost, and equal events give equal bytes."""
+
+from __future__ import annotations
+
+import json
+from types import MappingProxyType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.log.codec import clean, decode, encode, search_text, settle
+from workbench.log.errors import BadEvent
+from workbench.log.events import (
+    AssistantMessage,
+    Compaction,
+    Event,
+    Failure,
+    ImagePart,
+    Kept,
+    OtherPart,
+    Override,
+    Reasoning,
+    Revert,
+    Setting,
+    SlotContent,
+    Snapshot,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    Usage,
+    UserMessage,
+)
+
+HEAD = '{"v":1,"seq":7,"id":"a","at":5,"kind":'
+
+
+def line_of(body):
+    return encode(Event(7, "a", 5, body))
+
+
+@settings(max_examples=400, deadline=None)
+@given(data=st.data())
+def test_every_event_reads_back_as_it_was(data, event):
+    given_event = data.draw(event)
+    assert decode(encode(given_event)) == given_event
+
+
+@settings(max_examples=400, deadline=None)
+@given(data=st.data())
+def test_every_line_is_written_again_as_it_was(data, event):
+    line = encode(data.draw(event))
+    assert encode(decode(line)) == line
+    assert encode(decode(json.loads(line))) == line
+    assert "\n" not in line
+
+
+LINES = [
+    (SystemMessage("s", "developer"), '"system","content":"s","role":"developer"}'),
+    (UserMessage("é"), '"user","content":"é"}'),
+    (UserMessage((TextPart("t"),), "me"), '"user","content":[{"type":"text","text":"t"}],"name":"me"}'),
+    (
+        UserMessage((ImagePart("u"), ImagePart("u", "low"), OtherPart({"type": "audio"}))),
+        '"user","content":[{"type":"image","url":"u"},{"type":"image","url":"u","detail":"low"},'
+        '{"type":"other","data":{"type":"audio"}}]}',
+    ),
+    (AssistantMessage("a", "r", "", "broken"), '"assistant","content":"a","reply":"r","finish":"broken"}'),
+    (Reasoning("t"), '"reasoning","text":"t"}'),
+    (ToolCall("c", "ls", "{}"), '"tool_call","call_id":"c","tool":"ls","arguments":"{}"}'),
+    (ToolResult("c", "", is_error=True), '"tool_result","call_id":"c","content":"","is_error":true}'),
+    (SlotContent("tools", "ls", "{}"), '"slot","slot":"tools","name":"ls","text":"{}"}'),
+    (
+        Compaction(1, 9, "s", (Kept(2), Kept(3, "cut")), "end", meta={"cost": 0.5}),
+        '"compaction","first":1,"last":9,"summary":"s","kept":[{"seq":2},{"seq":3,"text":"cut"}],"place":"end",'
+        '"meta":{"cost":0.5}}',
+    ),
+    (Revert(3), '"revert","target":3}'),
+    (Override("pin", 1, 2), '"override","action":"pin","first":1,"last":2}'),
+    (Usage("m", 10, 0, cost=0.0), '"usage","model":"m","estimate":10,"prompt":0,"cost":0.0}'),
+    (Snapshot("c", "/r"), '"snapshot","commit":"c","root":"/r"}'),
+    (Setting("title", None), '"setting","key":"title","value":null}'),
+    (Failure("net", "gone"), '"error","category":"net","message":"gone"}'),
+    (Unknown("dance", {"step": [1, {}]}), '"dance","step":[1,{}]}'),
+]
+
+
+@pytest.mark.parametrize(("body", "rest"), LINES)
+def test_each_kind_has_this_line(body, rest):
+    assert line_of(body) == HEAD + rest
+    assert decode(HEAD + rest) == Event(7, "a", 5, body)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        HEAD + '"dance","b":1,"a":2}',
+        HEAD + '"user","content":"x","mood":"good"}',
+        HEAD + '"user","mood":"good","content":"x"}',
+        HEAD + '"user","content":[{"type":"hologram","url":"x"}]}',
+        HEAD + '"user","content":[{"type":"text","text":"x","lang":"la"}]}',
+        HEAD + '"override","action":"fold","first":1,"last":2}',
+        HEAD + '"compaction","first":1,"last":2,"summary":"","kept":[{"seq":1,"why":"x"}]}',
+        '{"v":2,"seq":7,"id":"a","at":5,"kind":"user","content":{"as":"later"}}',
+        '{"v":3,"seq":7,"id":"a","at":5,"kind":"dance"}',
+    ],
+)
+def test_what_a_newer_version_wrote_is_carried_along(line):
+    event = decode(line)
+    assert isinstance(event.body, Unknown)
+    assert event[:3] == (7, "a", 5)
+    assert encode(event) == line
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("", "expected one JSON object"),
+        ("[1]", "expected one JSON object, found list"),
+        ('{"v":1', "expected one JSON object"),
+        ("{} {}", "expected one JSON object"),
+        ("[" * 100_000, "not nested so deeply"),
+        (HEAD + '"usage","model":"m","estimate":1,"cost":NaN}', "NaN is not JSON"),
+        ('{"v":1,"seq":7,"id":"a","at":5}', "the key 'kind'"),
+        ('{"v":1,"seq":"7","id":"a","at":5,"kind":"user"}', "whole numbers for `v`, `seq` and `at`"),
+        ('{"v":1,"seq":true,"id":"a","at":5,"kind":"user"}', "whole numbers for `v`, `seq` and `at`"),
+        ('{"v":1,"seq":0,"id":"a","at":5,"kind":"user"}', "`seq` from 1"),
+        ('{"v":1,"seq":1,"id":"","at":5,"kind":"user"}', "that are not empty"),
+        (HEAD + '"user"}', "a user event with the key 'content'"),
+        (HEAD + '"user","content":3}', "a user event: expected a string or a list of parts for 'content'"),
+        (HEAD + '"user","content":["x"]}', "expected a string or a list of parts"),
+        (HEAD + '"user","content":[{"type":"text"}]}', "expected a string or a list of parts"),
+        (HEAD + '"user","content":"x","name":null}', "expected a string for 'name'"),
+        (
+            HEAD + '"tool_result","call_id":"c","content":"","is_error":1}',
+            "expected true or false for 'is_error'",
+        ),
+        (HEAD + '"revert","target":1.5}', "expected a whole number for 'target'"),
+        (HEAD + '"usage","model":"m","estimate":1,"cost":"2"}', "expected a number or null for 'cost'"),
+        (HEAD + '"compaction","first":1,"last":2,"summary":"","meta":[]}', "expected an object for 'meta'"),
+        (HEAD + '"compaction","first":1,"last":2,"summary":"","kept":[1]}', "expected a list of kept events"),
+        (HEAD + '"compaction","first":1,"last":2,"summary":"","kept":1}', "expected a list of kept events"),
+        (HEAD + '"override","action":3,"first":1,"last":2}', "expected one of pin, unpin, mask"),
+    ],
+)
+def test_what_is_no_event_is_refused_and_says_what_was_expected(line, expected):
+    with pytest.raises(BadEvent, match=r"^[^\n]*$") as told:
+        decode(line)
+    assert expected in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        UserMessage(["not a tuple"]),
+        UserMessage(("not a part",)),
+        UserMessage(None),
+        UserMessage((TextPart(3),)),
+        ToolCall("c", "ls", {"not": "a string"}),
+        Override("fold", 1, 2),
+        Compaction(1, 2, "", (Kept("1"),)),
+        Compaction(1, 2, "", (), meta=3),
+        Compaction(1, 2, "", [Kept(1)]),
+        Usage("m", 1, cost=float("nan")),
+        Setting("x", object()),
+        Setting("x", {("a", "b"): 1}),
+        Unknown("dance", {"seq": 3}),
+        Unknown("", {}),
+        "no body at all",
+    ],
+)
+def test_what_could_not_be_read_back_is_never_written(body):
+    with pytest.raises(BadEvent, match="expected"):
+        line_of(body)
+
+
+@settings(deadline=None)
+@given(st.text(st.characters()))
+def test_a_clean_text_has_utf8_and_differs_only_in_lone_surrogates(text):
+    cleaned = clean(text)
+    cleaned.encode()
+    if not any("\ud800" <= char <= "\udfff" for char in text):
+        assert cleaned == text
+
+
+def test_a_lone_surrogate_becomes_one_replacement_character():
+    assert clean("a\ud800b\udc00") == "a\ufffdb\ufffd"
+    assert clean("\ud83c\udf89") == "🎉"  # the two halves of one character
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(), max_size=20), st.lists(st.text(st.characters()), max_size=3))
+def test_a_settled_event_is_what_its_line_reads_back_as(text, values):
+    for body in (
+        UserMessage(text),
+        ToolCall("c", text, text),
+        Setting(text, tuple(values)),
+        UserMessage((TextPart(text),)),
+    ):
+        event, line = settle(Event(1, "a", 0, body))
+        assert decode(line) == event
+        assert encode(event) == line
+        line.encode()
+
+
+def test_free_values_settle_into_what_json_can_hold():
+    event, _ = settle(Event(1, "a", 0, Setting("x", {1: (2, MappingProxyType({"k": None}))})))
+    assert event.body == Setting("x", {"1": [2, {"k": None}]})
+    event, _ = settle(Event(1, "a", 0, Compaction(1, 2, "", meta=MappingProxyType({"a": 1}))))
+    assert event.body == Compaction(1, 2, "", meta={"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (UserMessage((TextPart("one"), ImagePart("data:secret"))), "one\n[image]"),
+        (AssistantMessage("two"), "two"),
+        (SystemMessage("three"), "three"),
+        (ToolResult("c", "four"), "four"),
+        (Reasoning("five"), "five"),
+        (ToolCall("c", "grep", '{"for":"six"}'), 'grep {"for":"six"}'),
+        (SlotContent("memory", "preferences.md", "seven"), "preferences.md\nseven"),
+        (Compaction(1, 2, "eight"), "eight"),
+        (Failure("network", "nine"), "network: nine"),
+        (Snapshot("c", "/r", "ten"), "ten"),
+        (Setting("title", "eleven"), "eleven"),
+        (Setting("limit", 12), ""),
+        (Usage("m", 1), ""),
+        (Unknown("dance", {"text": "later"}), ""),
+    ],
+)
+def test_these_are_the_words_of_an_event(body, words):
+    assert search_text(body) == words

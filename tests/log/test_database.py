@@ -1,0 +1,271 @@
+"""The file: private, migrated step by step, and every failure told in one line."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from workbench.config.errors import WorkbenchError
+from workbench.log import lock, migrations
+from workbench.log.errors import StoreError
+from workbench.log.events import UserMessage
+from workbench.log.store import Store
+
+
+def mode(path):
+    return path.stat().st_mode & 0o777
+
+
+def columns(path, table):
+    with closing(sqlite3.connect(path)) as db:
+        return [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+
+
+def told(path):
+    """The one line that opening ends with."""
+    with pytest.raises(StoreError) as error:
+        Store.open(path)
+    message = str(error.value)
+    assert "\n" not in message
+    assert str(path) in message
+    return message
+
+
+class TestPrivacy:
+    """Others on the machine see nothing."""
+
+    @pytest.fixture(autouse=True)
+    def _open_handed(self):
+        before = os.umask(0)
+        yield
+        os.umask(before)
+
+    def test_folder_and_files_are_for_the_owner_alone(self, path):
+        with Store.open(path) as store:
+            session = store.create([UserMessage("x")])
+            assert mode(path.parent) == mode(path.parent / "locks") == 0o700
+            files = [file for file in path.parent.rglob("*") if file.is_file()]
+            assert {file.name for file in files} == {
+                "workbench.db",
+                "workbench.db-wal",
+                "workbench.db-shm",
+                f"{session.id}.lock",
+            }
+            assert {mode(file) for file in files} == {0o600}
+
+    def test_a_file_that_stood_open_is_closed_to_others(self, path):
+        Store.open(path).close()
+        path.chmod(0o644)
+        Store.open(path).close()
+        assert mode(path) == 0o600
+
+
+def test_the_store_lies_in_the_data_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("WORKBENCH_DATA_DIR", str(tmp_path / "here"))
+    Store.open().close()
+    assert (tmp_path / "here" / "workbench.db").exists()
+
+
+def test_every_commit_reaches_the_disk(store):
+    with store._database.read() as db:
+        assert db.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+        assert db.execute("PRAGMA synchronous").fetchone()[0] == 2  # FULL
+        assert db.execute("PRAGMA foreign_keys").fetchone()[0] == 1
+
+
+def test_closing_twice_does_no_harm_and_then_nothing_works(store):
+    session = store.create()
+    store.close()
+    store.close()
+    assert not session.writable
+    with pytest.raises(StoreError, match="closed"):
+        store.list()
+    with pytest.raises(StoreError, match="closed"):
+        store.load_count("o200k", b"")
+
+
+class TestMigrations:
+    """A file of an older program is brought up to date; one of a newer program is left alone."""
+
+    @pytest.fixture
+    def old(self, path):
+        """A file of the first format, with a session in it."""
+        with Store.open(path) as store:
+            store.create([UserMessage("kept")], id="s")
+        with closing(sqlite3.connect(path)) as db:
+            assert db.execute("PRAGMA user_version").fetchone()[0] == 1
+        return path
+
+    def add(self, monkeypatch, *steps):
+        monkeypatch.setattr(migrations, "STEPS", [*migrations.STEPS, *steps])
+
+    def test_new_steps_run_once_and_in_order(self, old, monkeypatch):
+        self.add(
+            monkeypatch,
+            lambda db: db.execute("ALTER TABLE sessions ADD COLUMN colour TEXT"),
+            lambda db: db.execute("ALTER TABLE sessions RENAME COLUMN colour TO hue"),
+        )
+        for _ in range(2):
+            with Store.open(old) as store:
+                assert store.session("s").events()[0].body == UserMessage("kept")
+            assert columns(old, "sessions")[-1] == "hue"
+
+    def test_a_step_that_fails_leaves_the_file_as_it_was(self, old, monkeypatch):
+        def fails(db):
+            db.execute("ALTER TABLE sessions ADD COLUMN colour TEXT")
+            db.execute("ALTER TABLE nowhere ADD COLUMN colour TEXT")
+
+        with monkeypatch.context() as patch:
+            self.add(patch, fails)
+            assert "no such table" in told(old)
+        assert "colour" not in columns(old, "sessions")
+        with Store.open(old) as store:
+            assert len(store.session("s")) == 1
+
+    def test_a_file_of_a_newer_program_is_not_touched(self, old, monkeypatch):
+        with monkeypatch.context() as patch:
+            self.add(patch, lambda db: db.execute("CREATE TABLE newer(x)"))
+            Store.open(old).close()
+        before = old.read_bytes()
+        message = told(old)
+        assert message.endswith("was written by a newer Workbench (format 2, this one reads up to 1)")
+        assert old.read_bytes() == before
+        assert [file.name for file in old.parent.iterdir() if file.is_file()] == ["workbench.db"]
+
+    def test_a_newer_format_is_seen_before_it_has_reached_the_file_itself(self, old, monkeypatch):
+        with monkeypatch.context() as patch:
+            self.add(patch, lambda db: db.execute("CREATE TABLE newer(x)"))
+            newer = Store.open(old)  # its step is in the write-ahead log alone
+        assert "newer Workbench" in told(old)
+        newer.close()
+
+
+class TestFilesThatAreNotOurs:
+    """They are refused and left as they are."""
+
+    def test_no_database(self, path):
+        path.parent.mkdir()
+        path.write_text("notes " * 100)
+        assert told(path).endswith("is not a Workbench database")
+        assert path.read_text() == "notes " * 100
+
+    @pytest.mark.parametrize("application", [0, 77])
+    def test_a_database_of_another_program(self, path, application):
+        path.parent.mkdir()
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("CREATE TABLE theirs(x)")
+            db.execute(f"PRAGMA application_id = {application}")
+        before = path.read_bytes()
+        assert told(path).endswith("is not a Workbench database")
+        assert path.read_bytes() == before
+
+    def test_a_damaged_one(self, path):
+        with Store.open(path) as store:
+            store.create([UserMessage("x" * 3000)] * 100)
+        data = path.read_bytes()
+        path.write_bytes(data[:4096] + b"\xaa" * (len(data) - 4096))
+        assert told(path).endswith("the database is damaged")
+
+    def test_a_folder_in_its_place(self, path):
+        path.mkdir(parents=True)
+        assert "directory" in told(path)
+
+    def test_a_file_where_the_folder_should_be(self, path):
+        path.parent.write_text("")
+        with pytest.raises(StoreError, match="data"):
+            Store.open(path)
+
+
+class TestWhenTheDiskFails:
+    """One clear line, nothing half written, and the session goes on when there is room again."""
+
+    def test_a_full_disk(self, store):
+        session = store.create([UserMessage("before")])
+        with store._database.read() as db:
+            pages = db.execute("PRAGMA page_count").fetchone()[0]
+        store._database._db.execute(f"PRAGMA max_page_count = {pages + 1}")
+        with pytest.raises(StoreError, match="the disk is full; nothing was written"):
+            session.append(UserMessage("y"), UserMessage("x" * 100_000))
+        assert len(session) == len(session.events()) == 1
+        store._database._db.execute("PRAGMA max_page_count = 1000000")
+        assert session.append(UserMessage("after"))[0].seq == 2
+
+    def test_a_file_that_may_not_be_written(self, store):
+        session = store.create()
+        store._database._db.execute("PRAGMA query_only = ON")
+        with pytest.raises(StoreError, match="no permission to write"):
+            session.append(UserMessage("x"))
+
+    def test_a_writer_that_never_ends(self, store, path):
+        session = store.create()
+        store._database._db.execute("PRAGMA busy_timeout = 0")
+        with Store.open(path) as other, other._database.write(), pytest.raises(WorkbenchError, match="busy"):
+            session.append(UserMessage("x"))
+        assert session.append(UserMessage("y"))[0].seq == 1
+
+    def test_an_exception_in_the_middle_takes_everything_back(self, store):
+        def interrupted():
+            with store._database.write() as db:
+                db.execute("INSERT INTO facts VALUES('x', 1)")
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+        with store._database.read() as db:
+            assert db.execute("SELECT * FROM facts WHERE name = 'x'").fetchall() == []
+
+
+class TestLock:
+    """The lock file."""
+
+    def test_it_says_who_and_since_when(self, tmp_path):
+        one, two = lock.WriterLock(tmp_path / "x.lock"), lock.WriterLock(tmp_path / "x.lock")
+        assert one.acquire()
+        assert one.acquire()  # having it already is no obstacle
+        assert not two.acquire()
+        assert two.holder().startswith(f"process {os.getpid()} (since ")
+        one.release()
+        one.release()
+        assert two.acquire()
+        assert not one.held
+
+    @pytest.mark.parametrize(
+        ("content", "holder"),
+        [("", "another process"), ("rubbish", "another process"), ("1 1e99", "another process")],
+    )
+    def test_a_file_that_says_nothing(self, tmp_path, content, holder):
+        (tmp_path / "x.lock").write_text(content)
+        assert lock.WriterLock(tmp_path / "x.lock").holder() == holder
+
+    def test_an_old_lock_shows_its_date(self, tmp_path):
+        (tmp_path / "x.lock").write_text("12 86400")
+        assert lock.WriterLock(tmp_path / "x.lock").holder().startswith("process 12 (since 1970-01-0")
+
+    def test_a_file_removed_between_opening_and_locking_is_no_lock(self, tmp_path, monkeypatch):
+        path = tmp_path / "x.lock"
+        real, calls = lock._flock, []
+
+        def flock(file, how):
+            if not calls:
+                path.unlink()
+            calls.append(file)
+            real(file, how)
+
+        monkeypatch.setattr(lock, "_flock", flock)
+        mine = lock.WriterLock(path)
+        assert mine.acquire()
+        assert len(calls) == 2
+        assert not lock.WriterLock(path).acquire()
+
+    def test_a_system_without_flock_uses_the_file_itself(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(lock, "_flock", None)
+        one, two = lock.WriterLock(tmp_path / "x.lock"), lock.WriterLock(tmp_path / "x.lock")
+        assert one.acquire()
+        assert not two.acquire()
+        assert two.taken()
+        one.release()
+        assert not two.taken()
+        assert two.acquire()

@@ -1,0 +1,132 @@
+"""Full-text search: finds words, never trips over what is typed, and forgets what is deleted."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from workbench.log import search
+from workbench.log.events import Reasoning, ToolCall, ToolResult, UserMessage
+from workbench.log.store import Store
+
+
+def terms(store):
+    """All words of the index."""
+    with store._database.write() as db:
+        db.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'words', 'row')")
+        found = [row[0] for row in db.execute("SELECT term FROM vocabulary")]
+        db.execute("DROP TABLE temp.vocabulary")
+        db.execute("INSERT INTO words(words) VALUES('integrity-check')")
+    return found
+
+
+def delete_all(store):
+    for info in store.list():
+        store.delete(info.id)
+
+
+@pytest.fixture(scope="module")
+def library(elsewhere):
+    elsewhere.create(
+        [
+            UserMessage("Where is the Café in Zürich?"),
+            ToolCall("c", "run_command", '{"command":"grep needle"}'),
+            ToolResult("c", "hay " * 2000 + "needle " + "straw " * 2000),
+            UserMessage("東京の天気はどうですか"),
+        ],
+        title="travel",
+        id="one",
+    )
+    elsewhere.create([Reasoning("another needle")], id="two")
+    return elsewhere
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("needle", [("two", 1), ("one", 4), ("one", 3)]),
+        ("NEEDLE", [("two", 1), ("one", 4), ("one", 3)]),
+        ("need", [("two", 1), ("one", 4), ("one", 3)]),
+        ("need hay", []),
+        ("hay needle", [("one", 4)]),
+        ("cafe zurich", [("one", 2)]),
+        ("run_command", [("one", 3)]),
+        ("天気", [("one", 5)]),
+        ("気東", []),
+        ("travel", [("one", 1)]),
+        ("nowhere", []),
+        ("", []),
+        ("  ", []),
+    ],
+)
+def test_an_event_is_found_by_all_its_words_newest_first(library, text, found):
+    assert [(hit.session_id, hit.seq) for hit in library.search(text)] == found
+
+
+def test_one_session_can_be_searched_alone(library):
+    assert [hit.seq for hit in library.search("needle", session="two")] == [1]
+    assert [hit.seq for hit in library.search("needle", session="one", limit=1)] == [4]
+
+
+def test_a_hit_says_where_it_is_and_shows_the_place(library):
+    hit = library.search("straw", session="one")[0]
+    assert (hit.title, hit.seq, hit.id) == ("travel", 4, library.session("one").event(4).id)
+    assert hit.snippet.startswith("…")
+    assert hit.snippet.endswith("…")
+    assert "hay needle straw" in hit.snippet
+    assert "\n" not in hit.snippet
+    assert "hay needle straw" in library.search('"needle," straw?', session="one")[0].snippet
+    assert library.search("zurich")[0].snippet == "Where is the Café in Zürich?"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters(), max_size=15) | st.text('"*^:(){}+-ANDORNEAR \0\ud800', max_size=12))
+@example('"')
+@example("NEAR(")
+@example("text : x")
+@example("\0needle")
+def test_nothing_typed_is_an_error(library, text):
+    for hit in library.search(text):
+        assert hit.snippet
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(min_size=1, max_size=30).filter(lambda text: text.strip()))
+def test_an_event_is_found_by_its_own_text(shared, text):
+    delete_all(shared)
+    with shared.create([UserMessage(text)]) as session:
+        assert terms(shared) == [] or [hit.session_id for hit in shared.search(text)] == [session.id]
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_nothing_stays_in_the_index_when_all_is_deleted(data, body, shared):
+    with shared.create(data.draw(st.lists(body, max_size=4))) as session:
+        shared.fork(session.id).close()
+    delete_all(shared)
+    assert terms(shared) == []
+
+
+def test_a_fork_is_searched_as_well(store):
+    session = store.create([UserMessage("a needle")])
+    fork = store.fork(session.id)
+    assert {hit.session_id for hit in store.search("needle")} == {session.id, fork.id}
+
+
+def test_only_the_beginning_of_a_huge_text_is_indexed(store):
+    store.create([UserMessage("first " + "x " * search.INDEXED + "last")])
+    assert len(store.search("first")) == 1
+    assert store.search("last") == []
+
+
+def test_an_index_of_another_version_is_built_anew(store, path, monkeypatch):
+    session = store.create([UserMessage("old words"), ToolResult("c", "large words " * 1000)])
+    store.close()
+    monkeypatch.setattr(search, "search_text", lambda body: "new")
+    monkeypatch.setattr(search, "SEARCH_VERSION", 2)
+    with Store.open(path) as again:
+        assert again.search("words") == []
+        assert len(again.search("new")) == 2
+        again.delete(session.id)
+        assert terms(again) == []

@@ -1,0 +1,397 @@
+"""Counts are exact where they can be, never made twice, and a cut is never over its limit."""
+
+from __future__ import annotations
+
+import base64
+import random
+import sqlite3
+import string
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.config.errors import WrongCall
+from workbench.models import pieces, tokens
+from workbench.models.encoders import load
+from workbench.models.tokens import Count, TokenCounter, counter, counter_for, tokenizer_for
+
+ALL = ["o200k_base", "cl100k_base", "claude", "rough"]
+MEGABYTE = 1_000_000
+RANDOM = random.Random(7)
+
+
+def fresh(tokenizer: str = "o200k_base", store: tokens.CountStore | None = None) -> TokenCounter:
+    return TokenCounter(tokenizer, store, True, "its own")
+
+
+def prose(characters: int) -> str:
+    words = [
+        "the",
+        "model",
+        "sees,",
+        "what",
+        "it",
+        "sees.\n",
+        "def",
+        "f(x):\n    return",
+        "你好，世界",
+        "naïve",
+        "😀",
+    ]
+    return " ".join(RANDOM.choices(words, k=characters // 5))[:characters]
+
+
+runs = st.tuples(st.sampled_from([*"aB 7\n=好😀\ud800", "a ", "\n/", "½"]), st.integers(1, 25)).map(
+    lambda run: run[0] * run[1]
+)
+odd = st.sampled_from(
+    [*"aB 7\n\r\t'/.。，éё½ﷺ😀好", "\u0301", "\u3000", "\ud83d", "\ude00", "'ll", " the", "<EOT>"]
+)
+odd_texts = st.lists(st.one_of(runs, odd, st.characters()), max_size=30).map("".join)
+
+
+sizes = st.sampled_from([(4, 6), (8, 12)])
+
+
+@contextmanager
+def pieces_of(size: tuple[int, int]) -> Iterator[None]:
+    """Pieces so small that a short text has many, hard cuts included."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "PIECE", size[0])
+        patch.setattr(pieces, "REACH", size[1])
+        yield
+
+
+@pytest.mark.parametrize("tokenizer", ["o200k_base", "cl100k_base", "claude"])
+def test_a_long_text_counts_as_a_whole(
+    reference: dict[str, Callable[[str], list[int]]], tokenizer: str
+) -> None:
+    text = prose(100_000)
+    assert fresh(tokenizer).count(text) == (len(reference[tokenizer](text)), True)
+
+
+@pytest.mark.parametrize("tokenizer", ["o200k_base", "cl100k_base", "claude"])
+@given(text=odd_texts, size=sizes)
+@settings(max_examples=400, deadline=None)
+def test_a_count_that_says_exact_is_exact(
+    reference: dict[str, Callable[[str], list[int]]], tokenizer: str, text: str, size: tuple[int, int]
+) -> None:
+    with pieces_of(size):
+        count = fresh(tokenizer).count(text)
+    assert count.tokens > 0 or not text
+    if count.exact:
+        assert count.tokens == len(reference[tokenizer](text))
+
+
+@pytest.mark.parametrize("tokenizer", ALL)
+@pytest.mark.parametrize("known", [True, False])
+@given(text=odd_texts, limit=st.integers(-1, 40), size=sizes)
+@settings(max_examples=400, deadline=None)
+def test_heads_and_tails_are_never_over_their_limit(
+    tokenizer: str, known: bool, text: str, limit: int, size: tuple[int, int]
+) -> None:
+    counter = fresh(tokenizer)
+    with pieces_of(size):
+        if known:
+            counter.count(text)
+        head, tail = counter.head(text, limit), counter.tail(text, limit)
+        assert counter.count(text[:head]).tokens <= max(limit, 0)
+        assert counter.count(text[tail:]).tokens <= max(limit, 0)
+        if counter.count(text).tokens <= limit:
+            assert (head, tail) == (len(text), 0)
+
+
+@pytest.mark.parametrize("tokenizer", ALL)
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("limit", [500, 8_000])
+def test_heads_and_tails_of_a_long_text_are_near_their_limit(tokenizer: str, known: bool, limit: int) -> None:
+    text = prose(200_000)
+    counter = fresh(tokenizer)
+    if known:
+        counter.count(text)
+    for part in (text[: counter.head(text, limit)], text[counter.tail(text, limit) :]):
+        assert 0.98 * limit <= counter.count(part).tokens <= limit
+
+
+PATHOLOGICAL = {
+    "one letter": "a" * MEGABYTE,
+    "blanks": " " * MEGABYTE,
+    "newlines": "\n" * MEGABYTE,
+    "tabs and blanks": " \t" * (MEGABYTE // 2),
+    "digits": "7" * MEGABYTE,
+    "letters": "".join(RANDOM.choices(string.ascii_letters, k=MEGABYTE // 4)),
+    "ideographs": "".join(chr(RANDOM.randrange(0x4E00, 0x9000)) for _ in range(MEGABYTE // 12)),
+    "faces": "😀" * (MEGABYTE // 4),
+    "accents": "\u0301" * (MEGABYTE // 2),
+    "half characters": "\ud800" * (MEGABYTE // 3),
+}
+
+
+@pytest.mark.parametrize("tokenizer", ALL)
+@pytest.mark.parametrize("kind", PATHOLOGICAL)
+def test_a_text_without_a_place_is_counted_and_marked_approximate(tokenizer: str, kind: str) -> None:
+    text = PATHOLOGICAL[kind]
+    count = fresh(tokenizer).count(text)
+    assert count.tokens > 0
+    assert count.exact == (tokenizer == "rough" and kind != "half characters")
+
+
+@pytest.mark.parametrize("kind", PATHOLOGICAL)
+def test_a_text_without_a_place_can_be_cut(kind: str) -> None:
+    text = PATHOLOGICAL[kind]
+    counter = fresh()
+    total = counter.count(text).tokens
+    for part in (text[: counter.head(text, total // 2)], text[counter.tail(text, total // 2) :]):
+        assert 0.97 * (total // 2) <= counter.count(part).tokens <= total // 2
+
+
+def test_base64_is_counted_exactly(reference: dict[str, Callable[[str], list[int]]]) -> None:
+    text = base64.b64encode(RANDOM.randbytes(300_000)).decode()
+    assert fresh().count(text) == (len(reference["o200k_base"](text)), True)
+
+
+def test_a_special_token_counts_as_the_text_it_is() -> None:
+    assert fresh("o200k_base").count("<|endoftext|>").tokens > 1
+    assert fresh("claude").count("<EOT>").tokens > 1
+
+
+def test_half_a_character_counts_as_the_replacement_character() -> None:
+    counter = fresh()
+    assert counter.count("a\ud800b").tokens == counter.count("a\ufffdb").tokens
+    assert not counter.count("a\ud800b").exact
+    assert counter.count("a\ufffdb").exact
+
+
+@pytest.mark.parametrize("tokenizer", ALL)
+@given(text=odd_texts, size=sizes)
+@settings(max_examples=200, deadline=None)
+def test_spans_join_to_the_text(tokenizer: str, text: str, size: tuple[int, int]) -> None:
+    with pieces_of(size):
+        spans = fresh(tokenizer).spans(text)
+    assert "".join(spans) == text
+    assert all(spans)
+
+
+def test_spans_are_the_tokens_and_a_shared_character_is_one_span() -> None:
+    assert fresh().spans("hello world") == ["hello", " world"]
+    counter = fresh()
+    assert counter.count("🫠").tokens > 1
+    assert counter.spans("a 🫠") == ["a", " 🫠"]
+    assert fresh("claude").spans("so… ok") == ["so", "…", " ok"]
+
+
+def test_a_text_in_memory_is_known_and_another_is_not() -> None:
+    counter = fresh()
+    assert counter.known("hello") is None
+    assert counter.count("hello") is counter.known("hello")
+
+
+def test_memory_is_bounded_and_the_older_half_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "REMEMBERED", 100_000)
+    counter = fresh()
+    texts = [f"{number} " + "word " * 1000 for number in range(40)]
+    for text in texts:
+        counter.count(text)
+    known = [counter.known(text) is not None for text in texts]
+    assert known == sorted(known)
+    assert 0 < sum(known) * len(texts[0]) <= 100_000
+    assert len(counter._indexes) == sum(known)
+
+
+def test_many_threads_may_count_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "REMEMBERED", 50_000)
+    counter, alone = fresh(), fresh()
+    texts = [f"thread {number} " * 50 for number in range(300)]
+    wrong: list[str] = []
+
+    def work() -> None:
+        wrong.extend(text for text in texts if counter.count(text) != alone_counts[text])
+
+    alone_counts = {text: alone.count(text) for text in texts}
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+class SqliteCounts:
+    """Counts in a real SQLite file."""
+
+    def __init__(self, path: Path) -> None:
+        self.database = sqlite3.connect(path)
+        self.database.execute(
+            "create table if not exists counts (tokenizer, digest, tokens, whole, primary key (tokenizer, digest))"
+        )
+
+    def load_count(self, tokenizer: str, digest: bytes) -> tuple[int, bool] | None:
+        row = self.database.execute(
+            "select tokens, whole from counts where tokenizer = ? and digest = ?", (tokenizer, digest)
+        ).fetchone()
+        return (row[0], bool(row[1])) if row else None
+
+    def save_counts(self, rows: Iterable[tuple[str, bytes, int, bool]]) -> None:
+        with self.database:
+            self.database.executemany("insert or replace into counts values (?, ?, ?, ?)", rows)
+
+    def rows(self) -> list[tuple[str, int, bool]]:
+        return self.database.execute("select tokenizer, tokens, whole from counts order by tokens").fetchall()
+
+
+def refuse(text: str) -> int:
+    raise AssertionError("encoded again")
+
+
+def test_a_stored_count_is_never_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = prose(50_000)
+    store = SqliteCounts(tmp_path / "counts.db")
+    first = fresh(store=store)
+    count = first.count(text)
+    first.flush()
+    second = fresh(store=SqliteCounts(tmp_path / "counts.db"))
+    monkeypatch.setattr(second, "_size", refuse)
+    assert second.count(text) == count
+    assert second.known(text) == count
+
+
+def test_counts_wait_for_flush_and_short_texts_are_not_stored(tmp_path: Path) -> None:
+    store = SqliteCounts(tmp_path / "counts.db")
+    counter = fresh(store=store)
+    counter.count("short " * 100)
+    tokens_of_long = counter.count("long " * 1000).tokens
+    assert store.rows() == []
+    counter.flush()
+    counter.flush()
+    assert store.rows() == [("o200k_base", tokens_of_long, 1)]
+
+
+def test_what_is_stored_is_the_tokenizers_word_not_the_models(tmp_path: Path) -> None:
+    store = SqliteCounts(tmp_path / "counts.db")
+    text = "word " * 1000
+    stand_in = counter("o200k_base", store, exact=False, note="stands in")
+    assert not stand_in.count(text).exact
+    stand_in.flush()
+    assert counter("o200k_base", store).count(text).exact
+
+
+def test_rough_counts_are_not_stored(tmp_path: Path) -> None:
+    store = SqliteCounts(tmp_path / "counts.db")
+    rough = counter("rough", store)
+    assert rough.count("word " * 1000) == (1250, False)
+    rough.flush()
+    assert store.rows() == []
+
+
+@pytest.mark.parametrize("part", ["head", "tail"])
+def test_cutting_a_text_known_from_the_store_encodes_only_the_end_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    text = prose(500_000)
+    store = SqliteCounts(tmp_path / "counts.db")
+    first = fresh(store=store)
+    first.count(text)
+    first.flush()
+    second = fresh(store=store)
+    second.count(text)
+    encoded = 0
+    size = second._size
+
+    def counting(piece: str) -> int:
+        nonlocal encoded
+        encoded += len(piece)
+        return size(piece)
+
+    monkeypatch.setattr(second, "_size", counting)
+    getattr(second, part)(text, 2_000)
+    assert 0 < encoded < 50_000
+
+
+def test_cutting_a_text_counted_here_encodes_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = prose(500_000)
+    counter = fresh()
+    counter.count(text)
+    encoded = 0
+    size = counter._size
+
+    def counting(piece: str) -> int:
+        nonlocal encoded
+        encoded += len(piece)
+        return size(piece)
+
+    monkeypatch.setattr(counter, "_size", counting)
+    counter.head(text, 20_000)
+    counter.tail(text, 20_000)
+    assert 0 < encoded <= 4 * pieces.REACH
+
+
+def test_without_a_store_a_counter_is_shared() -> None:
+    assert counter("o200k_base") is counter("o200k_base")
+    assert counter("o200k_base") is counter_for("openai/gpt-4o")
+    assert counter("o200k_base") is not counter_for("gemini-2.5-pro")
+
+
+def test_an_unknown_tokenizer_is_a_wrong_call() -> None:
+    with pytest.raises(
+        WrongCall, match="unknown tokenizer 'bert': expected one of o200k_base, cl100k_base, claude"
+    ):
+        counter("bert")
+
+
+def test_a_stand_in_is_never_exact() -> None:
+    gemini = counter_for("gemini/gemini-2.5-pro")
+    assert gemini.note == "o200k_base stands in for Gemini's own tokenizer, which is not public"
+    assert gemini.count("hello world") == Count(2, False)
+
+
+@pytest.mark.parametrize(
+    ("model", "tokenizer", "exact"),
+    [
+        ("gpt-4o", "o200k_base", True),
+        ("openai/gpt-4o-mini", "o200k_base", True),
+        ("azure/eu/gpt-4o-2024-08-06", "o200k_base", True),
+        ("gpt-4.1-nano", "o200k_base", True),
+        ("openrouter/openai/gpt-5-mini", "o200k_base", True),
+        ("gpt-5.1-codex", "o200k_base", True),
+        ("o1", "o200k_base", True),
+        ("o3-mini", "o200k_base", True),
+        ("o4-mini-2025-04-16", "o200k_base", True),
+        ("chatgpt-4o-latest", "o200k_base", True),
+        ("groq/openai/gpt-oss-120b", "o200k_base", True),
+        ("openai.gpt-oss-20b-1:0", "o200k_base", True),
+        ("codex-mini-latest", "o200k_base", True),
+        ("ft:gpt-4o-2024-08-06", "o200k_base", True),
+        ("gpt-4", "cl100k_base", True),
+        ("gpt-4-turbo", "cl100k_base", True),
+        ("gpt-4-0613", "cl100k_base", True),
+        ("gpt-3.5-turbo", "cl100k_base", True),
+        ("azure/gpt-35-turbo", "cl100k_base", True),
+        ("text-embedding-3-small", "cl100k_base", True),
+        ("claude-2.1", "claude", True),
+        ("anthropic.claude-v2:1", "claude", True),
+        ("claude-instant-1.2", "claude", True),
+        ("claude-3-haiku-20240307", "claude", False),
+        ("openrouter/anthropic/claude-sonnet-4.5", "claude", False),
+        ("bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude", False),
+        ("claude-opus-4-1", "claude", False),
+        ("gemini/gemini-2.5-pro", "o200k_base", False),
+        ("ollama/llama3", "o200k_base", False),
+        ("gpt-6-sol", "o200k_base", False),
+        ("olmo-2", "o200k_base", False),
+        ("123", "o200k_base", False),
+        ("", "o200k_base", False),
+    ],
+)
+def test_the_tokenizer_of_a_model_is_told_from_its_name(model: str, tokenizer: str, exact: bool) -> None:
+    found, is_exact, note = tokenizer_for(model)
+    assert (found, is_exact) == (tokenizer, exact)
+    assert ("stands in" in note) == (not exact)
+
+
+def test_every_named_tokenizer_can_be_read() -> None:
+    assert all(load(name) is not None for name in tokens.TOKENIZERS)

@@ -1,0 +1,168 @@
+"""The user's instructions: `AGENTS.md` in the config folder, the project's root, and each folder below it.
+
+Files are read as they are found on a real disk: linked in circles, too large, not text at all. None of that
+stops a session; what could not be used is reported, and what was cut says so where the model can read it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from workbench.context.policy import InstructionsPolicy
+
+FILE_NAME = "AGENTS.md"
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionFile:
+    """One file as it is sent."""
+
+    path: Path
+    """Where it was found; a link's own path, not the one it points to."""
+    text: str
+    """What is sent, the marker of a cut included."""
+    original_bytes: int
+    """Size of the whole text, in bytes of UTF-8."""
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """All instructions for one working directory, the most general first."""
+
+    files: tuple[InstructionFile, ...] = ()
+    problems: tuple[str, ...] = ()
+    """What could not be used, or not as it is, in a line each that begins with the path."""
+    total_bytes: int = 0
+    """Bytes of UTF-8 of all texts together, markers included."""
+
+
+class Reading(NamedTuple):
+    """A text file as far as it was read."""
+
+    text: str
+    size: int
+    """Bytes of UTF-8 of the whole text; the part that was not read counts as it lies on the disk."""
+    problem: str
+    """What is odd about the text, though it can be used; empty when nothing is."""
+
+
+class UnusableError(Exception):
+    """A file that is there but cannot be used; its text says why."""
+
+
+def load_instructions(cwd: Path, config_folder: Path, policy: InstructionsPolicy) -> Instructions:
+    """Read every `AGENTS.md` that holds in `cwd`, each file once, all together within `policy.max_bytes`."""
+    files: list[InstructionFile] = []
+    problems: list[str] = []
+    seen: set[str] = set()
+    room = policy.max_bytes
+    for folder in (config_folder, *_project_folders(cwd, policy.root_markers)):
+        path = folder / FILE_NAME
+        real = os.path.realpath(path)
+        if real in seen:
+            continue
+        seen.add(real)
+        try:
+            reading = read_text(path, policy.max_bytes)
+        except UnusableError as error:
+            problems.append(f"{readable(path)}: {error}")
+            continue
+        if reading is None or not reading.text.strip():
+            continue
+        if reading.problem:
+            problems.append(f"{readable(path)}: {reading.problem}")
+        file = fit(path, reading, room)
+        if file is None:
+            problems.append(f"{readable(path)}: left out, {room} of {policy.max_bytes} bytes are left")
+            continue
+        files.append(file)
+        room -= len(file.text.encode())
+    return Instructions(tuple(files), tuple(problems), policy.max_bytes - room)
+
+
+def _project_folders(cwd: Path, markers: tuple[str, ...]) -> Iterator[Path]:
+    """The folders from the project's root down to the working directory; outside a project that one alone."""
+    here = Path(os.path.realpath(cwd))
+    upwards: list[Path] = []
+    for folder in (here, *here.parents):
+        upwards.append(folder)
+        if any(os.path.lexists(folder / marker) for marker in markers):
+            yield from reversed(upwards)
+            return
+    yield here
+
+
+def read_text(path: Path, limit: int) -> Reading | None:
+    """A text file's beginning, a little more than `limit` bytes at most; None when there is no such file."""
+    try:
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):
+            # Opening a pipe would wait for a writer, for ever.
+            kind = "a folder" if stat.S_ISDIR(mode) else "a device or pipe"
+            raise UnusableError(f"expected a file, got {kind}")
+        with path.open("rb") as file:
+            # More than the limit even without a byte order mark and the character that the end splits.
+            data = file.read(limit + 8)
+            unread = max(os.fstat(file.fileno()).st_size - len(data), 0)
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise UnusableError("expected a file, got a link to one that is not there") from None
+        return None
+    except OSError as error:
+        raise UnusableError(f"cannot be read: {error.strerror or error}") from None
+    data = data.removeprefix(codecs.BOM_UTF8)
+    problem = ""
+    try:
+        text, split = _decoded(data, unread == 0, "strict")
+    except UnicodeDecodeError as error:
+        problem = (
+            f"expected UTF-8, got the byte {data[error.start]:#04x} at {error.start}; replaced such bytes"
+        )
+        text, split = _decoded(data, unread == 0, "replace")
+    return Reading(text, len(text.encode()) + split + unread, problem)
+
+
+def _decoded(data: bytes, whole: bool, errors: str) -> tuple[str, int]:
+    """Bytes as text; where only a part was read, bytes of a character that its end splits are left off."""
+    decoder = codecs.getincrementaldecoder("utf-8")(errors)
+    text = decoder.decode(data, final=whole)
+    return text, len(decoder.getstate()[0])
+
+
+def fit(path: Path, reading: Reading, room: int) -> InstructionFile | None:
+    """A file within `room` bytes, with a marker where it was cut; None when not even the marker fits."""
+    if reading.size <= room:
+        return InstructionFile(path, reading.text, reading.size, cut=False)
+    # The number kept has at most as many digits as the size.
+    left = room - len(_marker(path, reading.size, reading.size).encode())
+    if left < 0:
+        return None
+    # One byte is for a line's end before the marker, where the cut falls inside a line.
+    kept = _beginning(reading.text, max(left - 1, 0))
+    gap = "\n" if kept and not kept.endswith("\n") else ""
+    text = kept + gap + _marker(path, len(kept.encode()), reading.size)
+    return InstructionFile(path, text, reading.size, cut=True)
+
+
+def _marker(path: Path, kept: int, size: int) -> str:
+    """The last line of a cut file: which one it is, and how much of it is there."""
+    return f"[truncated: kept first {kept} of {size} bytes of {readable(path)}]"
+
+
+def readable(path: Path) -> str:
+    """A path as text that can be written as UTF-8, which not every file name can."""
+    return str(path).encode(errors="replace").decode()
+
+
+def _beginning(text: str, room: int) -> str:
+    """At most `room` bytes of whole characters, and of whole lines unless that would lose more than half."""
+    start = text.encode()[:room].decode(errors="ignore")
+    lines = start[: start.rfind("\n") + 1]
+    return lines if 2 * len(lines) >= len(start) else start

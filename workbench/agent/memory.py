@@ -1,0 +1,52 @@
+"""The user's lasting preferences, `preferences.md` in the config folder; and how files come into the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.agent.instructions import Instructions, UnusableError, fit, read_text, readable
+from workbench.log.events import SlotContent
+
+FILE_NAME = "preferences.md"
+MAX_BYTES = 32 * 1024
+"""Against a file that is there by mistake; a sensible one is far smaller, see `budget.memory_tokens`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What the user wants remembered in every session."""
+
+    path: Path
+    text: str = ""
+    """What is sent, the marker of a cut included; empty when there is nothing."""
+    original_bytes: int = 0
+    """Size of the whole text, in bytes of UTF-8."""
+    cut: bool = False
+    problems: tuple[str, ...] = ()
+    """What could not be used, or not as it is, in a line each that begins with the path."""
+
+
+def load_memory(config_folder: Path, max_bytes: int = MAX_BYTES) -> Memory:
+    """Read `preferences.md`; what is wrong with it is reported, never raised."""
+    path = config_folder / FILE_NAME
+    try:
+        reading = read_text(path, max_bytes)
+    except UnusableError as error:
+        return Memory(path, problems=(f"{readable(path)}: {error}",))
+    if reading is None or not reading.text.strip():
+        return Memory(path)
+    problems = [f"{readable(path)}: {reading.problem}"] if reading.problem else []
+    file = fit(path, reading, max_bytes)
+    if file is None:
+        problems.append(f"{readable(path)}: left out, only {max_bytes} bytes are allowed")
+        return Memory(path, "", reading.size, True, tuple(problems))
+    return Memory(path, file.text, file.original_bytes, file.cut, tuple(problems))
+
+
+def slot_contents(instructions: Instructions, memory: Memory) -> list[SlotContent]:
+    """The files as they go into the log: each `AGENTS.md` a row of its own, then the preferences."""
+    contents = [SlotContent("instructions", readable(file.path), file.text) for file in instructions.files]
+    if memory.text:
+        contents.append(SlotContent("memory", readable(memory.path), memory.text))
+    return contents

@@ -1,0 +1,104 @@
+"""Where a plan's events come from: a session of the store, or a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from workbench.config.errors import WrongCall
+from workbench.log.codec import decode
+from workbench.log.errors import BadEvent, NotFound
+from workbench.log.events import Body, Event, Setting
+from workbench.log.store import Store
+from workbench.traces import openai
+from workbench.traces.reading import bad, read_json, read_text
+
+
+class Source(NamedTuple):
+    """Events to plan, and what is known about them."""
+
+    name: str
+    events: list[Event]
+    model: str
+    policy: str
+    live: bool
+    """Whether another process is writing the session now, so that calls without results may still return."""
+    is_file: bool
+
+
+def open_source(ref: str, store: Store) -> Source:
+    """A session by id, unique prefix or title; or a file, where `FILE#2` means its second conversation."""
+    path, number = _split(ref)
+    if path == "-" or Path(path).is_file():
+        return _from_file(path, number)
+    try:
+        with store.session(ref, write=False) as session:
+            events = session.events()
+            return Source(
+                ref, events, setting(events, "model"), setting(events, "policy"), session.is_written, False
+            )
+    except NotFound as error:
+        if Path(path).is_dir():
+            raise WrongCall(f"{path}: expected a file, this is a folder") from None
+        raise WrongCall(f"{ref}: no such file, and {error}") from None
+
+
+def _split(ref: str) -> tuple[str, int | None]:
+    found = re.fullmatch(r"(.+)#(\d+)", ref)
+    if found and not Path(ref).is_file():
+        return found[1], int(found[2])
+    return ref, None
+
+
+def setting(events: Iterable[Event], key: str) -> str:
+    """The setting that holds at the end of a log, or nothing."""
+    found = ""
+    for event in events:
+        if isinstance(event.body, Setting) and event.body.key == key:
+            found = str(event.body.value or "")
+    return found
+
+
+def _from_file(path: str, number: int | None) -> Source:
+    name, text = read_text(path)
+    logs = file_logs(name, text)
+    if number is None and len(logs) > 1:
+        raise WrongCall(f"{name}: holds {len(logs)} conversations; choose one, as in {path}#1")
+    if number is not None and not 1 <= number <= len(logs):
+        raise WrongCall(f"{name}: expected a conversation from 1 to {len(logs)}, got {number}")
+    events = logs[(number or 1) - 1]
+    return Source(name, events, setting(events, "model"), setting(events, "policy"), False, True)
+
+
+def is_event_log(text: str) -> bool:
+    """Whether a text looks like the lines that `export --format events` writes."""
+    return re.match(r'\s*\{"v":\d+,"seq":', text) is not None
+
+
+def file_logs(name: str, text: str) -> list[list[Event]]:
+    """The conversations of a file, each as a log."""
+    if is_event_log(text):
+        return [_event_log(name, text)]
+    document = read_json(name, text)
+    return [number_events(bodies) for bodies in openai.conversations(document, text)]
+
+
+def _event_log(name: str, text: str) -> list[Event]:
+    events: list[Event] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                event = decode(line)
+            except BadEvent as error:
+                raise WrongCall(f"{name}: line {number}: {error}") from None
+            if event.seq != len(events) + 1:
+                raise bad(name, number, f"the event with seq {len(events) + 1}", event.seq)
+            events.append(event)
+    return events
+
+
+def number_events(bodies: Iterable[Body]) -> list[Event]:
+    """Bodies as a log, with ids that depend on nothing but their place."""
+    return [Event(seq, f"e{seq:05d}", 0, body) for seq, body in enumerate(bodies, 1)]

@@ -1,0 +1,75 @@
+"""Text for a terminal: one line, no control characters, cut to a width."""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def printable(text: str) -> str:
+    """One line without anything a terminal would act on: white space folds to blanks, control characters show as pictures."""
+    return "".join(map(_visible, " ".join(text.split())))
+
+
+def _visible(char: str) -> str:
+    code = ord(char)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "␡"
+    # C1 controls, and the marks that turn the direction of writing around.
+    return "�" if unicodedata.category(char) in ("Cc", "Cf", "Cs") and char not in "\u200c\u200d" else char
+
+
+def width(text: str) -> int:
+    """How many columns a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(_columns(char) for char in text)
+
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char) or char in "\u200c\u200d\ufe0f":
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def fit(text: str, columns: int) -> str:
+    """Cut to a width, with an ellipsis when something was cut."""
+    if width(text) <= columns:
+        return text
+    kept, used = [], 1
+    for char in text:
+        used += _columns(char)
+        if used > columns:
+            break
+        kept.append(char)
+    return "".join(kept) + "…"
+
+
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], right: frozenset[int] = frozenset(), most: int = 0
+) -> list[str]:
+    """Lines of a table; the columns in `right` are aligned to the right, the last one is cut so that a line has `most` columns."""
+    cells = [list(header), *(list(row) for row in rows)]
+    widths = [max(width(row[column]) for row in cells) for column in range(len(header))]
+    if most:
+        widths[-1] = max(8, min(widths[-1], most - sum(widths[:-1]) - 2 * (len(widths) - 1)))
+    lines = []
+    for row in cells:
+        shown = []
+        for column, cell in enumerate(row):
+            cell = fit(cell, widths[column])
+            space = " " * (widths[column] - width(cell))
+            shown.append(space + cell if column in right else cell + space)
+        lines.append("  ".join(shown).rstrip())
+    return lines
+
+
+def print_json(value: Any) -> None:
+    """A value as JSON, for programs to read."""
+    json.dump(value, sys.stdout, ensure_ascii=False, indent=2)
+    sys.stdout.write("\n")

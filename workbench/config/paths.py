@@ -1,0 +1,34 @@
+"""Where things lie: the user's settings and the program's own data. Asking never creates anything."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_APP = "workbench"
+
+
+def config_dir() -> Path:
+    """The folder of what the user writes: config, policies, instructions, preferences."""
+    chosen = _chosen("WORKBENCH_CONFIG_DIR")
+    if chosen is not None:
+        return chosen
+    from platformdirs import user_config_path  # late: most commands are told where things lie
+
+    return user_config_path(_APP, appauthor=False)
+
+
+def data_dir() -> Path:
+    """The folder of what the program writes: the log and its locks."""
+    chosen = _chosen("WORKBENCH_DATA_DIR")
+    if chosen is not None:
+        return chosen
+    from platformdirs import user_data_path  # late: most commands are told where things lie
+
+    return user_data_path(_APP, appauthor=False)
+
+
+def _chosen(variable: str) -> Path | None:
+    """The folder named by an environment variable; an empty one counts as not set."""
+    value = os.environ.get(variable, "")
+    return Path(value).expanduser() if value else None

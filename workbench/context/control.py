@@ -1,0 +1,119 @@
+"""Events that decide about other events: reverts, overrides, compactions and slot contents, resolved to what stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from workbench.log.events import Compaction, Event, Override, OverrideAction, Revert, Setting, SlotContent
+
+CONTROL = (Compaction, Revert, Override, SlotContent, Setting)
+"""Bodies that are never a row of their own: they show in what they do to others."""
+
+
+class Own(NamedTuple):
+    """The user's own decision on one event. The last one wins: excluding or masking an item unpins it, pinning restores it."""
+
+    pinned: bool = False
+    masked: bool | None = None
+    """True: masked by hand. False: kept from masking. None: the stage decides."""
+    excluded: bool = False
+    by: int = 0
+    """The sequence number of the override that decided last; between a call and its result the later one holds."""
+
+
+NO_OWN = Own()
+
+
+def decide(own: Own, action: OverrideAction, seq: int) -> Own:
+    """What holds for an event after one more override."""
+    match action:
+        case "pin":
+            return Own(pinned=True, by=seq)
+        case "unpin":
+            return own._replace(pinned=False, by=seq)
+        case "mask":
+            return Own(masked=True, by=seq)
+        case "unmask":
+            return own._replace(masked=False, by=seq)
+        case "exclude":
+            return Own(excluded=True, by=seq)
+        case "include":
+            return own._replace(excluded=False, by=seq)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What holds at the end of a log."""
+
+    compactions: tuple[Event, ...] = ()
+    """Neither reverted nor inside the range of a later one, in the order of their ranges."""
+    overrides: Mapping[int, Own] = field(default_factory=dict)
+    """By sequence number."""
+    slots: tuple[Event, ...] = ()
+    """The latest content of each slot and name that has one, in the order of first appearance."""
+
+
+def standing(controls: Sequence[Event]) -> Standing:
+    """Resolve the control events of a log, given in order."""
+    gone = _reverted(controls)
+    alive = [event for event in controls if event.seq not in gone]
+    return Standing(_compactions(alive), _overrides(alive), slots_of(alive))
+
+
+def _reverted(controls: Iterable[Event]) -> frozenset[int]:
+    """What is taken back. A revert of a revert brings its target back; so the last word is read first."""
+    gone: set[int] = set()
+    for event in reversed(list(controls)):
+        if isinstance(event.body, Revert) and event.seq not in gone and event.body.target < event.seq:
+            gone.add(event.body.target)
+    return frozenset(gone)
+
+
+def _compactions(alive: Sequence[Event]) -> tuple[Event, ...]:
+    found = [event for event in alive if isinstance(event.body, Compaction)]
+    kept = [
+        event for event in found if not any(_inside(event, later) for later in found if later.seq > event.seq)
+    ]
+    return tuple(sorted(kept, key=lambda event: (span(event), event.seq)))
+
+
+def span(event: Event) -> tuple[int, int]:
+    """The range of a compaction; it never reaches beyond the compaction itself."""
+    assert isinstance(event.body, Compaction)
+    return event.body.first, min(event.body.last, event.seq - 1)
+
+
+def _inside(event: Event, later: Event) -> bool:
+    (first, last), (from_, upto) = span(event), span(later)
+    return from_ <= first and last <= upto
+
+
+def _overrides(alive: Sequence[Event]) -> dict[int, Own]:
+    found: dict[int, Own] = {}
+    for event in alive:
+        if isinstance(event.body, Override):
+            apply_override(found, event)
+    return found
+
+
+def apply_override(overrides: dict[int, Own], event: Event) -> range:
+    """Write one override into `overrides`; returns the sequence numbers it speaks of, all older than itself."""
+    body = event.body
+    assert isinstance(body, Override)
+    touched = range(max(body.first, 1), min(body.last, event.seq - 1) + 1)
+    for seq in touched:
+        overrides[seq] = decide(overrides.get(seq, NO_OWN), body.action, event.seq)
+    return touched
+
+
+def slots_of(alive: Iterable[Event]) -> tuple[Event, ...]:
+    """The slot contents that stand."""
+    found: dict[tuple[str, str], Event] = {}
+    for event in alive:
+        if isinstance(event.body, SlotContent):
+            found[event.body.slot, event.body.name] = event
+    return tuple(
+        event for event in found.values() if isinstance(event.body, SlotContent) and event.body.text.strip()
+    )

@@ -1,0 +1,123 @@
+"""The fixed slots: system prompt, instructions, memory and tools. They are never cut and never compacted away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from workbench.context.cells import Cell
+from workbench.context.control import NO_OWN, Own
+from workbench.context.items import Edit, Item
+from workbench.context.measure import Meter
+from workbench.log.events import Event, SlotContent
+from workbench.models.framing import MESSAGE, TOOLS_END, count_tool
+
+SLOT_ORDER = ("system", "instructions", "memory", "tools")
+HEADINGS = {"system": "", "instructions": "# Instructions: {name}\n\n", "memory": "# Memory: {name}\n\n"}
+"""System prompt, instructions and memory go out as one system message; a heading tells them apart."""
+
+
+class Fixed(NamedTuple):
+    """The rows of the fixed slots and what they cost beyond their content."""
+
+    rows: tuple[Item, ...] = ()
+    framing: int = 0
+
+
+def heading(slot: str, name: str) -> str:
+    """What stands before a slot's content in the system message."""
+    return HEADINGS[slot].format(name=name)
+
+
+def fill(
+    slots: Sequence[Event], preamble: Iterable[Cell], overrides: Mapping[int, Own], meter: Meter
+) -> Fixed:
+    """The rows of the fixed slots, in the order of the request; a transcript's own system messages follow the system slot."""
+    contents = [(event, event.body) for event in slots if isinstance(event.body, SlotContent)]
+    rows: list[Item] = []
+    framing = 0
+    for slot in SLOT_ORDER:
+        for event, body in contents:
+            if body.slot == slot:
+                row = _slot_row(event, body, overrides, meter)
+                rows.append(row)
+                if row.in_request and slot != "tools":
+                    framing += meter.counter.count(heading(slot, body.name)).tokens
+        if slot == "system":
+            for cell in preamble:
+                row = _preamble_row(cell, overrides)
+                rows.append(row)
+                framing += (MESSAGE + meter.name(cell.name)) * row.in_request
+    sent = [row for row in rows if row.in_request]
+    framing += MESSAGE * any(is_merged(row) for row in sent)
+    framing += TOOLS_END * any(row.slot == "tools" for row in sent)
+    return Fixed(tuple(rows), framing)
+
+
+_MERGED = -2
+"""The unit of the rows that are merged into one system message."""
+
+
+def is_merged(row: Item) -> bool:
+    """Whether a row is part of the one system message, rather than a message of its own."""
+    return row.unit == _MERGED and row.slot != "tools"
+
+
+def _edits(own: Own, tokens: int) -> tuple[Edit, ...]:
+    return (Edit("override", "excluded", tokens, 0, "excluded by hand"),) if own.excluded else ()
+
+
+def _slot_row(event: Event, body: SlotContent, overrides: Mapping[int, Own], meter: Meter) -> Item:
+    own = overrides.get(event.seq, NO_OWN)
+    if body.slot == "tools":
+        tokens, exact = count_tool(meter.counter, body.text, meter.style)
+    else:
+        tokens, exact = meter.counter.count(body.text)
+    out = own.excluded
+    return Item(
+        event.id,
+        event.seq,
+        0,
+        body.slot,
+        None if body.slot == "tools" else "system",
+        "tool_definition" if body.slot == "tools" else "message",
+        body.name if body.slot == "tools" else None,
+        "excluded" if out else "sent",
+        0 if out else tokens,
+        tokens,
+        exact,
+        own.pinned,
+        _edits(own, tokens),
+        None if out else body.text,
+        body.text,
+        None if out else body.text,
+        _MERGED,
+        "",
+        body.name,
+    )
+
+
+def _preamble_row(cell: Cell, overrides: Mapping[int, Own]) -> Item:
+    own = overrides.get(cell.seq, NO_OWN)
+    out = own.excluded
+    return Item(
+        cell.id,
+        cell.seq,
+        0,
+        "system",
+        cell.role,
+        "message",
+        None,
+        "excluded" if out else "sent",
+        0 if out else cell.tokens,
+        cell.original_tokens,
+        cell.exact,
+        own.pinned,
+        _edits(own, cell.tokens),
+        None if out else cell.text,
+        cell.text,
+        None if out else cell.content,
+        -1,
+        "",
+        cell.name,
+    )

@@ -1,0 +1,66 @@
+"""Items: what the inspector shows and the request is made of."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from workbench.log.events import Content
+
+State = Literal["sent", "truncated", "masked", "summarised", "dropped", "excluded", "aside"]
+Kind = Literal[
+    "message", "reasoning", "tool_call", "tool_result", "tool_definition", "summary", "notice", "aside"
+]
+Slot = Literal["system", "instructions", "memory", "tools", "summaries", "history", "turn"]
+Stage = Literal["fold", "normalise", "truncate", "mask", "history", "groups", "override"]
+
+SLOTS: tuple[Slot, ...] = ("system", "instructions", "memory", "tools", "summaries", "history", "turn")
+IN_REQUEST: frozenset[State] = frozenset({"sent", "truncated", "masked"})
+"""The states in which an item, or what is left of it, goes over the wire."""
+
+
+class Edit(NamedTuple):
+    """One stage's decision on one item."""
+
+    stage: Stage
+    state: State
+    before: int
+    """Tokens before this edit."""
+    after: int
+    """Tokens after it."""
+    why: str
+    """A sentence with its numbers."""
+
+
+class Item(NamedTuple):
+    """One row: an event, or something synthetic, and what became of it."""
+
+    id: str
+    seq: int | None
+    """The event's place in the log; None for synthetic items."""
+    turn: int
+    slot: Slot
+    role: str | None
+    kind: Kind
+    tool: str | None
+    state: State
+    tokens: int
+    """What its content costs as sent, without message framing; 0 when not sent."""
+    original_tokens: int
+    exact: bool
+    pinned: bool
+    edits: tuple[Edit, ...]
+    text: str | None
+    """What is sent, for reading; None when nothing is."""
+    original: str
+    content: Content | None = None
+    """What is sent, with its parts."""
+    unit: int = -1
+    """Items with the same unit belong to one assistant message and its results."""
+    call_id: str = ""
+    """The call's id on the wire."""
+    name: str = ""
+
+    @property
+    def in_request(self) -> bool:
+        """Whether it, or what is left of it, goes over the wire."""
+        return self.state in IN_REQUEST

@@ -1,0 +1,267 @@
+"""Fill a policy: preset, policy file, the model's own knobs, environment, command line; the later wins.
+
+Every value is checked where it stands, so that an error names the file, variable or option it came from. The
+origin of each knob is kept beside the policy.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from workbench.config.errors import WrongCall
+from workbench.config.paths import config_dir
+from workbench.config.settings import looks_like_path, printable, read_toml, shown
+from workbench.context.knobs import (
+    KNOBS,
+    SECTIONS,
+    TOOLS,
+    as_toml,
+    closest,
+    find,
+    flatten,
+    meanings,
+    parse_text,
+)
+from workbench.context.policy import Policy, ToolTruncation, TruncationPolicy
+
+PRESETS = ("workbench", "codex", "layers", "sliding", "window", "confirm")
+DEFAULT = "workbench"
+PREFIX = "WORKBENCH_"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A policy, and where each of its knobs came from."""
+
+    policy: Policy
+    origins: Mapping[str, str]
+    """Dotted knob to `default`, `preset NAME`, `policy file PATH`, `environment VARIABLE`, `--set`, or what
+    the caller calls the model's knobs."""
+
+
+class PolicyRow(NamedTuple):
+    """One knob of a loaded policy, for `workbench policies show`."""
+
+    name: str
+    value: str
+    """As it would stand in a policy file; empty where it is not set."""
+    origin: str
+    meaning: str
+
+
+class _Layer(NamedTuple):
+    """Values from one place, checked."""
+
+    origin: str
+    where: str
+    """How an error message names the place."""
+    values: dict[str, Any]
+
+
+class _Source(NamedTuple):
+    """A preset or policy file with all it extends, the base first."""
+
+    name: str
+    description: str
+    layers: list[_Layer]
+
+
+def load_policy(
+    ref: str | None,
+    *,
+    sets: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    model_knobs: Mapping[str, Any] | None = None,
+    model_origin: str = "model knobs",
+) -> Loaded:
+    """The policy that `ref` names (a preset, a policy of the config folder, a path), with what is set on top.
+
+    `env` is the process's own where None; `folder` is the config folder; `sets` are the KEY=VALUE of `--set`.
+    """
+    home = config_dir() if folder is None else folder
+    source = _source(ref or DEFAULT, home)
+    layers = list(source.layers)
+    if model_knobs:
+        layers.append(_layer(model_origin, model_origin, dict(flatten(model_knobs))))
+    layers.extend(_from_environment(os.environ if env is None else env))
+    layers.extend(_from_option(each) for each in sets)
+    return _assemble(source, layers)
+
+
+def preset_names() -> list[str]:
+    """The presets, the default first."""
+    return list(PRESETS)
+
+
+def user_policies(folder: Path | None = None) -> list[Path]:
+    """The policy files of the config folder, by name."""
+    home = config_dir() if folder is None else folder
+    return sorted((home / "policies").glob("*.toml"))
+
+
+def describe(loaded: Loaded) -> list[PolicyRow]:
+    """Every knob of a policy with its value, origin and meaning, in the order of the reference."""
+    told = meanings()
+    rows = []
+    for name, origin in loaded.origins.items():
+        if name in KNOBS:
+            section, key = name.split(".")
+            value = getattr(getattr(loaded.policy, section), key)
+        else:
+            tool, _, key = name.removeprefix(f"{TOOLS}.").rpartition(".")
+            value = getattr(loaded.policy.truncation.tools[tool], key)
+        rows.append(PolicyRow(name, as_toml(value), origin, told[find(name).name]))
+    return rows
+
+
+def _source(ref: str, home: Path, beside: Path | None = None, seen: tuple[Path, ...] = ()) -> _Source:
+    """Find a preset or policy file by name or path; `beside` is the folder of the file that extends it."""
+    own = home / "policies" / f"{ref}.toml"
+    if ref in PRESETS:
+        if os.path.lexists(own):
+            raise WrongCall(f"{own}: has the name of a preset; expected another file name")
+        return _preset(ref)
+    if looks_like_path(ref):
+        return _file((beside or Path()) / os.path.expanduser(ref), home, seen)
+    for candidate in (beside / own.name, own) if beside else (own, Path(ref)):
+        if os.path.isfile(candidate):
+            return _file(candidate, home, seen)
+    known = [*PRESETS, *(each.stem for each in user_policies(home))]
+    where = f"{seen[-1]}: extends: " if seen else ""
+    raise WrongCall(
+        f"{where}no policy named {ref!r}{closest(ref, known) or '; expected ' + ', '.join(known)}"
+    )
+
+
+@functools.cache
+def _preset(name: str) -> _Source:
+    """A policy that ships with the program; it stands on the defaults of `policy.py` alone."""
+    resource = importlib.resources.files("workbench") / "policies" / f"{name}.toml"
+    with importlib.resources.as_file(resource) as path:
+        table = read_toml(path)
+    description = table.pop("description")
+    layer = _layer(f"preset {name}", f"{name}.toml", dict(flatten(table)))
+    return _Source(name, description, [layer])
+
+
+def _file(path: Path, home: Path, seen: tuple[Path, ...]) -> _Source:
+    """A user's policy file, on top of what it extends."""
+    table = read_toml(path)
+    real = Path(os.path.realpath(path))
+    if real in seen:
+        loop = " -> ".join(each.name for each in (*seen[seen.index(real) :], real))
+        raise WrongCall(f"{path}: extends: expected an end, got the loop {loop}")
+    words = {}
+    for key, default in (("extends", DEFAULT), ("name", path.stem), ("description", "")):
+        words[key] = table.pop(key, default)
+        if not isinstance(words[key], str):
+            raise WrongCall(f"{path}: {key}: expected text, got {shown(words[key])}")
+    for key in table:
+        if key not in SECTIONS and "." not in key:
+            raise WrongCall(f"{path}: {printable(key)}: no such section{closest(key, [*SECTIONS, *words])}")
+    base = _source(words["extends"], home, path.parent, (*seen, real))
+    layer = _layer(f"policy file {path}", str(path), dict(flatten(table)))
+    description = words["description"] or f"{base.name}, changed by {path.name}"
+    return _Source(words["name"], description, [*base.layers, layer])
+
+
+def _from_environment(env: Mapping[str, str]) -> Iterator[_Layer]:
+    """Variables such as WORKBENCH_MASKING__KEEP_LAST; those without a double underscore are no knobs."""
+    for variable in sorted(env):
+        if not variable.startswith(PREFIX) or "__" not in variable:
+            continue
+        parts = variable.removeprefix(PREFIX).split("__")
+        name = ".".join(parts).lower()
+        if name.startswith(f"{TOOLS}."):
+            # A tool's name may itself hold a double underscore, and capitals where it is not all capitals.
+            tool = "__".join(parts[2:-1])
+            name = f"{TOOLS}.{tool.lower() if tool.isupper() else tool}.{parts[-1].lower()}"
+        yield _layer(f"environment {variable}", variable, {name: parse_text(env[variable])})
+
+
+def _from_option(text: str) -> _Layer:
+    """One `--set KEY=VALUE`."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise WrongCall(f"--set {printable(text)}: expected KEY=VALUE, such as masking.keep_last=3")
+    return _layer("--set", "--set", {name.strip(): parse_text(value.strip())})
+
+
+def _layer(origin: str, where: str, raw: Mapping[str, Any]) -> _Layer:
+    """Check values against their knobs; an error says where, which knob, and what was expected."""
+    values = {}
+    for name, value in raw.items():
+        try:
+            values[name] = find(name).check(value)
+        except (LookupError, ValueError) as error:
+            raise WrongCall(f"{where}: {printable(name)}: {error}") from None
+    return _Layer(origin, where, values)
+
+
+def _assemble(source: _Source, layers: Sequence[_Layer]) -> Loaded:
+    """Lay the layers over the defaults, the later over the earlier."""
+    values: dict[str, Any] = {}
+    origins = dict.fromkeys(KNOBS, "default")
+    placed: dict[str, int] = {}
+    for rank, layer in enumerate(layers):
+        for name, value in layer.values.items():
+            values[name] = value
+            origins[name] = layer.origin
+            placed[name] = rank
+    policy = _built(source, values)
+    for names, problem in _contradictions(policy):
+        latest = layers[max(placed.get(name, 0) for name in names)]
+        raise WrongCall(f"{latest.where}: {problem}")
+    return Loaded(policy, MappingProxyType(origins))
+
+
+def _built(source: _Source, values: Mapping[str, Any]) -> Policy:
+    """The frozen policy of checked values."""
+    sections: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+    tools: dict[str, dict[str, Any]] = {}
+    for name, value in values.items():
+        if name in KNOBS:
+            section, key = name.split(".")
+            sections[section][key] = value
+        else:
+            tool, _, key = name.removeprefix(f"{TOOLS}.").rpartition(".")
+            tools.setdefault(tool, {})[key] = value
+    overrides = {tool: ToolTruncation(**keys) for tool, keys in tools.items()}
+    sections["truncation"]["tools"] = MappingProxyType(overrides)
+    built = {name: table(**sections[name]) for name, table in SECTIONS.items()}
+    return Policy(name=source.name, description=source.description, **built)
+
+
+def _contradictions(policy: Policy) -> Iterator[tuple[list[str], str]]:
+    """Values that are each allowed but make no sense together, with the knobs involved."""
+    budget = policy.budget
+    if budget.reserve_ratio + budget.margin_ratio >= 1:
+        yield (
+            ["budget.reserve_ratio", "budget.margin_ratio"],
+            "budget: expected reserve_ratio + margin_ratio below 1, "
+            f"got {budget.reserve_ratio:g} + {budget.margin_ratio:g}",
+        )
+    yield from _line_contradictions("truncation", policy.truncation, ToolTruncation())
+    for tool, own in policy.truncation.tools.items():
+        yield from _line_contradictions(f"{TOOLS}.{tool}", policy.truncation, own)
+
+
+def _line_contradictions(
+    section: str, general: TruncationPolicy, own: ToolTruncation
+) -> Iterator[tuple[list[str], str]]:
+    """Head and tail lines must fit under the cap on lines, where lines are what is cut by."""
+    keys = ("head_lines", "tail_lines", "max_lines")
+    pairs = ((getattr(own, key), getattr(general, key)) for key in keys)
+    head, tail, most = (wide if narrow is None else narrow for narrow, wide in pairs)
+    if (own.strategy or general.strategy) == "lines" and head + tail > most:
+        names = [f"{where}.{key}" for where in {section, "truncation"} for key in (*keys, "strategy")]
+        rule = f"expected head_lines + tail_lines of at most max_lines ({most}), got {head} + {tail}"
+        yield names, f"{printable(section)}: {rule}"

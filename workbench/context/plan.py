@@ -1,0 +1,301 @@
+"""The plan: what the model sees, as a value. The request is rendered from it and the inspector draws it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple, overload
+
+from workbench.context.budget import Budget, Limits
+from workbench.context.cells import Cell, Unit
+from workbench.context.items import Edit, Item, Slot
+from workbench.context.stages import normalise
+from workbench.context.stages.history import HistoryCut
+from workbench.context.view import View, edits_of, fate_of
+
+
+class Verdict(NamedTuple):
+    """Whether the request can be sent."""
+
+    status: Literal["fits", "too_large", "waiting"]
+    why: str
+
+    @property
+    def fits(self) -> bool:
+        """Only a plan that fits is ever sent."""
+        return self.status == "fits"
+
+
+class Totals(NamedTuple):
+    """Sums over the plan."""
+
+    tokens: int
+    """Items and framing: the size of the request."""
+    items: int
+    framing: int
+    original_tokens: int
+    """What the items would cost whole."""
+
+
+class Cuts(NamedTuple):
+    """Where history and the current turn are cut, and what stands beside them."""
+
+    turn: int
+    """The number of the current turn."""
+    turn_start: int
+    """Its first unit."""
+    behind: int
+    """The first unit behind its user message."""
+    units: int
+    """How many units there were."""
+    history: HistoryCut
+    groups: int
+    """Units of the turn from `behind` up to this one are dropped."""
+    held: frozenset[int]
+    history_why: str
+    groups_why: str
+    results: int
+    """How many results the scope of masking holds."""
+
+
+class Summary(NamedTuple):
+    """A standing compaction's rows and the unit before which they stand."""
+
+    before: int
+    rows: tuple[Item, ...]
+
+
+class Rows(Sequence[Item]):
+    """All items, sent or not, in request order. An item is made when it is looked at."""
+
+    def __init__(
+        self,
+        fixed: tuple[Item, ...],
+        view: View,
+        units: Sequence[Unit],
+        cuts: Cuts,
+        summaries: tuple[Summary, ...],
+        repairs: Sequence[int],
+        repair_count: int,
+        open_repairs: tuple[int, ...],
+        no_result: tuple[int, bool],
+    ) -> None:
+        self._fixed = fixed
+        self._view = view
+        self._units = units
+        self._cuts = cuts
+        self._summaries = summaries
+        self._repairs = repairs
+        self._repair_count = repair_count
+        self._open_repairs = open_repairs
+        self._no_result = no_result
+
+    @cached_property
+    def _inserts(self) -> tuple[list[int], list[Item | int]]:
+        """What stands between the cells: row numbers (counted behind the fixed rows), and a row or the call that lacks its result."""
+        at: list[tuple[int, int, Item | int]] = []
+        for summary in self._summaries:
+            place = self._first_cell(summary.before)
+            at.extend((place, 0, row) for row in summary.rows)
+        for call in (*self._repairs[: self._repair_count], *self._open_repairs):
+            unit = self._units[self._view.cells[call].unit]
+            last = max(index for index in unit.cells if index < self._view.length)
+            at.append((last + 1, -1, call))
+        at.sort(key=lambda entry: entry[:2])
+        return [place + number for number, (place, _, _) in enumerate(at)], [what for _, _, what in at]
+
+    def _first_cell(self, unit: int) -> int:
+        return self._units[unit].cells[0] if unit < self._cuts.units else self._view.length
+
+    def __len__(self) -> int:
+        return len(self._fixed) + self._view.length + len(self._inserts[0])
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | list[Item]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = index + len(self) if index < 0 else index
+        if not 0 <= number < len(self):
+            raise IndexError(index)
+        if number < len(self._fixed):
+            return self._fixed[number]
+        number -= len(self._fixed)
+        places, what = self._inserts
+        before = bisect_right(places, number)
+        if before and places[before - 1] == number:
+            return self._inserted(what[before - 1])
+        return self._row(self._view.cells[number - before])
+
+    def __iter__(self) -> Iterator[Item]:
+        yield from self._fixed
+        places, what = self._inserts
+        done = 0
+        for at in range(self._view.length):
+            while done < len(places) and places[done] == at + done:
+                yield self._inserted(what[done])
+                done += 1
+            yield self._row(self._view.cells[at])
+        for rest in what[done:]:
+            yield self._inserted(rest)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Rows)
+            and len(self) == len(other)
+            and all(a == b for a, b in zip(self, other, strict=True))
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # compared by content, like a list
+
+    def in_request(self) -> Iterator[Item]:
+        """The items that are sent, in order, without looking at what was left out before them."""
+        yield from (row for row in self._fixed if row.in_request)
+        summaries: dict[int, list[Item]] = {}
+        for summary in self._summaries:
+            summaries.setdefault(summary.before, []).extend(summary.rows)
+        missing = {*self._repairs[: self._repair_count], *self._open_repairs}
+        for number in self._sent_units(summaries):
+            yield from (row for row in summaries.get(number, ()) if row.in_request)
+            if number == self._cuts.units:
+                break
+            lacking = []
+            for at in self._units[number].cells:
+                if at < self._view.length:
+                    row = self._row(self._view.cells[at])
+                    if row.in_request:
+                        yield row
+                    if at in missing:
+                        lacking.append(self._inserted(at))
+            yield from (row for row in lacking if row.in_request)
+
+    def _sent_units(self, summaries: Mapping[int, object]) -> Iterator[int]:
+        cuts = self._cuts
+        early = {
+            *(n for n in cuts.held if n < cuts.history.start),
+            *(n for n in summaries if n < cuts.history.start),
+        }
+        if cuts.history.opener >= 0:
+            early.add(cuts.history.opener)
+        yield from sorted(early)
+        yield from range(cuts.history.start, cuts.units + 1)
+
+    # One row
+
+    def _slot(self, turn: int) -> Slot:
+        return "turn" if turn == self._cuts.turn else "history"
+
+    def _cut_edit(self, unit: int, tokens: int) -> Edit | None:
+        """The decision of the two cutting stages on a unit."""
+        cuts = self._cuts
+        if unit in cuts.held:
+            return None
+        if unit < cuts.turn_start:
+            if unit < cuts.history.start and unit != cuts.history.opener:
+                return Edit("history", "dropped", tokens, 0, cuts.history_why)
+        elif cuts.behind <= unit < cuts.groups:
+            return Edit("groups", "dropped", tokens, 0, cuts.groups_why)
+        return None
+
+    def _row(self, cell: Cell) -> Item:
+        fate = fate_of(cell, self._view)
+        state, tokens, text, content = fate.state, fate.tokens, fate.text, fate.content
+        edits = edits_of(cell, fate, self._view, self._cuts.results)
+        if state == "summarised":
+            edits.append(Edit("fold", "summarised", cell.tokens, 0, self._summary_why(cell)))
+        elif content is not None:
+            cut = self._cut_edit(cell.unit, tokens)
+            if cut is not None:
+                edits.append(cut)
+                state, tokens, text, content = "dropped", 0, None, None
+        own = self._view.overrides.get(cell.seq)
+        pinned = own is not None and own.pinned and state != "excluded"
+        return Item(
+            cell.id,
+            cell.seq,
+            cell.turn,
+            self._slot(cell.turn),
+            cell.role,
+            cell.kind,
+            cell.tool,
+            state,
+            tokens,
+            cell.original_tokens,
+            fate.exact,
+            pinned,
+            tuple(edits),
+            text,
+            cell.text,
+            content,
+            cell.unit,
+            cell.wire_id,
+            cell.name,
+        )
+
+    def _summary_why(self, cell: Cell) -> str:
+        row = self._summaries[cell.cover].rows[0]
+        return f"summarised by the compaction {row.id}"
+
+    def _inserted(self, what: Item | int) -> Item:
+        if isinstance(what, Item):
+            return what
+        call = self._view.cells[what]
+        tokens, exact = self._no_result
+        fate = fate_of(call, self._view)
+        edits = [
+            Edit(
+                "normalise",
+                "sent",
+                0,
+                tokens,
+                f"the call {call.wire_id!r} has no result; this one stands for it",
+            )
+        ]
+        state, text = fate.state, normalise.NO_RESULT
+        cut = self._cut_edit(call.unit, tokens) if fate.content is not None else None
+        if cut is not None:
+            edits.append(cut)
+            state = "dropped"
+        elif fate.content is None:
+            edits.append(
+                Edit("override" if state == "excluded" else "fold", state, tokens, 0, "it goes with its call")
+            )
+        sent = state == "sent"
+        return Item(
+            f"{call.id}.result",
+            None,
+            call.turn,
+            self._slot(call.turn),
+            "tool",
+            "tool_result",
+            call.tool,
+            state,
+            tokens if sent else 0,
+            tokens,
+            exact,
+            False,
+            tuple(edits),
+            text if sent else None,
+            text,
+            text if sent else None,
+            call.unit,
+            call.wire_id,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPlan:
+    """What the model sees, and why."""
+
+    model: str
+    limits: Limits
+    policy: str
+    verdict: Verdict
+    budget: Budget
+    totals: Totals
+    rows: Rows
+    warnings: tuple[str, ...] = ()

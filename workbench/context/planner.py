@@ -1,0 +1,175 @@
+"""The planner: `plan(log, policy, budget) -> ContextPlan`, from scratch or one event at a time.
+
+Appending an event to a log of any length costs the same: the draft keeps running sums over the units, and the two cuts are found
+in them by bisection. What changes the past (a compaction, a revert, a late result) starts the draft again; an override mends the
+units it speaks of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from workbench.context import fixed, fold
+from workbench.context.arrange import Arrangement, arrange, synthetic
+from workbench.context.budget import Limits
+from workbench.context.control import CONTROL, Standing, apply_override, span, standing
+from workbench.context.draft import Draft, Ground
+from workbench.context.items import Item
+from workbench.context.measure import Meter
+from workbench.context.plan import ContextPlan, Summary
+from workbench.context.policy import Policy
+from workbench.log.events import Compaction, Event, Override, SlotContent, UserMessage
+from workbench.models.tokens import TokenCounter
+
+
+class Planner:
+    """Plans one log under one policy, as it grows."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        limits: Limits,
+        counter: TokenCounter,
+        *,
+        model: str = "",
+        provider: str = "openai",
+        live: bool = False,
+        events: Iterable[Event] = (),
+    ) -> None:
+        """`live`: calls without a result in the newest reply are still running; otherwise they never returned."""
+        self.policy = policy
+        self.limits = limits
+        self._model = model
+        self._live = live
+        self._meter = Meter(policy, limits, counter, model, provider)
+        self._events: list[Event] = []
+        self._controls: list[Event] = []
+        self._standing = Standing()
+        self._ordered = True
+        self._draft = Draft(self._meter, Ground())
+        self._fixed = fixed.Fixed()
+        self._summaries: tuple[Summary, ...] = ()
+        self.extend(events)
+
+    # Taking in events
+
+    def extend(self, events: Iterable[Event]) -> None:
+        """Take in many events at once."""
+        fresh = list(events)
+        if self._events:
+            for event in fresh:
+                self.append(event)
+            return
+        self._events = fresh
+        self._controls = [event for event in fresh if isinstance(event.body, CONTROL)]
+        self._restart()
+
+    def append(self, event: Event) -> None:
+        """Take in one event."""
+        self._events.append(event)
+        body = event.body
+        if not isinstance(body, CONTROL):
+            units = len(self._draft.units)
+            if not self._draft.add(event):
+                self._restart()
+            elif not units:
+                self._refill()
+            return
+        self._controls.append(event)
+        if isinstance(body, Override) and self._ordered and not self._standing.compactions:
+            overrides = dict(self._standing.overrides)
+            touched = apply_override(overrides, event)
+            self._standing = Standing((), overrides, self._standing.slots)
+            self._draft.set_overrides(overrides, touched)
+            self._refill()
+        elif isinstance(body, SlotContent):
+            self._standing = standing(self._controls)
+            self._refill()
+        else:
+            self._restart()
+
+    def _restart(self) -> None:
+        """Build the draft again from all events."""
+        self._standing = standing(self._controls)
+        said = [event for event in self._events if not isinstance(event.body, CONTROL)]
+        ground = Ground(self._standing.overrides)
+        self._draft, self._ordered = self._drafted(said, ground)
+        if self._standing.compactions:
+            users = [event.seq for event in said if isinstance(event.body, UserMessage)]
+            cover, kept = fold.coverage(self._standing, self._draft.cells, self._draft.units, users)
+            ground = Ground(self._standing.overrides, cover, kept)
+            self._draft, self._ordered = self._drafted(said, ground)
+        self._summaries = self._place_summaries()
+        self._refill()
+
+    def _drafted(self, said: list[Event], ground: Ground) -> tuple[Draft, bool]:
+        draft = Draft(self._meter, ground)
+        if all(map(draft.add, said)):
+            return draft, True
+        ordered, unpaired = fold.in_order(said)
+        draft = Draft(self._meter, replace(ground, unpaired=unpaired))
+        for event in ordered:
+            placed = draft.add(event)
+            assert placed, "an event in order always has its place"
+        return draft, False
+
+    def _refill(self) -> None:
+        self._fixed = fixed.fill(
+            self._standing.slots, self._draft.preamble, self._standing.overrides, self._meter
+        )
+
+    def _place_summaries(self) -> tuple[Summary, ...]:
+        """The summaries' rows: where their range began, or behind what was kept of it."""
+        cells, units = self._draft.cells, self._draft.units
+        placed = []
+        for event in self._standing.compactions:
+            body = event.body
+            assert isinstance(body, Compaction)
+            first, last = span(event)
+            inside = [
+                at for at, unit in enumerate(units) if any(first <= cells[c].seq <= last for c in unit.cells)
+            ]
+            if not inside:
+                before = sum(cells[unit.cells[0]].seq < first for unit in units)
+                turn = units[before - 1].turn if before else 0
+            elif body.place == "start":
+                before, turn = inside[0], units[inside[0]].turn
+            else:
+                before, turn = inside[-1] + 1, units[inside[-1]].turn
+            placed.append(Summary(before, self._summary_rows(event, body, turn)))
+        return tuple(placed)
+
+    def _summary_rows(self, event: Event, body: Compaction, turn: int) -> tuple[Item, ...]:
+        why = f"stands for the events {body.first} to {body.last}"
+        said = self._meter.text(body.preface + body.summary)
+        rows = [synthetic(event.id, "summaries", "user", "summary", said, "fold", why, turn)]
+        if body.acknowledgement:
+            said = self._meter.text(body.acknowledgement)
+            why = "the assistant's answer to the summary"
+            rows.append(
+                synthetic(f"{event.id}.ack", "summaries", "assistant", "summary", said, "fold", why, turn)
+            )
+        return tuple(rows)
+
+    # The plan
+
+    def plan(self) -> ContextPlan:
+        """The plan for the events so far."""
+        return arrange(
+            Arrangement(self._draft, self._fixed, self._summaries, self._meter, self._model, self._live)
+        )
+
+
+def plan(
+    events: Iterable[Event],
+    policy: Policy,
+    limits: Limits,
+    counter: TokenCounter,
+    *,
+    model: str = "",
+    provider: str = "openai",
+    live: bool = False,
+) -> ContextPlan:
+    """What the model sees of a log: a pure function of the log, the policy and the budget."""
+    return Planner(policy, limits, counter, model=model, provider=provider, live=live, events=events).plan()

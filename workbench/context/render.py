@@ -1,0 +1,99 @@
+"""Render: the plan as a request. Nothing is decided here; what a row says is sent is what stands in the request."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from workbench.context.fixed import heading, is_merged
+from workbench.context.items import Item
+from workbench.context.plan import ContextPlan
+from workbench.log.events import Content, ImagePart, OtherPart, TextPart
+
+Message = dict[str, Any]
+
+
+def request(plan: ContextPlan) -> dict[str, Any]:
+    """The request's body in OpenAI's form, which litellm translates for every provider."""
+    body: dict[str, Any] = {"model": plan.model} if plan.model else {}
+    body["messages"] = messages(plan)
+    tools = [
+        json.loads(row.text) for row in plan.rows.in_request() if row.kind == "tool_definition" and row.text
+    ]
+    if tools:
+        body["tools"] = tools
+    return body
+
+
+def messages(plan: ContextPlan) -> list[Message]:
+    """The messages of the request."""
+    found: list[Message] = []
+    merged: list[str] = []
+    unit = -1
+    for row in plan.rows.in_request():
+        if row.kind == "tool_definition":
+            continue
+        if is_merged(row):
+            merged.append(heading(row.slot, row.name) + (row.text or ""))
+            continue
+        if row.role == "assistant" and row.unit >= 0 and row.unit == unit:
+            _extend(found[-1], row)
+        else:
+            found.append(_message(row))
+        unit = row.unit if row.role == "assistant" else -1
+    system = [{"role": "system", "content": "\n\n".join(merged)}] if merged else []
+    return system + found
+
+
+def _message(row: Item) -> Message:
+    if row.kind == "tool_call":
+        return {"role": "assistant", "content": None, "tool_calls": [_call(row)]}
+    content = content_json(_without_blanks(row.content or ""))
+    if row.role == "tool":
+        return {"role": "tool", "tool_call_id": row.call_id, "content": content}
+    message: Message = {"role": row.role, "content": content}
+    if row.name:
+        message["name"] = row.name
+    return message
+
+
+def _extend(message: Message, row: Item) -> None:
+    """One more row of the same assistant message: a call, or text that the reply gave in several pieces."""
+    if row.kind == "tool_call":
+        message.setdefault("tool_calls", []).append(_call(row))
+    else:
+        message["content"] = _parts(message["content"]) + _parts(
+            content_json(_without_blanks(row.content or ""))
+        )
+
+
+def _call(row: Item) -> dict[str, Any]:
+    return {"id": row.call_id, "type": "function", "function": {"name": row.tool, "arguments": row.text}}
+
+
+def content_json(content: Content) -> str | list[dict[str, Any]]:
+    """A content in OpenAI's form."""
+    if isinstance(content, str):
+        return content
+    found: list[dict[str, Any]] = []
+    for part in content:
+        match part:
+            case TextPart(text):
+                found.append({"type": "text", "text": text})
+            case ImagePart(url, detail):
+                image = {"url": url} if detail == "auto" else {"url": url, "detail": detail}
+                found.append({"type": "image_url", "image_url": image})
+            case OtherPart(data):
+                found.append(dict(data))
+    return found
+
+
+def _without_blanks(content: Content) -> Content:
+    """Providers refuse a blank text among the parts of a message; the others make the message."""
+    if isinstance(content, str):
+        return content
+    return tuple(part for part in content if not (isinstance(part, TextPart) and not part.text.strip()))
+
+
+def _parts(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content

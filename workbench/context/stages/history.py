@@ -1,0 +1,58 @@
+"""History: the newest messages, as far as the budget reaches."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from workbench.context.policy import HistoryPolicy
+
+NO_CAP = 1 << 60
+
+
+class HistoryCut(NamedTuple):
+    """Units before `start` are left out, but for `opener`."""
+
+    start: int
+    opener: int = -1
+    """The user message that opened the turn in which the cut falls; it stays. -1: none."""
+
+
+def resident_limit(policy: HistoryPolicy, limit: int, known: bool) -> int:
+    """How many messages of history may be held at all: two per 200 tokens of input limit, between 100 and 2,000."""
+    if policy.resident_auto:
+        return min(max(limit // 200 * 2, 100), 2_000) if known else 1_000
+    return policy.resident_messages or NO_CAP
+
+
+def fill(
+    cost: Sequence[int],
+    messages: Sequence[int],
+    end: int,
+    budget: int,
+    max_messages: int,
+    opener_of: Callable[[int], tuple[int, int]],
+) -> HistoryCut:
+    """Fill `budget` from the newest unit to the oldest with whole units.
+
+    `cost` and `messages` are running sums over units (`cost[i]` is what stands before unit i). A turn that is kept in part keeps
+    the user message that opened it, within the same budget: a request never begins with an answer to nothing, which some
+    providers refuse. `opener_of(unit)` gives that message's unit (-1: none is needed) and the first unit of the next turn.
+    """
+
+    def first(tokens: int, count: int, low: int) -> int:
+        by_cost = bisect_left(cost, cost[end] - tokens, low, end + 1)
+        by_count = bisect_left(messages, messages[end] - count, low, end + 1)
+        return max(by_cost, by_count)
+
+    start = min(first(budget, max_messages, 0), end)
+    if start == end:
+        return HistoryCut(end)
+    opener, following = opener_of(start)
+    if opener < 0:
+        return HistoryCut(start)
+    opener_cost = cost[opener + 1] - cost[opener]
+    opener_count = messages[opener + 1] - messages[opener]
+    start = first(budget - opener_cost, max_messages - opener_count, start)
+    return HistoryCut(following) if start >= following else HistoryCut(start, opener)

@@ -1,0 +1,46 @@
+"""Mask: the middle tool results become markers; the first and the last stay."""
+
+from __future__ import annotations
+
+from workbench.context.policy import MaskingPolicy
+
+
+def marker(tokens: int, item_id: str, what: str = "result") -> str:
+    """What stands in place of a masked item: its original size, and the id under which the whole can be fetched."""
+    return f"[{what} masked — ~{tokens} tokens removed] [id {item_id}]"
+
+
+class MaskWindow:
+    """Which results are masked, as results arrive one by one.
+
+    Results are numbered from 0 in their scope. Those from `keep_first` up to `upto` are masked. Without batches `upto` stays
+    `keep_last` behind the newest. With batches it moves on only when that frees enough at once, because every move changes
+    the request near its beginning and so costs the provider's prompt cache.
+    """
+
+    def __init__(self, policy: MaskingPolicy, window: int) -> None:
+        self._first = policy.keep_first
+        self._last = policy.keep_last
+        self.active = bool(policy.keep_first or policy.keep_last)
+        batches = [policy.batch_tokens] if policy.batch_tokens else []
+        if policy.batch_ratio:
+            batches.append(int(window * policy.batch_ratio))
+        self._batch = min(batches, default=0)
+        self.upto = policy.keep_first
+        self._freed: list[int] = []
+        self._waiting = 0
+        self._counted = policy.keep_first
+
+    def add(self, freed: int) -> range:
+        """One more result, which would free `freed` tokens; returns the numbers of the results that become masked now."""
+        self._freed.append(freed)
+        end = len(self._freed) - self._last
+        if not self.active or end <= self._counted:
+            return range(0)
+        self._waiting += sum(self._freed[self._counted : end])
+        self._counted = end
+        if self._waiting < self._batch:
+            return range(0)
+        fresh = range(self.upto, end)
+        self.upto, self._waiting = end, 0
+        return fresh

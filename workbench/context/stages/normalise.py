@@ -1,0 +1,92 @@
+"""Normalise: every call has exactly one result, every result has its call, every id is used once, nothing is empty.
+
+A call without a result gets a synthetic one that says so. A result without a call, or a second result for one call, is dropped,
+visibly. Empty content, which providers refuse, is replaced by a short note or left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from workbench.log.events import Content, TextPart
+
+EMPTY_MESSAGE = "(empty message)"
+EMPTY_RESULT = "(no output)"
+NO_RESULT = "[no result: the call did not return]"
+"""Stands for the missing result of a call, so that the pair is whole."""
+OPENING = "[the conversation begins with the assistant]"
+"""A request has to begin with a user message; some providers refuse it otherwise."""
+BLANK = "it is empty, and providers refuse empty content"
+
+
+def is_blank(content: Content) -> bool:
+    """Whether a content has neither text nor anything else in it."""
+    if isinstance(content, str):
+        return not content.strip()
+    return all(isinstance(part, TextPart) and not part.text.strip() for part in content)
+
+
+def sound_arguments(arguments: str) -> tuple[str, str]:
+    """A call's arguments as a JSON object, and what had to be changed. Some providers parse them and refuse anything else."""
+    if not arguments.strip():
+        return "{}", "" if arguments == "" else "blank arguments are sent as {}"
+    try:
+        if isinstance(json.loads(arguments), dict):
+            return arguments, ""
+    except (ValueError, RecursionError):
+        pass
+    return json.dumps(
+        {"arguments": arguments}, ensure_ascii=False
+    ), "the arguments are not a JSON object; sent inside one"
+
+
+class Pairs:
+    """Which calls wait for a result. Ids may be used again by careless transcripts; on the wire each is unique."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, list[int]] = {}
+        self._used: dict[str, int] = {}
+
+    def call(self, call_id: str, at: int) -> tuple[str, str]:
+        """A call at place `at`: its id on the wire, and a note when that is not its own."""
+        waiting = self._open.get(call_id)
+        if waiting is None:
+            self._open[call_id] = [at]
+        else:
+            waiting.append(at)
+        wire, uses = call_id, self._used.get(call_id, 0)
+        if not uses and call_id:
+            self._used[call_id] = 1
+            return wire, ""
+        while not wire or wire in self._used:
+            uses += 1
+            wire = f"{call_id or 'call'}~{uses}"
+        self._used[call_id] = uses
+        self._used[wire] = 1
+        return (
+            wire,
+            f"the id {call_id!r} was used before; sent as {wire!r}"
+            if call_id
+            else f"it has no id; sent as {wire!r}",
+        )
+
+    def match(self, call_id: str, is_newest: Callable[[int], bool]) -> tuple[int, str]:
+        """The call a result belongs to: one in the newest unit if there is one, else the last that waits.
+
+        Returns its place, or -1 and the reason why there is none.
+        """
+        waiting = self._open.get(call_id)
+        if not waiting:
+            if call_id in self._used:
+                return -1, f"a second result for the call {call_id!r}"
+            return -1, f"no call has the id {call_id!r}"
+        if len(waiting) > 1:
+            for at in waiting:
+                if is_newest(at):
+                    return at, ""
+        return waiting[-1], ""
+
+    def settle(self, call_id: str, at: int) -> None:
+        """The call at `at` has its result."""
+        self._open[call_id].remove(at)

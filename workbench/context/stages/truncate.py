@@ -1,0 +1,202 @@
+"""Truncate: no tool result is larger than its cap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from workbench.context.policy import Strategy, ToolTruncation, TruncationPolicy
+from workbench.models.tokens import TokenCounter
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The cap that holds for one tool."""
+
+    strategy: Strategy
+    max_tokens: int
+    max_lines: int
+    head_lines: int
+    tail_lines: int
+    max_bytes: int
+    count_header: bool
+
+
+class Cut(NamedTuple):
+    """A result that was over its cap."""
+
+    text: str
+    tokens: int
+    exact: bool
+    why: str
+
+
+def rule_for(policy: TruncationPolicy, tool: str, window: int) -> Rule:
+    """The tool's own knobs over the general ones; a cap in tokens is at most `max_ratio` of the window."""
+    own = policy.tools.get(tool) or ToolTruncation()
+
+    def pick(mine: int | None, general: int) -> int:
+        return general if mine is None else mine
+
+    cap = pick(own.max_tokens, policy.max_tokens)
+    if policy.max_ratio:
+        cap = max(1, min(cap, int(window * policy.max_ratio)))
+    return Rule(
+        own.strategy or policy.strategy,
+        cap,
+        pick(own.max_lines, policy.max_lines),
+        pick(own.head_lines, policy.head_lines),
+        pick(own.tail_lines, policy.tail_lines),
+        pick(own.max_bytes, policy.max_bytes),
+        policy.count_header,
+    )
+
+
+def truncate(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_id: str) -> Cut | None:
+    """Cut a result that is over its cap; None when it is not.
+
+    The marker stands inside the cap, says what was truly kept of how much and by which strategy, and ends with the id under
+    which the whole text can be fetched. Cuts fall on whole characters and, where that costs little, on whole lines.
+    """
+    if rule.strategy == "none":
+        return None
+    if rule.strategy == "lines":
+        return _by_lines(text, tokens, rule, counter, item_id)
+    if tokens <= rule.max_tokens:
+        return None
+    return _by_tokens(text, tokens, rule, counter, item_id)
+
+
+def _by_tokens(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_id: str) -> Cut:
+    cap = rule.max_tokens
+    ends = {"head": "first", "tail": "last", "both": "first+last"}[rule.strategy]
+
+    def marker(kept: int) -> str:
+        return f"[truncated: kept {ends} ~{kept} of ~{tokens} tokens ({rule.strategy})] [id {item_id}]"
+
+    # Counted once with a provisional number: the true one differs in its digits alone, which never merge with their
+    # neighbours, so the difference between the two markers is the difference between the two texts.
+    guess = counter.count(marker(cap)).tokens
+    room = cap - guess - 2
+    while room > 0:
+        head, tail = _ends(text, room, rule.strategy, counter)
+        if not head and not tail:
+            break
+        count = counter.count("\n".join(part for part in (head, marker(cap), tail) if part))
+        kept = max(1, count.tokens - guess - (2 if head and tail else 1))
+        total = count.tokens + counter.count(marker(kept)).tokens - guess
+        if total <= cap:
+            sent = "\n".join(part for part in (head, marker(kept), tail) if part)
+            why = f"{tokens:,} tokens are over the cap of {cap:,}; kept the {ends} {kept:,} ({rule.strategy})"
+            return Cut(sent, total, count.exact, why)
+        room -= max(1, total - cap)
+    return _marker_alone(
+        marker(0), tokens, f"cap of {cap:,} tokens", counter, lambda t: counter.count(t).tokens <= cap
+    )
+
+
+def _ends(text: str, room: int, strategy: Strategy, counter: TokenCounter) -> tuple[str, str]:
+    """The pieces to keep, for `room` tokens in all."""
+    head = tail = ""
+    if strategy in ("head", "both"):
+        share = room if strategy == "head" else room - room // 2
+        head = _back_to_line(text[: counter.head(text, share)])
+    if strategy in ("tail", "both"):
+        share = room if strategy == "tail" else room // 2
+        tail = _on_to_line(text[counter.tail(text, share) :])
+    return head, tail
+
+
+def _back_to_line(head: str) -> str:
+    """End on a whole line when that gives up at most a tenth of what is kept."""
+    end = head.rfind("\n")
+    return head[:end] if end >= 0.9 * len(head) else head
+
+
+def _on_to_line(tail: str) -> str:
+    """Begin on a whole line when that gives up at most a tenth of what is kept."""
+    start = tail.find("\n") + 1
+    return tail[start:] if 0 < start <= 0.1 * len(tail) else tail
+
+
+def _by_lines(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_id: str) -> Cut | None:
+    size = len(text.encode("utf-8", "replace"))
+    lines = text.split("\n")
+    if size <= rule.max_bytes and len(lines) <= rule.max_lines:
+        return None
+    header = f"Total output lines: {len(lines)}\n\n" if rule.count_header else ""
+    over = [
+        f"{size:,} bytes are over the cap of {rule.max_bytes:,}" if size > rule.max_bytes else "",
+        f"{len(lines):,} lines are over the cap of {rule.max_lines:,}" if len(lines) > rule.max_lines else "",
+    ]
+    head, tail = _line_ends(lines, rule)
+
+    def assemble(head: str, tail: str) -> str:
+        kept = sum(len(part.split("\n")) for part in (head, tail) if part)
+        whole = _whole_lines(lines, head, tail)
+        marker = f"[... omitted {len(lines) - whole} of {len(lines)} lines ...]"
+        if kept > whole:
+            marker += " [cut inside a line]"
+        return header + "\n".join(part for part in (head, f"{marker} [id {item_id}]", tail) if part)
+
+    room = rule.max_bytes - len(assemble("", "").encode()) - 64
+    while room > 0:
+        sent = assemble(*_bytes_ends(head, tail, room))
+        if len(sent.encode("utf-8", "replace")) <= rule.max_bytes:
+            count = counter.count(sent)
+            why = f"{' and '.join(filter(None, over))}; kept {count.tokens:,} of {tokens:,} tokens (lines)"
+            return Cut(sent, count.tokens, count.exact, why)
+        room -= max(16, room // 10)
+
+    def small(candidate: str) -> bool:
+        return len(candidate.encode()) <= rule.max_bytes
+
+    return _marker_alone(assemble("", ""), tokens, f"cap of {rule.max_bytes:,} bytes", counter, small)
+
+
+def _line_ends(lines: list[str], rule: Rule) -> tuple[str, str]:
+    """The first and the last lines; they never overlap, and never hold more than the cap in lines."""
+    if len(lines) <= rule.max_lines:
+        whole = "\n".join(lines)  # over the cap in bytes alone: `_bytes_ends` takes a half from either end
+        return whole, whole
+    head = lines[: min(rule.head_lines, rule.max_lines)]
+    left = min(rule.tail_lines, rule.max_lines - len(head))
+    return "\n".join(head), "\n".join(lines[-left:] if left else [])
+
+
+def _bytes_ends(head: str, tail: str, room: int) -> tuple[str, str]:
+    """Shorten both ends to `room` bytes together; an end that needs less leaves its share to the other."""
+    raw_head, raw_tail = head.encode("utf-8", "replace"), tail.encode("utf-8", "replace")
+    half = room // 2
+    for_head = max(half, room - len(raw_tail))
+    for_tail = max(half, room - len(raw_head))
+    if len(raw_head) > for_head:
+        head = _back_to_line(raw_head[:for_head].decode("utf-8", "ignore"))
+    if len(raw_tail) > for_tail:
+        tail = _on_to_line(raw_tail[-for_tail:].decode("utf-8", "ignore"))
+    return head, tail
+
+
+def _whole_lines(lines: list[str], head: str, tail: str) -> int:
+    """How many lines are kept from end to end."""
+    head_lines, tail_lines = head.split("\n") if head else [], tail.split("\n") if tail else []
+    whole = len(head_lines) + len(tail_lines)
+    if head_lines and head_lines[-1] != lines[len(head_lines) - 1]:
+        whole -= 1
+    if tail_lines and tail_lines[0] != lines[len(lines) - len(tail_lines)]:
+        whole -= 1
+    return whole
+
+
+def _marker_alone(
+    marker: str, tokens: int, cap: str, counter: TokenCounter, small: Callable[[str], bool]
+) -> Cut:
+    """A cap too small for marker and content: the marker alone, shortened if it must be; never empty."""
+    sent = marker
+    while len(sent) > 1 and not small(sent):
+        sent = sent[: len(sent) // 2]
+    count = counter.count(sent)
+    return Cut(
+        sent, count.tokens, count.exact, f"{tokens:,} tokens; the {cap} leaves room for the marker only"
+    )

@@ -1,0 +1,132 @@
+"""What became of one cell, given what holds now: the single place where a cell's state, tokens and text are decided.
+
+The planner measures with it and the rows show it, so the sums and the rows cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from workbench.context.cells import Cell
+from workbench.context.control import NO_OWN, Own
+from workbench.context.items import Edit, State
+from workbench.context.stages import mask
+from workbench.log.events import Content, Kept
+
+
+class View(NamedTuple):
+    """What decides about single cells: everything but the two cuts (history and groups) and the summaries."""
+
+    cells: Sequence[Cell]
+    length: int
+    """Cells beyond this were added later and do not exist here."""
+    overrides: Mapping[int, Own]
+    kept: Mapping[int, Kept]
+    """What compactions kept of their ranges, by sequence number."""
+    mask_first: int
+    mask_upto: int
+    mask_turn: int
+    """The only turn that is masked; -1: all of them."""
+    latest: int
+    """The sequence number of the latest user message: always whole."""
+
+
+class Fate(NamedTuple):
+    """The outcome for one cell, as far as it is decided without the cuts."""
+
+    state: State
+    tokens: int
+    text: str | None
+    content: Content | None
+    exact: bool
+
+
+def partner_of(cell: Cell, view: View) -> Cell | None:
+    """The other half of a call and its result, if it is there yet."""
+    return view.cells[cell.partner] if 0 <= cell.partner < view.length else None
+
+
+def own_of(cell: Cell, view: View) -> Own:
+    """The user's decision on a cell. Excluding one half of a pair excludes both; the later decision on either half holds."""
+    own = view.overrides.get(cell.seq, NO_OWN)
+    partner = partner_of(cell, view)
+    if partner is not None:
+        other = view.overrides.get(partner.seq, NO_OWN)
+        if other.by > own.by:
+            own = own._replace(excluded=other.excluded)
+    return own
+
+
+def is_masked(cell: Cell, own: Own, view: View) -> bool:
+    """Whether a cell is masked, by hand or because its result lies in the middle."""
+    if own.pinned or cell.kind == "tool_call" or cell.seq == view.latest:
+        return False
+    if own.masked is not None:
+        return own.masked
+    return view.mask_first <= cell.number < view.mask_upto and view.mask_turn in (-1, cell.turn)
+
+
+def fate_of(cell: Cell, view: View) -> Fate:
+    """State, tokens and text of a cell before the cuts."""
+    if cell.unit < 0:
+        return Fate("dropped" if cell.fate else "aside", 0, None, None, cell.exact)
+    if cell.cover >= 0:
+        return Fate("summarised", 0, None, None, cell.exact)
+    own = own_of(cell, view) if view.overrides else NO_OWN
+    if own.excluded and cell.seq != view.latest:
+        return Fate("excluded", 0, None, None, cell.exact)
+    if own.pinned:
+        return Fate("sent", cell.tokens, cell.text, cell.content, cell.exact)
+    if is_masked(cell, own, view):
+        return _masked(cell)
+    if cell.cut is not None:
+        return Fate("truncated", cell.cut.tokens, cell.cut.text, cell.cut.text, cell.cut.exact)
+    return Fate("sent", cell.tokens, cell.text, cell.content, cell.exact)
+
+
+def _masked(cell: Cell) -> Fate:
+    what = "result" if cell.kind == "tool_result" else "message"
+    text = mask.marker(cell.original_tokens, cell.id, what)
+    return Fate("masked", cell.mask_tokens, text, text, cell.exact)
+
+
+def edits_of(cell: Cell, fate: Fate, view: View, results: int) -> list[Edit]:
+    """Every decision on a cell before the cuts, in the order of the stages, with its reason.
+
+    `results` is how many results the scope of masking holds, for the reason's numbers.
+    """
+    edits: list[Edit] = []
+    size = cell.original_tokens
+    if cell.fate:
+        return [Edit("normalise", "dropped", size, 0, cell.fate)]
+    if fate.state == "aside":
+        return [Edit("fold", "aside", size, 0, "kept for reading, never sent")]
+    own = own_of(cell, view) if view.overrides else NO_OWN
+    if cell.note:
+        edits.append(Edit("normalise", "sent", size, cell.tokens, cell.note))
+    if fate.state == "excluded":
+        mine = view.overrides.get(cell.seq, NO_OWN)
+        why = "excluded by hand" if mine.excluded else "excluded with the other half of its pair"
+        return [*edits, Edit("override", "excluded", cell.tokens, 0, why)]
+    if own.pinned or fate.state == "summarised":
+        return edits
+    if cell.cut is not None and fate.state in ("truncated", "masked"):
+        stage = "fold" if cell.seq in view.kept else "truncate"
+        edits.append(Edit(stage, "truncated", cell.tokens, cell.cut.tokens, cell.cut.why))
+    if fate.state == "masked":
+        edits.append(_mask_edit(cell, own, view, results))
+    return edits
+
+
+def _mask_edit(cell: Cell, own: Own, view: View, results: int) -> Edit:
+    before = cell.cut.tokens if cell.cut else cell.tokens
+    if own.masked:
+        why = f"masked by hand; {cell.original_tokens:,} tokens replaced by a marker of {cell.mask_tokens:,}"
+        return Edit("override", "masked", before, cell.mask_tokens, why)
+    scope = "the session" if view.mask_turn < 0 else "the turn"
+    why = (
+        f"result {cell.number + 1} of {results} in {scope} lies between the first {view.mask_first} and the last "
+        f"{results - view.mask_upto}; {cell.original_tokens:,} tokens replaced by a marker of {cell.mask_tokens:,}"
+    )
+    return Edit("mask", "masked", before, cell.mask_tokens, why)

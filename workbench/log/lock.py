@@ -1,0 +1,117 @@
+"""One writer per session: a lock file that the system lets go of when its holder dies, however it dies."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import weakref
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+_flock: Callable[[int, int], None] | None
+try:
+    import fcntl
+except ImportError:
+    # Not on this system: the file's mere existence is the lock, and a crash leaves it behind.
+    _flock, _EXCLUSIVE, _SHARED = None, 0, 0
+else:
+    _flock, _EXCLUSIVE, _SHARED = fcntl.flock, fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_SH | fcntl.LOCK_NB
+
+
+class WriterLock:
+    """The right to append to one session. Two locks on one path exclude each other, also in one process."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._let_go: weakref.finalize[[int, Path, int], WriterLock] | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether this object has the lock."""
+        return self._let_go is not None and self._let_go.alive
+
+    def acquire(self) -> bool:
+        """Take the lock if it is free. An OSError means that there can be no lock here at all."""
+        while not self.held:
+            file = self._open()
+            if file is None:
+                return False
+            if _same(file, self.path):
+                os.ftruncate(file, 0)
+                os.write(file, f"{os.getpid()} {time.time():.0f}\n".encode())
+                self._let_go = weakref.finalize(self, _let_go, file, self.path, os.getpid())
+            else:  # the former holder removed the file between our opening and our locking
+                os.close(file)
+        return True
+
+    def taken(self) -> bool:
+        """Whether anybody has the lock now, this object or another."""
+        if _flock is None:
+            return self.path.exists()
+        try:
+            file = os.open(self.path, os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            _flock(file, _SHARED)  # gone again with the file, a moment later
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(file)
+        return False
+
+    def release(self) -> None:
+        """Let go, if we have it."""
+        if self._let_go is not None:
+            self._let_go()
+
+    def holder(self) -> str:
+        """Who has the lock, for a message, as far as the file says."""
+        try:
+            pid, since = self.path.read_text().split()
+            return f"process {int(pid)} (since {_clock(float(since))})"
+        except (OSError, ValueError, OverflowError):
+            return "another process"
+
+    def _open(self) -> int | None:
+        """The locked file, or None while another has it."""
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if _flock is None:
+            try:
+                return os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+            except FileExistsError:
+                return None
+        file = os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            _flock(file, _EXCLUSIVE)
+        except BlockingIOError:
+            os.close(file)
+            return None
+        except BaseException:
+            os.close(file)
+            raise
+        return file
+
+
+def _let_go(file: int, path: Path, owner: int) -> None:
+    """Remove the file first, while nobody else can lock it. A forked child leaves that to its parent."""
+    if os.getpid() == owner:
+        with contextlib.suppress(OSError):
+            path.unlink()
+    os.close(file)
+
+
+def _same(file: int, path: Path) -> bool:
+    """Whether the open file is still the one at that path."""
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _clock(seconds: float) -> str:
+    """Hours and minutes, with the date where it is not today."""
+    then = datetime.fromtimestamp(seconds)
+    return then.strftime("%H:%M" if then.date() == datetime.now().date() else "%Y-%m-%d %H:%M")

@@ -1,0 +1,95 @@
+"""Finding sessions by what people type."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sqlite3
+from typing import Any, Final, NamedTuple
+
+from workbench.log.codec import clean
+from workbench.log.errors import NotFound
+from workbench.log.session import SessionInfo
+
+_COLUMNS: Final = "key, id, title, created, updated, events, model, forked_from, forked_at"
+_NEWEST: Final = "ORDER BY updated DESC, key DESC LIMIT"
+_GUESSED: Final = 500
+"""How many of the newest sessions are looked at for close matches."""
+
+
+class Found(NamedTuple):
+    """A session's row."""
+
+    key: int
+    info: SessionInfo
+
+
+def by_id(db: sqlite3.Connection, name: str) -> Found | None:
+    """The session with exactly this id."""
+    return next(iter(_select(db, "WHERE id = ?", clean(name))), None)
+
+
+def by_ref(db: sqlite3.Connection, ref: str) -> Found:
+    """A session by its id, by the beginning of its id if only one begins so, or by its exact title."""
+    exact = by_id(db, ref)
+    if exact is not None:
+        return exact
+    begun = (
+        _select(db, f"WHERE id GLOB ? {_NEWEST} 4", re.sub(r"([*?[])", r"[\1]", clean(ref)) + "*")
+        if ref
+        else []
+    )
+    if len(begun) == 1:
+        return begun[0]
+    titled = _select(db, f"WHERE title = ? {_NEWEST} 4", clean(ref)) if ref else []
+    if len(titled) == 1:
+        return titled[0]
+    several = titled or begun
+    if several:
+        raise NotFound(f"'{ref}' is not one session but several: {_names(several)}; expected a longer id")
+    raise NotFound(_missing(db, ref))
+
+
+def listing(db: sqlite3.Connection, limit: int | None, query: str) -> list[SessionInfo]:
+    """The sessions whose title holds the query or whose id begins with it, the last changed first."""
+    if not query:
+        found = _select(db, f"{_NEWEST} ?", -1 if limit is None else limit)
+    else:
+        word = re.sub(r"([\\%_])", r"\\\1", clean(query))
+        found = _select(
+            db,
+            rf"WHERE title LIKE ? ESCAPE '\' OR id LIKE ? ESCAPE '\' {_NEWEST} ?",
+            f"%{word}%",
+            f"{word}%",
+            -1 if limit is None else limit,
+        )
+    return [session.info for session in found]
+
+
+def _missing(db: sqlite3.Connection, ref: str) -> str:
+    """The message, with what may have been meant."""
+    recent = _select(db, f"{_NEWEST} ?", _GUESSED)
+    names = {
+        name.lower(): session for session in recent for name in (session.info.id, session.info.title) if name
+    }
+    close = difflib.get_close_matches(ref.lower(), names, n=3, cutoff=0.5)
+    if not close:
+        return f"there is no session '{ref}'"
+    meant = list({names[name].key: names[name] for name in close}.values())
+    return f"there is no session '{ref}'; close to it: {_names(meant)}"
+
+
+def _names(sessions: list[Found]) -> str:
+    """The first few, for a message."""
+    shown = [f"{info.id} ({info.title})" if info.title else info.id for _, info in sessions[:3]]
+    return ", ".join(shown) + (", ..." if len(sessions) > 3 else "")
+
+
+def _select(db: sqlite3.Connection, clauses: str, *values: Any) -> list[Found]:
+    """The rows that these clauses give."""
+    found = []
+    for row in db.execute(f"SELECT {_COLUMNS} FROM sessions {clauses}", values):
+        key, name, title, created, updated, events, model, origin, at = row
+        forked_from = None if origin is None else (origin, at)
+        found.append(Found(key, SessionInfo(name, title, created, updated, events, model, forked_from)))
+    return found

@@ -1,0 +1,110 @@
+"""The tables, as a numbered list of steps. A file says in `user_version` how many of them it has seen.
+
+A step, once released, is never changed; what is new is a new step at the end.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from workbench.log.errors import StoreError
+
+APPLICATION_ID: Final = 0x574B4248  # "WKBH"; tells our file from any other SQLite file
+_MAGIC: Final = b"SQLite format 3\0"
+
+
+def _first(db: sqlite3.Connection) -> None:
+    """Sessions, their events, the large texts, the search index and the token counts."""
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    for statement in _FIRST:
+        db.execute(statement)
+
+
+_FIRST = (
+    # What a listing shows is kept here, so that listing and opening never read events. `events` is also
+    # the last sequence number. `forked_from` is no foreign key: the fork outlives its origin. AUTOINCREMENT:
+    # a key is never given out again, so that a view of a deleted session cannot come to show another one.
+    """CREATE TABLE sessions(
+        key INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
+        title TEXT NOT NULL, model TEXT NOT NULL,
+        created INTEGER NOT NULL, updated INTEGER NOT NULL, events INTEGER NOT NULL,
+        forked_from TEXT, forked_at INTEGER)""",
+    "CREATE INDEX sessions_by_age ON sessions(updated, key)",
+    "CREATE INDEX sessions_by_title ON sessions(title)",
+    # `data` is the event's line, with references for large texts; the other columns are for finding it.
+    """CREATE TABLE events(
+        key INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES sessions(key) ON DELETE CASCADE,
+        seq INTEGER NOT NULL, id TEXT NOT NULL, data TEXT NOT NULL,
+        UNIQUE(session, seq), UNIQUE(session, id))""",
+    "CREATE TABLE texts(hash BLOB PRIMARY KEY, text BLOB NOT NULL)",
+    """CREATE TABLE event_texts(
+        event INTEGER NOT NULL REFERENCES events(key) ON DELETE CASCADE,
+        hash BLOB NOT NULL REFERENCES texts(hash), PRIMARY KEY(event, hash)) WITHOUT ROWID""",
+    "CREATE INDEX event_texts_by_hash ON event_texts(hash)",
+    # Without content of its own: the text is in the log already. A row's rowid is the event's key.
+    """CREATE VIRTUAL TABLE words USING fts5(
+        text, content='', columnsize=0, tokenize='unicode61 remove_diacritics 2')""",
+    "CREATE TABLE facts(name TEXT PRIMARY KEY, value INTEGER NOT NULL)",
+    """CREATE TABLE counts(
+        tokenizer TEXT NOT NULL, digest BLOB NOT NULL, tokens INTEGER NOT NULL, exact INTEGER NOT NULL,
+        PRIMARY KEY(tokenizer, digest)) WITHOUT ROWID""",
+)
+
+STEPS: list[Callable[[sqlite3.Connection], None]] = [_first]
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file that is not ours or is too new by its first bytes, before SQLite touches it."""
+    with path.open("rb") as file:
+        head = file.read(100)
+    if not head:
+        return
+    application = int.from_bytes(head[68:72], "big")
+    # 0: the first step may still be in the write-ahead log alone; `migrate` looks again.
+    if not head.startswith(_MAGIC) or application not in (0, APPLICATION_ID):
+        raise StoreError(f"{path} is not a Workbench database")
+    _refuse_newer(path, int.from_bytes(head[60:64], "big"))
+
+
+def check_content(db: sqlite3.Connection, path: Path) -> None:
+    """The same for what is only in the write-ahead log."""
+    db.execute("BEGIN")  # one state: another process may be making the tables right now
+    application = db.execute("PRAGMA application_id").fetchone()[0]
+    empty = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+    version = version_of(db)
+    db.execute("COMMIT")
+    if application != APPLICATION_ID and not empty:
+        raise StoreError(f"{path} is not a Workbench database")
+    _refuse_newer(path, version)
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Run the steps that the file has not seen, each in a transaction of its own."""
+    while (version := version_of(db)) < len(STEPS):
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            if version_of(db) == version:  # otherwise another process was quicker
+                STEPS[version](db)
+                db.execute(f"PRAGMA user_version = {version + 1}")
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+
+
+def version_of(db: sqlite3.Connection) -> int:
+    """How many steps the file has seen."""
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    return version
+
+
+def _refuse_newer(path: Path, version: int) -> None:
+    """Whoever does not know a format must not write it."""
+    if version > len(STEPS):
+        raise StoreError(
+            f"{path} was written by a newer Workbench (format {version}, this one reads up to {len(STEPS)})"
+        )

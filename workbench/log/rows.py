@@ -1,0 +1,94 @@
+"""Events into their tables and out again; what all ways of writing and reading a session share."""
+
+from __future__ import annotations
+
+import gc
+import sqlite3
+import time
+from collections.abc import Iterable, Sequence
+
+from workbench.log import search, texts
+from workbench.log.codec import decode
+from workbench.log.errors import BadEvent, StoreError
+from workbench.log.events import Event, Setting
+
+Settled = tuple[Event, str]
+"""An event and its canonical line."""
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def insert_session(db: sqlite3.Connection, name: str, origin: tuple[str, int] | None) -> int:
+    """A new session without events; gives its key."""
+    at = now()
+    return _key(
+        db.execute(
+            "INSERT INTO sessions(id, title, model, created, updated, events, forked_from, forked_at)"
+            " VALUES(?, '', '', ?, ?, 0, ?, ?)",
+            (name, at, at, *(origin or (None, None))),
+        )
+    )
+
+
+def insert(db: sqlite3.Connection, session: int, events: Sequence[Settled]) -> None:
+    """Append events to a session, with all that is kept beside them."""
+    for event, line in events:
+        row, large = texts.split(line)
+        key = _key(
+            db.execute(
+                "INSERT INTO events(session, seq, id, data) VALUES(?, ?, ?, ?)",
+                (session, event.seq, event.id, row),
+            )
+        )
+        texts.keep(db, key, large.items())
+        search.add(db, key, event.body)
+    db.execute(
+        "UPDATE sessions SET events = events + ?, updated = ? WHERE key = ?", (len(events), now(), session)
+    )
+    for column, value in labels(event for event, _ in events).items():
+        db.execute(f"UPDATE sessions SET {column} = ? WHERE key = ?", (value, session))
+
+
+def labels(events: Iterable[Event]) -> dict[str, str]:
+    """What the settings among the events say about title and model; the last one wins."""
+    return {
+        event.body.key: event.body.value if isinstance(event.body.value, str) else ""
+        for event in events
+        if isinstance(event.body, Setting) and event.body.key in ("title", "model")
+    }
+
+
+def lines(db: sqlite3.Connection, session: int, after: int, upto: int) -> list[str]:
+    """The lines of the events after one sequence number up to another."""
+    rows = db.execute(
+        "SELECT data FROM events WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq",
+        (session, after, upto),
+    ).fetchall()
+    if len(rows) != max(0, upto - after):
+        raise StoreError(
+            f"events {after + 1} to {upto} of a session are no longer there; it was deleted meanwhile"
+        )
+    return [texts.restore(db, data) for (data,) in rows]
+
+
+def events_of(lines: Iterable[str]) -> list[Event]:
+    """The events of lines that we wrote ourselves."""
+    # The collector would walk the growing heap again and again, a third of the time; events have no cycles.
+    pause = gc.isenabled()
+    gc.disable()
+    try:
+        return [decode(line) for line in lines]
+    except BadEvent as error:
+        raise StoreError(f"the database is damaged: {error}") from error
+    finally:
+        if pause:
+            gc.enable()
+
+
+def _key(inserted: sqlite3.Cursor) -> int:
+    """The key of a row just inserted."""
+    assert inserted.lastrowid is not None  # SQLite has one for every row it inserts
+    return inserted.lastrowid

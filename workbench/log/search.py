@@ -1,0 +1,134 @@
+"""Full-text search over all sessions.
+
+The index has no text of its own, so taking a row out of it needs exactly the text that was put in. Hence the
+rule of `SEARCH_VERSION`: when the words of an event change, the whole index is built anew.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import unicodedata
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from workbench.log import texts
+from workbench.log.codec import SEARCH_VERSION, clean, decode, search_text
+from workbench.log.events import Body
+
+INDEXED: Final = 64 * 1024
+"""Characters of an event that can be found; what lies behind is rarely what anyone looks for. A change of
+this or of `_spaced` raises `SEARCH_VERSION` too."""
+_AROUND: Final = 40
+"""Characters of a snippet before the first word found; three times as many follow."""
+
+# Scripts written without blanks: each character becomes a word, and a query for several of them a phrase.
+_UNSPACED = re.compile(
+    "([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f])"
+)
+
+
+class Hit(NamedTuple):
+    """An event that was found."""
+
+    session_id: str
+    title: str
+    """The session's."""
+    seq: int
+    id: str
+    """The event's."""
+    snippet: str
+    """One line around the first word found."""
+
+
+def add(db: sqlite3.Connection, event: int, body: Body) -> None:
+    """Put an event into the index."""
+    words = _words(body)
+    if words:
+        db.execute("INSERT INTO words(rowid, text) VALUES(?, ?)", (event, words))
+
+
+def remove_session(db: sqlite3.Connection, session: int) -> None:
+    """Take a session's events out of the index; they must still be in their table."""
+    for event, body in _bodies(db, "WHERE session = ?", (session,)):
+        words = _words(body)
+        if words:
+            db.execute("INSERT INTO words(words, rowid, text) VALUES('delete', ?, ?)", (event, words))
+
+
+def outdated(db: sqlite3.Connection) -> bool:
+    """Whether the index was built by a program that saw other words in the same events."""
+    found = db.execute("SELECT value FROM facts WHERE name = 'search'").fetchone()
+    return found is None or found[0] != SEARCH_VERSION
+
+
+def rebuild(db: sqlite3.Connection) -> None:
+    """Build the index anew from the log."""
+    db.execute("INSERT INTO words(words) VALUES('delete-all')")
+    for event, body in _bodies(db):
+        add(db, event, body)
+    db.execute("INSERT OR REPLACE INTO facts(name, value) VALUES('search', ?)", (SEARCH_VERSION,))
+
+
+def find(db: sqlite3.Connection, text: str, session: int | None, limit: int) -> list[Hit]:
+    """Events that hold every word of `text`, the last one perhaps only begun; the newest first."""
+    words = clean(text).replace("\0", " ").split()
+    if not words:
+        return []
+    where = "" if session is None else "AND e.session = :session"
+    rows = db.execute(
+        f"""SELECT s.id, s.title, e.seq, e.id, e.data FROM words
+            JOIN events e ON e.key = words.rowid JOIN sessions s ON s.key = e.session
+            WHERE words MATCH :query {where} ORDER BY words.rowid DESC LIMIT :limit""",
+        {"query": _query(words), "session": session, "limit": limit},
+    ).fetchall()
+    hits, shown = [], re.findall(r"\w+", text)
+    for session_id, title, seq, name, data in rows:
+        found = search_text(decode(texts.restore(db, data)).body)
+        hits.append(Hit(session_id, title, seq, name, _snippet(found, shown)))
+    return hits
+
+
+def _query(words: list[str]) -> str:
+    """Every word as a quoted phrase, so that nothing in it is read as FTS5's own syntax."""
+    return " ".join('"' + _spaced(word).replace('"', '""') + '"' for word in words) + "*"
+
+
+def _words(body: Body) -> str:
+    """What of an event goes into the index."""
+    return _spaced(search_text(body)[:INDEXED])
+
+
+def _spaced(text: str) -> str:
+    """The text with blanks where its script has none."""
+    return text if text.isascii() else _UNSPACED.sub(r" \1 ", text)
+
+
+def _bodies(
+    db: sqlite3.Connection, where: str = "", values: tuple[object, ...] = ()
+) -> Iterator[tuple[int, Body]]:
+    """Keys and bodies of events."""
+    for event, data in db.execute(f"SELECT key, data FROM events {where}", values):
+        yield event, decode(texts.restore(db, data)).body
+
+
+def _snippet(text: str, words: list[str]) -> str:
+    """One line around the first of the words; the beginning where none is found as written."""
+    found = _place(text.lower(), words)
+    if found is None:
+        found = _place(_bare(text), [_bare(word) for word in words]) or 0
+    start = max(0, found - _AROUND)
+    end = found + 3 * _AROUND
+    line = " ".join(text[start:end].split())
+    return ("…" if start else "") + line + ("…" if end < len(text) else "")
+
+
+def _place(text: str, words: list[str]) -> int | None:
+    """Where the first of the words begins."""
+    places = [place for word in words if (place := text.find(word.lower())) >= 0]
+    return min(places, default=None)
+
+
+def _bare(text: str) -> str:
+    """Lower case without accents, as the index sees it, character for character."""
+    return "".join([unicodedata.normalize("NFD", char)[0] for char in text[:INDEXED]]).lower()

@@ -1,0 +1,179 @@
+"""One session: its events, and the right to append to them."""
+
+from __future__ import annotations
+
+import sqlite3
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from workbench.log import rows, texts
+from workbench.log.codec import settle
+from workbench.log.database import Database
+from workbench.log.errors import NotFound, ReadOnly
+from workbench.log.events import Body, Event
+from workbench.log.ids import new_id
+from workbench.log.lock import WriterLock
+
+
+class SessionInfo(NamedTuple):
+    """What a listing says about a session."""
+
+    id: str
+    title: str
+    created: int
+    """Milliseconds since 1970: when it was put into this store."""
+    updated: int
+    """Milliseconds since 1970: the last append."""
+    events: int
+    model: str
+    forked_from: tuple[str, int] | None
+    """The session it was forked from, and the last event both have."""
+
+
+class Session:
+    """A view of one session up to the last event it has seen.
+
+    What another process appends becomes visible with `refresh`, all at once, so that a reader never sees
+    events move under it. Threads may share a session.
+    """
+
+    def __init__(
+        self, database: Database, key: int, info: SessionInfo, lock: WriterLock, write: bool
+    ) -> None:
+        self.id = info.id
+        self.title = info.title
+        self.model = info.model
+        self.forked_from = info.forked_from
+        self.why_read_only = f"Session {info.title or info.id} was opened for reading only."
+        self._database = database
+        self._key = key
+        self._lock = lock
+        self._seen = info.events
+        if write and self.take_over():
+            with database.read() as db:  # the former writer may have appended since the info was read
+                self._look(db)
+
+    @property
+    def writable(self) -> bool:
+        """Whether this view may append."""
+        return self._lock.held
+
+    @property
+    def is_written(self) -> bool:
+        """Whether anybody may append now, this view or another, here or in another process."""
+        with self._database.told():
+            return self._lock.taken()
+
+    def append(self, *bodies: Body) -> tuple[Event, ...]:
+        """Add events to the log, all or none; they are on disk when this returns."""
+        if not self.writable:
+            raise ReadOnly(self.why_read_only)
+        if not bodies:
+            return ()
+        with self._database.lock:
+            with self._database.write() as db:
+                count, _, _ = self._row(db)
+                at = rows.now()
+                settled = [
+                    settle(Event(seq, new_id(), at, body)) for seq, body in enumerate(bodies, start=count + 1)
+                ]
+                rows.insert(db, self._key, settled)
+            events = tuple(event for event, _ in settled)
+            if count == self._seen:  # otherwise `refresh` has still to show what lies before
+                self._seen += len(events)
+                self._label(events)
+        return events
+
+    def events(self, after: int = 0, upto: int | None = None) -> list[Event]:
+        """The events behind one sequence number up to another (inclusive), as far as they have been seen."""
+        with self._database.lock:
+            last = self._seen if upto is None else min(upto, self._seen)
+            first = max(after, 0)
+            if first >= last:
+                return []
+            with self._database.read() as db:
+                lines = rows.lines(db, self._key, first, last)
+        return rows.events_of(lines)
+
+    def last(self, n: int) -> list[Event]:
+        """The last `n` events."""
+        return self.events(after=self._seen - n) if n > 0 else []
+
+    def event(self, seq_or_id: int | str) -> Event:
+        """One event, by its sequence number or its id."""
+        if isinstance(seq_or_id, int):
+            if not 0 < seq_or_id <= self._seen:
+                raise NotFound(f"session {self.id} has no event {seq_or_id}: expected 1 to {self._seen}")
+            return self.events(seq_or_id - 1, seq_or_id)[0]
+        with self._database.read() as db:
+            found = db.execute(
+                "SELECT data FROM events WHERE session = ? AND id = ?", (self._key, seq_or_id)
+            ).fetchone()
+            if found is None:
+                raise NotFound(f"session {self.id} has no event '{seq_or_id}'")
+            line = texts.restore(db, found[0])
+        return rows.events_of([line])[0]
+
+    def __len__(self) -> int:
+        """How many events have been seen."""
+        return self._seen
+
+    def __bool__(self) -> bool:
+        """A session is there, also when it is empty."""
+        return True
+
+    def refresh(self) -> list[Event]:
+        """The events that were appended elsewhere since this view last looked."""
+        with self._database.lock:
+            seen = self._seen
+            with self._database.read() as db:
+                self._look(db)
+                lines = rows.lines(db, self._key, seen, self._seen)
+        return rows.events_of(lines)
+
+    def take_over(self) -> bool:
+        """Become the writer if nobody else is. Call `refresh` then: the former writer may have appended."""
+        name = f"Session {self.title or self.id}"
+        try:
+            if self._lock.acquire():
+                self.why_read_only = ""
+                return True
+        except OSError as error:
+            self.why_read_only = f"{name} is read-only: {self._lock.path}: {error.strerror}."
+            return False
+        holder = self._lock.holder()
+        self.why_read_only = f"{name} is open in {holder}; this view is read-only until that one ends."
+        return False
+
+    def close(self) -> None:
+        """Let go of the right to write; reading still works as long as the store is open."""
+        if self.writable:
+            self._lock.release()
+            self.why_read_only = f"Session {self.title or self.id} was closed."
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _look(self, db: sqlite3.Connection) -> None:
+        """See what the store has now."""
+        self._seen, self.title, self.model = self._row(db)
+
+    def _row(self, db: sqlite3.Connection) -> tuple[int, str, str]:
+        """The last sequence number, title and model, as stored."""
+        row: tuple[int, str, str] | None = db.execute(
+            "SELECT events, title, model FROM sessions WHERE key = ?", (self._key,)
+        ).fetchone()
+        if row is None:
+            raise NotFound(f"session {self.id} was deleted meanwhile")
+        return row
+
+    def _label(self, events: tuple[Event, ...]) -> None:
+        """Take title and model from events of our own."""
+        found = rows.labels(events)
+        self.title = found.get("title", self.title)
+        self.model = found.get("model", self.model)

@@ -1,0 +1,233 @@
+"""All sessions, in one SQLite file."""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from workbench.config.errors import Refused, WrongCall
+from workbench.config.paths import data_dir
+from workbench.log import lookup, rows, search, texts
+from workbench.log.codec import decode, settle
+from workbench.log.database import Database
+from workbench.log.errors import BadEvent, NotFound
+from workbench.log.events import Body, Event, Setting
+from workbench.log.ids import new_id
+from workbench.log.lock import WriterLock
+from workbench.log.search import Hit
+from workbench.log.session import Session, SessionInfo
+
+FILE_NAME: Final = "workbench.db"
+_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")  # it names a lock file as well
+_PAGE: Final = 1000
+"""Events read at a time by an export, which may be far larger than memory."""
+
+# `list` is a method of the store, so its annotations cannot say `list`.
+Infos = list[SessionInfo]
+Hits = list[Hit]
+
+
+class Store:
+    """The sessions of one file. Threads may share it; processes open their own."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._locks = database.path.parent / "locks"
+        self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+
+    @classmethod
+    def open(cls, path: Path | None = None) -> Store:
+        """Open the file, and make it where it is missing."""
+        database = Database(data_dir() / FILE_NAME if path is None else path)
+        try:
+            with database.read() as db:
+                outdated = search.outdated(db)
+            if outdated:
+                with database.write() as db:
+                    search.rebuild(db)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database)
+
+    def close(self) -> None:
+        """Close all sessions and the file."""
+        for session in [*self._sessions]:
+            session.close()
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def create(
+        self,
+        bodies: Iterable[Body] = (),
+        *,
+        title: str = "",
+        id: str | None = None,  # noqa: A002 - the word people know it by, as in `Session.id`
+    ) -> Session:
+        """A new session, ours to write; a title becomes its first event."""
+        given = [Setting("title", title), *bodies] if title else bodies
+        at = rows.now()
+        settled = [settle(Event(seq, new_id(), at, body)) for seq, body in enumerate(given, start=1)]
+        return self._add(settled, new_id() if id is None else id)
+
+    def session(self, ref: str, *, write: bool = True) -> Session:
+        """A session by its id, by the beginning of its id, or by its title.
+
+        Where another process writes it, this one is read-only and says why.
+        """
+        found = self._find(ref)
+        return self._view(found, self._lock(found.info.id), write)
+
+    def info(self, ref: str) -> SessionInfo:
+        """What the listing says about one session."""
+        return self._find(ref).info
+
+    def list(self, limit: int | None = None, query: str = "") -> Infos:
+        """The sessions, the last changed first; `query` is a part of the title or the beginning of the id."""
+        with self._database.read() as db:
+            return lookup.listing(db, limit, query)
+
+    def rename(self, ref: str, title: str) -> None:
+        """Give a session another title; that is an event like any other."""
+        found = self._find(ref)
+        for session in self._sessions:
+            if session.id == found.info.id and session.writable:
+                session.append(Setting("title", title))
+                return
+        with self._view(found, self._lock(found.info.id)) as session:
+            session.append(Setting("title", title))
+
+    def fork(self, ref: str, at_seq: int | None = None) -> Session:
+        """A new session that starts as a copy of another up to an event; large texts are shared."""
+        key, info = self._find(ref)
+        last = info.events if at_seq is None else at_seq
+        if not 0 <= last <= info.events:
+            raise WrongCall(f"session {info.id} cannot be forked at {last}: expected 0 to {info.events}")
+        with self._database.read() as db:
+            lines = rows.lines(db, key, 0, last)
+        return self._add([*zip(rows.events_of(lines), lines, strict=True)], new_id(), (info.id, last))
+
+    def delete(self, id: str) -> None:  # noqa: A002 - see `create`; a whole id, because it cannot be undone
+        """Delete a whole session, with its texts (as far as no other uses them) and its search rows."""
+        with self._database.read() as db:
+            found = lookup.by_id(db, id)
+        if found is None:
+            raise NotFound(f"there is no session '{id}': expected a whole id")
+        lock = self._lock(id)
+        with self._database.told():
+            if not lock.acquire():
+                raise Refused(
+                    f"Session {found.info.title or id} is open in {lock.holder()}; close it there first."
+                )
+        try:
+            with self._database.write() as db:
+                search.remove_session(db, found.key)
+                hashes = texts.of_session(db, found.key)
+                db.execute("DELETE FROM sessions WHERE key = ?", (found.key,))
+                texts.drop_unused(db, hashes)
+        finally:
+            lock.release()
+
+    def search(self, text: str, session: str | None = None, limit: int = 50) -> Hits:
+        """Events that hold all the words, the newest first; in one session or in all."""
+        key = None if session is None else self._find(session).key
+        with self._database.read() as db:
+            return search.find(db, text, key, limit)
+
+    def import_events(self, lines: Iterable[str], source: str) -> Session:
+        """A new session from exported lines, all or nothing; the events keep their ids, numbers and times."""
+        try:
+            settled = [*_checked(lines, source)]
+        except UnicodeDecodeError as error:  # from reading the lines
+            raise BadEvent(f"{source}: expected UTF-8 ({error.reason})") from None
+        if not settled:
+            raise BadEvent(f"{source}: expected at least one event")
+        return self._add(settled, new_id())
+
+    def export_events(self, ref: str) -> Iterator[str]:
+        """The canonical lines of a session, without newlines."""
+        key, info = self._find(ref)
+        for after in range(0, info.events, _PAGE):
+            with self._database.read() as db:
+                page = rows.lines(db, key, after, min(after + _PAGE, info.events))
+            yield from page
+
+    def load_count(self, tokenizer: str, digest: bytes) -> tuple[int, bool] | None:
+        """The tokens of a text under a tokenizer, and whether they are exact; None when never counted."""
+        found = self._database.one(
+            "SELECT tokens, exact FROM counts WHERE tokenizer = ? AND digest = ?", (tokenizer, digest)
+        )
+        return None if found is None else (found[0], bool(found[1]))
+
+    def save_counts(self, rows: Iterable[tuple[str, bytes, int, bool]]) -> None:
+        """Keep counts: tokenizer, the text's digest, tokens, and whether they are exact."""
+        given = [*rows]  # now, because the caller may read the store while making them
+        with self._database.write() as db:
+            db.executemany("INSERT OR REPLACE INTO counts VALUES(?, ?, ?, ?)", given)
+
+    def _add(
+        self, settled: Sequence[rows.Settled], name: str, origin: tuple[str, int] | None = None
+    ) -> Session:
+        """Put a new session into the file. Its lock is taken first: nobody else can come to write it."""
+        if not _ID.fullmatch(name):
+            raise WrongCall(f"'{name}' cannot be a session's id: expected up to 64 letters, digits, - or _")
+        taken = WrongCall(f"there is a session {name} already: expected a new id")
+        lock = self._lock(name)
+        with self._database.told():
+            if not lock.acquire():
+                raise taken
+        try:
+            with self._database.write() as db:
+                if lookup.by_id(db, name) is not None:
+                    raise taken
+                key = rows.insert_session(db, name, origin)
+                rows.insert(db, key, settled)
+                found = lookup.by_ref(db, name)
+        except BaseException:
+            lock.release()
+            raise
+        return self._view(found, lock)
+
+    def _find(self, ref: str) -> lookup.Found:
+        """The session that a user means."""
+        with self._database.read() as db:
+            return lookup.by_ref(db, ref)
+
+    def _lock(self, name: str) -> WriterLock:
+        """The lock of a session, not taken yet."""
+        return WriterLock(self._locks / f"{name}.lock")
+
+    def _view(self, found: lookup.Found, lock: WriterLock, write: bool = True) -> Session:
+        """A view of a session, which closes with the store."""
+        session = Session(self._database, found.key, found.info, lock, write)
+        self._sessions.add(session)
+        return session
+
+
+def _checked(lines: Iterable[str], source: str) -> Iterator[rows.Settled]:
+    """The events of a file, one by one; what is wrong is told with its place."""
+    ids: set[str] = set()
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            event, canonical = settle(decode(line))
+            if event.seq != len(ids) + 1:
+                raise BadEvent(f"expected `seq` {len(ids) + 1}, found {event.seq}")
+            if event.id in ids:
+                raise BadEvent(f"expected an `id` of its own, found '{event.id}' again")
+        except BadEvent as error:
+            raise BadEvent(f"{source}, line {number}: {error}") from None
+        ids.add(event.id)
+        yield event, canonical

@@ -1,0 +1,80 @@
+"""Large texts, stored once.
+
+A row of the log holds the event's line, but where the line has a string over 4 KiB the row has a reference:
+U+0001 and the text's hash. JSON never holds a raw control character, so no text of a user can look like one,
+whatever it says and wherever in the event it stands.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Final
+
+from workbench.log.errors import StoreError
+
+LARGE: Final = 4096
+"""Bytes of UTF-8, as JSON writes the string, quotes apart."""
+
+_MARK: Final = "\x01"
+_DIGEST_BYTES: Final = 32
+_REFERENCE = re.compile(_MARK + r"([0-9a-f]{64})")
+_STRING = re.compile(
+    r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+)  # possessive: a long string must not pile up backtracking points
+
+
+def split(line: str) -> tuple[str, dict[bytes, bytes]]:
+    """The line with references in place of its large strings, and those strings (as JSON, quoted) by hash."""
+    found: dict[bytes, bytes] = {}
+    if len(line) * 4 <= LARGE or len(line.encode()) <= LARGE:  # a character has at most 4 bytes
+        return line, found
+
+    def refer(match: re.Match[str]) -> str:
+        text = match[0].encode()
+        if len(text) - 2 <= LARGE:
+            return match[0]
+        digest = blake2b(text, digest_size=_DIGEST_BYTES).digest()
+        found[digest] = text
+        return _MARK + digest.hex()
+
+    return _STRING.sub(refer, line), found
+
+
+def keep(db: sqlite3.Connection, event: int, texts: Iterable[tuple[bytes, bytes]]) -> None:
+    """Store what `split` found in the event with this key; a text that is there already is referred to."""
+    for digest, text in texts:
+        db.execute("INSERT OR IGNORE INTO texts(hash, text) VALUES(?, ?)", (digest, text))
+        db.execute("INSERT OR IGNORE INTO event_texts(event, hash) VALUES(?, ?)", (event, digest))
+
+
+def restore(db: sqlite3.Connection, row: str) -> str:
+    """The line as it was before `split`."""
+    if _MARK not in row:
+        return row
+
+    def put_back(match: re.Match[str]) -> str:
+        found = db.execute("SELECT text FROM texts WHERE hash = ?", (bytes.fromhex(match[1]),)).fetchone()
+        if found is None:
+            raise StoreError(f"the text {match[1][:12]} of an event is missing; the file is damaged")
+        text: bytes = found[0]
+        return text.decode()
+
+    return _REFERENCE.sub(put_back, row)
+
+
+def of_session(db: sqlite3.Connection, session: int) -> list[tuple[bytes]]:
+    """The hashes that a session refers to."""
+    return db.execute(
+        "SELECT DISTINCT hash FROM event_texts WHERE event IN (SELECT key FROM events WHERE session = ?)",
+        (session,),
+    ).fetchall()
+
+
+def drop_unused(db: sqlite3.Connection, hashes: list[tuple[bytes]]) -> None:
+    """Delete those of the texts that no event refers to any more."""
+    db.executemany(
+        "DELETE FROM texts WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM event_texts WHERE hash = ?1)", hashes
+    )

@@ -1,0 +1,251 @@
+"""Which models there are: window, prices and capabilities of each, and how we know.
+
+Read from the table in litellm's wheel, without importing litellm; then told from the name. The user's own
+entries win over both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Literal
+
+from workbench.models.families import tokenizer_for
+from workbench.models.model_entries import check_entries
+from workbench.models.wheel import model_table
+from workbench.models.windows import GUESS, is_input_only, window_by_name
+
+WindowSource = Literal["catalogue", "fallback", "config", "guess"]
+
+CHAT_MODES = ("chat", "responses")
+
+LOCAL_PROVIDERS = frozenset(
+    {
+        "ollama",
+        "ollama_chat",
+        "lm_studio",
+        "llamafile",
+        "vllm",
+        "hosted_vllm",
+        "lemonade",
+        "docker_model_runner",
+    }
+)
+"""Providers on the user's own machine: a price of 0 is true there, and another provider's figures are not."""
+
+_GATEWAYS = frozenset({"openrouter", "litellm_proxy"})
+"""Providers that serve everybody's models, and that the table does not list."""
+
+_MAKERS = (
+    *(
+        "openai",
+        "anthropic",
+        "gemini",
+        "vertex_ai",
+        "xai",
+        "mistral",
+        "codestral",
+        "deepseek",
+        "moonshot",
+        "zai",
+    ),
+    *("dashscope", "minimax", "perplexity", "meta_llama", "groq", "cerebras", "azure", "azure_ai", "ollama"),
+)
+"""Prefixes to try for a name that is given without one; makers before resellers."""
+
+_CAPABILITIES = {"function_calling": "tools", "parallel_function_calling": "parallel_tools"}
+"""litellm's words for what a model can do, where ours are plainer."""
+
+_PRICE_KEYS = {
+    "input_price": "input_cost_per_token",
+    "output_price": "output_cost_per_token",
+    "cached_price": "cache_read_input_token_cost",
+    "cache_write_price": "cache_creation_input_token_cost",
+}
+
+Entry = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What is known of a model."""
+
+    name: str
+    window: int
+    window_source: WindowSource
+    """catalogue: litellm's table; fallback: by the name; config: the user's entry; guess: nobody knows."""
+    input_only: bool
+    """The window is for input alone; then the output reserve is not taken from it."""
+    max_output: int | None
+    input_price: float | None
+    """US dollars per token, like the other prices; None where nobody knows."""
+    output_price: float | None
+    cached_price: float | None
+    cache_write_price: float | None
+    capabilities: frozenset[str]
+    """tools, vision, reasoning, prompt_caching, ..."""
+    provider: str
+    """Who serves it, as litellm calls them; empty where nobody knows."""
+    tokenizer: str
+    tokenizer_exact: bool
+    tokenizer_note: str
+
+
+class Catalogue:
+    """All models, the user's own included."""
+
+    def __init__(self, user_models: Mapping[str, Mapping[str, Any]] = MappingProxyType({})) -> None:
+        self._own = check_entries(user_models)
+        self._own_by_lower = {name.lower(): name for name in self._own}
+        self._found: dict[str, ModelInfo] = {}
+
+    def find(self, name: str) -> ModelInfo:
+        """What is known of a model; of a model nobody knows, a guess that says so."""
+        if name not in self._found:
+            self._found[name] = self._with_own(_look_up(name))
+        return self._found[name]
+
+    def names(self) -> list[str]:
+        """The chat models that are known by name."""
+        known = {name for name, entry in _table().items() if entry.get("mode") in CHAT_MODES}
+        return sorted(known | self._own.keys())
+
+    def close_matches(self, name: str) -> list[str]:
+        """Known names like this one, for a reader who mistyped it."""
+        wanted = name.lower()
+        names = self.names()
+        inside = [known for known in names if wanted in known.lower()] if len(wanted) > 2 else []
+        by_lower = {known.lower(): known for known in names}
+        alike = [by_lower[close] for close in get_close_matches(wanted, by_lower, n=5)]
+        return list(dict.fromkeys([*alike, *sorted(inside, key=len)]))[:5]
+
+    def _with_own(self, info: ModelInfo) -> ModelInfo:
+        """Let the user's entry win, by the full name first, then without provider prefixes."""
+        for candidate in _without_prefixes(info.name):
+            if own_name := self._own_by_lower.get(candidate.lower()):
+                own = dict(self._own[own_name])
+                break
+        else:
+            return info
+        if "window" in own:
+            own["window_source"] = "config"
+        if "tokenizer" in own and own["tokenizer"] != info.tokenizer:
+            own["tokenizer_exact"] = own["tokenizer"] != "rough"
+            own["tokenizer_note"] = f"{own['tokenizer']}, as the [models] entry says"
+        return replace(info, **own)
+
+
+@lru_cache(maxsize=1)
+def _table() -> dict[str, Entry]:
+    """litellm's table; empty when litellm is not there or its table cannot be read."""
+    path = model_table()
+    try:
+        table = json.loads(path.read_text("utf-8")) if path else {}
+    except (OSError, ValueError):
+        return {}
+    return {name: entry for name, entry in table.items() if isinstance(entry, dict) and name != "sample_spec"}
+
+
+@lru_cache(maxsize=1)
+def _names_by_lower() -> dict[str, str]:
+    return {name.lower(): name for name in _table()}
+
+
+@lru_cache(maxsize=1)
+def _providers() -> frozenset[str]:
+    return frozenset(str(entry.get("litellm_provider")) for entry in _table().values())
+
+
+def _without_prefixes(name: str) -> Iterator[str]:
+    """The name, then the name with its provider prefixes taken off one by one."""
+    yield name
+    while "/" in name:
+        name = name.split("/", 1)[1]
+        yield name
+
+
+def _entries(name: str) -> Iterator[Entry]:
+    """Table entries for a name, the closest first: as given, without prefixes, with a maker's prefix."""
+    by_lower = _names_by_lower()
+    bare = list(_without_prefixes(name))
+    if _prefix(name) in LOCAL_PROVIDERS:
+        candidates = [name, f"ollama/{bare[-1]}"]
+    else:
+        candidates = bare + [f"{maker}/{bare[-1]}" for maker in _MAKERS]
+    for candidate in candidates:
+        known = by_lower.get(candidate.lower())
+        if known is not None:
+            yield _table()[known]
+
+
+def _prefix(name: str) -> str:
+    return name.split("/", 1)[0].lower() if "/" in name else ""
+
+
+def _look_up(name: str) -> ModelInfo:
+    """What the table and the name tell of a model."""
+    entries = list(_entries(name))
+    entry: Entry = entries[0] if entries else {}
+    # Some entries have prices and no window; then the same model under another name may have one.
+    sized = next((found for found in entries if _number(found, "max_input_tokens")), None)
+    max_output = _number(entry, "max_output_tokens") or (
+        _number(sized, "max_output_tokens") if sized else None
+    )
+    window, source = _window(name, sized)
+    tokenizer, exact, note = tokenizer_for(name)
+    provider = _provider(name, entry)
+    return ModelInfo(
+        name=name,
+        window=window,
+        window_source=source,
+        input_only=is_input_only(name, window, max_output),
+        max_output=max_output,
+        **{field: _price(entry, key, provider) for field, key in _PRICE_KEYS.items()},
+        capabilities=_capabilities(entry),
+        provider=provider,
+        tokenizer=tokenizer,
+        tokenizer_exact=exact,
+        tokenizer_note=note,
+    )
+
+
+def _window(name: str, sized: Entry | None) -> tuple[int, WindowSource]:
+    if sized is not None:
+        return int(sized["max_input_tokens"]), "catalogue"
+    by_name = window_by_name(name)
+    return (by_name, "fallback") if by_name is not None else (GUESS, "guess")
+
+
+def _number(entry: Entry, key: str) -> int | None:
+    """A limit; 0 and anything that is not a number mean that it is not known."""
+    value = entry.get(key)
+    return int(value) if isinstance(value, int | float) and value > 0 else None
+
+
+def _price(entry: Entry, key: str, provider: str) -> float | None:
+    """A price per token. In the table 0 may mean that nobody knows; of local providers it is true."""
+    if provider in LOCAL_PROVIDERS:
+        return 0.0
+    value = entry.get(key)
+    return float(value) if isinstance(value, int | float) and value > 0 else None
+
+
+def _provider(name: str, entry: Entry) -> str:
+    """The provider that a prefix names, else the one of the table's entry."""
+    prefix = _prefix(name)
+    if prefix in _providers() or prefix in LOCAL_PROVIDERS or prefix in _GATEWAYS:
+        return prefix
+    return str(entry.get("litellm_provider", prefix))
+
+
+def _capabilities(entry: Entry) -> frozenset[str]:
+    named = (
+        key.removeprefix("supports_")
+        for key, value in entry.items()
+        if key.startswith("supports_") and value is True
+    )
+    return frozenset(_CAPABILITIES.get(word, word) for word in named)

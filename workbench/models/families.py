@@ -1,0 +1,42 @@
+"""Which tokenizer counts for which model, told from the model's name."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_O200K = re.compile(r"gpt-4o|gpt-4\.[15]|gpt-5|chatgpt-4o|gpt-oss|gpt-audio|codex|computer-use|o[134](-|$)")
+_CL100K = re.compile(r"gpt-4(-|$)|gpt-3\.?5|text-embedding-(ada|3)")
+_OLD_CLAUDE = re.compile(r"claude-(2|v?1|v2|instant)(\D|$)")
+_FAMILY = re.compile(r"[a-z]+")
+
+STAND_IN = "o200k_base"
+"""Counts for every model whose own tokenizer is not at hand, being the closest to most of them."""
+
+
+def bare_name(model: str) -> str:
+    """The model's own name in lower case, without provider prefixes and the mark of a fine-tuned model."""
+    name = model.lower().rsplit("/", 1)[-1].removeprefix("ft:")
+    # Bedrock writes regions and makers with dots: us.anthropic.claude-..., openai.gpt-oss-...
+    return re.sub(r"^(?:[a-z]+\.)+(?=[a-z])", "", name)
+
+
+@lru_cache(maxsize=1024)
+def tokenizer_for(model: str) -> tuple[str, bool, str]:
+    """The tokenizer's name, whether it is the model's own, and a sentence about it for people."""
+    name = bare_name(model)
+    if _O200K.match(name):
+        return "o200k_base", True, "o200k_base, OpenAI's own"
+    if _CL100K.match(name):
+        return "cl100k_base", True, "cl100k_base, OpenAI's own"
+    if "claude" in name:
+        if _OLD_CLAUDE.search(name):
+            return "claude", True, "Anthropic's own"
+        return "claude", False, "Anthropic's older tokenizer stands in for Claude's own, which is not public"
+    if "gemini" in name:
+        return STAND_IN, False, f"{STAND_IN} stands in for Gemini's own tokenizer, which is not public"
+    if name.startswith("gpt-"):
+        return STAND_IN, False, f"{STAND_IN} stands in for the tokenizer of newer OpenAI models, which is not at hand"
+    family = _FAMILY.match(name)
+    whose = f"{family.group()}'s own tokenizer" if family else "the model's own tokenizer"
+    return STAND_IN, False, f"{STAND_IN} stands in for {whose}, which is not at hand"

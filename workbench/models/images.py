@@ -1,0 +1,186 @@
+"""What a picture costs, by its size and the provider's documented rule. Never as base64 text."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from math import ceil, floor, sqrt
+from urllib.parse import unquote
+
+from workbench.models.families import bare_name
+from workbench.models.tokens import Count
+
+UNKNOWN_SIZE = (1024, 1024)
+"""Taken where a picture's size cannot be read: behind a web address, or in a format we do not know."""
+
+_TILES = (
+    (re.compile(r"gpt-4o-mini"), 2833, 5667),
+    (re.compile(r"gpt-5(-|$)"), 70, 140),
+    (re.compile(r"o[13](-|$)"), 75, 150),
+    (re.compile(r"computer-use"), 65, 129),
+    (re.compile(r"gpt-4(o|\.1|\.5|-|$)|chatgpt-4o"), 85, 170),
+)
+"""OpenAI's models that see tiles of 512 pixels: tokens for the picture as such, and for each tile."""
+
+_UNDOCUMENTED = (85, 170)
+"""For models of which nobody says what a picture costs: as if they were gpt-4o."""
+
+_PATCHES = (
+    (re.compile(r"(gpt-4\.1|gpt-5)-mini"), 1.62),
+    (re.compile(r"(gpt-4\.1|gpt-5)-nano"), 2.46),
+    (re.compile(r"o4-mini"), 1.72),
+)
+"""OpenAI's models that see patches of 32 pixels, at most 1,536 of them: tokens for each patch."""
+
+_MAX_PATCHES = 1536
+
+_MAX_SEGMENTS = 1000
+"""Segments of a JPEG to walk over; a real one has a few dozen."""
+
+Read = Callable[[int, int], bytes]
+"""Bytes of a picture: from an offset, so many (fewer at the end)."""
+
+
+def image_tokens(model: str, url: str, detail: str = "auto") -> Count:
+    """What a picture costs; exact where the rule is documented, the size known and the detail chosen."""
+    size = image_size(url)
+    width, height = size or UNKNOWN_SIZE
+    name = bare_name(model)
+    if "claude" in name:
+        return Count(_anthropic(width, height), False)
+    if "gemini" in name:
+        return Count(_gemini(width, height), size is not None)
+    for pattern, factor in _PATCHES:
+        if pattern.match(name):
+            return Count(ceil(_patches(width, height) * factor), size is not None)
+    for pattern, base, tile in _TILES:
+        if pattern.match(name):
+            return _tiled(base, tile, size, detail)
+    return Count(_tiled(*_UNDOCUMENTED, size, detail).tokens, False)
+
+
+def _tiled(base: int, tile: int, size: tuple[int, int] | None, detail: str) -> Count:
+    """A model that sees tiles; with detail `auto` it is not known, but likely, that it looks closely."""
+    if detail == "low":
+        return Count(base, True)
+    return Count(base + tile * _tiles(*(size or UNKNOWN_SIZE)), size is not None and detail == "high")
+
+
+def _tiles(width: int, height: int) -> int:
+    """Tiles of 512 pixels, once the picture is inside 2048 by 2048 and its shortest side at most 768."""
+    scale = min(1.0, 2048 / max(width, height))
+    scale = min(scale, 768 / min(width, height)) if min(width, height) * scale > 768 else scale
+    return ceil(_pixels(width * scale) / 512) * ceil(_pixels(height * scale) / 512)
+
+
+def _pixels(length: float) -> float:
+    """A scaled length without the noise of floating point, which would add a tile."""
+    return round(length, 6)
+
+
+def _patches(width: int, height: int) -> int:
+    """Patches of 32 pixels; a picture with too many is shrunk until whole patches fit."""
+    if ceil(width / 32) * ceil(height / 32) <= _MAX_PATCHES:
+        return ceil(width / 32) * ceil(height / 32)
+    shrink = sqrt(_MAX_PATCHES * 32 * 32 / (width * height))
+    across, down = width * shrink / 32, height * shrink / 32
+    shrink *= min(max(floor(across), 1) / across, max(floor(down), 1) / down)
+    patches = ceil(_pixels(width * shrink / 32)) * ceil(_pixels(height * shrink / 32))
+    return min(patches, _MAX_PATCHES)
+
+
+def _anthropic(width: int, height: int) -> int:
+    """A token per 750 pixels, once the long edge is at most 1568; about 1,600 at most."""
+    scale = min(1.0, 1568 / max(width, height))
+    return min(1600, max(1, ceil(width * scale * height * scale / 750)))
+
+
+def _gemini(width: int, height: int) -> int:
+    """258 for a small picture, and for each tile of 768 pixels of a larger one."""
+    if width <= 384 and height <= 384:
+        return 258
+    return 258 * ceil(width / 768) * ceil(height / 768)
+
+
+def image_size(url: str) -> tuple[int, int] | None:
+    """Width and height from the header in a `data:` URL (PNG, JPEG, GIF, WebP); None where there are none."""
+    read = _reader(url)
+    if read is None:
+        return None
+    try:
+        start = read(0, 30)
+        size = _header_size(start) or (_jpeg_size(read) if start.startswith(b"\xff\xd8") else None)
+    except (binascii.Error, ValueError):
+        return None
+    return size if size is not None and min(size) > 0 else None
+
+
+def _reader(url: str) -> Read | None:
+    """A way to read bytes of a `data:` URL, decoding only the part that is asked for."""
+    kind, comma, data = url.partition(",")
+    if not comma or not kind.lower().startswith("data:") or not kind.lower().endswith(";base64"):
+        return None
+    if "%" in data[:4096]:
+        data = unquote(data)
+    if any(char.isspace() for char in data[:100]):
+        data = "".join(data.split())
+    data = data.rstrip("=")
+
+    def read(offset: int, length: int) -> bytes:
+        first = offset // 3
+        part = data[first * 4 : -(-(offset + length) // 3) * 4]
+        part += "=" * (-len(part) % 4)
+        skip = offset - first * 3
+        return base64.b64decode(part, altchars=b"-_" if "-" in part or "_" in part else None)[
+            skip : skip + length
+        ]
+
+    return read
+
+
+def _header_size(start: bytes) -> tuple[int, int] | None:
+    """Width and height where they stand at a fixed place: PNG, GIF, WebP."""
+    if start.startswith(b"\x89PNG\r\n\x1a\n") and len(start) >= 24:
+        return int.from_bytes(start[16:20], "big"), int.from_bytes(start[20:24], "big")
+    if start.startswith((b"GIF87a", b"GIF89a")) and len(start) >= 10:
+        return int.from_bytes(start[6:8], "little"), int.from_bytes(start[8:10], "little")
+    if start.startswith(b"RIFF") and start[8:12] == b"WEBP" and len(start) >= 30:
+        return _webp_size(start)
+    return None
+
+
+def _webp_size(start: bytes) -> tuple[int, int] | None:
+    """The three kinds of WebP: extended, lossy, lossless."""
+    match start[12:16]:
+        case b"VP8X":
+            return int.from_bytes(start[24:27], "little") + 1, int.from_bytes(start[27:30], "little") + 1
+        case b"VP8 ":
+            return (
+                int.from_bytes(start[26:28], "little") & 0x3FFF,
+                int.from_bytes(start[28:30], "little") & 0x3FFF,
+            )
+        case b"VP8L":
+            bits = int.from_bytes(start[21:25], "little")
+            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    return None
+
+
+def _jpeg_size(read: Read) -> tuple[int, int] | None:
+    """Walk over a JPEG's segments, which may hold a large preview, to the one that has the size."""
+    at = 2
+    for _ in range(_MAX_SEGMENTS):
+        head = read(at, 9)
+        if len(head) < 9 or head[0] != 0xFF:
+            break
+        marker = head[1]
+        if marker == 0xFF:  # padding
+            at += 1
+        elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            return int.from_bytes(head[7:9], "big"), int.from_bytes(head[5:7], "big")
+        elif marker == 0x01 or 0xD0 <= marker <= 0xD8:  # these have no length
+            at += 2
+        else:
+            at += 2 + int.from_bytes(head[2:4], "big")
+    return None

@@ -1,0 +1,262 @@
+"""The token account: our count, the provider's report and the difference between them, request by request.
+
+A fold over the log's events: `Ledger.from_events` reads them all, `add` one more, at the same cost however
+many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal, Self
+
+from workbench.log.events import Compaction, Event, Revert, Usage, UserMessage
+from workbench.models.catalogue import Catalogue
+
+RATE = 0.2
+"""How much of the difference a new report moves the calibration factor."""
+
+MAX_STEP = 0.1
+"""The most that one report may move it: a single odd request teaches little."""
+
+LOWEST, HIGHEST = 0.5, 2.0
+"""Beyond these the count is not off but wrong, and a factor would hide it."""
+
+CostSource = Literal["reported", "prices", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """One request."""
+
+    seq: int
+    turn: int
+    model: str
+    estimate: int
+    """Our own count of the request, framing included."""
+    prompt: int
+    """The provider's count, cached tokens included; our own where there was no report."""
+    reported: bool
+    """False where `prompt` is our own count."""
+    unattributed: int
+    """What the provider counted and we did not (or, below 0, the reverse): prompt less estimate."""
+    cached: int
+    """Part of `prompt`, never added to it."""
+    cache_write: int
+    """Part of `prompt` as well."""
+    completion: int
+    reasoning: int
+    """Part of `completion`."""
+    cost: float | None
+    """US dollars; None where nobody knows."""
+    cost_source: CostSource
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over requests. They go on over compactions, because what was spent stays spent."""
+
+    requests: int = 0
+    estimate: int = 0
+    prompt: int = 0
+    unattributed: int = 0
+    cached: int = 0
+    cache_write: int = 0
+    completion: int = 0
+    reasoning: int = 0
+    cost: float = 0.0
+    """The known part of the cost."""
+    uncosted: int = 0
+    """Requests whose cost is unknown, and so missing from `cost`."""
+    seconds: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """Everything that went in and came out."""
+        return self.prompt + self.completion
+
+    def plus(self, row: LedgerRow) -> Totals:
+        """These sums and one request more."""
+        return Totals(
+            requests=self.requests + 1,
+            estimate=self.estimate + row.estimate,
+            prompt=self.prompt + row.prompt,
+            unattributed=self.unattributed + row.unattributed,
+            cached=self.cached + row.cached,
+            cache_write=self.cache_write + row.cache_write,
+            completion=self.completion + row.completion,
+            reasoning=self.reasoning + row.reasoning,
+            cost=self.cost + (row.cost or 0.0),
+            uncosted=self.uncosted + (row.cost is None),
+            seconds=self.seconds + (row.seconds or 0.0),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """By how much a provider's counts for a model differ from ours."""
+
+    factor: float
+    """Times our count, for what the provider will report."""
+    samples: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Learnt:
+    """What the reports for one model have taught so far."""
+
+    factor: float = 1.0
+    samples: int = 0
+    prompt: int = 0
+    estimate: int = 0
+
+    def with_report(self, prompt: int, estimate: int) -> _Learnt:
+        step = RATE * (prompt / estimate - self.factor)
+        factor = self.factor + max(-MAX_STEP, min(MAX_STEP, step))
+        return _Learnt(max(LOWEST, min(HIGHEST, factor)), self.samples + 1, prompt, estimate)
+
+
+@dataclass(frozen=True, slots=True)
+class _Growth:
+    """How the context grows from turn to turn, measured at the last request of each.
+
+    Two turns are compared when nothing was compacted between them and both counts are of one kind: one model,
+    and both reported or both our own.
+    """
+
+    tokens: int = 0
+    turns: int = 0
+    before: LedgerRow | None = None
+    """The last request of the turn before that of `last`."""
+    last: LedgerRow | None = None
+
+    def with_row(self, row: LedgerRow) -> _Growth:
+        if self.last is None or row.turn == self.last.turn:
+            return replace(self, last=row)
+        tokens, turns = self._sums()
+        return _Growth(tokens, turns, before=self.last, last=row)
+
+    def interrupted(self) -> _Growth:
+        """A compaction, or its revert: what follows is not compared with what was before."""
+        return _Growth(*self._sums())
+
+    def mean(self) -> float | None:
+        tokens, turns = self._sums()
+        return tokens / turns if turns else None
+
+    def _sums(self) -> tuple[int, int]:
+        """The sums, the latest turn included."""
+        before, last = self.before, self.last
+        if before is None or last is None or (before.model, before.reported) != (last.model, last.reported):
+            return self.tokens, self.turns
+        return self.tokens + last.prompt - before.prompt, self.turns + last.turn - before.turn
+
+
+class Ledger:
+    """The account of a session, kept up to date event by event."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.rows: list[LedgerRow] = []
+        self.total = Totals()
+        self.turns: dict[int, Totals] = {}
+        """Sums per turn; a turn without a request has none."""
+        self._catalogue = catalogue
+        self._turn = 0
+        self._learnt: dict[str, _Learnt] = {}
+        self._growth = _Growth()
+
+    @classmethod
+    def from_events(cls, events: Iterable[Event], catalogue: Catalogue) -> Self:
+        """The account of a whole log."""
+        ledger = cls(catalogue)
+        for event in events:
+            ledger.add(event)
+        return ledger
+
+    def add(self, event: Event) -> LedgerRow | None:
+        """Take in one event; gives the new row where it was a request."""
+        match event.body:
+            case UserMessage():
+                self._turn += 1
+            case Compaction() | Revert():
+                self._growth = self._growth.interrupted()
+            case Usage() as usage:
+                return self._add_usage(event.seq, usage)
+            case _:
+                pass
+        return None
+
+    def calibration(self, model: str) -> Calibration:
+        """The factor learnt for a model from its reports, with the reason in a sentence."""
+        learnt = self._learnt.get(model)
+        if learnt is None:
+            return Calibration(1.0, 0, f"no request to {model} has reported its tokens yet")
+        bound = ", which is as far as it goes" if learnt.factor in (LOWEST, HIGHEST) else ""
+        requests = "1 request" if learnt.samples == 1 else f"{learnt.samples} requests"
+        why = (
+            f"learnt from {requests} to {model}, of which the last reported {learnt.prompt:,} tokens for our "
+            f"{learnt.estimate:,}: a factor of {learnt.factor:.3f}{bound}"
+        )
+        return Calibration(learnt.factor, learnt.samples, why)
+
+    @property
+    def average_turn(self) -> float | None:
+        """Tokens that went in and came out per turn; None before the first request."""
+        return self.total.tokens / len(self.turns) if self.turns else None
+
+    @property
+    def growth(self) -> float | None:
+        """By how many tokens the context grows per turn; None before two turns can be compared."""
+        return self._growth.mean()
+
+    def turns_remaining(self, window: int, reserve: int, margin: int, context_now: int) -> int | None:
+        """How many more turns like those so far fit; None where unknown or the context does not grow."""
+        growth = self.growth
+        if growth is None or growth <= 0:
+            return None
+        return max(0, int((window - reserve - margin - context_now) / growth))
+
+    def _add_usage(self, seq: int, usage: Usage) -> LedgerRow:
+        prompt = usage.estimate if usage.prompt is None else usage.prompt
+        cost, source = _cost(usage, prompt, self._catalogue)
+        row = LedgerRow(
+            seq=seq,
+            turn=self._turn,
+            model=usage.model,
+            estimate=usage.estimate,
+            prompt=prompt,
+            reported=usage.prompt is not None,
+            unattributed=prompt - usage.estimate,
+            cached=usage.cached,
+            cache_write=usage.cache_write,
+            completion=usage.completion,
+            reasoning=usage.reasoning,
+            cost=cost,
+            cost_source=source,
+            seconds=usage.seconds,
+        )
+        self.rows.append(row)
+        self.total = self.total.plus(row)
+        self.turns[row.turn] = self.turns.get(row.turn, Totals()).plus(row)
+        self._growth = self._growth.with_row(row)
+        if row.reported and row.prompt > 0 and row.estimate > 0:
+            learnt = self._learnt.get(row.model, _Learnt())
+            self._learnt[row.model] = learnt.with_report(row.prompt, row.estimate)
+        return row
+
+
+def _cost(usage: Usage, prompt: int, catalogue: Catalogue) -> tuple[float | None, CostSource]:
+    """What a request cost: as reported, else by the list prices, else unknown."""
+    if usage.cost is not None:
+        return usage.cost, "reported"
+    info = catalogue.find(usage.model)
+    if info.input_price is None or info.output_price is None:
+        return None, "unknown"
+    cached_price = info.input_price if info.cached_price is None else info.cached_price
+    write_price = info.input_price if info.cache_write_price is None else info.cache_write_price
+    # Cached and written tokens are inside the prompt: what is left is paid in full.
+    plain = max(0, prompt - usage.cached - usage.cache_write)
+    spent_in = plain * info.input_price + usage.cached * cached_price + usage.cache_write * write_price
+    return spent_in + usage.completion * info.output_price, "prices"

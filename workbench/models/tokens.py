@@ -1,0 +1,287 @@
+"""Token counts: exact where they can be, honest where they cannot, and never counted twice."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from functools import cache
+from hashlib import blake2b
+from itertools import pairwise
+from threading import Lock
+from typing import NamedTuple, Protocol
+
+from workbench.config.errors import WrongCall
+from workbench.models import pieces
+from workbench.models.encoders import TOKENIZERS, Encoder, RoughEncoder, load
+from workbench.models.families import tokenizer_for
+from workbench.models.pieces import NO_LIMIT, Index, measure
+
+__all__ = ["Count", "CountStore", "TokenCounter", "counter", "counter_for", "tokenizer_for"]
+
+STORED_FROM = 1024
+"""Texts shorter than this cost less to encode than to look up on disk."""
+
+REMEMBERED = 256 * 1024 * 1024
+"""Characters kept in memory as keys, overhead included. Most texts are held by the log anyway."""
+
+_ENTRY = 200
+"""What an entry costs beside its text, in characters."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+_NOTES = {
+    "o200k_base": "o200k_base, OpenAI's own",
+    "cl100k_base": "cl100k_base, OpenAI's own",
+    "claude": "Anthropic's own, for the Claude models before 3",
+    "rough": "a quarter of the bytes, because no tokenizer was asked for",
+}
+
+
+class Count(NamedTuple):
+    """A number of tokens, and whether to believe it to the last digit."""
+
+    tokens: int
+    exact: bool
+    """False where a stand-in tokenizer or a bounded cut made it approximate."""
+
+
+class CountStore(Protocol):
+    """Where counts outlive the process."""
+
+    def load_count(self, tokenizer: str, digest: bytes) -> tuple[int, bool] | None:
+        """The tokens of the text with this digest, and whether no hard cut or broken character blurs them."""
+        ...
+
+    def save_counts(self, rows: Iterable[tuple[str, bytes, int, bool]]) -> None:
+        """Keep rows of tokenizer, digest, tokens and whether they are unblurred, in one transaction."""
+        ...
+
+
+class TokenCounter:
+    """Counts with one tokenizer, and remembers."""
+
+    def __init__(self, tokenizer: str, store: CountStore | None, exact: bool, note: str) -> None:
+        self.name = tokenizer
+        self.exact = exact
+        """Whether this is the model's own tokenizer. Turns False if its file is missing when first needed."""
+        self.note = note
+        """One sentence for people: whose tokenizer this is."""
+        self._store = store
+        self._encoder: Encoder | None = None
+        self._counts: dict[str, Count] = {}
+        self._indexes: dict[str, Index] = {}
+        self._remembered = 0
+        self._unsaved: list[tuple[str, bytes, int, bool]] = []
+        self._dropping = Lock()
+
+    def count(self, text: str) -> Count:
+        """How many tokens the text has."""
+        known = self._counts.get(text)
+        return known if known is not None else self._count_new(text)
+
+    def known(self, text: str) -> Count | None:
+        """The count if it is in memory; asks neither disk nor tokenizer."""
+        return self._counts.get(text)
+
+    def head(self, text: str, max_tokens: int) -> int:
+        """How many characters from the start fit in `max_tokens`: never too many, nearly as many as fit."""
+        known = self._counts.get(text)
+        if known is not None and known.tokens <= max_tokens:
+            return len(text)
+        if max_tokens <= 0:
+            return 0
+        index = self._indexes.get(text) or self._measure(text, max_tokens)
+        at = bisect_right(index.totals, max_tokens) - 1
+        if at == len(index.totals) - 1:
+            return len(text)
+        start, end = index.offsets[at], index.offsets[at + 1]
+        return start + self._fit_head(text[start:end], max_tokens - index.totals[at])
+
+    def tail(self, text: str, max_tokens: int) -> int:
+        """The offset from which the rest fits in `max_tokens`: never too early, nearly as early as fits."""
+        known = self._counts.get(text)
+        if known is not None and known.tokens <= max_tokens:
+            return 0
+        if max_tokens <= 0:
+            return len(text)
+        base, index = self._index_of_end(text, max_tokens)
+        total = index.totals[-1]
+        if total <= max_tokens:
+            return 0
+        at = bisect_left(index.totals, total - max_tokens)
+        start, end = base + index.offsets[at - 1], base + index.offsets[at]
+        piece = text[start:end]
+        room = max_tokens - (total - index.totals[at])
+        # A start inside a piece that ends hard moves the hard cuts behind it: count up to the next place.
+        place = next(number for number in range(at, len(index.totals)) if number not in index.hard)
+        while room > 0:
+            offset = start + self._fit_tail(piece, room)
+            if offset >= end - 1:  # the piece's last character may be the newline that makes its end a place
+                break
+            if place == at:
+                return offset
+            rest = self._measure(text[offset : base + index.offsets[place]]).totals[-1]
+            over = rest + total - index.totals[place] - max_tokens
+            if over <= 0:
+                return offset
+            room -= over
+        return end
+
+    def spans(self, text: str) -> list[str]:
+        """The tokens as pieces of text, to be shown; joined they give the text.
+
+        Tokens that share a character are one span.
+        """
+        shown = []
+        for start, end in pairwise(measure(text, lambda piece: 1).offsets):
+            piece = text[start:end]
+            last = 0
+            for at in self._ready().ends(_sound(piece)):
+                if at > last:
+                    shown.append(piece[last:at])
+                    last = at
+        return shown
+
+    def flush(self) -> None:
+        """Write the new counts to the store, in one transaction."""
+        if self._store is not None and self._unsaved:
+            rows, self._unsaved = self._unsaved, []
+            self._store.save_counts(rows)
+
+    def _count_new(self, text: str) -> Count:
+        """Count a text that is not in memory: from the store, else by encoding it."""
+        digest = b""
+        if self._store is not None and len(text) >= STORED_FROM:
+            digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            row = self._store.load_count(self.name, digest)
+            if row is not None:
+                return self._remember(text, Count(row[0], row[1] and self.exact))
+        whole = text.isascii() or _is_sound(text)
+        if len(text) <= pieces.PIECE:
+            tokens = self._size(text)
+        else:
+            index = self._measure(text)
+            tokens = index.totals[-1]
+            whole = whole and not index.hard
+            self._indexes[text] = index
+        if digest and not isinstance(self._encoder, RoughEncoder):
+            self._unsaved.append((self.name, digest, tokens, whole))
+        return self._remember(text, Count(tokens, whole and self.exact))
+
+    def _remember(self, text: str, count: Count) -> Count:
+        """Keep a count in memory; when there are too many, the older half goes."""
+        self._counts[text] = count
+        self._remembered += len(text) + _ENTRY
+        if self._remembered > REMEMBERED:
+            with self._dropping:
+                for oldest in list(self._counts):
+                    if self._remembered <= REMEMBERED // 2:
+                        break
+                    self._counts.pop(oldest, None)
+                    self._indexes.pop(oldest, None)
+                    self._remembered -= len(oldest) + _ENTRY
+        return count
+
+    def _size(self, piece: str) -> int:
+        """The tokens of a bounded piece."""
+        return (self._encoder or self._ready()).size(piece if piece.isascii() else _sound(piece))
+
+    def _measure(self, text: str, enough: int = NO_LIMIT) -> Index:
+        """Cut and count a text of any length. A rough count is quick and rounds up: one piece."""
+        if isinstance(self._ready(), RoughEncoder):
+            return Index(array("Q", [0, len(text)]), array("Q", [0, self._size(text)]), frozenset())
+        return measure(text, self._size, enough)
+
+    def _ready(self) -> Encoder:
+        """The tokenizer, read at the first count. Without its file, counts are rough and say so."""
+        if self._encoder is not None:
+            return self._encoder
+        encoder = load(self.name)
+        if encoder is None:
+            encoder = RoughEncoder()
+            self.exact = False
+            self.note = f"a quarter of the bytes, because the file of the tokenizer {self.name} is missing"
+        self._encoder = encoder
+        return encoder
+
+    def _fit_head(self, piece: str, room: int) -> int:
+        """How many characters of a piece fit in `room` tokens."""
+        sound = _sound(piece)
+        tokens = room
+        while tokens > 0:
+            offset = self._ready().head(sound, tokens)
+            # The start of a text is not always split like the text: what followed may have glued its tokens.
+            over = self._size(piece[:offset]) - room
+            if over <= 0:
+                return offset
+            tokens -= over
+        return 0
+
+    def _fit_tail(self, piece: str, room: int) -> int:
+        """From which character on a piece fits in `room` tokens."""
+        sound = _sound(piece)
+        tokens = room
+        while tokens > 0:
+            offset = self._ready().tail(sound, tokens)
+            offset += piece.startswith("\n", offset)  # a newline belongs to the line that is gone
+            over = self._size(piece[offset:]) - room
+            if over <= 0:
+                return offset
+            tokens -= over
+        return len(piece)
+
+    def _index_of_end(self, text: str, max_tokens: int) -> tuple[int, Index]:
+        """Where an end of the text begins that holds more than `max_tokens` (or all of it), and its index."""
+        index = self._indexes.get(text)
+        if index is not None:
+            return 0, index
+        reach = max_tokens * 4 + pieces.PIECE
+        while True:
+            base = max(0, len(text) - reach)
+            index = self._measure(text[base:])
+            if base == 0 or index.totals[-1] > max_tokens:
+                return base, index
+            reach *= 2
+
+
+def _is_sound(text: str) -> bool:
+    """Whether a text holds whole characters only: no lone halves of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _sound(text: str) -> str:
+    """The text as it can be sent: a lone half of a character becomes the replacement character."""
+    return text if _is_sound(text) else _SURROGATE.sub("\ufffd", text)
+
+
+@cache
+def _shared(tokenizer: str, exact: bool, note: str) -> TokenCounter:
+    return TokenCounter(tokenizer, None, exact, note)
+
+
+def counter(
+    tokenizer: str, store: CountStore | None = None, *, exact: bool | None = None, note: str = ""
+) -> TokenCounter:
+    """A counter for a tokenizer by name; without a store the same one for all who ask.
+
+    `exact` and `note` say what the tokenizer is to the model (see `tokenizer_for`); by default it is its own.
+    """
+    if tokenizer not in TOKENIZERS:
+        raise WrongCall(f"unknown tokenizer {tokenizer!r}: expected one of {', '.join(TOKENIZERS)}")
+    own = (tokenizer != "rough") if exact is None else exact
+    said = note or _NOTES[tokenizer]
+    if store is None:
+        return _shared(tokenizer, own, said)
+    return TokenCounter(tokenizer, store, own, said)
+
+
+def counter_for(model: str, store: CountStore | None = None) -> TokenCounter:
+    """The counter for a model, told from its name."""
+    tokenizer, exact, note = tokenizer_for(model)
+    return counter(tokenizer, store, exact=exact, note=note)

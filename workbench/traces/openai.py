@@ -1,0 +1,219 @@
+"""OpenAI-style messages: a JSON list, `{"messages": [...], "tools": [...]}`, or JSON lines of either."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from workbench.context.render import content_json
+from workbench.log.codec import clean
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Content,
+    Event,
+    ImagePart,
+    OtherPart,
+    Part,
+    Reasoning,
+    SlotContent,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from workbench.traces.reading import Document, Located, bad, elements
+
+ROLES = "a role: system, developer, user, assistant, tool or function"
+SHAPE = 'a list of messages, an object with "messages", or JSON lines of messages'
+
+
+def conversations(document: Document, text: str) -> list[list[Body]]:
+    """The conversations of a file; more than one only where its lines are `{"messages": ...}` objects."""
+    first = document.values[0]
+    if document.lines:
+        if all(isinstance(each.value, dict) and "messages" in each.value for each in document.values):
+            return [_from_object(document.name, each, None) for each in document.values]
+        return [_messages(document.name, document.values)]
+    if isinstance(first.value, list):
+        return [_messages(document.name, elements(text))]
+    if isinstance(first.value, dict) and "messages" in first.value:
+        if not isinstance(first.value["messages"], list):
+            raise bad(document.name, first.line, 'a list under "messages"', first.value["messages"])
+        return [_from_object(document.name, first, elements(text, "messages"))]
+    if isinstance(first.value, dict) and "role" in first.value:
+        return [_messages(document.name, [first])]
+    raise bad(document.name, first.line, SHAPE)
+
+
+def _from_object(name: str, located: Located, messages: list[Located] | None) -> list[Body]:
+    value = located.value
+    if messages is None:
+        if not isinstance(value["messages"], list):
+            raise bad(name, located.line, 'a list under "messages"', value["messages"])
+        messages = [Located(located.line, message) for message in value["messages"]]
+    tools = value.get("tools") or []
+    if not isinstance(tools, list):
+        raise bad(name, located.line, 'a list under "tools"', tools)
+    return [*(_tool(name, located.line, tool) for tool in tools), *_messages(name, messages)]
+
+
+def _tool(name: str, line: int, tool: Any) -> SlotContent:
+    function = tool.get("function", tool) if isinstance(tool, dict) else None
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        raise bad(name, line, 'a tool definition with a "name"', tool)
+    return SlotContent("tools", clean(function["name"]), clean(json.dumps(tool, ensure_ascii=False)))
+
+
+def _messages(name: str, located: list[Located]) -> list[Body]:
+    reader = _Reader(name)
+    for line, value in located:
+        if not isinstance(value, dict):
+            raise bad(name, line, "a message, which is a JSON object", value)
+        reader.message(line, value)
+    return reader.bodies
+
+
+class _Reader:
+    """Turns messages into bodies, one by one."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._replies = 0
+        self.bodies: list[Body] = []
+        self._functions: dict[str, str] = {}
+        """The last call of each function, for results in the older form, which name no call."""
+
+    def message(self, line: int, value: dict[str, Any]) -> None:
+        role = value.get("role")
+        author = value.get("name")
+        author = clean(author) if isinstance(author, str) else ""
+        match role:
+            case "system" | "developer":
+                self.bodies.append(SystemMessage(self._content(line, value), role, author))
+            case "user":
+                self.bodies.append(UserMessage(self._content(line, value), author))
+            case "assistant":
+                self._assistant(line, value, author)
+            case "tool":
+                call_id = value.get("tool_call_id")
+                call_id = clean(call_id) if isinstance(call_id, str) else ""
+                self.bodies.append(ToolResult(call_id, self._content(line, value), author))
+            case "function":
+                self.bodies.append(
+                    ToolResult(self._functions.get(author, ""), self._content(line, value), author)
+                )
+            case _:
+                raise bad(self._name, line, ROLES, role)
+
+    def _assistant(self, line: int, value: dict[str, Any], author: str) -> None:
+        self._replies += 1
+        reply = f"r{self._replies}"
+        thinking = value.get("reasoning_content") or value.get("reasoning")
+        if isinstance(thinking, str):
+            self.bodies.append(Reasoning(clean(thinking), reply))
+        calls = value.get("tool_calls") or []
+        if not isinstance(calls, list):
+            raise bad(self._name, line, 'a list under "tool_calls"', calls)
+        legacy = value.get("function_call")
+        content = self._content(line, value)
+        if content or not (calls or legacy):
+            self.bodies.append(AssistantMessage(content, reply, author))
+        for call in calls:
+            self._call(line, call, reply)
+        if isinstance(legacy, dict):
+            self._call(line, {"id": f"call_{reply}", "function": legacy}, reply)
+
+    def _call(self, line: int, call: Any, reply: str) -> None:
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            raise bad(self._name, line, 'a tool call with "function" and its "name"', call)
+        arguments = function.get("arguments", "")
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        call_id = call.get("id")
+        call_id = clean(call_id) if isinstance(call_id, str) else ""
+        tool = clean(function["name"])
+        self._functions[tool] = call_id
+        self.bodies.append(ToolCall(call_id, tool, clean(arguments), reply))
+
+    def _content(self, line: int, value: dict[str, Any]) -> Content:
+        content = value.get("content")
+        if content is None:
+            return ""
+        if isinstance(content, str):
+            return clean(content)
+        if isinstance(content, list):
+            return tuple(self._part(line, part) for part in content)
+        raise bad(self._name, line, 'text or a list of parts under "content"', content)
+
+    def _part(self, line: int, part: Any) -> Part:
+        if isinstance(part, str):
+            return TextPart(clean(part))
+        if not isinstance(part, dict):
+            raise bad(self._name, line, "a part of a message, which is a JSON object", part)
+        image = part.get("image_url")
+        if part.get("type") == "image_url" and isinstance(image, str):
+            return ImagePart(clean(image))
+        if part.get("type") == "image_url" and isinstance(image, dict) and isinstance(image.get("url"), str):
+            return ImagePart(clean(image["url"]), str(image.get("detail") or "auto"))
+        if isinstance(part.get("text"), str) and part.get("type") in ("text", "input_text", "output_text"):
+            return TextPart(clean(part["text"]))
+        return OtherPart(json.loads(clean(json.dumps(part, ensure_ascii=False))))
+
+
+def to_openai(events: Iterable[Event]) -> dict[str, Any]:
+    """A log as OpenAI-style messages, as it happened: nothing cut, nothing repaired; asides are left out."""
+    messages: list[dict[str, Any]] = []
+    tools: dict[str, Any] = {}
+    system: dict[tuple[str, str], str] = {}
+    reply = None
+    for event in events:
+        body = event.body
+        match body:
+            case SlotContent(slot="tools"):
+                tools[body.name] = json.loads(body.text) if body.text else None
+            case SlotContent():
+                system[body.slot, body.name] = body.text
+            case SystemMessage() | UserMessage():
+                role = body.role if isinstance(body, SystemMessage) else "user"
+                messages.append(_said(role, body.content, body.name))
+                reply = None
+            case ToolResult():
+                messages.append(
+                    {"role": "tool", "tool_call_id": body.call_id, "content": content_json(body.content)}
+                )
+                if body.tool:
+                    messages[-1]["name"] = body.tool
+            case Reasoning() | AssistantMessage() | ToolCall():
+                if body.reply != reply or not body.reply or messages[-1]["role"] != "assistant":
+                    messages.append({"role": "assistant", "content": None})
+                reply = body.reply
+                _add(messages[-1], body)
+    found: dict[str, Any] = {}
+    prompt = "\n\n".join(text for text in system.values() if text)
+    found["messages"] = [*([{"role": "system", "content": prompt}] if prompt else []), *messages]
+    definitions = [tool for tool in tools.values() if tool is not None]
+    return {**found, "tools": definitions} if definitions else found
+
+
+def _said(role: str, content: Content, name: str) -> dict[str, Any]:
+    message = {"role": role, "content": content_json(content)}
+    return {**message, "name": name} if name else message
+
+
+def _add(message: dict[str, Any], body: Reasoning | AssistantMessage | ToolCall) -> None:
+    match body:
+        case Reasoning():
+            message["reasoning_content"] = message.get("reasoning_content", "") + body.text
+        case AssistantMessage():
+            message["content"] = content_json(body.content)
+            if body.name:
+                message["name"] = body.name
+        case ToolCall():
+            function = {"name": body.tool, "arguments": body.arguments}
+            message.setdefault("tool_calls", []).append(
+                {"id": body.call_id, "type": "function", "function": function}
+            )

@@ -1,0 +1,136 @@
+"""Reading JSON so that every complaint can name the file, the line and what was expected."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from json.decoder import scanstring
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from workbench.config.errors import WrongCall
+
+_SPACE = " \t\r\n"
+_DECODER = json.JSONDecoder()
+
+
+class Located(NamedTuple):
+    """A JSON value and the line it begins on."""
+
+    line: int
+    value: Any
+
+
+class Document(NamedTuple):
+    """A JSON file: one value, or one per line."""
+
+    name: str
+    values: list[Located]
+    lines: bool
+    """Whether it was JSON lines."""
+
+
+def bad(name: str, line: int, expected: str, got: object = None) -> WrongCall:
+    """The one line that tells what is wrong with a file."""
+    said = "" if got is None else f", got {_short(got)}"
+    return WrongCall(f"{name}: line {line}: expected {expected}{said}")
+
+
+def _short(value: object) -> str:
+    shown = json.dumps(value, ensure_ascii=False) if not isinstance(value, str) else repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
+
+
+def read_text(source: str) -> tuple[str, str]:
+    """The name to speak of and the text of a file; `-` is standard input."""
+    name = "standard input" if source == "-" else source
+    try:
+        raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+    except OSError as error:
+        raise WrongCall(f"{name}: cannot be read: {error.strerror or error}") from None
+    try:
+        return name, raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise bad(name, raw[: error.start].count(b"\n") + 1, "text in UTF-8", hex(raw[error.start])) from None
+
+
+def read_json(name: str, text: str) -> Document:
+    """One JSON value, or JSON lines."""
+    start = _skip(text, 0)
+    if start == len(text):
+        raise bad(name, 1, "JSON, but the file is empty")
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except ValueError as error:
+        if "\n" in text[start:].rstrip() and text[start] == "{":
+            return Document(name, list(_lines(name, text)), True)
+        raise _not_json(name, text, error) from None
+    except RecursionError:
+        raise bad(name, 1, "JSON that is not nested thousands of levels deep") from None
+    if _skip(text, end) == len(text):
+        return Document(name, [Located(_line(text, start), value)], False)
+    return Document(name, list(_lines(name, text)), True)
+
+
+def elements(text: str, key: str | None = None) -> list[Located]:
+    """The elements of the file's list, or of the list under `key` of its object, each with its line."""
+    at = _skip(text, 0)
+    if key is not None:
+        at = _value_of(text, at, key)
+    found = []
+    line, counted = 1, 0
+    at = _skip(text, at + 1)
+    while text[at] != "]":
+        line, counted = line + text.count("\n", counted, at), at
+        value, end = _DECODER.raw_decode(text, at)
+        found.append(Located(line, value))
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    return found
+
+
+def _value_of(text: str, at: int, key: str) -> int:
+    """Where the value of `key` begins in the object at `at`; the last one, as JSON readers have it."""
+    found = at
+    at = _skip(text, at + 1)
+    while text[at] != "}":
+        name, end = scanstring(text, at + 1, True)
+        at = _skip(text, _skip(text, end) + 1)
+        if name == key:
+            found = at
+        _, end = _DECODER.raw_decode(text, at)
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    return found
+
+
+def _lines(name: str, text: str) -> Iterator[Located]:
+    # Only line feeds end a line of JSON; str.splitlines would also cut at characters that may stand inside a string.
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                yield Located(number, json.loads(line))
+            except ValueError as error:
+                detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+                raise bad(name, number, f"one JSON value on the line ({detail})") from None
+            except RecursionError:
+                raise bad(name, number, "JSON that is not nested thousands of levels deep") from None
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _SPACE:
+        at += 1
+    return at
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
+
+
+def _not_json(name: str, text: str, error: ValueError) -> WrongCall:
+    if isinstance(error, json.JSONDecodeError):
+        return bad(name, error.lineno, f"JSON ({error.msg} at column {error.colno})")
+    return bad(name, 1, f"JSON ({error})")
