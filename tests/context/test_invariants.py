@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.logs import limits, logs, policies
 from support.validity import problems
+
 from workbench.context.budget import Limits
 from workbench.context.items import IN_REQUEST
 from workbench.context.planner import Planner, plan
@@ -24,16 +25,12 @@ def test_the_request_is_valid_for_every_provider(log: list[Event], policy: Polic
 
 
 @given(logs(), policies(), limits)
-def test_a_plan_is_within_its_budget_or_says_why_not(
-    log: list[Event], policy: Policy, budget: Limits
-) -> None:
+def test_a_plan_is_within_its_budget_or_says_why_not(log: list[Event], policy: Policy, budget: Limits) -> None:
     made = plan(log, policy, budget, COUNTER)
     assert made.verdict.fits == (made.totals.tokens + budget.margin + budget.reserve <= budget.window)
     assert made.verdict.why
     if policy.history.mode == "fit" and policy.turn.drop_groups and not made.verdict.fits:
-        flexible = [
-            row for row in made.rows if row.in_request and row.slot == "history" and row.kind != "notice"
-        ]
+        flexible = [row for row in made.rows if row.in_request and row.slot == "history" and row.kind != "notice"]
         assert all(_is_held(row.turn, made) for row in flexible)
 
 
@@ -59,18 +56,14 @@ def test_sums_and_rows_agree(log: list[Event], policy: Policy, budget: Limits) -
 
 
 @given(logs(), policies(), limits)
-def test_what_the_rows_show_as_sent_is_what_is_in_the_request(
-    log: list[Event], policy: Policy, budget: Limits
-) -> None:
+def test_what_the_rows_show_as_sent_is_what_is_in_the_request(log: list[Event], policy: Policy, budget: Limits) -> None:
     made = plan(log, policy, budget, COUNTER)
     assert list(made.rows.in_request()) == [row for row in made.rows if row.in_request]
     assert [made.rows[at] for at in range(len(made.rows))] == list(made.rows)
     wire = messages(made)
     calls = [call for message in wire for call in message.get("tool_calls", [])]
     shown = [row for row in made.rows if row.in_request and row.kind == "tool_call"]
-    assert [(call["id"], call["function"]["arguments"]) for call in calls] == [
-        (row.call_id, row.text) for row in shown
-    ]
+    assert [(call["id"], call["function"]["arguments"]) for call in calls] == [(row.call_id, row.text) for row in shown]
     results = [(message["tool_call_id"], message["content"]) for message in wire if message["role"] == "tool"]
     rows = [row for row in made.rows if row.in_request and row.kind == "tool_result"]
     assert [call_id for call_id, _ in results] == [row.call_id for row in rows]
@@ -117,9 +110,7 @@ def test_the_latest_user_message_is_always_whole(log: list[Event], policy: Polic
     if latest is None:
         return
     covered = [
-        e
-        for e in log
-        if isinstance(e.body, Compaction) and e.body.first <= latest <= e.body.last and e.seq > latest
+        e for e in log if isinstance(e.body, Compaction) and e.body.first <= latest <= e.body.last and e.seq > latest
     ]
     kept_short = any(kept.seq == latest for event in covered for kept in event.body.kept)
     row = next(row for row in plan(log, policy, budget, COUNTER).rows if row.seq == latest)

@@ -39,7 +39,7 @@ def loading_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize("tokenizer", REAL)
 @given(text=st.text())
 @example("<EOT><|endoftext|> ½ ﬁ … ，e\u0301 \r\n\n  x")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_counts_are_those_of_the_makers(
     reference: dict[str, Callable[[str], list[int]]], tokenizer: str, text: str
 ) -> None:
@@ -49,10 +49,8 @@ def test_counts_are_those_of_the_makers(
 
 
 @pytest.mark.parametrize("tokenizer", [*REAL, "rough"])
-@given(
-    text=st.text(st.sampled_from("abc \n😀好é½ﬁ…，e\u0301가각\u1100"), max_size=40), tokens=st.integers(1, 20)
-)
-@settings(max_examples=300, deadline=None)
+@given(text=st.text(st.sampled_from("abc \n😀好é½ﬁ…，e\u0301가각\u1100"), max_size=40), tokens=st.integers(1, 20))
+@settings(max_examples=200, deadline=None)
 def test_ends_heads_and_tails_lie_on_characters_and_go_up(tokenizer: str, text: str, tokens: int) -> None:
     encoder = encoders.load(tokenizer)
     assert encoder is not None

@@ -48,16 +48,14 @@ NASTY = [
 ]
 """Characters on which the tokenizers' patterns, and NFKC, turn."""
 
-nasty_texts = st.lists(st.one_of(st.sampled_from(NASTY), st.characters(exclude_categories=["Cs"]))).map(
-    "".join
-)
+nasty_texts = st.lists(st.one_of(st.sampled_from(NASTY), st.characters(exclude_categories=["Cs"]))).map("".join)
 TOKENIZERS = ["o200k_base", "cl100k_base", "claude"]
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 @given(text=nasty_texts)
 @example("don't stop\n/path a1b2。你，好")
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=400, deadline=None)
 def test_the_counts_between_all_places_add_up_to_the_count_of_the_whole(
     reference: dict[str, Callable[[str], list[int]]], tokenizer: str, text: str
 ) -> None:
@@ -92,14 +90,12 @@ def measure(text: str, size: tuple[int, int]) -> pieces.Index:
         return pieces.measure(text, len)
 
 
-runs = st.tuples(st.sampled_from([*"aB 7\n=好", "a ", "\n/"]), st.integers(1, 30)).map(
-    lambda run: run[0] * run[1]
-)
+runs = st.tuples(st.sampled_from([*"aB 7\n=好", "a ", "\n/"]), st.integers(1, 30)).map(lambda run: run[0] * run[1])
 texts_with_runs = st.lists(st.one_of(runs, st.sampled_from(NASTY)), max_size=25).map("".join)
 
 
 @given(text=texts_with_runs, size=sizes)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_pieces_are_bounded_and_join_to_the_text(text: str, size: tuple[int, int]) -> None:
     index = measure(text, size)
     assert index.offsets[0] == 0
@@ -108,7 +104,7 @@ def test_pieces_are_bounded_and_join_to_the_text(text: str, size: tuple[int, int
 
 
 @given(text=texts_with_runs, size=sizes)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_a_cut_that_is_not_hard_is_a_place(text: str, size: tuple[int, int]) -> None:
     index = measure(text, size)
     places = {found.start() for found in pieces.PLACE.finditer(text)}
@@ -117,10 +113,8 @@ def test_a_cut_that_is_not_hard_is_a_place(text: str, size: tuple[int, int]) -> 
 
 
 @given(text=texts_with_runs, size=sizes, data=st.data())
-@settings(max_examples=300, deadline=None)
-def test_a_prefix_has_the_hard_cuts_of_the_text(
-    text: str, size: tuple[int, int], data: st.DataObject
-) -> None:
+@settings(max_examples=200, deadline=None)
+def test_a_prefix_has_the_hard_cuts_of_the_text(text: str, size: tuple[int, int], data: st.DataObject) -> None:
     length = data.draw(st.integers(0, len(text)))
     whole, prefix = measure(text, size), measure(text[:length], size)
     hard = {whole.offsets[at] for at in whole.hard}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hypothesis import strategies as st
+
 from workbench.context.budget import Limits
 from workbench.context.policy import (
     HistoryPolicy,
@@ -83,9 +84,7 @@ contents = st.one_of(
 )
 call_ids = st.sampled_from(["a", "b", "c", "d", "e", ""])
 tools = st.sampled_from(["read_file", "run_command"])
-arguments = st.sampled_from(
-    ['{"path": "a.py"}', "{}", "", "  ", "not json", "[1]", '{"q": "' + "x" * 300 + '"}']
-)
+arguments = st.sampled_from(['{"path": "a.py"}', "{}", "", "  ", "not json", "[1]", '{"q": "' + "x" * 300 + '"}'])
 replies = st.sampled_from(["", "r1", "r2", "r3"])
 
 conversation: st.SearchStrategy[Body] = st.one_of(
@@ -139,11 +138,7 @@ def controls(draw: st.DrawFn, length: int) -> Body:
             return Revert(draw(seq))
         case 4:
             slot = draw(st.sampled_from(["system", "instructions", "memory", "tools"]))
-            text = (
-                '{"type":"function","function":{"name":"f","parameters":{}}}'
-                if slot == "tools"
-                else draw(texts())
-            )
+            text = '{"type":"function","function":{"name":"f","parameters":{}}}' if slot == "tools" else draw(texts())
             return SlotContent(slot, draw(st.sampled_from(["one", "two"])), text)
         case _:
             action = draw(st.sampled_from(["pin", "unpin", "mask", "unmask", "exclude", "include"]))

@@ -36,9 +36,7 @@ def open_source(ref: str, store: Store) -> Source:
     try:
         with store.session(ref, write=False) as session:
             events = session.events()
-            return Source(
-                ref, events, setting(events, "model"), setting(events, "policy"), session.is_written, False
-            )
+            return Source(ref, events, setting(events, "model"), setting(events, "policy"), session.is_written, False)
     except NotFound as error:
         if Path(path).is_dir():
             raise WrongCall(f"{path}: expected a file, this is a folder") from None

@@ -162,9 +162,7 @@ class _Arranger:
 
     def _notice(self, count: int) -> Item:
         why = f"{count:,} messages of history are left out"
-        return synthetic(
-            "notice", "history", "system", "notice", self._meter.text(notice_text(count)), "history", why
-        )
+        return synthetic("notice", "history", "system", "notice", self._meter.text(notice_text(count)), "history", why)
 
     def _opener_of(self, unit: int) -> tuple[int, int]:
         draft = self._draft
@@ -200,9 +198,7 @@ class _Arranger:
     def _spare(self) -> int:
         """Room for that note, kept wherever it might be needed."""
         draft = self._draft
-        plain = (
-            not draft.overrides and not self._parts.summaries and (not draft.units or draft.units[0].opener)
-        )
+        plain = not draft.overrides and not self._parts.summaries and (not draft.units or draft.units[0].opener)
         return 0 if plain else self._meter.counter.count(normalise.OPENING).tokens + MESSAGE
 
     def _opens_with_user(self, cut: HistoryCut) -> bool:
@@ -307,9 +303,7 @@ class _Arranger:
         if need > limits.window:
             largest = max(slots, key=lambda slot: slots[slot])
             over = f"{need - limits.window:,} over the window of {limits.window:,}"
-            return Verdict(
-                "too_large", f"{spent}, {over}; the largest part is {largest} with {slots[largest]:,}"
-            )
+            return Verdict("too_large", f"{spent}, {over}; the largest part is {largest} with {slots[largest]:,}")
         if self._waiting:
             names = ", ".join(self._draft.cells[at].wire_id for at in self._waiting)
             return Verdict("waiting", f"waiting for the result of {len(self._waiting)} calls ({names})")
@@ -317,8 +311,9 @@ class _Arranger:
 
     def _warnings(self, slots: dict[Slot, int]) -> tuple[str, ...]:
         guide = self._policy.budget
-        found = []
-        for slot, limit in (("system", guide.system_tokens), ("memory", guide.memory_tokens)):
-            if 0 < limit < slots[slot]:
-                found.append(f"{slot} has {slots[slot]:,} tokens; the policy's guidance is {limit:,}")
-        return tuple(found)
+        limits: dict[Slot, int] = {"system": guide.system_tokens, "memory": guide.memory_tokens}
+        return tuple(
+            f"{slot} has {slots[slot]:,} tokens; the policy's guidance is {limit:,}"
+            for slot, limit in limits.items()
+            if 0 < limit < slots[slot]
+        )

@@ -27,11 +27,10 @@ class Limits:
         return self.window - self.reserve - self.margin
 
 
-def limits(
-    info: ModelInfo, policy: BudgetPolicy, *, window: int | None = None, reserve: int | None = None
-) -> Limits:
+def limits(info: ModelInfo, policy: BudgetPolicy, *, window: int | None = None, reserve: int | None = None) -> Limits:
     """The limits of a model under a policy; `window` and `reserve` are the user's own figures and win."""
-    size, source, input_only = info.window, info.window_source, info.input_only
+    size, input_only = info.window, info.input_only
+    source: str = info.window_source
     if window is not None:
         size, source, input_only = window, "option", False
     if 0 < policy.max_input_tokens < size:

@@ -50,9 +50,7 @@ class Cell:
         "wire_id",
     )
 
-    def __init__(
-        self, event: Event, kind: Kind, role: str | None, turn: int, unit: int, counted: Counted
-    ) -> None:
+    def __init__(self, event: Event, kind: Kind, role: str | None, turn: int, unit: int, counted: Counted) -> None:
         self.seq = event.seq
         self.id = event.id
         self.kind = kind

@@ -73,9 +73,7 @@ def _reverted(controls: Iterable[Event]) -> frozenset[int]:
 
 def _compactions(alive: Sequence[Event]) -> tuple[Event, ...]:
     found = [event for event in alive if isinstance(event.body, Compaction)]
-    kept = [
-        event for event in found if not any(_inside(event, later) for later in found if later.seq > event.seq)
-    ]
+    kept = [event for event in found if not any(_inside(event, later) for later in found if later.seq > event.seq)]
     return tuple(sorted(kept, key=lambda event: (span(event), event.seq)))
 
 
@@ -114,6 +112,4 @@ def slots_of(alive: Iterable[Event]) -> tuple[Event, ...]:
     for event in alive:
         if isinstance(event.body, SlotContent):
             found[event.body.slot, event.body.name] = event
-    return tuple(
-        event for event in found.values() if isinstance(event.body, SlotContent) and event.body.text.strip()
-    )
+    return tuple(event for event in found.values() if isinstance(event.body, SlotContent) and event.body.text.strip())

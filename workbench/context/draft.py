@@ -29,7 +29,6 @@ from workbench.log.events import (
 )
 from workbench.models.framing import CALL, MESSAGE
 
-
 _by_seq = attrgetter("seq")
 
 
@@ -327,14 +326,10 @@ class Draft:
         """New overrides, which speak of the events in `seqs`."""
         self.overrides = overrides
         first = bisect_left(self.cells, seqs.start, key=_by_seq)
-        touched = {
-            cell.unit for cell in self.cells[first : bisect_left(self.cells, seqs.stop, key=_by_seq)]
-        } - {-1}
+        touched = {cell.unit for cell in self.cells[first : bisect_left(self.cells, seqs.stop, key=_by_seq)]} - {-1}
         for number in touched:
             self.units[number].special = True
-            owns = [
-                (self.cells[at], overrides.get(self.cells[at].seq, NO_OWN)) for at in self.units[number].cells
-            ]
+            owns = [(self.cells[at], overrides.get(self.cells[at].seq, NO_OWN)) for at in self.units[number].cells]
             for cell, own in owns:
                 if own.masked:
                     self._meter.set_mask(cell)
@@ -357,8 +352,7 @@ class Draft:
         start = min(numbers)
         self._first_sent = min(self._first_sent, start)
         flexible = [
-            (0, 0, 0) if unit.held else own
-            for unit, own in zip(self.units[start:], self._own[start:], strict=True)
+            (0, 0, 0) if unit.held else own for unit, own in zip(self.units[start:], self._own[start:], strict=True)
         ]
         for index, sums in enumerate((self.cost, self.framing, self.messages)):
             sums[start:] = accumulate((own[index] for own in flexible), initial=sums[start])

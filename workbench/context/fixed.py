@@ -29,9 +29,7 @@ def heading(slot: str, name: str) -> str:
     return HEADINGS[slot].format(name=name)
 
 
-def fill(
-    slots: Sequence[Event], preamble: Iterable[Cell], overrides: Mapping[int, Own], meter: Meter
-) -> Fixed:
+def fill(slots: Sequence[Event], preamble: Iterable[Cell], overrides: Mapping[int, Own], meter: Meter) -> Fixed:
     """The rows of the fixed slots, in the order of the request; a transcript's own system messages follow the system slot."""
     contents = [(event, event.body) for event in slots if isinstance(event.body, SlotContent)]
     rows: list[Item] = []

@@ -19,7 +19,6 @@ from workbench.log.events import (
     UserMessage,
 )
 
-
 TEXT, CALL, RESULT = range(3)
 
 

@@ -7,9 +7,7 @@ from typing import Literal, NamedTuple
 from workbench.log.events import Content
 
 State = Literal["sent", "truncated", "masked", "summarised", "dropped", "excluded", "aside"]
-Kind = Literal[
-    "message", "reasoning", "tool_call", "tool_result", "tool_definition", "summary", "notice", "aside"
-]
+Kind = Literal["message", "reasoning", "tool_call", "tool_result", "tool_definition", "summary", "notice", "aside"]
 Slot = Literal["system", "instructions", "memory", "tools", "summaries", "history", "turn"]
 Stage = Literal["fold", "normalise", "truncate", "mask", "history", "groups", "override"]
 

@@ -122,13 +122,9 @@ def _knobs_of(section: str, table: type) -> Iterator[Knob]:
 
 
 SECTIONS: Mapping[str, type] = {
-    name: hint
-    for name, hint in get_type_hints(Policy).items()
-    if isinstance(hint, type) and is_dataclass(hint)
+    name: hint for name, hint in get_type_hints(Policy).items() if isinstance(hint, type) and is_dataclass(hint)
 }
-KNOBS: Mapping[str, Knob] = {
-    knob.name: knob for name, table in SECTIONS.items() for knob in _knobs_of(name, table)
-}
+KNOBS: Mapping[str, Knob] = {knob.name: knob for name, table in SECTIONS.items() for knob in _knobs_of(name, table)}
 TOOL_KNOBS: Mapping[str, Knob] = {knob.key: knob for knob in _knobs_of(f"{TOOLS}.NAME", ToolTruncation)}
 
 

@@ -136,9 +136,7 @@ def _source(ref: str, home: Path, beside: Path | None = None, seen: tuple[Path, 
             return _file(candidate, home, seen)
     known = [*PRESETS, *(each.stem for each in user_policies(home))]
     where = f"{seen[-1]}: extends: " if seen else ""
-    raise WrongCall(
-        f"{where}no policy named {ref!r}{closest(ref, known) or '; expected ' + ', '.join(known)}"
-    )
+    raise WrongCall(f"{where}no policy named {ref!r}{closest(ref, known) or '; expected ' + ', '.join(known)}")
 
 
 @functools.cache

@@ -50,9 +50,7 @@ def _truncate(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_id
 class Meter:
     """Counts on behalf of one plan."""
 
-    def __init__(
-        self, policy: Policy, limits: Limits, counter: TokenCounter, model: str, provider: str
-    ) -> None:
+    def __init__(self, policy: Policy, limits: Limits, counter: TokenCounter, model: str, provider: str) -> None:
         self.policy = policy
         self.limits = limits
         self.counter = counter
@@ -86,9 +84,7 @@ class Meter:
         """A call: its name and its arguments."""
         sent, note = normalise.sound_arguments(body.arguments)
         tokens, exact = count_call(self.counter, body.tool, sent)
-        original = (
-            tokens if sent == body.arguments else count_call(self.counter, body.tool, body.arguments).tokens
-        )
+        original = tokens if sent == body.arguments else count_call(self.counter, body.tool, body.arguments).tokens
         return CountedCall(Counted(sent, sent, tokens, exact), original, note)
 
     def name(self, name: str) -> int:

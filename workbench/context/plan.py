@@ -261,9 +261,7 @@ class Rows(Sequence[Item]):
             edits.append(cut)
             state = "dropped"
         elif fate.content is None:
-            edits.append(
-                Edit("override" if state == "excluded" else "fold", state, tokens, 0, "it goes with its call")
-            )
+            edits.append(Edit("override" if state == "excluded" else "fold", state, tokens, 0, "it goes with its call"))
         sent = state == "sent"
         return Item(
             f"{call.id}.result",

@@ -115,9 +115,7 @@ class Planner:
         return draft, False
 
     def _refill(self) -> None:
-        self._fixed = fixed.fill(
-            self._standing.slots, self._draft.preamble, self._standing.overrides, self._meter
-        )
+        self._fixed = fixed.fill(self._standing.slots, self._draft.preamble, self._standing.overrides, self._meter)
 
     def _place_summaries(self) -> tuple[Summary, ...]:
         """The summaries' rows: where their range began, or behind what was kept of it."""
@@ -127,9 +125,7 @@ class Planner:
             body = event.body
             assert isinstance(body, Compaction)
             first, last = span(event)
-            inside = [
-                at for at, unit in enumerate(units) if any(first <= cells[c].seq <= last for c in unit.cells)
-            ]
+            inside = [at for at, unit in enumerate(units) if any(first <= cells[c].seq <= last for c in unit.cells)]
             if not inside:
                 before = sum(cells[unit.cells[0]].seq < first for unit in units)
                 turn = units[before - 1].turn if before else 0
@@ -147,18 +143,14 @@ class Planner:
         if body.acknowledgement:
             said = self._meter.text(body.acknowledgement)
             why = "the assistant's answer to the summary"
-            rows.append(
-                synthetic(f"{event.id}.ack", "summaries", "assistant", "summary", said, "fold", why, turn)
-            )
+            rows.append(synthetic(f"{event.id}.ack", "summaries", "assistant", "summary", said, "fold", why, turn))
         return tuple(rows)
 
     # The plan
 
     def plan(self) -> ContextPlan:
         """The plan for the events so far."""
-        return arrange(
-            Arrangement(self._draft, self._fixed, self._summaries, self._meter, self._model, self._live)
-        )
+        return arrange(Arrangement(self._draft, self._fixed, self._summaries, self._meter, self._model, self._live))
 
 
 def plan(

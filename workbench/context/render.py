@@ -17,9 +17,7 @@ def request(plan: ContextPlan) -> dict[str, Any]:
     """The request's body in OpenAI's form, which litellm translates for every provider."""
     body: dict[str, Any] = {"model": plan.model} if plan.model else {}
     body["messages"] = messages(plan)
-    tools = [
-        json.loads(row.text) for row in plan.rows.in_request() if row.kind == "tool_definition" and row.text
-    ]
+    tools = [json.loads(row.text) for row in plan.rows.in_request() if row.kind == "tool_definition" and row.text]
     if tools:
         body["tools"] = tools
     return body
@@ -62,9 +60,7 @@ def _extend(message: Message, row: Item) -> None:
     if row.kind == "tool_call":
         message.setdefault("tool_calls", []).append(_call(row))
     else:
-        message["content"] = _parts(message["content"]) + _parts(
-            content_json(_without_blanks(row.content or ""))
-        )
+        message["content"] = _parts(message["content"]) + _parts(content_json(_without_blanks(row.content or "")))
 
 
 def _call(row: Item) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from workbench.context.cells import Cell
 from workbench.context.control import NO_OWN, Own
-from workbench.context.items import Edit, State
+from workbench.context.items import Edit, Stage, State
 from workbench.context.stages import mask
 from workbench.log.events import Content, Kept
 
@@ -112,7 +112,7 @@ def edits_of(cell: Cell, fate: Fate, view: View, results: int) -> list[Edit]:
     if own.pinned or fate.state == "summarised":
         return edits
     if cell.cut is not None and fate.state in ("truncated", "masked"):
-        stage = "fold" if cell.seq in view.kept else "truncate"
+        stage: Stage = "fold" if cell.seq in view.kept else "truncate"
         edits.append(Edit(stage, "truncated", cell.tokens, cell.cut.tokens, cell.cut.why))
     if fate.state == "masked":
         edits.append(_mask_edit(cell, own, view, results))

@@ -192,9 +192,7 @@ def _look_up(name: str) -> ModelInfo:
     entry: Entry = entries[0] if entries else {}
     # Some entries have prices and no window; then the same model under another name may have one.
     sized = next((found for found in entries if _number(found, "max_input_tokens")), None)
-    max_output = _number(entry, "max_output_tokens") or (
-        _number(sized, "max_output_tokens") if sized else None
-    )
+    max_output = _number(entry, "max_output_tokens") or (_number(sized, "max_output_tokens") if sized else None)
     window, source = _window(name, sized)
     tokenizer, exact, note = tokenizer_for(name)
     provider = _provider(name, entry)
@@ -244,8 +242,6 @@ def _provider(name: str, entry: Entry) -> str:
 
 def _capabilities(entry: Entry) -> frozenset[str]:
     named = (
-        key.removeprefix("supports_")
-        for key, value in entry.items()
-        if key.startswith("supports_") and value is True
+        key.removeprefix("supports_") for key, value in entry.items() if key.startswith("supports_") and value is True
     )
     return frozenset(_CAPABILITIES.get(word, word) for word in named)

@@ -118,7 +118,8 @@ class PairEncoder:
     def tail(self, text: str, tokens: int) -> int:
         """From which character on the text lies wholly in the last tokens."""
         if self._nfkc and not unicodedata.is_normalized("NFKC", text):
-            return [0, *self.ends(text)][: -tokens or None][-1]
+            starts = [0, *self.ends(text)]
+            return starts[max(0, len(starts) - 1 - tokens)]
         return len(text) - _whole_characters(self._encoding.decode_bytes(self._encode(text)[-tokens:]))
 
     def ends(self, text: str) -> list[int]:

@@ -54,7 +54,7 @@ def image_tokens(model: str, url: str, detail: str = "auto") -> Count:
         return Count(_gemini(width, height), size is not None)
     for pattern, factor in _PATCHES:
         if pattern.match(name):
-            return Count(ceil(_patches(width, height) * factor), size is not None)
+            return Count(ceil(_exactly(_patches(width, height) * factor)), size is not None)
     for pattern, base, tile in _TILES:
         if pattern.match(name):
             return _tiled(base, tile, size, detail)
@@ -72,12 +72,12 @@ def _tiles(width: int, height: int) -> int:
     """Tiles of 512 pixels, once the picture is inside 2048 by 2048 and its shortest side at most 768."""
     scale = min(1.0, 2048 / max(width, height))
     scale = min(scale, 768 / min(width, height)) if min(width, height) * scale > 768 else scale
-    return ceil(_pixels(width * scale) / 512) * ceil(_pixels(height * scale) / 512)
+    return ceil(_exactly(width * scale) / 512) * ceil(_exactly(height * scale) / 512)
 
 
-def _pixels(length: float) -> float:
-    """A scaled length without the noise of floating point, which would add a tile."""
-    return round(length, 6)
+def _exactly(product: float) -> float:
+    """A product without the noise of floating point, which would add a tile or a token."""
+    return round(product, 6)
 
 
 def _patches(width: int, height: int) -> int:
@@ -87,7 +87,7 @@ def _patches(width: int, height: int) -> int:
     shrink = sqrt(_MAX_PATCHES * 32 * 32 / (width * height))
     across, down = width * shrink / 32, height * shrink / 32
     shrink *= min(max(floor(across), 1) / across, max(floor(down), 1) / down)
-    patches = ceil(_pixels(width * shrink / 32)) * ceil(_pixels(height * shrink / 32))
+    patches = ceil(_exactly(width * shrink / 32)) * ceil(_exactly(height * shrink / 32))
     return min(patches, _MAX_PATCHES)
 
 
@@ -133,9 +133,7 @@ def _reader(url: str) -> Read | None:
         part = data[first * 4 : -(-(offset + length) // 3) * 4]
         part += "=" * (-len(part) % 4)
         skip = offset - first * 3
-        return base64.b64decode(part, altchars=b"-_" if "-" in part or "_" in part else None)[
-            skip : skip + length
-        ]
+        return base64.b64decode(part, altchars=b"-_" if "-" in part or "_" in part else None)[skip : skip + length]
 
     return read
 

@@ -50,8 +50,4 @@ def is_input_only(model: str, window: int, max_output: int | None) -> bool:
     name = model.lower()
     if "gemini" in name:
         return True
-    return (
-        bool(re.search(r"gpt-[5-9]", name))
-        and max_output is not None
-        and window + max_output in _SHARED_WINDOWS
-    )
+    return bool(re.search(r"gpt-[5-9]", name)) and max_output is not None and window + max_output in _SHARED_WINDOWS

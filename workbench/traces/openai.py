@@ -102,9 +102,7 @@ class _Reader:
                 call_id = clean(call_id) if isinstance(call_id, str) else ""
                 self.bodies.append(ToolResult(call_id, self._content(line, value), author))
             case "function":
-                self.bodies.append(
-                    ToolResult(self._functions.get(author, ""), self._content(line, value), author)
-                )
+                self.bodies.append(ToolResult(self._functions.get(author, ""), self._content(line, value), author))
             case _:
                 raise bad(self._name, line, ROLES, role)
 
@@ -182,9 +180,7 @@ def to_openai(events: Iterable[Event]) -> dict[str, Any]:
                 messages.append(_said(role, body.content, body.name))
                 reply = None
             case ToolResult():
-                messages.append(
-                    {"role": "tool", "tool_call_id": body.call_id, "content": content_json(body.content)}
-                )
+                messages.append({"role": "tool", "tool_call_id": body.call_id, "content": content_json(body.content)})
                 if body.tool:
                     messages[-1]["name"] = body.tool
             case Reasoning() | AssistantMessage() | ToolCall():
@@ -214,6 +210,4 @@ def _add(message: dict[str, Any], body: Reasoning | AssistantMessage | ToolCall)
                 message["name"] = body.name
         case ToolCall():
             function = {"name": body.tool, "arguments": body.arguments}
-            message.setdefault("tool_calls", []).append(
-                {"id": body.call_id, "type": "function", "function": function}
-            )
+            message.setdefault("tool_calls", []).append({"id": body.call_id, "type": "function", "function": function})

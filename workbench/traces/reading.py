@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from json.decoder import scanstring
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,7 +95,7 @@ def _value_of(text: str, at: int, key: str) -> int:
     found = at
     at = _skip(text, at + 1)
     while text[at] != "}":
-        name, end = scanstring(text, at + 1, True)
+        name, end = _DECODER.raw_decode(text, at)
         at = _skip(text, _skip(text, end) + 1)
         if name == key:
             found = at

@@ -66,9 +66,7 @@ class Pairs:
         self._used[wire] = 1
         return (
             wire,
-            f"the id {call_id!r} was used before; sent as {wire!r}"
-            if call_id
-            else f"it has no id; sent as {wire!r}",
+            f"the id {call_id!r} was used before; sent as {wire!r}" if call_id else f"it has no id; sent as {wire!r}",
         )
 
     def match(self, call_id: str, is_newest: Callable[[int], bool]) -> tuple[int, str]:

@@ -91,9 +91,7 @@ def _by_tokens(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_i
             why = f"{tokens:,} tokens are over the cap of {cap:,}; kept the {ends} {kept:,} ({rule.strategy})"
             return Cut(sent, total, count.exact, why)
         room -= max(1, total - cap)
-    return _marker_alone(
-        marker(0), tokens, f"cap of {cap:,} tokens", counter, lambda t: counter.count(t).tokens <= cap
-    )
+    return _marker_alone(marker(0), tokens, f"cap of {cap:,} tokens", counter, lambda t: counter.count(t).tokens <= cap)
 
 
 def _ends(text: str, room: int, strategy: Strategy, counter: TokenCounter) -> tuple[str, str]:
@@ -189,14 +187,10 @@ def _whole_lines(lines: list[str], head: str, tail: str) -> int:
     return whole
 
 
-def _marker_alone(
-    marker: str, tokens: int, cap: str, counter: TokenCounter, small: Callable[[str], bool]
-) -> Cut:
+def _marker_alone(marker: str, tokens: int, cap: str, counter: TokenCounter, small: Callable[[str], bool]) -> Cut:
     """A cap too small for marker and content: the marker alone, shortened if it must be; never empty."""
     sent = marker
     while len(sent) > 1 and not small(sent):
         sent = sent[: len(sent) // 2]
     count = counter.count(sent)
-    return Cut(
-        sent, count.tokens, count.exact, f"{tokens:,} tokens; the {cap} leaves room for the marker only"
-    )
+    return Cut(sent, count.tokens, count.exact, f"{tokens:,} tokens; the {cap} leaves room for the marker only")

@@ -1,0 +1,249 @@
+"""Every model has a window, and says where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.config.errors import WrongCall
+from workbench.models import catalogue as module
+from workbench.models.catalogue import Catalogue
+from workbench.models.windows import is_input_only, window_by_name
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """A table of our own in place of litellm's."""
+    path = tmp_path / "table.json"
+    caches = (module._table, module._names_by_lower, module._providers)
+    monkeypatch.setattr(module, "model_table", lambda: path)
+    for cached in caches:
+        cached.cache_clear()
+    yield path
+    for cached in caches:
+        cached.cache_clear()
+
+
+def test_a_known_model_is_described_by_the_table() -> None:
+    info = Catalogue().find("gpt-4o")
+    assert (info.window, info.window_source, info.max_output) == (128_000, "catalogue", 16_384)
+    assert (info.input_price, info.output_price) == (2.5e-06, 1e-05)
+    assert info.cached_price == 1.25e-06
+    assert info.cache_write_price is None
+    assert {"tools", "vision", "prompt_caching"} <= info.capabilities
+    assert (info.provider, info.tokenizer, info.tokenizer_exact) == ("openai", "o200k_base", True)
+
+
+@pytest.mark.parametrize(
+    "name", ["GPT-4o", "openai/gpt-4o", "openrouter/openai/gpt-4o", "azure/gpt-4o", "OpenRouter/OpenAI/GPT-4o"]
+)
+def test_prefixes_and_case_do_not_matter(name: str) -> None:
+    info = Catalogue().find(name)
+    assert info.name == name
+    assert (info.window, info.window_source) == (128_000, "catalogue")
+
+
+def test_a_name_without_a_prefix_is_found_under_its_makers_before_resellers(table: Path) -> None:
+    table.write_text(
+        '{"azure_ai/m": {"max_input_tokens": 1, "litellm_provider": "azure_ai"},'
+        ' "xai/m": {"max_input_tokens": 2, "litellm_provider": "xai"}}'
+    )
+    for name in ("m", "M", "openrouter/x-ai/m"):
+        assert Catalogue().find(name).window == 2
+    assert Catalogue().find("m").provider == "xai"
+
+
+def test_the_provider_is_the_one_that_was_asked_for() -> None:
+    assert Catalogue().find("openrouter/anthropic/claude-sonnet-4-5").provider == "openrouter"
+    assert Catalogue().find("meta-llama/unheard-of").provider == "meta-llama"
+    assert Catalogue().find("unheard-of").provider == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "window", "source", "input_only"),
+    [
+        ("gpt-5", 272_000, "catalogue", True),
+        ("openai/gpt-5-mini", 272_000, "catalogue", True),
+        ("gpt-5-chat-latest", 128_000, "catalogue", False),
+        ("gpt-5-pro", 400_000, "catalogue", False),
+        ("gpt-4.1", 1_047_576, "catalogue", False),
+        ("gemini/gemini-2.5-pro", 1_048_576, "catalogue", True),
+        ("claude-sonnet-4-20250514", 200_000, "fallback", False),
+        ("gpt-5-of-tomorrow", 400_000, "fallback", False),
+        ("gemini-of-tomorrow", 1_000_000, "fallback", True),
+        ("mystery", 128_000, "guess", False),
+        ("", 128_000, "guess", False),
+    ],
+)
+def test_windows_and_whether_they_are_for_input_alone(name: str, window: int, source: str, input_only: bool) -> None:
+    info = Catalogue().find(name)
+    assert (info.window, info.window_source, info.input_only) == (window, source, input_only)
+
+
+@pytest.mark.parametrize(
+    ("name", "window"),
+    [
+        ("Claude-X", 200_000),
+        ("my-gpt-5-x", 400_000),
+        ("gpt-4.1-x", 1_000_000),
+        ("gpt-4o-x", 128_000),
+        ("gpt-4-turbo-x", 128_000),
+        ("gpt-4-x", 128_000),
+        ("gemini-x", 1_000_000),
+        ("grok-4-x", 2_000_000),
+        ("grok-x", 131_072),
+        ("deepseek-v3-x", 163_840),
+        ("deepseek-chat-v3-x", 163_840),
+        ("deepseek-x", 128_000),
+        ("qwen3-x", 131_072),
+        ("qwen-x", 128_000),
+        ("llama-4-x", 327_680),
+        ("llama-x", 128_000),
+        ("mistral-large-x", 262_144),
+        ("mistral-x", 128_000),
+        ("mixtral-x", 128_000),
+        ("nobody", None),
+    ],
+)
+def test_the_documents_table_by_name(name: str, window: int | None) -> None:
+    assert window_by_name(name) == window
+
+
+def test_input_alone_needs_the_parts_to_add_up() -> None:
+    assert is_input_only("gpt-5.4", 922_000, 128_000)
+    assert not is_input_only("gpt-5.4", 922_000, None)
+    assert not is_input_only("gpt-4", 272_000, 128_000)
+
+
+def test_an_entry_without_a_window_keeps_its_prices_and_takes_the_window_of_its_namesake(table: Path) -> None:
+    table.write_text(
+        '{"shop/maker/m": {"input_cost_per_token": 2e-6, "litellm_provider": "shop"},'
+        ' "m": {"max_input_tokens": 7000, "max_output_tokens": 500, "input_cost_per_token": 1e-6}}'
+    )
+    info = Catalogue().find("shop/maker/m")
+    assert (info.window, info.window_source, info.max_output) == (7000, "catalogue", 500)
+    assert (info.provider, info.input_price) == ("shop", 2e-6)
+
+
+def test_an_entry_without_a_window_or_namesake_falls_back_to_its_name(table: Path) -> None:
+    table.write_text('{"shop/qwen-odd": {"mode": "chat", "input_cost_per_token": 2e-6, "litellm_provider": "shop"}}')
+    info = Catalogue().find("shop/qwen-odd")
+    assert (info.window, info.window_source, info.input_price) == (128_000, "fallback", 2e-6)
+
+
+def test_a_price_of_nothing_is_unknown_unless_the_model_is_local(table: Path) -> None:
+    table.write_text('{"shop/a": {"input_cost_per_token": 0.0}, "ollama/a": {"input_cost_per_token": 0.0}}')
+    assert Catalogue().find("shop/a").input_price is None
+    assert Catalogue().find("ollama/a").input_price == 0.0
+
+
+def test_a_local_model_never_takes_a_hosted_models_figures() -> None:
+    info = Catalogue().find("lm_studio/gpt-4o")
+    assert (info.window_source, info.input_price, info.provider) == ("fallback", 0.0, "lm_studio")
+    assert Catalogue().find("ollama_chat/llama3").window == 8_192
+
+
+@pytest.mark.parametrize("content", [None, "{ broken", "{}"])
+def test_without_a_table_models_are_told_from_their_names(table: Path, content: str | None) -> None:
+    if content is not None:
+        table.write_text(content)
+    assert Catalogue().find("gpt-4o").window_source == "fallback"
+    assert Catalogue().names() == []
+
+
+def test_without_litellm_there_is_no_table(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "model_table", lambda: None)
+    assert Catalogue().find("mystery").window_source == "guess"
+
+
+def test_names_are_chat_models_and_the_users_own() -> None:
+    names = Catalogue({"mine": {"window": 10}}).names()
+    assert {"gpt-4o", "gpt-5-codex", "mine"} <= set(names)
+    assert not {"text-embedding-3-small", "dall-e-3", "sample_spec"} & set(names)
+    assert names == sorted(names)
+
+
+def test_a_mistyped_name_has_close_matches() -> None:
+    assert Catalogue().close_matches("gpt4o")[0] == "gpt-4o"
+    assert "claude-sonnet-4-5" in Catalogue().close_matches("Claud-Sonnet-4-5")
+    assert "mine-local" in Catalogue({"mine-local": {}}).close_matches("mine")
+    assert len(Catalogue().close_matches("gpt")) == 5
+    assert Catalogue().close_matches("") == []
+
+
+def test_the_users_entry_wins_and_inherits_the_rest() -> None:
+    own = {"gpt-4o": {"window": 64_000, "input_price": 3, "cached_price": 0, "capabilities": ["tools"]}}
+    info = Catalogue(own).find("gpt-4o")
+    assert (info.window, info.window_source) == (64_000, "config")
+    assert (info.input_price, info.cached_price, info.output_price) == (3e-06, 0.0, 1e-05)
+    assert info.capabilities == {"tools"}
+    assert info.max_output == 16_384
+
+
+def test_the_users_entry_holds_with_a_prefix_and_in_any_case() -> None:
+    models = Catalogue({"House-Model": {"window": 9_000, "input_only": True, "max_output": 100}})
+    info = models.find("hosted_vllm/house-model")
+    assert (info.window, info.input_only, info.max_output) == (9_000, True, 100)
+
+
+def test_an_entry_for_the_full_name_wins_over_one_for_the_bare_name() -> None:
+    models = Catalogue({"m": {"window": 1}, "a/m": {"window": 2}})
+    assert [models.find(name).window for name in ("m", "a/m", "b/m")] == [1, 2, 1]
+
+
+def test_an_entry_without_a_window_leaves_its_source() -> None:
+    assert Catalogue({"mystery": {"output_price": 1.5}}).find("mystery").window_source == "guess"
+
+
+def test_the_users_tokenizer_is_believed() -> None:
+    info = Catalogue({"prod-chat": {"tokenizer": "cl100k_base"}}).find("prod-chat")
+    assert (info.tokenizer, info.tokenizer_exact) == ("cl100k_base", True)
+    assert info.tokenizer_note == "cl100k_base, as the [models] entry says"
+    assert not Catalogue({"prod-chat": {"tokenizer": "rough"}}).find("prod-chat").tokenizer_exact
+    assert not Catalogue({"gemini-x": {"tokenizer": "o200k_base"}}).find("gemini-x").tokenizer_exact
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"windw": 5}, r'\[models."m"\] windw: unknown key, expected one of window, max_output, input_only, '),
+        ({"window": "big"}, r"\[models.\"m\"\] window = 'big': expected a number of tokens above 0"),
+        ({"window": 0}, "window = 0: expected"),
+        ({"window": True}, "window = True: expected"),
+        ({"max_output": 1.5}, "max_output = 1.5: expected"),
+        ({"input_only": 1}, "input_only = 1: expected true or false"),
+        ({"input_price": -1}, "input_price = -1: expected dollars per million tokens, 0 or more"),
+        ({"output_price": True}, "output_price = True: expected"),
+        ({"cached_price": float("nan")}, "cached_price = nan: expected"),
+        ({"cache_write_price": "free"}, "cache_write_price = 'free': expected"),
+        ({"tokenizer": "bert"}, "tokenizer = 'bert': expected one of o200k_base, cl100k_base, claude, rough"),
+        ({"tokenizer": ["claude"]}, "tokenizer = "),
+        ({"capabilities": "tools"}, "capabilities = 'tools': expected a list of words"),
+        ({"capabilities": [1]}, "capabilities = "),
+        (7, r'\[models."m"\]: expected a table with the keys window'),
+    ],
+)
+def test_a_bad_entry_is_refused_by_its_key(entry: Any, message: str) -> None:
+    with pytest.raises(WrongCall, match=message):
+        Catalogue({"m": entry})
+
+
+@given(name=st.text())
+def test_any_name_has_an_answer(name: str) -> None:
+    info = Catalogue().find(name)
+    assert info.window > 0
+    assert info.tokenizer_note
+
+
+def test_every_model_of_the_table_has_a_window() -> None:
+    models = Catalogue()
+    for name in models.names():
+        info = models.find(name)
+        assert info.window > 0
+        assert info.max_output is None or info.max_output > 0
+        assert all(price is None or 0 <= price < 0.01 for price in (info.input_price, info.output_price))

@@ -1,0 +1,26 @@
+"""Nothing heavy is imported before the first count."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+SCRIPT = """
+import sys
+from workbench.models import catalogue, encoders, families, framing, images, ledger, pieces, tokens, wheel, windows
+
+def heavy():
+    return sorted({"litellm", "tiktoken", "tokenizers", "textual", "rich"} & set(sys.modules))
+
+print(heavy())
+counter = tokens.counter("o200k_base")
+catalogue.Catalogue().find("gpt-4o")
+print(heavy())
+counter.count("hello")
+print(heavy())
+"""
+
+
+def test_tiktoken_comes_with_the_first_count_and_litellm_never() -> None:
+    run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == ["[]", "[]", "['tiktoken']"]

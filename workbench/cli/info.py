@@ -1,0 +1,130 @@
+"""`workbench tokens`, `policies` and `models`."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import Any
+
+from workbench.cli.desk import Desk
+from workbench.cli.text import print_json, printable, table
+from workbench.context.load import describe, load_policy, preset_names, user_policies
+from workbench.models.catalogue import ModelInfo
+from workbench.traces.reading import read_text
+
+
+def run_tokens(options: argparse.Namespace) -> int:
+    """Count a text."""
+    name, text = read_text(options.file)
+    with Desk() as desk:
+        setup = desk.set_up(options)
+        count = setup.counter.count(text)
+        setup.counter.flush()
+    found = {
+        "model": setup.model or None,
+        "tokenizer": setup.counter.name,
+        "note": setup.counter.note,
+        "tokens": count.tokens,
+        "exact": count.exact,
+        "characters": len(text),
+        "bytes": len(text.encode()),
+        "window": setup.limits.window,
+        "window_source": setup.limits.window_source,
+    }
+    if options.json:
+        print_json(found)
+    else:
+        share = count.tokens / setup.limits.window
+        print(f"{count.tokens:,} tokens{'' if count.exact else ' (approximate)'} in {printable(name)}")
+        print(f"{found['characters']:,} characters, {found['bytes']:,} bytes; {setup.counter.note}")
+        print(f"{share:.1%} of a window of {setup.limits.window:,} ({setup.limits.window_source})")
+    return 0
+
+
+# workbench policies
+
+
+def run_policies(options: argparse.Namespace) -> int:
+    """The presets and the user's own policies."""
+    loaded = [(load_policy(name, env={}), "preset") for name in preset_names()]
+    loaded += [(load_policy(str(path), env={}), str(path)) for path in user_policies()]
+    found = [(each.policy.name, each.policy.description, where) for each, where in loaded]
+    if options.json:
+        print_json({"policies": [{"name": name, "description": text, "from": where} for name, text, where in found]})
+    else:
+        print("\n".join(table(("name", "from", "what it does"), [(name, where, text) for name, text, where in found])))
+    return 0
+
+
+def run_policy(options: argparse.Namespace) -> int:
+    """All knobs of one policy, and where each value came from."""
+    loaded = load_policy(options.name, sets=options.set or ())
+    rows = describe(loaded)
+    if options.json:
+        knobs = [{"knob": row.name, "value": row.value, "from": row.origin} for row in rows]
+        print_json({"name": loaded.policy.name, "description": loaded.policy.description, "knobs": knobs})
+    else:
+        print(f"{loaded.policy.name}: {loaded.policy.description}\n")
+        print("\n".join(table(("knob", "value", "from"), [(row.name, row.value or "–", row.origin) for row in rows])))
+    return 0
+
+
+# workbench models
+
+
+def run_models(options: argparse.Namespace) -> int:
+    """The models that are known by name."""
+    with Desk() as desk:
+        words = (options.query or "").lower().split()
+        names = [name for name in desk.catalogue.names() if all(word in name.lower() for word in words)]
+        found = [desk.catalogue.find(name) for name in names]
+    if options.json:
+        print_json({"models": [model_json(info) for info in found]})
+    elif not found:
+        print("no model of that name is known")
+    else:
+        rows = [
+            (info.name, f"{info.window:,}", f"{info.max_output:,}" if info.max_output else "–", *_prices(info))
+            for info in found
+        ]
+        header = ("model", "window", "output", "$/M in", "$/M out")
+        print("\n".join(table(header, rows, frozenset({1, 2, 3, 4}))))
+    return 0
+
+
+def _prices(info: ModelInfo) -> tuple[str, str]:
+    def million(price: float | None) -> str:
+        return "–" if price is None else f"{price * 1_000_000:,.2f}"
+
+    return million(info.input_price), million(info.output_price)
+
+
+def model_json(info: ModelInfo) -> dict[str, Any]:
+    """A model in the documented form; prices are in US dollars per token."""
+    return {**asdict(info), "capabilities": sorted(info.capabilities)}
+
+
+def run_model(options: argparse.Namespace) -> int:
+    """All that is known of one model, and how."""
+    with Desk() as desk:
+        info = desk.catalogue.find(options.name)
+        close = desk.catalogue.close_matches(options.name) if info.window_source == "guess" else []
+    if options.json:
+        print_json(model_json(info))
+        return 0
+    price_in, price_out = _prices(info)
+    output = f"{info.max_output:,}" if info.max_output else "unknown"
+    kind = "input alone" if info.input_only else "input and output together"
+    rows = [
+        ("window", f"{info.window:,} for {kind} ({info.window_source})"),
+        ("maximum output", output),
+        ("price", f"${price_in} in, ${price_out} out per million tokens"),
+        ("provider", info.provider or "unknown"),
+        ("tokenizer", f"{info.tokenizer}: {info.tokenizer_note}"),
+        ("can", ", ".join(sorted(info.capabilities)) or "unknown"),
+    ]
+    print("\n".join(table((printable(info.name), ""), rows)))
+    if info.window_source == "guess":
+        near = f" Did you mean {', '.join(close)}?" if close else ""
+        print(f"\nNobody knows this model; its window is a guess. Set it under [models] in config.toml.{near}")
+    return 0

@@ -1,0 +1,160 @@
+"""The command: the full screen by default, headless sub-commands for programs and pipes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import NoReturn
+
+from workbench import __version__
+from workbench.config.errors import WorkbenchError, WrongCall
+
+
+class _Parser(argparse.ArgumentParser):
+    """Complains in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise WrongCall(f"{self.prog}: {message} (see {self.prog} --help)")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the result is the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    try:
+        options = _parser().parse_args(arguments)
+        code = _run(options)
+        sys.stdout.flush()
+        return code
+    except WorkbenchError as error:
+        line = " ".join(str(error).split())
+        print(line if line.startswith("workbench") else f"workbench: {line}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader went away, as `head` does. Nothing more can be written, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Import the command's module only now: `workbench tokens` needs no screen."""
+    module, function = options.run.split(":")
+    command: Callable[[argparse.Namespace], int] = getattr(import_module(module), function)
+    return command(options)
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="workbench", description="See what the model sees.")
+    parser.add_argument("--version", action="version", version=f"workbench {__version__}")
+    parser.set_defaults(run="workbench.tui.start:run", source=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
+    _add_open(commands)
+    _add_plan(commands)
+    _add_files(commands)
+    _add_info(commands)
+    _add_sessions(commands)
+    return parser
+
+
+Commands = argparse._SubParsersAction  # the only name it has
+
+
+def _command(commands: Commands[_Parser], name: str, run: str, text: str) -> _Parser:
+    parser = commands.add_parser(name, help=text, description=text)
+    parser.set_defaults(run=f"workbench.{run}")
+    return parser
+
+
+def _add_json(parser: _Parser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+
+
+def _add_wishes(parser: _Parser) -> None:
+    parser.add_argument("--policy", metavar="NAME|FILE", help="a preset, a policy of yours, or a TOML file")
+    parser.add_argument("--set", metavar="KNOB=VALUE", action="append", help="set one knob, as in masking.keep_last=3")
+    parser.add_argument("--model", "-m", metavar="MODEL", help="plan for this model")
+    parser.add_argument("--window", type=int, metavar="N", help="a window of N tokens")
+    parser.add_argument("--reserve", type=int, metavar="N", help="keep N tokens for the answer")
+
+
+def _add_open(commands: Commands[_Parser]) -> None:
+    parser = _command(commands, "open", "tui.start:run", "open a session or a file on the full screen")
+    parser.add_argument("source", metavar="SOURCE", help="a session or a file")
+    _add_wishes(parser)
+
+
+def _add_plan(commands: Commands[_Parser]) -> None:
+    parser = _command(commands, "plan", "cli.plan:run", "what the model would see, item by item, and why")
+    parser.add_argument("source", metavar="SOURCE", help="a session, a file (FILE#2: its second conversation), or -")
+    _add_wishes(parser)
+    parser.add_argument("--at", type=int, metavar="SEQ", help="as it was after this event")
+    parser.add_argument("--full", action="store_true", help="with the whole original of each item")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--json", action="store_true", help="print JSON, for programs")
+    what.add_argument("--request", action="store_true", help="print the request's body itself")
+
+
+def _add_files(commands: Commands[_Parser]) -> None:
+    parser = _command(commands, "import", "cli.sessions:run_import", "make a session of a file")
+    parser.add_argument("file", metavar="FILE", help="OpenAI-style messages or an exported log; - reads standard input")
+    parser.add_argument("--title", help="the session's title; the file's name by default")
+    parser.add_argument("--model", "-m", help="the model the session is for")
+    _add_json(parser)
+    parser = _command(commands, "export", "cli.sessions:run_export", "write a session to a file")
+    parser.add_argument("session", metavar="SESSION")
+    parser.add_argument("--format", choices=("events", "openai"), default="events")
+    parser.add_argument("--output", "-o", metavar="FILE", help="standard output by default")
+
+
+def _add_info(commands: Commands[_Parser]) -> None:
+    parser = _command(commands, "tokens", "cli.info:run_tokens", "count a text")
+    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="- (the default) reads standard input")
+    parser.add_argument("--model", "-m", metavar="MODEL", help="count as this model does")
+    _add_json(parser)
+
+    parser = _command(commands, "policies", "cli.info:run_policies", "the policies there are")
+    _add_json(parser)
+    more = parser.add_subparsers(metavar="show NAME", parser_class=_Parser)
+    show = _command(more, "show", "cli.info:run_policy", "all knobs of a policy and where each value came from")
+    show.add_argument("name", metavar="NAME|FILE")
+    show.add_argument("--set", metavar="KNOB=VALUE", action="append", help="set one knob")
+    _add_json(show)
+
+    parser = _command(commands, "models", "cli.info:run_models", "the models that are known by name")
+    _add_json(parser)
+    parser.set_defaults(query="")
+    more = parser.add_subparsers(metavar="show NAME | find WORDS", parser_class=_Parser)
+    show = _command(more, "show", "cli.info:run_model", "all that is known of a model")
+    show.add_argument("name", metavar="NAME")
+    _add_json(show)
+    find = _command(more, "find", "cli.info:run_models", "models with these words in their name")
+    find.add_argument("query", metavar="WORDS")
+    _add_json(find)
+
+
+def _add_sessions(commands: Commands[_Parser]) -> None:
+    parser = _command(commands, "sessions", "cli.sessions:run_list", "the sessions, the last changed first")
+    parser.add_argument("--limit", type=int, help="at most so many")
+    parser.add_argument("--query", help="a part of the title")
+    _add_json(parser)
+    more = parser.add_subparsers(metavar="rename | fork | delete | search", parser_class=_Parser)
+    rename = _command(more, "rename", "cli.sessions:run_rename", "give a session another title")
+    rename.add_argument("session", metavar="SESSION")
+    rename.add_argument("title", metavar="TITLE")
+    fork = _command(more, "fork", "cli.sessions:run_fork", "copy a session, up to an event")
+    fork.add_argument("session", metavar="SESSION")
+    fork.add_argument("--at", type=int, metavar="SEQ", help="the last event of the copy; all by default")
+    delete = _command(more, "delete", "cli.sessions:run_delete", "delete a session as a whole, after asking")
+    delete.add_argument("session", metavar="SESSION")
+    delete.add_argument("--yes", action="store_true", help="do not ask")
+    search = _command(more, "search", "cli.sessions:run_search", "find events by their words")
+    search.add_argument("words", metavar="WORDS")
+    search.add_argument("--session", metavar="SESSION", help="in this session alone")
+    search.add_argument("--limit", type=int, default=50, help="at most so many (50)")
+    _add_json(search)

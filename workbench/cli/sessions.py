@@ -1,0 +1,154 @@
+"""`workbench import`, `export` and `sessions`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from workbench.cli.desk import Desk
+from workbench.cli.source import file_logs, is_event_log
+from workbench.cli.text import print_json, printable, table
+from workbench.config.errors import Refused, WrongCall
+from workbench.log.events import Body, Setting
+from workbench.log.session import Session, SessionInfo
+from workbench.log.store import Store
+from workbench.traces.openai import to_openai
+from workbench.traces.reading import read_text
+
+
+def run_import(options: argparse.Namespace) -> int:
+    """Make sessions of a file: an exported log, or OpenAI-style messages."""
+    name, text = read_text(options.file)
+    with Desk() as desk:
+        if is_event_log(text):
+            made = [desk.store.import_events(text.split("\n"), name)]
+        else:
+            made = _import_messages(desk.store, name, text, options)
+        found = [_described(session) for session in made]
+    if options.json:
+        print_json({"sessions": found})
+    else:
+        for entry in found:
+            print(f"{entry['id']}  {entry['events']:,} events  {printable(entry['title'])}")
+    return 0
+
+
+def _import_messages(store: Store, name: str, text: str, options: argparse.Namespace) -> list[Session]:
+    """All conversations are read before the first is stored, so that a bad one leaves nothing behind."""
+    logs = file_logs(name, text)
+    title = options.title or Path(name).name
+    made = []
+    for number, log in enumerate(logs, 1):
+        bodies: list[Body] = [Setting("model", options.model)] if options.model else []
+        bodies += [event.body for event in log]
+        made.append(store.create(bodies, title=title if len(logs) == 1 else f"{title}#{number}"))
+    return made
+
+
+def _described(session: Session) -> dict[str, Any]:
+    return {"id": session.id, "events": len(session), "title": session.title, "model": session.model or None}
+
+
+def run_export(options: argparse.Namespace) -> int:
+    """Write a session as events or as OpenAI-style messages."""
+    with Desk() as desk:
+        session_id = desk.store.info(options.session).id
+        if options.format == "events":
+            _write(desk.store.export_events(session_id), options.output)
+        else:
+            with desk.store.session(session_id, write=False) as session:
+                messages = to_openai(session.events())
+            _write([json.dumps(messages, ensure_ascii=False, indent=2)], options.output)
+    return 0
+
+
+def _write(lines: Iterable[str], output: str | None) -> None:
+    """Write lines to a file or to standard output; the file appears whole or not at all."""
+    if output is None:
+        for line in lines:
+            sys.stdout.write(line + "\n")
+        return
+    target = Path(output)
+    part = target.with_name(f".{target.name}.part")
+    try:
+        with part.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        part.replace(target)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise WrongCall(f"{output}: cannot be written: {error.strerror or error}") from None
+
+
+# workbench sessions
+
+
+def run_list(options: argparse.Namespace) -> int:
+    """The sessions, the last changed first."""
+    with Desk() as desk:
+        found = desk.store.list(options.limit, options.query or "")
+    if options.json:
+        print_json({"sessions": [_listed(info) for info in found]})
+    elif not found:
+        print("no sessions yet: `workbench import FILE` makes one of a transcript")
+    else:
+        rows = [
+            (info.id, _when(info.updated), f"{info.events:,}", info.model or "–", printable(info.title) or "–")
+            for info in found
+        ]
+        print("\n".join(table(("id", "changed", "events", "model", "title"), rows, frozenset({2}))))
+    return 0
+
+
+def _listed(info: SessionInfo) -> dict[str, Any]:
+    forked = {"session": info.forked_from[0], "seq": info.forked_from[1]} if info.forked_from else None
+    return {**info._asdict(), "model": info.model or None, "forked_from": forked}
+
+
+def _when(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000).strftime("%Y-%m-%d %H:%M")
+
+
+def run_rename(options: argparse.Namespace) -> int:
+    """Give a session another title."""
+    with Desk() as desk:
+        desk.store.rename(options.session, options.title)
+    return 0
+
+
+def run_fork(options: argparse.Namespace) -> int:
+    """Copy a session up to an event."""
+    with Desk() as desk:
+        session = desk.store.fork(options.session, options.at)
+        print(f"{session.id}  {len(session):,} events")
+    return 0
+
+
+def run_delete(options: argparse.Namespace) -> int:
+    """Delete a whole session, after asking."""
+    with Desk() as desk:
+        info = desk.store.info(options.session)
+        if not options.yes:
+            what = f"session {info.id} ({printable(info.title) or 'untitled'}, {info.events:,} events)"
+            if not sys.stdin.isatty():
+                raise Refused(f"{what} was not deleted: confirm with --yes")
+            if input(f"Delete {what} for good? [y/N] ").strip().lower() not in ("y", "yes"):
+                raise Refused("nothing was deleted")
+        desk.store.delete(info.id)
+    return 0
+
+
+def run_search(options: argparse.Namespace) -> int:
+    """Find events by their words."""
+    with Desk() as desk:
+        hits = desk.store.search(options.words, options.session, options.limit)
+    if options.json:
+        print_json({"hits": [hit._asdict() for hit in hits]})
+    else:
+        rows = [(hit.session_id, str(hit.seq), printable(hit.title) or "–", printable(hit.snippet)) for hit in hits]
+        print("\n".join(table(("session", "seq", "title", "text"), rows, frozenset({1}))) if rows else "nothing found")
+    return 0
