@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
 from workbench.models import pieces, tokens
-from workbench.models.encoders import load
+from workbench.models.encoders import RoughEncoder, load
 from workbench.models.tokens import Count, TokenCounter, counter, counter_for, tokenizer_for
 
 ALL = ["o200k_base", "cl100k_base", "claude", "rough"]
@@ -181,6 +181,14 @@ def test_spans_are_the_tokens_and_a_shared_character_is_one_span() -> None:
     assert fresh("claude").spans("so… ok") == ["so", "…", " ok"]
 
 
+def test_a_text_in_memory_is_never_encoded_again() -> None:
+    counter = fresh()
+    texts = ["hello", "é" * 100, prose(20_000), "a" * 20_000, "\ud800" * 9_000]
+    counts = [counter.count(text) for text in texts]
+    counter._encoder = Refusing()
+    assert [counter.count(text) for text in texts] == counts
+
+
 def test_a_text_in_memory_is_known_and_another_is_not() -> None:
     counter = fresh()
     assert counter.known("hello") is None
@@ -240,20 +248,25 @@ class SqliteCounts:
         return self.database.execute("select tokenizer, tokens, whole from counts order by tokens").fetchall()
 
 
-def refuse(text: str) -> int:
-    raise AssertionError("encoded again")
+class Refusing(RoughEncoder):
+    """A tokenizer that must not be asked."""
+
+    def size(self, text: str) -> int:
+        raise AssertionError("encoded again")
 
 
-def test_a_stored_count_is_never_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stored_count_is_never_made_again(tmp_path: Path) -> None:
     text = prose(50_000)
     store = SqliteCounts(tmp_path / "counts.db")
     first = fresh(store=store)
     count = first.count(text)
     first.flush()
     second = fresh(store=SqliteCounts(tmp_path / "counts.db"))
-    monkeypatch.setattr(second, "_size", refuse)
+    second._encoder = Refusing()
     assert second.count(text) == count
     assert second.known(text) == count
+    with pytest.raises(AssertionError, match="encoded again"):
+        second.count("something new")
 
 
 def test_counts_wait_for_flush_and_short_texts_are_not_stored(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
-from workbench.cli.desk import Desk
-from workbench.cli.text import print_json, printable, table
+from workbench.config.text import print_json, printable, table
 from workbench.context.load import describe, load_policy, preset_names, user_policies
 from workbench.models.catalogue import ModelInfo
+from workbench.traces.desk import Desk
 from workbench.traces.reading import read_text
 
 

@@ -8,14 +8,14 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from workbench.cli.desk import Desk
-from workbench.cli.source import Source, open_source
-from workbench.cli.text import fit, print_json, printable, table
 from workbench.config.errors import Refused, WrongCall
+from workbench.config.text import fit, print_json, printable, table
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.render import request
 from workbench.context.setup import Setup
+from workbench.traces.desk import Desk
+from workbench.traces.source import Source, open_source
 
 SIGNS = {
     "sent": " ",

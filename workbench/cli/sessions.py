@@ -10,15 +10,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from workbench.cli.desk import Desk
-from workbench.cli.source import file_logs, is_event_log
-from workbench.cli.text import print_json, printable, table
 from workbench.config.errors import Refused, WrongCall
+from workbench.config.text import print_json, printable, table
 from workbench.log.events import Body, Setting
 from workbench.log.session import Session, SessionInfo
 from workbench.log.store import Store
+from workbench.traces.desk import Desk
 from workbench.traces.openai import to_openai
 from workbench.traces.reading import read_text
+from workbench.traces.source import file_logs, is_event_log
 
 
 def run_import(options: argparse.Namespace) -> int:

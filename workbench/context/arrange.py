@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import NamedTuple
 
 from workbench.context.budget import Budget
@@ -16,31 +17,46 @@ from workbench.context.stages.history import NO_CAP, HistoryCut
 from workbench.models.framing import MESSAGE, REPLY_PRIMING
 
 
-class Arrangement(NamedTuple):
-    """Everything a plan is made of."""
-
-    draft: Draft
-    fixed: Fixed
-    summaries: tuple[Summary, ...]
-    meter: Meter
-    model: str
-    live: bool
-
-
 class Spend(NamedTuple):
     """What a part of the request costs; `cost` includes the framing."""
 
     cost: int = 0
     framing: int = 0
 
-    @property
-    def tokens(self) -> int:
-        """Content alone."""
-        return self.cost - self.framing
-
     def plus(self, other: Spend) -> Spend:
         """Both together."""
         return Spend(self.cost + other.cost, self.framing + other.framing)
+
+
+class Base(NamedTuple):
+    """What stands in every request, whatever is cut: fixed slots and summaries."""
+
+    rows: tuple[Item, ...]
+    summaries: tuple[Summary, ...]
+    slots: dict[Slot, int]
+    spend: Spend
+    original_tokens: int
+
+
+class Arrangement(NamedTuple):
+    """Everything a plan is made of."""
+
+    draft: Draft
+    base: Base
+    meter: Meter
+    model: str
+    live: bool
+
+
+def base_of(fixed: Fixed, summaries: tuple[Summary, ...]) -> Base:
+    """Add up what stands in every request."""
+    rows = [*fixed.rows, *(row for summary in summaries for row in summary.rows)]
+    slots: dict[Slot, int] = dict.fromkeys(SLOTS, 0)
+    for row in rows:
+        slots[row.slot] += row.tokens
+    framing = fixed.framing + REPLY_PRIMING + MESSAGE * sum(len(summary.rows) for summary in summaries)
+    spend = Spend(sum(slots.values()) + framing, framing)
+    return Base(fixed.rows, summaries, slots, spend, sum(row.original_tokens for row in rows))
 
 
 def notice_text(count: int) -> str:
@@ -52,24 +68,10 @@ def synthetic(
     item_id: str, slot: Slot, role: str, kind: Kind, said: Counted, stage: Stage, why: str, turn: int = 0
 ) -> Item:
     """A row that no event stands behind."""
-    edit = Edit(stage, "sent", 0, said.tokens, why)
+    edits = (Edit(stage, "sent", 0, said.tokens, why),)
+    tokens, exact, text = said.tokens, said.exact, said.text
     return Item(
-        item_id,
-        None,
-        turn,
-        slot,
-        role,
-        kind,
-        None,
-        "sent",
-        said.tokens,
-        said.tokens,
-        said.exact,
-        False,
-        (edit,),
-        said.text,
-        said.text,
-        said.content,
+        item_id, None, turn, slot, role, kind, None, "sent", tokens, tokens, exact, False, edits, text, text, said.content
     )
 
 
@@ -80,11 +82,14 @@ def arrange(parts: Arrangement) -> ContextPlan:
 
 class _Arranger:
     def __init__(self, parts: Arrangement) -> None:
-        self._parts = parts
         self._draft = draft = parts.draft
+        self._sums = draft.sums
+        self._base = parts.base
+        self._model = parts.model
         self._meter = parts.meter
         self._policy = parts.meter.policy
-        self._capacity = parts.meter.limits.capacity
+        self._limits = parts.meter.limits
+        self._capacity = self._limits.capacity
         self._units = len(draft.units)
         self._start = max(draft.openers[-1], 0)
         """The first unit of the current turn."""
@@ -95,70 +100,67 @@ class _Arranger:
         missing = draft.missing()
         self._waiting = missing if parts.live else []
         self._lacking = () if parts.live else tuple(missing)
-        no_result = self._meter.no_result + MESSAGE
-        self._repair = Spend(no_result * len(self._lacking), MESSAGE * len(self._lacking))
-        self._held = {"history": Spend(), "turn": Spend()}
+        self._held_history = self._held_turn = Spend()
         for number in draft.held:
-            cost, framing, _ = draft.own(number)
-            where = "turn" if number >= self._start else "history"
-            self._held[where] = self._held[where].plus(Spend(cost, framing))
+            held = Spend(*self._sums.of(number)[:2])
+            if number >= self._start:
+                self._held_turn = self._held_turn.plus(held)
+            else:
+                self._held_history = self._held_history.plus(held)
 
     def _span(self, first: int, end: int) -> Spend:
         """The units from `first` up to `end`, but for the held ones."""
-        cost, framing = self._draft.cost, self._draft.framing
+        cost, framing = self._sums.cost, self._sums.framing
         return Spend(cost[end] - cost[first], framing[end] - framing[first])
 
     def plan(self) -> ContextPlan:
-        fixed = self._fixed()
-        turn_kept = self._turn_kept()
-        reserved = fixed.cost + turn_kept.cost + self._held["history"].cost + self._spare()
+        turn = self._turn_kept()
         middle = self._span(self._behind, self._last)
+        left = self._capacity - self._base.spend.cost - turn.cost - self._held_history.cost - self._spare()
         turn_first = self._policy.history.turn_first or not self._policy.turn.drop_groups
-        room = self._capacity - reserved - (middle.cost if turn_first else 0)
-        cut, notice, history_why = self._cut_history(room)
-        kept = self._history_kept(cut)
-        left = self._capacity - reserved - kept.cost - (notice.tokens + MESSAGE if notice else 0)
+        cut, notice, history_why = self._cut_history(left - (middle.cost if turn_first else 0))
+        past = self._history_kept(cut)
+        left -= past.cost + (notice.tokens + MESSAGE if notice else 0)
         first, groups_why = self._drop_groups(middle, left)
-        turn = turn_kept.plus(self._span(first, max(self._last, first)))
+        turn = turn.plus(self._span(first, self._last))
         opening = self._opening(cut)
-        return self._result(cut, first, history_why, groups_why, kept, turn, notice, opening)
-
-    def _fixed(self) -> Spend:
-        """Fixed slots, summaries and what every request costs."""
-        rows = [*self._parts.fixed.rows, *(row for summary in self._parts.summaries for row in summary.rows)]
-        framing = self._parts.fixed.framing + REPLY_PRIMING
-        framing += MESSAGE * sum(len(summary.rows) for summary in self._parts.summaries)
-        return Spend(sum(row.tokens for row in rows) + framing, framing)
+        why = (history_why, groups_why)
+        return self._result(cut, first, why, past.plus(self._held_history), turn, notice, opening)
 
     def _turn_kept(self) -> Spend:
-        """What is always kept of the turn: its user message, held units, and everything from its last iteration group on."""
+        """What is always kept of the turn: its user message, held units, and all from its last iteration group on."""
         kept = self._span(self._start, self._behind).plus(self._span(self._last, self._units))
-        return kept.plus(self._held["turn"]).plus(self._repair)
+        if self._lacking:
+            count = len(self._lacking)
+            kept = kept.plus(Spend((self._meter.no_result + MESSAGE) * count, MESSAGE * count))
+        return kept.plus(self._held_turn)
 
     # History
 
     def _cut_history(self, room: int) -> tuple[HistoryCut, Item | None, str]:
-        policy, draft, end = self._policy.history, self._draft, self._start
-        limits = self._meter.limits
-        resident = history.resident_limit(policy, limits.window, limits.window_source != "guess")
+        policy, sums, end = self._policy.history, self._sums, self._start
+        resident = history.resident_limit(policy, self._limits.window, self._limits.window_source != "guess")
         fits = policy.mode == "fit"
         cap = policy.max_tokens if fits and policy.max_tokens else NO_CAP
-        whole, count = draft.cost[end], draft.messages[end]
+        whole, count = sums.cost[end], sums.messages[end]
         budget = min(room, cap) if fits else NO_CAP
         if whole <= budget and count <= resident:
             return HistoryCut(0), None, ""
-        widest = self._notice(count) if policy.notice else None
-        if fits and widest:
-            budget = min(room - widest.tokens - MESSAGE, cap)
-        cut = history.fill(draft.cost, draft.messages, end, budget, resident, self._opener_of)
-        dropped = draft.messages[cut.start]
+        if fits and policy.notice:
+            budget = min(room - self._widest_notice(count), cap)
+        cut = history.fill(sums.cost, sums.messages, end, budget, resident, self._opener_of)
+        dropped = sums.messages[cut.start]
         if cut.opener >= 0:
-            dropped -= draft.messages[cut.opener + 1] - draft.messages[cut.opener]
+            dropped -= sums.messages[cut.opener + 1] - sums.messages[cut.opener]
         if count > resident and whole <= budget:
             why = f"history has {count:,} messages and {resident:,} may be resident; this one is older"
         else:
-            why = f"history needs {whole:,} tokens and {max(budget, 0):,} are left for it; this one is older than what fits"
+            why = f"history needs {whole:,} tokens and {max(budget, 0):,} are left for it; this one is too old to fit"
         return cut, self._notice(dropped) if policy.notice and dropped else None, why
+
+    def _widest_notice(self, count: int) -> int:
+        """What the notice costs at most: the number it will say is not known yet, but it has no more digits than `count`."""
+        return self._meter.counter.count(notice_text(10 ** len(str(count)) - 1)).tokens + MESSAGE
 
     def _notice(self, count: int) -> Item:
         why = f"{count:,} messages of history are left out"
@@ -168,7 +170,7 @@ class _Arranger:
         draft = self._draft
         turn = draft.units[unit].turn
         opener = draft.openers[turn]
-        if opener in (-1, unit) or draft.units[opener].held:
+        if opener in (-1, unit) or opener in draft.held:
             opener = -1
         return opener, draft.openers[turn + 1]
 
@@ -181,9 +183,9 @@ class _Arranger:
     def _drop_groups(self, middle: Spend, room: int) -> tuple[int, str]:
         if not self._policy.turn.drop_groups or middle.cost <= room:
             return self._behind, ""
-        first = groups.drop(self._draft.cost, self._behind, self._last, room)
-        why = f"the turn's earlier iterations need {middle.cost:,} tokens and {max(room, 0):,} are left; the oldest give way"
-        return first, why
+        first = groups.drop(self._sums.cost, self._behind, self._last, room)
+        need = f"the turn's earlier iterations need {middle.cost:,} tokens and {max(room, 0):,} are left"
+        return first, f"{need}; the oldest give way"
 
     # The first message
 
@@ -198,7 +200,7 @@ class _Arranger:
     def _spare(self) -> int:
         """Room for that note, kept wherever it might be needed."""
         draft = self._draft
-        plain = not draft.overrides and not self._parts.summaries and (not draft.units or draft.units[0].opener)
+        plain = not draft.overrides and not self._base.summaries and (not draft.units or draft.units[0].opener)
         return 0 if plain else self._meter.counter.count(normalise.OPENING).tokens + MESSAGE
 
     def _opens_with_user(self, cut: HistoryCut) -> bool:
@@ -206,9 +208,9 @@ class _Arranger:
         early = [number for number in draft.held if number < cut.start]
         if cut.opener >= 0:
             early.append(cut.opener)
-        summary = min((summary.before for summary in self._parts.summaries), default=self._units + 1)
+        summary = min((summary.before for summary in self._base.summaries), default=self._units + 1)
         view = draft.view()
-        for number in (*sorted(early), *range(max(cut.start, draft.first_sent()), self._units)):
+        for number in chain(sorted(early), range(max(cut.start, self._sums.first_sent()), self._units)):
             if summary <= number:
                 return True
             role = draft.role(number, view)
@@ -222,79 +224,51 @@ class _Arranger:
         self,
         cut: HistoryCut,
         first: int,
-        history_why: str,
-        groups_why: str,
-        kept: Spend,
+        why: tuple[str, str],
+        past: Spend,
         turn: Spend,
         notice: Item | None,
         opening: Item | None,
     ) -> ContextPlan:
-        draft, limits = self._draft, self._meter.limits
+        draft, base = self._draft, self._base
         extra = tuple(row for row in (notice, opening) if row)
-        slots = dict.fromkeys(SLOTS, 0)
-        for row in (
-            *self._parts.fixed.rows,
-            *(row for summary in self._parts.summaries for row in summary.rows),
-            *extra,
-        ):
-            slots[row.slot] += row.tokens
-        before = kept.plus(self._held["history"])
-        slots["history"] += before.tokens
-        slots["turn"] += turn.tokens
+        slots = base.slots.copy()
+        slots["history"] += past.cost - past.framing + sum(row.tokens for row in extra)
+        slots["turn"] += turn.cost - turn.framing
         items = sum(slots.values())
-        framing = self._fixed().framing + before.framing + turn.framing + MESSAGE * len(extra)
+        framing = base.spend.framing + past.framing + turn.framing + MESSAGE * len(extra)
         total = items + framing
         budget = Budget(
-            **slots,
-            framing=framing,
-            margin=limits.margin,
-            reserve=limits.reserve,
-            free=limits.capacity - total,
+            *(slots[slot] for slot in SLOTS), framing, self._limits.margin, self._limits.reserve, self._capacity - total
         )
-        repairs = len(draft.repairs) + len(self._lacking)
-        original = draft.original_tokens + repairs * self._meter.no_result
-        rows = (
-            *self._parts.fixed.rows,
-            *extra,
-            *(row for summary in self._parts.summaries for row in summary.rows),
-        )
-        original += sum(row.original_tokens for row in rows)
-        cuts = Cuts(
-            draft.turn,
-            self._start,
-            self._behind,
-            self._units,
-            cut,
-            first,
-            frozenset(draft.held),
-            history_why,
-            groups_why,
-            draft.result_count,
-        )
-        no_result = self._meter.counter.count(normalise.NO_RESULT)
+        repairs = len(draft.repairs)
+        original = draft.original_tokens + base.original_tokens + sum(row.tokens for row in extra)
+        original += (repairs + len(self._lacking)) * self._meter.no_result
+        held = frozenset(draft.held)
+        cuts = Cuts(draft.turn, self._start, self._behind, self._units, cut, first, held, *why, draft.result_count)
         return ContextPlan(
-            self._parts.model,
-            limits,
+            self._model,
+            self._limits,
             self._policy.name,
             self._verdict(total, slots),
             budget,
             Totals(total, items, framing, original),
             Rows(
-                (*self._parts.fixed.rows, *extra),
+                base.rows + extra,
                 draft.view(),
                 draft.units,
                 cuts,
-                self._parts.summaries,
+                base.summaries,
                 draft.repairs,
-                len(draft.repairs),
+                repairs,
                 self._lacking,
-                no_result,
+                self._meter.counter.count(normalise.NO_RESULT),
             ),
             self._warnings(slots),
         )
 
     def _verdict(self, total: int, slots: dict[Slot, int]) -> Verdict:
-        limits = self._meter.limits
+        limits = self._limits
         parts = [f"{total:,} tokens"]
         parts += [f"{limits.margin:,} margin"] if limits.margin else []
         parts += [f"{limits.reserve:,} reserve"] if limits.reserve else []
@@ -311,9 +285,9 @@ class _Arranger:
 
     def _warnings(self, slots: dict[Slot, int]) -> tuple[str, ...]:
         guide = self._policy.budget
-        limits: dict[Slot, int] = {"system": guide.system_tokens, "memory": guide.memory_tokens}
+        guidance: dict[Slot, int] = {"system": guide.system_tokens, "memory": guide.memory_tokens}
         return tuple(
             f"{slot} has {slots[slot]:,} tokens; the policy's guidance is {limit:,}"
-            for slot, limit in limits.items()
+            for slot, limit in guidance.items()
             if 0 < limit < slots[slot]
         )

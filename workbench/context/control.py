@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from workbench.log.events import Compaction, Event, Override, OverrideAction, Revert, Setting, SlotContent
 
-CONTROL = (Compaction, Revert, Override, SlotContent, Setting)
+CONTROL = frozenset({Compaction, Revert, Override, SlotContent, Setting})
 """Bodies that are never a row of their own: they show in what they do to others."""
 
 

@@ -54,6 +54,7 @@ class Meter:
         self.policy = policy
         self.limits = limits
         self.counter = counter
+        self._count = counter.count
         self._model = model
         self.style = tool_style(provider)
         self._rules: dict[str, Rule] = {}
@@ -62,8 +63,7 @@ class Meter:
     def content(self, content: Content) -> Counted:
         """A message's content: its text by the tokenizer, its pictures by the provider's rule."""
         if isinstance(content, str):
-            tokens, exact = self.counter.count(content)
-            return Counted(content, content, tokens, exact)
+            return Counted(content, content, *self._count(content))
         total, exact = 0, True
         for part in content:
             match part:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from workbench.context import fixed, fold
-from workbench.context.arrange import Arrangement, arrange, synthetic
+from workbench.context.arrange import Arrangement, arrange, base_of, synthetic
 from workbench.context.budget import Limits
 from workbench.context.control import CONTROL, Standing, apply_override, span, standing
 from workbench.context.draft import Draft, Ground
@@ -48,8 +48,8 @@ class Planner:
         self._standing = Standing()
         self._ordered = True
         self._draft = Draft(self._meter, Ground())
-        self._fixed = fixed.Fixed()
         self._summaries: tuple[Summary, ...] = ()
+        self._base = base_of(fixed.Fixed(), ())
         self.extend(events)
 
     # Taking in events
@@ -62,14 +62,14 @@ class Planner:
                 self.append(event)
             return
         self._events = fresh
-        self._controls = [event for event in fresh if isinstance(event.body, CONTROL)]
+        self._controls = [event for event in fresh if type(event.body) in CONTROL]
         self._restart()
 
     def append(self, event: Event) -> None:
         """Take in one event."""
         self._events.append(event)
         body = event.body
-        if not isinstance(body, CONTROL):
+        if type(body) not in CONTROL:
             units = len(self._draft.units)
             if not self._draft.add(event):
                 self._restart()
@@ -92,7 +92,7 @@ class Planner:
     def _restart(self) -> None:
         """Build the draft again from all events."""
         self._standing = standing(self._controls)
-        said = [event for event in self._events if not isinstance(event.body, CONTROL)]
+        said = [event for event in self._events if type(event.body) not in CONTROL]
         ground = Ground(self._standing.overrides)
         self._draft, self._ordered = self._drafted(said, ground)
         if self._standing.compactions:
@@ -115,7 +115,8 @@ class Planner:
         return draft, False
 
     def _refill(self) -> None:
-        self._fixed = fixed.fill(self._standing.slots, self._draft.preamble, self._standing.overrides, self._meter)
+        rows = fixed.fill(self._standing.slots, self._draft.preamble, self._standing.overrides, self._meter)
+        self._base = base_of(rows, self._summaries)
 
     def _place_summaries(self) -> tuple[Summary, ...]:
         """The summaries' rows: where their range began, or behind what was kept of it."""
@@ -150,7 +151,7 @@ class Planner:
 
     def plan(self) -> ContextPlan:
         """The plan for the events so far."""
-        return arrange(Arrangement(self._draft, self._fixed, self._summaries, self._meter, self._model, self._live))
+        return arrange(Arrangement(self._draft, self._base, self._meter, self._model, self._live))
 
 
 def plan(

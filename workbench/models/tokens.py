@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from hashlib import blake2b
 from itertools import pairwise
@@ -92,7 +92,7 @@ class TokenCounter:
             return len(text)
         if max_tokens <= 0:
             return 0
-        index = self._indexes.get(text) or self._measure(text, max_tokens)
+        index = self._indexes.get(text) or self._measure(text, self._size, max_tokens)
         at = bisect_right(index.totals, max_tokens) - 1
         if at == len(index.totals) - 1:
             return len(text)
@@ -122,7 +122,7 @@ class TokenCounter:
                 break
             if place == at:
                 return offset
-            rest = self._measure(text[offset : base + index.offsets[place]]).totals[-1]
+            rest = self._measure(text[offset : base + index.offsets[place]], self._size).totals[-1]
             over = rest + total - index.totals[place] - max_tokens
             if over <= 0:
                 return offset
@@ -158,15 +158,16 @@ class TokenCounter:
             row = self._store.load_count(self.name, digest)
             if row is not None:
                 return self._remember(text, Count(row[0], row[1] and self.exact))
+        encoder = self._encoder or self._ready()
         whole = text.isascii() or _is_sound(text)
+        size = encoder.size if whole else self._size
         if len(text) <= pieces.PIECE:
-            tokens = self._size(text)
+            tokens = size(text)
         else:
-            index = self._measure(text)
+            self._indexes[text] = index = self._measure(text, size)
             tokens = index.totals[-1]
             whole = whole and not index.hard
-            self._indexes[text] = index
-        if digest and not isinstance(self._encoder, RoughEncoder):
+        if digest and not isinstance(encoder, RoughEncoder):
             self._unsaved.append((self.name, digest, tokens, whole))
         return self._remember(text, Count(tokens, whole and self.exact))
 
@@ -185,14 +186,14 @@ class TokenCounter:
         return count
 
     def _size(self, piece: str) -> int:
-        """The tokens of a bounded piece."""
+        """The tokens of a bounded piece, whatever its characters."""
         return (self._encoder or self._ready()).size(piece if piece.isascii() else _sound(piece))
 
-    def _measure(self, text: str, enough: int = NO_LIMIT) -> Index:
+    def _measure(self, text: str, size: Callable[[str], int], enough: int = NO_LIMIT) -> Index:
         """Cut and count a text of any length. A rough count is quick and rounds up: one piece."""
         if isinstance(self._ready(), RoughEncoder):
-            return Index(array("Q", [0, len(text)]), array("Q", [0, self._size(text)]), frozenset())
-        return measure(text, self._size, enough)
+            return Index(array("Q", [0, len(text)]), array("Q", [0, size(text)]), frozenset())
+        return measure(text, size, enough)
 
     def _ready(self) -> Encoder:
         """The tokenizer, read at the first count. Without its file, counts are rough and say so."""
@@ -240,7 +241,7 @@ class TokenCounter:
         reach = max_tokens * 4 + pieces.PIECE
         while True:
             base = max(0, len(text) - reach)
-            index = self._measure(text[base:])
+            index = self._measure(text[base:], self._size)
             if base == 0 or index.totals[-1] > max_tokens:
                 return base, index
             reach *= 2

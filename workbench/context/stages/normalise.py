@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import lru_cache
 
 from workbench.log.events import Content, TextPart
 
@@ -23,10 +24,11 @@ BLANK = "it is empty, and providers refuse empty content"
 def is_blank(content: Content) -> bool:
     """Whether a content has neither text nor anything else in it."""
     if isinstance(content, str):
-        return not content.strip()
+        return not content or content.isspace()
     return all(isinstance(part, TextPart) and not part.text.strip() for part in content)
 
 
+@lru_cache(maxsize=4096)
 def sound_arguments(arguments: str) -> tuple[str, str]:
     """A call's arguments as a JSON object, and what had to be changed. Some providers parse them and refuse anything else."""
     if not arguments.strip():

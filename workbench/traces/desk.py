@@ -8,12 +8,12 @@ from functools import cached_property
 from types import TracebackType
 from typing import Self
 
-from workbench.cli.source import Source
 from workbench.config.errors import WorkbenchError
 from workbench.config.settings import Settings, load_settings
 from workbench.context.setup import Setup, Wishes, set_up
 from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
+from workbench.traces.source import Source
 
 
 class Desk:

@@ -1,0 +1,126 @@
+"""Measuring: medians of repeats that take turns, and rows that hold a figure against its peer and its target."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal, NamedTuple
+
+now = time.process_time
+"""The clock for computing, in seconds: the processor's time, so that a busy machine does not decide."""
+wall = time.perf_counter
+"""The clock for what waits on the disk, in seconds."""
+
+Unit = Literal["s", "MiB", "MB/s"]
+
+
+class Scale(NamedTuple):
+    """How large everything is and how often it is repeated."""
+
+    few: int = 1_000
+    """Events of a short log."""
+    some: int = 10_000
+    """Events of a long one."""
+    many: int = 100_000
+    """Events of a very long one."""
+    text: int = 1_000_000
+    """Characters of the text that is truncated."""
+    mixed: int = 3_000_000
+    """Characters of the texts that are counted."""
+    repeats: int = 9
+    slow_repeats: int = 5
+    """The same for what takes a second or so each time."""
+
+
+FULL = Scale()
+QUICK = Scale(repeats=5, slow_repeats=2)
+TINY = Scale(few=60, some=120, many=240, text=20_000, mixed=40_000, repeats=1, slow_repeats=1)
+"""For the test of the suite itself; its figures mean nothing."""
+
+
+class Target(NamedTuple):
+    """What a figure should reach."""
+
+    rule: Literal["at most", "at least", "below"]
+    limit: float
+    of: Literal["ratio", "ours"]
+
+    def met(self, row: Row) -> bool:
+        """Whether the row reaches it."""
+        value = row.ours if self.of == "ours" else row.ratio
+        assert value is not None, "a target for the ratio needs a peer"
+        if self.rule == "at least":
+            return value >= self.limit
+        return value <= self.limit if self.rule == "at most" else value < self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure, beside its peer's where it has one."""
+
+    name: str
+    ours: float
+    unit: Unit = "s"
+    peer: float | None = None
+    peer_name: str = ""
+    ratio: float | None = None
+    """Ours by the peer's; where being faster is the aim, the peer's time by ours."""
+    target: Target | None = None
+
+    @property
+    def ok(self) -> bool | None:
+        """Whether the target is met; None without one."""
+        return None if self.target is None else self.target.met(self)
+
+
+def beside(name: str, ours: float, peer: float, peer_name: str, *, at_most: float | None = None) -> Row:
+    """Ours as a multiple of the peer's time."""
+    target = None if at_most is None else Target("at most", at_most, "ratio")
+    return Row(name, ours, "s", peer, peer_name, ours / peer, target)
+
+
+def faster(name: str, ours: float, peer: float, peer_name: str, *, at_least: float) -> Row:
+    """How many times faster than the peer."""
+    return Row(name, ours, "s", peer, peer_name, peer / ours, Target("at least", at_least, "ratio"))
+
+
+def absolute(name: str, ours: float, *, below: float | None = None, unit: Unit = "s") -> Row:
+    """A figure that stands alone."""
+    return Row(name, ours, unit, target=None if below is None else Target("below", below, "ours"))
+
+
+@contextmanager
+def collector(on: bool) -> Iterator[None]:
+    """Start with a clean heap; the collector stays off meanwhile, as in `timeit`, unless its work is to be seen."""
+    gc.collect()
+    if not on:
+        gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def timed(work: Callable[[], object], clock: Callable[[], float] = now) -> float:
+    """How long one call takes."""
+    start = clock()
+    work()
+    return clock() - start
+
+
+def medians(
+    works: Mapping[str, Callable[[], float]], repeats: int, *, gc_on: bool = False, warm_up: bool = True
+) -> dict[str, float]:
+    """The median of each work's own figure. They take turns, so that a slow spell of the machine falls on all of them."""
+    found: dict[str, list[float]] = {name: [] for name in works}
+    for number in range(repeats + warm_up):
+        for name, work in works.items():
+            with collector(gc_on):
+                figure = work()
+            if number or not warm_up:
+                found[name].append(figure)
+    return {name: median(figures) for name, figures in found.items()}

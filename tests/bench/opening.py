@@ -1,0 +1,35 @@
+"""Opening a session: what it costs depends on what is shown, not on what is stored."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from bench import material
+from bench.harness import Row, Scale, absolute, beside, medians, timed, wall
+from workbench.log.store import Store
+
+SHOWN = 50
+
+
+def run(scale: Scale) -> Iterator[Row]:
+    """Open the file and the session, and read the last events: a short session beside a very long one."""
+    with tempfile.TemporaryDirectory() as folder:
+        works = {}
+        for size in (scale.few, scale.many):
+            path = Path(folder) / f"{size}.db"
+            with Store.open(path) as store:
+                ref = store.create(islice(material.messages(), size)).id
+            works[str(size)] = partial(timed, partial(_open, path, ref), wall)
+        found = medians(works, scale.repeats * 3)
+    few, many = (found[str(size)] for size in (scale.few, scale.many))
+    yield absolute(f"open, last {SHOWN} of {scale.few:,} events", few)
+    yield beside(f"open, last {SHOWN} of {scale.many:,} events", many, few, f"of {scale.few:,}", at_most=1.5)
+
+
+def _open(path: Path, ref: str) -> None:
+    with Store.open(path) as store:
+        assert len(store.session(ref, write=False).last(SHOWN)) == SHOWN

@@ -1,0 +1,104 @@
+"""The peers: bare tiktoken, and langchain-core's `trim_messages`, which does the nearest thing to a plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+
+import tiktoken
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage, trim_messages
+
+from bench.material import TOKENIZER
+from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult, UserMessage
+from workbench.models.encoders import load
+from workbench.models.framing import CALL, MESSAGE
+
+BUDGET = 100_000
+"""Tokens that the peer trims to."""
+
+Counter = Callable[[Sequence[BaseMessage]], int]
+
+
+def encoding() -> tiktoken.Encoding:
+    """Bare tiktoken. Our own loading comes first: it finds the rank file without the network."""
+    load(TOKENIZER)
+    return tiktoken.get_encoding(TOKENIZER)
+
+
+def encode_all(texts: Iterable[str]) -> int:
+    """What everybody has to pay who counts texts for the first time."""
+    encode = encoding().encode
+    return sum(len(encode(text, disallowed_special=())) for text in texts)
+
+
+def texts_of(events: Iterable[Event]) -> list[str]:
+    """Every text of a log that has to be counted, once."""
+    found: dict[str, None] = {}
+    for event in events:
+        match event.body:
+            case ToolCall(_, tool, arguments):
+                found[tool] = found[arguments] = None
+            case UserMessage(str(content)) | AssistantMessage(str(content)) | ToolResult(_, str(content)):
+                found[content] = None
+    return list(found)
+
+
+def as_langchain(events: Iterable[Event]) -> list[BaseMessage]:
+    """The same log as langchain's messages, behind a system message."""
+    return [SystemMessage("Be brief.", id="system"), *(_message(event) for event in events)]
+
+
+def _message(event: Event) -> BaseMessage:
+    match event.body:
+        case UserMessage(str(content)):
+            return HumanMessage(content, id=event.id)
+        case AssistantMessage(str(content)):
+            return AIMessage(content, id=event.id)
+        case ToolCall(call_id, tool, arguments):
+            call = {"name": tool, "args": json.loads(arguments), "id": call_id}
+            return AIMessage("", id=event.id, tool_calls=[call])
+        case ToolResult(call_id, str(content)):
+            return ToolMessage(content, id=event.id, tool_call_id=call_id)
+    raise TypeError(f"no message: {event.body!r}")
+
+
+def count_message(message: BaseMessage) -> int:
+    """A message's tokens: its text, its calls, and what is around them."""
+    encode = encoding().encode
+    tokens = MESSAGE + len(encode(str(message.content), disallowed_special=()))
+    for call in getattr(message, "tool_calls", ()):
+        tokens += CALL + len(encode(call["name"] + json.dumps(call["args"]), disallowed_special=()))
+    return tokens
+
+
+def bare_counter() -> Counter:
+    """Encodes every message each time it is asked."""
+    return lambda messages: sum(map(count_message, messages))
+
+
+def memoised_counter() -> Counter:
+    """Encodes every message once, and remembers it by its id: the cheapest way there is."""
+    known: dict[str | None, int] = {}
+
+    def count(messages: Sequence[BaseMessage]) -> int:
+        total = 0
+        for message in messages:
+            tokens = known.get(message.id)
+            if tokens is None:
+                tokens = known[message.id] = count_message(message)
+            total += tokens
+        return total
+
+    return count
+
+
+def trim(messages: Sequence[BaseMessage], counter: Counter) -> list[BaseMessage]:
+    """The newest messages that fit, and the system message."""
+    return trim_messages(
+        messages,
+        max_tokens=BUDGET,
+        strategy="last",
+        include_system=True,
+        allow_partial=False,
+        token_counter=counter,
+    )

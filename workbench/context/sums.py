@@ -1,0 +1,86 @@
+"""Running sums over units: what everything before a unit costs, so that a cut is found by bisection."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import NamedTuple
+
+
+class Cost(NamedTuple):
+    """What one unit costs."""
+
+    cost: int
+    """Content and framing."""
+    framing: int
+    messages: int
+
+
+class Sums:
+    """`cost[i]`, `framing[i]` and `messages[i]` are what the units before the i-th cost together.
+
+    Units that are always sent stand apart: in the sums they cost nothing.
+    """
+
+    def __init__(self) -> None:
+        self.cost = [0]
+        self.framing = [0]
+        self.messages = [0]
+        self._apart: dict[int, Cost] = {}
+        self._first_sent = 0
+
+    def open(self) -> None:
+        """One more unit, which costs nothing yet."""
+        self.cost.append(self.cost[-1])
+        self.framing.append(self.framing[-1])
+        self.messages.append(self.messages[-1])
+
+    def add(self, tokens: int, framing: int, messages: int) -> None:
+        """Something more in the newest unit, which does not stand apart."""
+        self.cost[-1] += tokens + framing
+        self.framing[-1] += framing
+        self.messages[-1] += messages
+
+    def of(self, number: int) -> Cost:
+        """What one unit costs."""
+        apart = self._apart.get(number)
+        if apart is not None:
+            return apart
+        before, after = number, number + 1
+        return Cost(
+            self.cost[after] - self.cost[before],
+            self.framing[after] - self.framing[before],
+            self.messages[after] - self.messages[before],
+        )
+
+    def put(self, values: Mapping[int, Cost], apart: Container[int]) -> None:
+        """New figures for some units; the sums behind the first of them are mended."""
+        if not values:
+            return
+        deltas: dict[int, Cost] = {}
+        for number, value in values.items():
+            was = Cost(0, 0, 0) if number in self._apart else self.of(number)
+            if number in apart:
+                self._apart[number] = value
+                value = Cost(0, 0, 0)
+            else:
+                self._apart.pop(number, None)
+            deltas[number] = Cost(value.cost - was.cost, value.framing - was.framing, value.messages - was.messages)
+        self._first_sent = min(self._first_sent, *deltas, len(self.cost))
+        for index, sums in enumerate((self.cost, self.framing, self.messages)):
+            _mend(sums, {number: delta[index] for number, delta in deltas.items() if delta[index]})
+
+    def first_sent(self) -> int:
+        """The first unit of which something is sent."""
+        while self._first_sent < len(self.cost) - 1 and not self.of(self._first_sent).messages:
+            self._first_sent += 1
+        return self._first_sent
+
+
+def _mend(sums: list[int], deltas: Mapping[int, int]) -> None:
+    """Add each unit's difference to all sums behind it."""
+    if not deltas:
+        return
+    shift = 0
+    for number in range(min(deltas), len(sums) - 1):
+        shift += deltas.get(number, 0)
+        sums[number + 1] += shift
