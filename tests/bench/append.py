@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from statistics import median
 
 from bench import material, peers
-from bench.harness import Row, Scale, absolute, beside, faster, medians, now, timed, wall
+from bench.harness import Row, Scale, Work, absolute, beside, faster, medians, now, timed, wall
+
 from workbench.context.planner import Planner
 from workbench.log.events import AssistantMessage, Body, Event, ToolCall, ToolResult, UserMessage
 from workbench.log.store import Store
@@ -44,8 +45,8 @@ class Growing:
         self._events = events
         self._planner = self._make(events=events)
         self._length = len(events)
-        self.rows: list[float] = []
-        """Per repeat: the last 50 rows of the new plan."""
+        self.parts: dict[str, list[float]] = {"append alone": [], "plan alone": [], "last 50 rows": []}
+        """Per repeat: what the parts of a step took, and the rows that a screen would show of the new plan."""
 
     def again(self) -> None:
         """Back to the length it began with; for a short log, which would soon be twice as long."""
@@ -57,18 +58,24 @@ class Growing:
         events = material.number(iter(bodies), self._length)
         self._length += len(events)
         planner = self._planner
-        steps = rows = 0.0
+        appending = planning = rows = 0.0
         for event in events:
             start = now()
             planner.append(event)
+            appended = now()
             plan = planner.plan()
             _ = plan.verdict, plan.totals
-            middle = now()
+            planned = now()
             _ = plan.rows[-50:]
-            end = now()
-            steps, rows = steps + middle - start, rows + end - middle
-        self.rows.append(rows / len(events))
-        return steps / len(events)
+            rows += now() - planned
+            appending, planning = appending + appended - start, planning + planned - appended
+        for part, spent in zip(self.parts.values(), (appending, planning, rows), strict=True):
+            part.append(spent / len(events))
+        return (appending + planning) / len(events)
+
+    def part(self, name: str) -> float:
+        """The median of one part."""
+        return median(self.parts[name][1:])
 
 
 def run(scale: Scale) -> Iterator[Row]:
@@ -77,13 +84,13 @@ def run(scale: Scale) -> Iterator[Row]:
     counter = material.fresh_counter()
     steps = {}
     for policy in POLICIES:
-        growing = {
-            size: Growing(policy, events[:size], counter) for size in (scale.few, scale.some, scale.many)
-        }
+        growing = {size: Growing(policy, events[:size], counter) for size in (scale.few, scale.some, scale.many)}
         found = _measured(growing, scale.repeats)
         steps[policy] = found[scale.some]
         yield from _flat(f"append + plan, {policy}", found)
-        yield from _flat(f"last 50 rows, {policy}", {size: median(each.rows) for size, each in growing.items()})
+        for part in ("append alone", "plan alone"):
+            yield absolute(f"{part}, {policy}, {scale.some:,} events", growing[scale.some].part(part))
+        yield from _flat(f"last 50 rows, {policy}", {size: each.part("last 50 rows") for size, each in growing.items()})
         if policy == POLICIES[0]:
             yield from _with_large_results(growing, scale)
     yield from _beside_trimming(events[: scale.some], steps, scale.repeats)
@@ -99,7 +106,7 @@ def _measured(growing: dict[int, Growing], repeats: int) -> dict[int, float]:
             each.again()
         return each.repeat(bodies)
 
-    works: dict[str, Callable[[], float]] = {str(size): partial(one, each) for size, each in growing.items()}
+    works: dict[str, Work] = {str(size): partial(one, each) for size, each in growing.items()}
     return {int(size): figure for size, figure in medians(works, repeats).items()}
 
 
@@ -108,9 +115,7 @@ def _flat(name: str, found: dict[int, float]) -> Iterator[Row]:
     yield absolute(f"{name}, {few:,} events", base)
     for size, figure in longer:
         last = size == max(found)
-        yield beside(
-            f"{name}, {size:,} events", figure, base, f"at {few:,}", at_most=1.5 if last else None
-        )
+        yield beside(f"{name}, {size:,} events", figure, base, f"at {few:,}", at_most=1.5 if last else None)
 
 
 def _with_large_results(growing: dict[int, Growing], scale: Scale) -> Iterator[Row]:
@@ -128,7 +133,7 @@ def _with_large_results(growing: dict[int, Growing], scale: Scale) -> Iterator[R
         return each.repeat(bodies)
 
     sizes = (scale.few, scale.many)
-    works: dict[str, Callable[[], float]] = {str(size): partial(one, growing[size]) for size in sizes}
+    works: dict[str, Work] = {str(size): partial(one, growing[size]) for size in sizes}
     found = medians(works, scale.repeats)
     yield from _flat(f"with 50 KB results, {POLICIES[0]}", {int(size): figure for size, figure in found.items()})
 

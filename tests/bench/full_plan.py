@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from bench import material, peers
 from bench.harness import Row, Scale, beside, medians, timed
+
 from workbench.context import render
 from workbench.context.planner import plan
 from workbench.context.policy import HistoryPolicy, Policy

@@ -16,6 +16,8 @@ wall = time.perf_counter
 """The clock for what waits on the disk, in seconds."""
 
 Unit = Literal["s", "MiB", "MB/s"]
+Work = Callable[[], float]
+"""Does something and gives a figure of its own, mostly how long the part of it took that counts."""
 
 
 class Scale(NamedTuple):
@@ -38,7 +40,7 @@ class Scale(NamedTuple):
 
 FULL = Scale()
 QUICK = Scale(repeats=5, slow_repeats=2)
-TINY = Scale(few=60, some=120, many=240, text=20_000, mixed=40_000, repeats=1, slow_repeats=1)
+TINY = Scale(few=60, some=120, many=240, text=60_000, mixed=40_000, repeats=1, slow_repeats=1)
 """For the test of the suite itself; its figures mean nothing."""
 
 
@@ -112,15 +114,13 @@ def timed(work: Callable[[], object], clock: Callable[[], float] = now) -> float
     return clock() - start
 
 
-def medians(
-    works: Mapping[str, Callable[[], float]], repeats: int, *, gc_on: bool = False, warm_up: bool = True
-) -> dict[str, float]:
-    """The median of each work's own figure. They take turns, so that a slow spell of the machine falls on all of them."""
+def medians(works: Mapping[str, Work], repeats: int, *, gc_on: bool = False) -> dict[str, float]:
+    """The median of each work's own figure. They take turns: a slow spell of the machine falls on all of them.
+
+    The first round is to warm up and does not count.
+    """
     found: dict[str, list[float]] = {name: [] for name in works}
-    for number in range(repeats + warm_up):
-        for name, work in works.items():
-            with collector(gc_on):
-                figure = work()
-            if number or not warm_up:
-                found[name].append(figure)
-    return {name: median(figures) for name, figures in found.items()}
+    with collector(gc_on):
+        for name in (*works, *list(works) * repeats):
+            found[name].append(works[name]())
+    return {name: median(figures[1:]) for name, figures in found.items()}

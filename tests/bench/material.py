@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import count, islice
 from pathlib import Path
@@ -31,14 +31,19 @@ LARGE_AT = 12
 LARGE_TEXTS = 100
 """How many different large texts there are; a longer log reads the same files again."""
 
-_WORDS = (
+
+def _words(line: str) -> tuple[str, ...]:
+    return tuple(line.split())
+
+
+_WORDS = _words(
     "the plan of a session holds what model sees and why each message stays or goes when its window is full "
     "tokens are counted once by content hash then kept in memory while events append to log on disk before anyone "
     "hears about it planner keeps running sums over units so that cuts fall out of two bisections without looking "
     "at older messages again tool results above their cap lose middle first then masking replaces whole results with "
     "short markers under which full text can be fetched later naïve approaches recount everything every time"
-).split()
-_NAMES = "load parse render append count measure settle restore encode window budget policy events history".split()
+)
+_NAMES = _words("load parse render append count measure settle restore encode window budget policy events history")
 _CHINESE = "模型看到的内容由日志决定每条消息为什么保留或者删除都要说明上下文窗口预算历史工具结果截断标记缓存令牌"
 
 
@@ -117,10 +122,10 @@ def messages(seed: int = 0) -> Iterator[Body]:
 _TOOLS = ("read_file", "run_command", "search", "edit_file")
 
 
-def _short(rng: random.Random, line: object) -> str:
+def _short(rng: random.Random, line: Callable[[random.Random], str]) -> str:
     found = ""
     while len(found) < MESSAGE_SIZE:
-        found += line(rng) + "\n"  # type: ignore[operator]
+        found += line(rng) + "\n"
     return found[:MESSAGE_SIZE]
 
 

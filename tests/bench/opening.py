@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench import material
 from bench.harness import Row, Scale, absolute, beside, medians, timed, wall
+
 from workbench.log.store import Store
 
 SHOWN = 50

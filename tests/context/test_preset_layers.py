@@ -233,8 +233,15 @@ def test_the_middle_results_are_masked(count: int, keep_first: int, keep_last: i
 
 def test_results_are_counted_not_iterations() -> None:
     calls = [ToolCall(f"c{at}", "read_file", "{}", "one reply") for at in range(8)]
-    made = planned([UserMessage("go"), *calls, *(ToolResult(f"c{at}", "text") for at in range(8))], preset("layers"))
+    answers = [ToolResult(f"c{at}", words(60)) for at in range(8)]
+    made = planned([UserMessage("go"), *calls, *answers], preset("layers"))
     assert states(results(made)) == ["sent", "sent", "masked", "sent", "sent", "sent", "sent", "sent"]
+
+
+def test_small_results_are_masked_like_the_others() -> None:
+    made = planned([UserMessage("go"), *iterations(["ok"] * 10)], preset("layers"))
+    assert states(results(made)) == ["sent"] * 2 + ["masked"] * 3 + ["sent"] * 5
+    assert results(made)[2].text == f"[result masked — ~1 tokens removed] [id {results(made)[2].id}]"
 
 
 def test_the_message_structure_of_the_document() -> None:

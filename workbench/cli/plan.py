@@ -10,23 +10,12 @@ from typing import Any
 
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import fit, print_json, printable, table
-from workbench.context.items import Item
+from workbench.context.items import SIGNS, Item
 from workbench.context.plan import ContextPlan
 from workbench.context.render import request
 from workbench.context.setup import Setup
 from workbench.traces.desk import Desk
 from workbench.traces.source import Source, open_source
-
-SIGNS = {
-    "sent": " ",
-    "truncated": "t",
-    "masked": "m",
-    "summarised": "s",
-    "dropped": "d",
-    "excluded": "x",
-    "aside": "·",
-}
-"""A letter for each state, so that nothing depends on colour."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -106,13 +95,10 @@ def _table_row(row: Item) -> tuple[str, ...]:
     why = row.edits[-1].why if row.edits else ""
     text = printable((row.text if row.text is not None else row.original)[:400])[:160]
     said = f"{why} | {text}" if why else text
-    who = row.tool if row.tool else row.role or row.kind
-    if row.kind == "tool_call":
-        who = f"{row.tool}()"
     return (
         "–" if row.seq is None else str(row.seq),
         str(row.turn),
-        printable(who),
+        printable(row.who),
         f"{'' if row.exact else '~'}{row.tokens:,}",
         f"{row.original_tokens:,}" if row.original_tokens != row.tokens else "",
         f"{SIGNS[row.state]} {row.state}{' ⚑' if row.pinned else ''}",

@@ -11,7 +11,16 @@ from typing import Any
 
 def printable(text: str) -> str:
     """One line without anything a terminal would act on: white space folds to blanks, control characters show as pictures."""
-    return "".join(map(_visible, " ".join(text.split())))
+    return _shown(" ".join(text.split()))
+
+
+def printable_lines(text: str) -> list[str]:
+    """The same for a text of many lines, which keep their white space; tabs become blanks."""
+    return [_shown(line.expandtabs(4)) for line in text.replace("\r\n", "\n").split("\n")]
+
+
+def _shown(line: str) -> str:
+    return line if line.isprintable() else "".join(map(_visible, line))
 
 
 def _visible(char: str) -> str:
@@ -20,8 +29,9 @@ def _visible(char: str) -> str:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "␡"
-    # C1 controls, and the marks that turn the direction of writing around.
-    return "�" if unicodedata.category(char) in ("Cc", "Cf", "Cs") and char not in "\u200c\u200d" else char
+    # C1 controls, the marks that turn the direction of writing around, and separators of lines.
+    acts = unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    return "�" if acts and char not in "\u200c\u200d" else char
 
 
 def width(text: str) -> int:

@@ -14,6 +14,16 @@ Stage = Literal["fold", "normalise", "truncate", "mask", "history", "groups", "o
 SLOTS: tuple[Slot, ...] = ("system", "instructions", "memory", "tools", "summaries", "history", "turn")
 IN_REQUEST: frozenset[State] = frozenset({"sent", "truncated", "masked"})
 """The states in which an item, or what is left of it, goes over the wire."""
+SIGNS: dict[State, str] = {
+    "sent": " ",
+    "truncated": "t",
+    "masked": "m",
+    "summarised": "s",
+    "dropped": "d",
+    "excluded": "x",
+    "aside": "·",
+}
+"""A letter for each state, so that nothing depends on colour."""
 
 
 class Edit(NamedTuple):
@@ -57,6 +67,11 @@ class Item(NamedTuple):
     call_id: str = ""
     """The call's id on the wire."""
     name: str = ""
+
+    @property
+    def who(self) -> str:
+        """Who it is from, in a word; a call is told from its result by its brackets."""
+        return f"{self.tool}()" if self.kind == "tool_call" else self.tool or self.role or self.kind
 
     @property
     def in_request(self) -> bool:

@@ -1,0 +1,118 @@
+"""All benchmarks, one after the other: a table to read and JSON to keep."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bench import append, counting, full_plan, memory, opening, stages
+from bench.harness import FULL, QUICK, Row, Scale, Unit
+
+Benchmark = Callable[[Scale], Iterator[Row]]
+
+BENCHMARKS: dict[str, Benchmark] = {
+    "append": append.run,
+    "full_plan_known": full_plan.known,
+    "full_plan_new": full_plan.new,
+    "normalise": stages.normalise,
+    "truncate": stages.truncation,
+    "lookup": stages.lookup,
+    "memory": memory.run,
+    "count_speed": counting.run,
+    "open": opening.run,
+}
+
+RESULTS = Path("bench-results.json")
+HEADER = ("name", "ours", "peer", "ratio", "target", "ok")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what was asked for; 1 when a benchmark crashed, whatever the figures."""
+    options = _options(arguments)
+    scale = QUICK if options.quick else FULL
+    began = time.perf_counter()
+    rows: list[tuple[str, Row]] = []
+    crashed: list[str] = []
+    print(_line(HEADER), flush=True)
+    for name in options.names or BENCHMARKS:
+        try:
+            for row in BENCHMARKS[name](scale):
+                rows.append((name, row))
+                print(_line(cells(row)), flush=True)
+        except Exception:
+            crashed.append(name)
+            print(f"{name} crashed:\n{traceback.format_exc()}", flush=True)
+    seconds = time.perf_counter() - began
+    options.json.write_text(json.dumps(as_json(rows, scale, seconds, crashed), indent=1) + "\n", "utf-8")
+    over = [row.name for _, row in rows if row.ok is False]
+    print(f"{len(rows)} figures in {seconds:.0f} s, {len(over)} over their target; written to {options.json}")
+    return 1 if crashed else 0
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Benchmarks of Workbench, each beside its peer.")
+    parser.add_argument("--quick", action="store_true", help="fewer repeats: under a minute")
+    parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="default: %(default)s")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; default: all")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"no benchmark named {unknown[0]!r}; expected one of {', '.join(BENCHMARKS)}")
+    return options
+
+
+def as_json(rows: Iterable[tuple[str, Row]], scale: Scale, seconds: float, crashed: list[str]) -> dict[str, Any]:
+    """The results with what they were measured on. Times are in seconds; `ratio` is as `target` reads it."""
+    return {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "scale": scale._asdict(),
+        "seconds": seconds,
+        "crashed": crashed,
+        "results": [
+            {
+                "benchmark": benchmark,
+                "name": row.name,
+                "ours": row.ours,
+                "unit": row.unit,
+                "peer": row.peer,
+                "peer_name": row.peer_name,
+                "ratio": row.ratio,
+                "target": None if row.target is None else row.target._asdict(),
+                "ok": row.ok,
+            }
+            for benchmark, row in rows
+        ],
+    }
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """A row of the table."""
+    peer = "" if row.peer is None else f"{shown(row.peer, row.unit)} {row.peer_name}"
+    ratio = "" if row.ratio is None else f"{row.ratio:,.2f}"
+    target = ""
+    if row.target is not None:
+        limit = shown(row.target.limit, row.unit) if row.target.of == "ours" else f"{row.target.limit:,g}"
+        target = f"{ {'at most': '<=', 'at least': '>=', 'below': '<'}[row.target.rule] } {limit}"
+    ok = {True: "ok", False: "over", None: ""}[row.ok]
+    return row.name, shown(row.ours, row.unit), peer, ratio, target, ok
+
+
+def shown(value: float, unit: Unit) -> str:
+    """A figure with three digits that matter and the unit that suits it."""
+    if unit != "s":
+        return f"{value:.1f} {unit}"
+    if value >= 1:
+        return f"{value:.3g} s"
+    return f"{value * 1e3:.3g} ms" if value >= 1e-3 else f"{value * 1e6:.3g} µs"
+
+
+def _line(values: Iterable[str]) -> str:
+    name, ours, peer, ratio, target, ok = values
+    return f"{name:<52} {ours:>10}  {peer:<36} {ratio:>9} {target:>10}  {ok}".rstrip()

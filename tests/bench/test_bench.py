@@ -1,0 +1,86 @@
+"""The benchmarks run, and say what they promise to say. What they measure is not looked at here."""
+
+from __future__ import annotations
+
+import json
+from math import isfinite
+from pathlib import Path
+
+import pytest
+from bench import suite
+from bench.harness import TINY, Row, Target, absolute, beside, faster, medians
+
+KEYS = {"benchmark", "name", "ours", "unit", "peer", "peer_name", "ratio", "target", "ok"}
+
+
+@pytest.mark.parametrize("name", suite.BENCHMARKS)
+def test_a_benchmark_gives_rows_with_positive_figures(name: str) -> None:
+    rows = list(suite.BENCHMARKS[name](TINY))
+    assert len({row.name + row.peer_name for row in rows}) == len(rows) > 0
+    for row in rows:
+        for figure in (row.ours, row.peer, row.ratio):
+            assert figure is None or (isfinite(figure) and figure > 0)
+        assert (row.peer is None) == (row.ratio is None)
+        assert (row.target is None) == (row.ok is None)
+        assert len(suite.cells(row)) == len(suite.HEADER)
+    assert any(row.target for row in rows)
+
+
+def test_the_command_prints_a_table_and_writes_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(suite, "QUICK", TINY)
+    file = tmp_path / "results.json"
+    assert suite.main(["--quick", "--json", str(file), "normalise", "lookup"]) == 0
+    found = json.loads(file.read_text("utf-8"))
+    assert found.keys() == {"python", "machine", "scale", "seconds", "crashed", "results"}
+    assert all(result.keys() == KEYS for result in found["results"])
+    assert {result["benchmark"] for result in found["results"]} == {"normalise", "lookup"}
+    printed = capsys.readouterr().out
+    assert all(result["name"] in printed for result in found["results"])
+
+
+def test_a_benchmark_that_crashes_fails_the_command_but_not_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def crash(scale: object) -> list[Row]:
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(suite, "QUICK", TINY)
+    monkeypatch.setitem(suite.BENCHMARKS, "truncate", crash)
+    file = tmp_path / "results.json"
+    assert suite.main(["--quick", "--json", str(file), "truncate", "normalise"]) == 1
+    found = json.loads(file.read_text("utf-8"))
+    assert found["crashed"] == ["truncate"]
+    assert found["results"]
+    assert "out of luck" in capsys.readouterr().out
+
+
+def test_an_unknown_name_is_a_wrong_call(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        suite.main(["apend"])
+    assert ended.value.code == 2
+    assert "apend" in capsys.readouterr().err
+
+
+def test_targets_are_held_against_what_they_speak_of() -> None:
+    assert beside("a", 3.0, 2.0, "b", at_most=1.5).ok is True
+    assert beside("a", 3.1, 2.0, "b", at_most=1.5).ok is False
+    assert faster("a", 2.0, 600.0, "b", at_least=250).ok is True
+    assert faster("a", 2.0, 400.0, "b", at_least=250).ok is False
+    assert absolute("a", 0.0049, below=0.005).ok is True
+    assert absolute("a", 0.005, below=0.005).ok is False
+    assert absolute("a", 1.0).ok is None
+    assert Row("a", 2.0, "MB/s", 2.0, "b", 1.0, Target("at least", 0.9, "ratio")).ok is True
+
+
+def test_the_warm_up_is_not_measured_and_the_works_take_turns() -> None:
+    turns: list[str] = []
+    figures = iter([100.0, 100.0, 1.0, 10.0, 3.0, 30.0, 2.0, 20.0])
+
+    def work(name: str) -> float:
+        turns.append(name)
+        return next(figures)
+
+    assert medians({"a": lambda: work("a"), "b": lambda: work("b")}, 3) == {"a": 2.0, "b": 20.0}
+    assert turns == ["a", "b"] * 4

@@ -1,0 +1,174 @@
+"""`workbench plan`: the headless contract."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.calls import Call
+
+BUDGET = [
+    "system",
+    "instructions",
+    "memory",
+    "tools",
+    "summaries",
+    "history",
+    "turn",
+    "framing",
+    "margin",
+    "reserve",
+    "free",
+]
+ITEM = [
+    "id",
+    "seq",
+    "turn",
+    "slot",
+    "role",
+    "kind",
+    "tool",
+    "state",
+    "tokens",
+    "original_tokens",
+    "exact",
+    "pinned",
+    "edits",
+    "text",
+]
+
+
+def test_json_has_the_documented_form(call: Call, transcript: Path) -> None:
+    found = call("plan", transcript, "--json").json
+    assert list(found)[:7] == ["model", "window", "window_source", "policy", "verdict", "budget", "totals"]
+    assert list(found["budget"]) == BUDGET
+    assert set(found["totals"]) == {"tokens", "items", "framing", "original_tokens"}
+    assert set(found["verdict"]) == {"fits", "why"}
+    assert all(list(item) == ITEM for item in found["items"])
+    assert found["model"] is None
+    assert (found["window"], found["window_source"]) == (128_000, "guess")
+    assert sum(found["budget"].values()) == found["window"]
+    assert found["totals"]["tokens"] == found["totals"]["items"] + found["totals"]["framing"]
+    assert found["totals"]["items"] == sum(item["tokens"] for item in found["items"])
+
+
+def test_there_is_one_row_per_item_in_request_order(call: Call, transcript: Path) -> None:
+    rows = [
+        (item["seq"], item["turn"], item["slot"], item["role"], item["kind"], item["tool"])
+        for item in call("plan", transcript, "--json").json["items"]
+    ]
+    assert rows == [
+        (1, 0, "system", "system", "message", None),
+        (2, 1, "history", "user", "message", None),
+        (3, 1, "history", "assistant", "message", None),
+        (4, 1, "history", "assistant", "tool_call", "read_file"),
+        (5, 1, "history", "assistant", "tool_call", "read_file"),
+        (6, 1, "history", "tool", "tool_result", "read_file"),
+        (7, 1, "history", "tool", "tool_result", "read_file"),
+        (8, 1, "history", "assistant", "message", None),
+        (9, 2, "turn", "user", "message", None),
+    ]
+
+
+def test_a_file_gets_nothing_that_is_not_in_it(
+    call: Call, transcript: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "AGENTS.md").write_text("always whisper")
+    monkeypatch.chdir(tmp_path)
+    request = call("plan", transcript, "--request").json
+    assert request["messages"] == json.loads(transcript.read_text())
+    assert "tools" not in request
+
+
+def test_full_adds_the_original(call: Call, transcript: Path) -> None:
+    options = ("--policy", "layers", "--set", "truncation.max_tokens=100", "--json", "--full")
+    item = call("plan", transcript, *options).json["items"][5]
+    assert item["state"] == "truncated"
+    assert item["tokens"] <= 100 < item["original_tokens"]
+    assert item["original"] == "def login(): ...\n" * 400
+    assert "[truncated: kept first ~" in item["text"]
+    assert f"[id {item['id']}]" in item["text"]
+    assert item["edits"][0]["stage"] == "truncate"
+
+
+def test_at_plans_an_earlier_moment(call: Call, transcript: Path) -> None:
+    items = call("plan", transcript, "--json", "--at", "5").json["items"]
+    assert [item["seq"] for item in items] == [1, 2, 3, 4, 5, None, None]
+    assert [item["kind"] for item in items[-2:]] == ["tool_result", "tool_result"]
+    assert all("has no result" in item["edits"][0]["why"] for item in items[-2:])
+
+
+def test_a_request_that_does_not_fit_is_never_printed(call: Call, transcript: Path) -> None:
+    outcome = call("plan", transcript, "--request", "--window", "60", "--policy", "confirm")
+    assert (outcome.code, outcome.out) == (3, "")
+    assert outcome.err.startswith("workbench: does not fit: ")
+    assert outcome.err.count("\n") == 1
+    assert not call("plan", transcript, "--json", "--window", "60", "--policy", "confirm").json["verdict"]["fits"]
+
+
+def test_window_and_reserve_are_the_users_own(call: Call, transcript: Path) -> None:
+    found = call("plan", transcript, "--json", "--model", "gpt-5", "--window", "9000", "--reserve", "700").json
+    assert (found["window"], found["window_source"], found["budget"]["reserve"]) == (9_000, "option", 700)
+
+
+def test_the_reserve_is_left_out_where_the_limit_is_for_input_alone(call: Call, transcript: Path) -> None:
+    found = call("plan", transcript, "--json", "--model", "gpt-5").json
+    assert (found["window"], found["budget"]["reserve"]) == (272_000, 0)
+    assert call("plan", transcript, "--json", "--model", "gpt-4o").json["budget"]["reserve"] == 16_384
+
+
+def test_knobs_are_set_for_one_run(call: Call, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKBENCH_TRUNCATION__MAX_TOKENS", "50")
+    assert call("plan", transcript, "--json").json["items"][5]["tokens"] <= 50
+    found = call("plan", transcript, "--json", "--set", "truncation.max_tokens=90").json
+    assert 50 < found["items"][5]["tokens"] <= 90
+
+
+def test_the_table_is_for_people(call: Call, transcript: Path) -> None:
+    outcome = call("plan", transcript, "--policy", "layers", "--set", "truncation.max_tokens=100")
+    assert outcome.code == 0
+    assert "t truncated" in outcome.out
+    assert "verdict  fits: " in outcome.out
+    assert "then add it 測試 🙂" in outcome.out
+
+
+def test_control_characters_never_reach_the_terminal(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "evil.json"
+    path.write_text(json.dumps([{"role": "user", "content": "a\x1b[31mb\x07\x9bc\u202e"}]))
+    out = call("plan", path).out
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["plan"], "required: SOURCE"),
+        (["plan", "nowhere.json"], "nowhere.json: no such file, and"),
+        (["plan", "FILE", "--policy", "strict"], "strict"),
+        (["plan", "FILE", "--set", "masking.keep_lost=3"], "masking.keep_lost"),
+        (["plan", "FILE", "--set", "masking.keep_last=three"], "masking.keep_last"),
+        (["plan", "FILE", "--window", "many"], "--window"),
+        (["plan", "FILE", "--window", "0"], "--window: expected a whole number from 1 up, got 0"),
+        (["plan", "FILE", "--reserve", "-1"], "--reserve: expected a whole number from 0 up"),
+        (["plan", "FILE", "--at", "99"], "--at: expected a seq from 0 to 9, got 99"),
+        (["plan", "FILE#2"], "expected a conversation from 1 to 1, got 2"),
+        (["plan", "FOLDER"], "expected a file, this is a folder"),
+        (["plan", "BROKEN"], "broken.json: line 2: expected a role"),
+        (["plan", "BINARY"], "binary: line 1: expected text in UTF-8"),
+        (["plot"], "plot"),
+    ],
+)
+def test_a_wrong_call_is_told_in_one_line(
+    call: Call, transcript: Path, tmp_path: Path, arguments: list[str], complaint: str
+) -> None:
+    (tmp_path / "broken.json").write_text('[{"role": "user", "content": "a"},\n{"role": "king"}]')
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    names = {"FILE": transcript, "FOLDER": tmp_path, "BROKEN": tmp_path / "broken.json", "BINARY": tmp_path / "binary"}
+    given = [arguments[0], *(str(names.get(each, each)) for each in arguments[1:])]
+    given = [each.replace("FILE#", f"{transcript}#") for each in given]
+    outcome = call(*given)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert complaint in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert "Traceback" not in outcome.err

@@ -1,0 +1,103 @@
+"""`workbench import`, `export` and `sessions`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from support.calls import Call
+
+
+def imported(call: Call, transcript: Path, *more: str) -> str:
+    [session] = call("import", transcript, "--json", *more).json["sessions"]
+    return str(session["id"])
+
+
+def test_import_says_what_it_made(call: Call, transcript: Path) -> None:
+    [session] = call("import", transcript, "--json").json["sessions"]
+    assert session["title"] == "session.json"
+    assert session["events"] == 10  # nine of the conversation, and the title
+    assert call("import", transcript).out.endswith("10 events  session.json\n")
+
+
+def test_a_session_plans_like_its_file(call: Call, transcript: Path) -> None:
+    session = imported(call, transcript)
+    ours, files = (call("plan", source, "--json").json for source in (session, transcript))
+    texts = [[(item["kind"], item["text"], item["tokens"]) for item in found["items"]] for found in (ours, files)]
+    assert texts[0] == texts[1]
+    assert ours["totals"] == files["totals"]
+
+
+def test_an_exported_log_comes_back_byte_for_byte(call: Call, transcript: Path, tmp_path: Path) -> None:
+    session = imported(call, transcript)
+    first = call("export", session, "--format", "events").out
+    path = tmp_path / "events.jsonl"
+    path.write_text(first, encoding="utf-8")
+    again = imported(call, path)
+    assert again != session
+    assert call("export", again).out == first
+    assert call("plan", path, "--json").json["items"] == call("plan", again, "--json").json["items"]
+
+
+def test_export_writes_a_file_whole(call: Call, transcript: Path, tmp_path: Path) -> None:
+    session = imported(call, transcript)
+    target = tmp_path / "out.json"
+    assert call("export", session, "--format", "openai", "-o", target).code == 0
+    assert json.loads(target.read_text())["messages"] == json.loads(transcript.read_text())
+    assert call("export", session, "-o", tmp_path / "no" / "where").code == 2
+    assert [path.name for path in tmp_path.glob(".*.part")] == []
+
+
+def test_a_bad_import_leaves_nothing_behind(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "two.jsonl"
+    good = json.dumps({"messages": [{"role": "user", "content": "a"}]})
+    path.write_text(good + "\n" + json.dumps({"messages": [{"role": "king"}]}))
+    assert call("import", path).code == 2
+    assert call("sessions", "--json").json == {"sessions": []}
+
+
+def test_several_conversations_become_several_sessions(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "two.jsonl"
+    path.write_text("\n".join(json.dumps({"messages": [{"role": "user", "content": word}]}) for word in "ab"))
+    sessions = call("import", path, "--json").json["sessions"]
+    assert [session["title"] for session in sessions] == ["two.jsonl#1", "two.jsonl#2"]
+
+
+def test_sessions_are_listed_renamed_forked_searched_and_deleted(call: Call, transcript: Path) -> None:
+    assert "no sessions yet" in call("sessions").out
+    session = imported(call, transcript, "--title", "login", "--model", "gpt-4o")
+    assert call("sessions", "rename", "login", "the login test").code == 0
+    [listed] = call("sessions", "--json").json["sessions"]
+    assert (listed["title"], listed["model"], listed["forked_from"]) == ("the login test", "gpt-4o", None)
+    assert "the login test" in call("sessions").out
+    copy = call("sessions", "fork", session, "--at", "5").out.split()[0]
+    found = {entry["id"]: entry for entry in call("sessions", "--json").json["sessions"]}
+    assert found[copy]["forked_from"] == {"session": session, "seq": 5}
+    hits = call("sessions", "search", "fixture", "--json").json["hits"]
+    assert [hit["session_id"] for hit in hits] == [session]
+    assert "fixture" in call("sessions", "search", "fixture").out
+    assert call("sessions", "search", "zebra").out == "nothing found\n"
+    refused = call("sessions", "delete", copy)
+    assert refused.code == 3
+    assert "--yes" in refused.err
+    assert call("sessions", "delete", copy, "--yes").code == 0
+    assert call("plan", copy).code == 2
+    assert len(call("sessions", "--json").json["sessions"]) == 1
+
+
+def test_deleting_asks_a_person(call: Call, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = imported(call, transcript)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    for answer, code in (("", 3), ("n", 3), ("y", 0)):
+        monkeypatch.setattr("builtins.input", lambda _, said=answer: said)
+        assert call("sessions", "delete", session).code == code
+    assert call("sessions", "delete", session).code == 2
+
+
+def test_the_sessions_own_model_is_used(call: Call, transcript: Path) -> None:
+    session = imported(call, transcript, "--model", "gpt-4o")
+    found = call("plan", session, "--json").json
+    assert (found["model"], found["window_source"]) == ("gpt-4o", "catalogue")
+    assert call("plan", session, "--json", "--model", "o3").json["model"] == "o3"

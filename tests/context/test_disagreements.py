@@ -1,0 +1,317 @@
+"""Where the documents disagree or are silent: one test, or a few, for each line of the design."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from context.talk import (
+    COUNTER,
+    iteration,
+    iterations,
+    named_turns,
+    planned,
+    preset,
+    results,
+    rows_of,
+    spoken,
+    states,
+    summary_of,
+    turns,
+    words,
+)
+
+from workbench.agent.memory import load_memory
+from workbench.config.errors import WrongCall
+from workbench.context.budget import Limits, limits
+from workbench.context.load import load_policy
+from workbench.context.render import messages
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Kept,
+    Override,
+    SlotContent,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from workbench.models.catalogue import Catalogue
+from workbench.models.framing import MESSAGE
+
+LAYERS = preset("layers")
+
+
+# Current turn: from the last user message to the end, finished or not. History is what precedes it.
+
+
+@pytest.mark.parametrize("end", [[], [AssistantMessage("done", "last")]], ids=["open", "finished"])
+def test_the_current_turn_begins_with_the_last_user_message(end: list[Body]) -> None:
+    made = planned([*turns(2), UserMessage("go"), *iterations(["one", "two"]), *end], LAYERS)
+    slots = [row.slot for row in made.rows]
+    assert slots == ["history"] * 4 + ["turn"] * (5 + len(end))
+
+
+def test_layers_masks_inside_the_current_turn_only() -> None:
+    earlier = [UserMessage("go"), *iterations([words(60)] * 9, "old"), AssistantMessage("done", "end")]
+    assert states(results(planned(earlier, LAYERS))) == ["sent"] * 2 + ["masked"] * 2 + ["sent"] * 5
+    later = planned([*earlier, UserMessage("again"), *iterations([words(60)] * 8, "new")], LAYERS)
+    assert states(results(later)) == ["sent"] * 9 + ["sent"] * 2 + ["masked"] + ["sent"] * 5
+
+
+def test_the_20_000_tokens_of_layers_cap_history_only() -> None:
+    log = [*turns(20, 1_000), UserMessage(words(30_000)), *iterations([words(7_000)] * 6)]
+    made = planned(log, LAYERS, Limits(200_000, "option", 0, 0))
+    assert made.budget.turn > 70_000
+    assert states(row for row in made.rows if row.slot == "turn") == ["sent"] * 13
+    sent = [row for row in made.rows if row.slot == "history" and row.kind == "message" and row.in_request]
+    assert 18_000 < sum(row.tokens + MESSAGE for row in sent) <= 20_000
+
+
+# Markers carry the documents' words, then the id. They sit inside the cap and state what was truly kept.
+
+
+@pytest.mark.parametrize(
+    ("policy", "marker"),
+    [
+        (preset("layers"), r"\[truncated: kept first ~\d+ of ~52000 tokens \(head\)\] \[id e00003\]$"),
+        (
+            preset("layers", "truncation.strategy=tail"),
+            r"^\[truncated: kept last ~\d+ of ~52000 tokens \(tail\)\] \[id e00003\]",
+        ),
+        (
+            preset("layers", "truncation.strategy=both"),
+            r"alpha\n\[truncated: kept first\+last ~\d+ of ~52000 tokens \(both\)\] \[id e00003\]\n\s?alpha",
+        ),
+        (preset("codex"), r"^Total output lines: 1\n\n(?s:.)*\[\.\.\. omitted 1 of 1 lines \.\.\.\].* \[id e00003\]"),
+    ],
+    ids=["head", "tail", "both", "lines"],
+)
+def test_a_cut_result_says_so_in_the_documents_words_and_gives_its_id(policy, marker: str) -> None:  # type: ignore[no-untyped-def]  # a Policy; pytest's ids read better without
+    (row,) = results(planned([UserMessage("go"), *iterations([words(52_000)])], policy))
+    assert row.text is not None
+    assert re.search(marker, row.text)
+    assert row.tokens <= 8_000
+
+
+def test_a_masked_result_says_so_in_the_documents_words_and_gives_its_id() -> None:
+    made = planned([UserMessage("go"), *iterations([words(12_000)] * 8)], LAYERS)
+    masked = results(made)[2]
+    assert masked.text == f"[result masked — ~12000 tokens removed] [id {masked.id}]"
+    assert masked.tokens == COUNTER.count(masked.text).tokens
+
+
+def test_the_notice_is_in_the_documents_words() -> None:
+    made = planned([*turns(30, 996), UserMessage("go")], LAYERS)
+    assert spoken(made)[0] == ("system", "[conversation truncated — 40 older messages omitted]")
+
+
+# Literal values of layers
+
+
+def test_both_keeps_zero_turns_masking_off() -> None:
+    policy = preset("layers", "masking.keep_first=0", "masking.keep_last=0")
+    made = planned([UserMessage("go"), *iterations([words(60)] * 30)], policy)
+    assert set(states(results(made))) == {"sent"}
+
+
+def test_a_cap_of_zero_is_refused() -> None:
+    with pytest.raises(WrongCall, match="from 1 up"):
+        preset("layers", "truncation.max_tokens=0")
+
+
+def test_the_last_iteration_group_is_reserved_before_history_is_filled() -> None:
+    policy = preset("layers", "history.max_tokens=0")
+    log = [*turns(20, 96), UserMessage("go"), *iterations([words(1_000)] * 3)]
+    made = planned(log, policy, Limits(3_500, "option", 0, 0))
+    assert made.verdict.fits
+    assert states(results(made)) == ["dropped", "dropped", "sent"], "only the last one is sure of its place"
+    sent = [row for row in made.rows if row.slot == "history" and row.kind == "message" and row.in_request]
+    assert len(sent) == 24, "history has the rest of the window"
+
+
+# window: guidance, 4,000 for the response
+
+
+def test_window_warns_and_does_not_cut() -> None:
+    slots = [SlotContent("system", "prompt", words(800)), SlotContent("memory", "preferences.md", words(800))]
+    made = planned([*slots, UserMessage("go")], preset("window"))
+    assert len(made.warnings) == 2
+    assert spoken(made)[0][1].count("alpha") == 1_600
+    assert limits(Catalogue().find("unheard-of"), preset("window").budget).reserve == 4_000
+
+
+# Slots: one system message under headings, but separate rows
+
+
+def test_the_slots_are_one_system_message_and_separate_rows() -> None:
+    log: list[Body] = [
+        SlotContent("memory", "preferences.md", "short answers"),
+        SlotContent("instructions", "AGENTS.md", "use tabs"),
+        SlotContent("instructions", "src/AGENTS.md", "no globals"),
+        SlotContent("system", "prompt", "You are an agent."),
+        UserMessage("go"),
+    ]
+    made = planned(log, LAYERS)
+    assert [(row.slot, row.text) for row in made.rows] == [
+        ("system", "You are an agent."),
+        ("instructions", "use tabs"),
+        ("instructions", "no globals"),
+        ("memory", "short answers"),
+        ("turn", "go"),
+    ]
+    system, user = messages(made)
+    assert user == {"role": "user", "content": "go"}
+    assert system["role"] == "system"
+    places = [system["content"].index(text) for text in ("You are an agent.", "use tabs", "no globals", "short")]
+    assert places == sorted(places)
+    headings = [line for line in system["content"].splitlines() if line.startswith("#")]
+    assert [heading.split(": ")[1] for heading in headings] == ["AGENTS.md", "src/AGENTS.md", "preferences.md"]
+
+
+def test_preferences_lie_in_the_config_folder(tmp_path: Path) -> None:
+    (tmp_path / "preferences.md").write_text("short answers")
+    assert load_memory(tmp_path).text == "short answers"
+
+
+def test_knobs_may_stand_in_a_models_entry() -> None:
+    policy = load_policy("layers", env={}, model_knobs={"masking.keep_last": 1}).policy
+    made = planned([UserMessage("go"), *iterations([words(60)] * 5)], policy)
+    assert states(results(made)) == ["sent", "sent", "masked", "masked", "sent"]
+
+
+# Summary: role user, framed as a record; where its range began, in codex behind the retained user messages
+
+
+@pytest.mark.parametrize("name", ["layers", "sliding", "window", "confirm", "workbench"])
+def test_a_summary_stands_where_its_range_began_before_what_was_kept(name: str) -> None:
+    policy = preset(name)
+    log = [*named_turns([1, 2, 3]), summary_of(policy, 3, 6, "the summary", kept=(Kept(5),)), UserMessage("q4")]
+    said = spoken(planned(log, policy))
+    assert said[2] == ("user", policy.compaction.preface + "the summary")
+    rest = [content for _, content in said]
+    assert rest[:2] == ["q1", "a1"]
+    assert rest[-2:] == ["q3", "q4"]
+    acknowledged = [("assistant", policy.compaction.acknowledgement)] if name == "confirm" else []
+    assert said[3:-2] == acknowledged
+
+
+def test_in_codex_the_summary_stands_behind_the_retained_user_messages() -> None:
+    policy = preset("codex")
+    kept = (Kept(1), Kept(3))
+    log = [*named_turns([1, 2, 3]), summary_of(policy, 1, 4, "the summary", kept=kept), UserMessage("q4")]
+    texts = [content for _, content in spoken(planned(log, policy))]
+    assert texts == ["q1", "q2", policy.compaction.preface + "the summary", "q3", "a3", "q4"]
+
+
+# Overlap: both summaries stand, and a raw event inside any standing range is not sent
+
+
+def test_turn_5_compacts_1_to_5_and_turn_10_compacts_4_to_10() -> None:
+    policy = preset("sliding")
+    log = [*named_turns(range(1, 6)), summary_of(policy, 1, 10, "1-5"), *named_turns(range(6, 11))]
+    log += [summary_of(policy, 7, 21, "4-10"), UserMessage("q11")]
+    made = planned(log, policy)
+    texts = [content.removeprefix(policy.compaction.preface) for _, content in spoken(made)]
+    assert texts == ["1-5", "4-10", "q11"]
+    assert states(rows_of(made, "message")) == ["summarised"] * 20 + ["sent"]
+
+
+def test_a_range_wholly_inside_a_later_one_is_ignored() -> None:
+    policy = preset("sliding")
+    log = [*named_turns([1, 2, 3]), summary_of(policy, 3, 4, "inner"), summary_of(policy, 1, 4, "outer")]
+    texts = [content.removeprefix(policy.compaction.preface) for _, content in spoken(planned(log, policy))]
+    assert texts == ["outer", "q3", "a3"]
+
+
+# An open turn: its finished groups may be summarised, its user message stays whole
+
+
+def test_the_user_message_of_an_open_turn_stays_whole() -> None:
+    policy = preset("workbench")
+    log = [*named_turns([1]), UserMessage("do it"), *iterations(["one", "two"])]
+    log += [summary_of(policy, 1, 7, "so far"), *iteration("three", "three")]
+    said = spoken(planned(log, policy))
+    assert said == [
+        ("user", policy.compaction.preface + "so far"),
+        ("user", "do it"),
+        ("assistant", None),
+        ("tool", "three"),
+    ]
+    later = spoken(planned([*log, AssistantMessage("done", "end"), UserMessage("next")], policy))
+    assert later[: len(said)] == said, "also when the turn is over"
+
+
+def test_the_user_message_of_a_finished_turn_goes_with_its_turn() -> None:
+    policy = preset("workbench")
+    log = [UserMessage("do it"), *iterations(["one"]), AssistantMessage("done", "end")]
+    said = spoken(planned([*log, summary_of(policy, 1, 4, "it was done"), UserMessage("next")], policy))
+    assert said == [("user", policy.compaction.preface + "it was done"), ("user", "next")]
+
+
+# Reserve: the model's maximum output, at most 25 % of the window, unless set; not taken from a limit for input alone
+
+
+@pytest.mark.parametrize(
+    ("window", "max_output", "sets", "reserve"),
+    [
+        (128_000, 16_384, [], 16_384),
+        (128_000, 64_000, [], 32_000),
+        (8_000, None, [], 2_000),
+        (128_000, 64_000, ["budget.reserve_tokens=50000"], 50_000),
+        (128_000, 64_000, ["budget.reserve_ratio=0.5"], 64_000),
+    ],
+)
+def test_the_reserve_is_the_maximum_output_within_a_quarter(
+    window: int, max_output: int | None, sets: list[str], reserve: int
+) -> None:
+    info = replace(Catalogue().find("unheard-of"), window=window, max_output=max_output)
+    assert limits(info, preset("workbench", *sets).budget).reserve == reserve
+    input_only = limits(replace(info, input_only=True), preset("workbench", *sets).budget)
+    assert (input_only.reserve, input_only.capacity) == (0, window)
+
+
+def test_a_limit_for_input_alone_may_be_filled_to_the_brim() -> None:
+    info = replace(Catalogue().find("unheard-of"), window=1_000, max_output=900, input_only=True)
+    made = planned([UserMessage(words(993))], preset("codex"), limits(info, preset("codex").budget))
+    assert (made.totals.tokens, made.budget.reserve, made.budget.free) == (1_000, 0, 0)
+    assert made.verdict.fits
+
+
+# A pending call of a live turn makes the verdict `waiting`; in a file it gets a synthetic result
+
+
+def test_a_pending_call_waits_when_live_and_is_repaired_in_a_file() -> None:
+    calls = [ToolCall("one", "run", "{}", "a"), ToolCall("two", "run", "{}", "a")]
+    log = [UserMessage("go"), *calls, ToolResult("one", "done")]
+    live = planned(log, LAYERS, live=True)
+    assert live.verdict.status == "waiting"
+    assert not live.verdict.fits
+    assert "two" in live.verdict.why
+    assert len(results(live)) == 1, "a call that is pending is not an orphan"
+    file = planned(log, LAYERS)
+    assert file.verdict.status == "fits"
+    assert [(row.call_id, row.seq, row.state) for row in results(file)] == [("one", 4, "sent"), ("two", None, "sent")]
+    done = planned([*log, ToolResult("two", "done")], LAYERS, live=True)
+    assert done.verdict.status == "fits"
+
+
+def test_a_call_is_not_pending_any_more_when_the_conversation_has_gone_on() -> None:
+    log = [UserMessage("go"), ToolCall("one", "run", "{}", "a"), UserMessage("never mind")]
+    made = planned(log, LAYERS, live=True)
+    assert made.verdict.status == "fits"
+    assert [row.text for row in results(made)] == ["[no result: the call did not return]"]
+
+
+# Pinned is a flag beside the state, not a state
+
+
+def test_pinned_is_a_flag_beside_the_state() -> None:
+    log = [UserMessage("go"), *iterations([words(12_000)] * 8)]
+    assert results(planned(log, LAYERS))[2].state == "masked"
+    pinned = results(planned([*log, Override("pin", 7, 7)], LAYERS))[2]
+    assert (pinned.state, pinned.pinned, pinned.tokens) == ("sent", True, 12_000)
+    excluded = results(planned([*log, Override("pin", 7, 7), Override("exclude", 7, 7)], LAYERS))[2]
+    assert (excluded.state, excluded.pinned) == ("excluded", False)

@@ -1,0 +1,105 @@
+"""Themes: one TOML file each, from the package and from the config folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from textual.color import Color, ColorParseError
+from textual.theme import Theme
+
+import workbench
+from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.paths import config_dir
+from workbench.config.settings import read_toml, shown
+
+COLOURS = (
+    *("primary", "secondary", "accent", "foreground", "background"),
+    *("success", "warning", "error", "surface", "panel"),
+)
+
+VARIABLES = {
+    "quiet": "#8a94a8",
+    "cursor": "#2f3b54",
+    "slot-system": "#6ea8fe",
+    "slot-instructions": "#3fc1c9",
+    "slot-memory": "#b98eff",
+    "slot-tools": "#e6b455",
+    "slot-summaries": "#f28fad",
+    "slot-history": "#8ccf7e",
+    "slot-turn": "#ff9d5c",
+    "slot-framing": "#c3cad9",
+    "slot-free": "#4a5468",
+    "slot-margin": "#7d879c",
+    "slot-reserve": "#7d879c",
+    "state-sent": "#8ccf7e",
+    "state-truncated": "#e6b455",
+    "state-masked": "#6ea8fe",
+    "state-summarised": "#f28fad",
+    "state-dropped": "#ff7b72",
+    "state-excluded": "#b98eff",
+    "state-aside": "#8a94a8",
+}
+"""The screen's own colours; a theme may set any of them under `[variables]`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Themes:
+    """The themes there are, and what is wrong with the files that gave none."""
+
+    themes: tuple[Theme, ...]
+    problems: tuple[str, ...]
+
+
+def load_themes(folders: Iterable[Path] | None = None) -> Themes:
+    """All themes, dark before light; of two with one name the later holds, a broken one is told and skipped."""
+    found: dict[str, Theme] = {}
+    problems = []
+    for folder in (shipped_folder(), config_dir() / "themes") if folders is None else folders:
+        for path in sorted(folder.glob("*.toml")):
+            try:
+                theme = read_theme(path)
+                found[theme.name] = theme
+            except WorkbenchError as error:
+                problems.append(str(error))
+    themes = sorted(found.values(), key=lambda theme: (not theme.dark, theme.name))
+    return Themes(tuple(themes), tuple(problems))
+
+
+def shipped_folder() -> Path:
+    """Where the program's own themes lie: inside the installed package, or beside it in a checkout."""
+    package = Path(workbench.__file__).parent
+    inside = package / "themes"
+    return inside if inside.is_dir() else package.parent / "themes"
+
+
+def read_theme(path: Path) -> Theme:
+    """One theme; what is wrong with its file is told in a line."""
+    table = read_toml(path)
+    name = table.pop("name", path.stem)
+    dark = table.pop("dark", None)
+    variables = table.pop("variables", {})
+    if not isinstance(name, str) or not name:
+        raise WrongCall(f"{path}: name: expected text, got {shown(name)}")
+    if not isinstance(dark, bool):
+        raise WrongCall(f"{path}: dark: expected true or false, got {shown(dark)}")
+    if not isinstance(variables, dict):
+        raise WrongCall(f"{path}: variables: expected a table, got {shown(variables)}")
+    for key in COLOURS:
+        if key not in table:
+            raise WrongCall(f"{path}: {key}: expected a colour, got nothing")
+    for prefix, given, known in (("", table, COLOURS), ("variables.", variables, VARIABLES)):
+        for key, value in given.items():
+            if key not in known:
+                raise WrongCall(f"{path}: {prefix}{key}: no such colour; expected one of {', '.join(known)}")
+            _check_colour(f"{path}: {prefix}{key}", value)
+    return Theme(name=name, dark=dark, variables=variables, **table)
+
+
+def _check_colour(where: str, value: Any) -> None:
+    try:
+        Color.parse(value)
+    except (ColorParseError, TypeError, AttributeError):
+        raise WrongCall(f"{where}: expected a colour such as #8ccf7e, got {shown(value)}") from None
