@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
-from statistics import median
 
 from bench import material, peers
-from bench.harness import Row, Scale, Work, absolute, beside, faster, medians, now, timed, wall
+from bench.harness import Rounds, Row, Scale, Work, absolute, beside, faster, now, rounds, timed, wall
 
 from workbench.context.planner import Planner
 from workbench.log.events import AssistantMessage, Body, Event, ToolCall, ToolResult, UserMessage
@@ -19,8 +18,12 @@ from workbench.log.store import Store
 from workbench.models.tokens import TokenCounter
 
 POLICIES = ("workbench", "layers")
-CYCLES = 10
-"""How often the cycle of events below is appended in one repeat; enough that dear and cheap ones are both in."""
+PARTS = ("append", "plan", "last 50 rows")
+"""What a step is made of; the rows, which a screen would show of the new plan, are not counted as part of it."""
+CYCLES = 3
+"""How often the cycle of events below is appended in one round; enough that dear and cheap ones are both in."""
+SHORT_ROUNDS = 4
+"""A round takes a few milliseconds; so there are several where others have one."""
 
 _seeds = count(1_000)
 
@@ -38,23 +41,22 @@ def cycle(seed: int) -> Iterator[Body]:
 class Growing:
     """A planner over a log that goes on growing, and what its steps cost."""
 
-    def __init__(self, policy: str, events: list[Event], counter: TokenCounter) -> None:
+    def __init__(self, policy: str, events: Sequence[Event], counter: TokenCounter) -> None:
         chosen = material.policy(policy)
         limits = material.model_limits(chosen)
         self._make = partial(Planner, chosen, limits, counter, model=material.MODEL)
         self._events = events
-        self._planner = self._make(events=events)
-        self._length = len(events)
-        self.parts: dict[str, list[float]] = {"append alone": [], "plan alone": [], "last 50 rows": []}
-        """Per repeat: what the parts of a step took, and the rows that a screen would show of the new plan."""
+        self._begin()
+        self._parts: dict[str, float] = {}
 
-    def again(self) -> None:
-        """Back to the length it began with; for a short log, which would soon be twice as long."""
+    def _begin(self) -> None:
         self._planner = self._make(events=self._events)
         self._length = len(self._events)
 
     def repeat(self, bodies: list[Body]) -> float:
         """Append events one by one, plan after each and read the outcome; the mean of one such step."""
+        if self._length > 1.3 * len(self._events):  # a short log would soon be a long one
+            self._begin()
         events = material.number(iter(bodies), self._length)
         self._length += len(events)
         planner = self._planner
@@ -69,84 +71,72 @@ class Growing:
             _ = plan.rows[-50:]
             rows += now() - planned
             appending, planning = appending + appended - start, planning + planned - appended
-        for part, spent in zip(self.parts.values(), (appending, planning, rows), strict=True):
-            part.append(spent / len(events))
+        spent = (appending, planning, rows)
+        self._parts = {part: each / len(events) for part, each in zip(PARTS, spent, strict=True)}
         return (appending + planning) / len(events)
 
     def part(self, name: str) -> float:
-        """The median of one part."""
-        return median(self.parts[name][1:])
+        """What one part of the last repeat took."""
+        return self._parts[name]
 
 
 def run(scale: Scale) -> Iterator[Row]:
     """At three lengths, beside trimming; and the commit to disk."""
     events = material.log(scale.many)
-    counter = material.fresh_counter()
-    steps = {}
+    counter = material.shared_counter()
+    sizes = (scale.few, scale.some, scale.many)
+    messages = peers.as_langchain(events[: scale.some])
+    memoised, bare = peers.memoised_counter(), peers.bare_counter()
+    recounted = timed(lambda: peers.trim(messages, bare))
     for policy in POLICIES:
-        growing = {size: Growing(policy, events[:size], counter) for size in (scale.few, scale.some, scale.many)}
-        found = _measured(growing, scale.repeats)
-        steps[policy] = found[scale.some]
-        yield from _flat(f"append + plan, {policy}", found)
-        for part in ("append alone", "plan alone"):
-            yield absolute(f"{part}, {policy}, {scale.some:,} events", growing[scale.some].part(part))
-        yield from _flat(f"last 50 rows, {policy}", {size: each.part("last 50 rows") for size, each in growing.items()})
+        growing = {size: Growing(policy, events[:size], counter) for size in sizes}
+        works: dict[str, Work] = {str(size): partial(_short_step, each) for size, each in growing.items()}
+        works["trim"] = lambda: timed(lambda: peers.trim(messages, memoised))
+        works["recount"] = lambda: recounted
+        for size, each in growing.items():
+            works |= {f"{part} {size}": partial(each.part, part) for part in PARTS}
+        found = rounds(works, scale.repeats * SHORT_ROUNDS)
+        yield from _flat(f"append + plan, {policy}", found, sizes)
+        name, some = f"append + plan, {policy}, {scale.some:,}", str(scale.some)
+        yield faster(name, found, some, "trim", "langchain trim, memoised", at_least=250)
+        yield faster(name, found, some, "recount", "langchain trim, tiktoken", at_least=1_000)
+        for part in PARTS[:2]:
+            yield absolute(f"{part} alone, {policy}, {scale.some:,} events", found[f"{part} {some}"])
+        yield from _flat(f"last 50 rows, {policy}", found, sizes, "last 50 rows ")
         if policy == POLICIES[0]:
             yield from _with_large_results(growing, scale)
-    yield from _beside_trimming(events[: scale.some], steps, scale.repeats)
     yield from _commit(scale)
 
 
-def _measured(growing: dict[int, Growing], repeats: int) -> dict[int, float]:
-    """A step at each length; the lengths take turns."""
-
-    def one(each: Growing) -> float:
-        bodies = [body for _ in range(CYCLES) for body in cycle(next(_seeds))]
-        if each is growing[min(growing)]:
-            each.again()
-        return each.repeat(bodies)
-
-    works: dict[str, Work] = {str(size): partial(one, each) for size, each in growing.items()}
-    return {int(size): figure for size, figure in medians(works, repeats).items()}
+def _short_step(growing: Growing) -> float:
+    """A step with messages of ordinary length."""
+    return growing.repeat([body for _ in range(CYCLES) for body in cycle(next(_seeds))])
 
 
-def _flat(name: str, found: dict[int, float]) -> Iterator[Row]:
-    (few, base), *longer = found.items()
-    yield absolute(f"{name}, {few:,} events", base)
-    for size, figure in longer:
-        last = size == max(found)
-        yield beside(f"{name}, {size:,} events", figure, base, f"at {few:,}", at_most=1.5 if last else None)
+def _long_step(growing: Growing) -> float:
+    """A step of which one in a hundred brings a new result of 50 KB."""
+    seed = next(_seeds)
+    bodies = list(islice(material.messages(seed), material.LARGE_EVERY))
+    call = bodies[material.LARGE_AT - 1]
+    assert isinstance(call, ToolCall)
+    bodies[material.LARGE_AT] = ToolResult(call.call_id, material.text("log", material.LARGE_SIZE, seed))
+    return growing.repeat(bodies)
+
+
+def _flat(name: str, found: Rounds, sizes: Sequence[int], key: str = "") -> Iterator[Row]:
+    """The shortest log, and the longer ones beside it."""
+    few, *longer = sizes
+    yield absolute(f"{name}, {few:,} events", found[f"{key}{few}"])
+    for size in longer:
+        at_most = 1.5 if size == max(sizes) else None
+        yield beside(f"{name}, {size:,} events", found, f"{key}{size}", f"{key}{few}", f"at {few:,}", at_most)
 
 
 def _with_large_results(growing: dict[int, Growing], scale: Scale) -> Iterator[Row]:
-    """The same with a new result of 50 KB in each hundred events: counting and cutting it dwarfs the rest."""
-
-    def one(each: Growing) -> float:
-        seed = next(_seeds)
-        bodies = list(islice(material.messages(seed), material.LARGE_EVERY))
-        call = bodies[material.LARGE_AT - 1]
-        assert isinstance(call, ToolCall)
-        large = material.text("log", material.LARGE_SIZE, seed)
-        bodies[material.LARGE_AT] = ToolResult(call.call_id, large)
-        if each is growing[scale.few]:
-            each.again()
-        return each.repeat(bodies)
-
+    """Where large results come in, counting and cutting them is most of the cost."""
     sizes = (scale.few, scale.many)
-    works: dict[str, Work] = {str(size): partial(one, growing[size]) for size in sizes}
-    found = medians(works, scale.repeats)
-    yield from _flat(f"with 50 KB results, {POLICIES[0]}", {int(size): figure for size, figure in found.items()})
-
-
-def _beside_trimming(events: list[Event], steps: dict[str, float], repeats: int) -> Iterator[Row]:
-    messages = peers.as_langchain(events)
-    memoised, bare = peers.memoised_counter(), peers.bare_counter()
-    known = medians({"": lambda: timed(lambda: peers.trim(messages, memoised))}, repeats)[""]
-    recounted = timed(lambda: peers.trim(messages, bare))
-    for policy, step in steps.items():
-        name = f"append + plan, {policy}, {len(events):,}"
-        yield faster(name, step, known, "langchain trim, memoised", at_least=250)
-        yield faster(name, step, recounted, "langchain trim, tiktoken", at_least=1_000)
+    found = rounds({str(size): partial(_long_step, growing[size]) for size in sizes}, scale.repeats)
+    yield from _flat(f"with 50 KB results, {POLICIES[0]}", found, sizes)
 
 
 def _commit(scale: Scale) -> Iterator[Row]:
@@ -167,6 +157,6 @@ def _commit(scale: Scale) -> Iterator[Row]:
             said = body.content if isinstance(body, UserMessage | ToolResult) else str(body)
             return timed(lambda: bare.execute("INSERT INTO rows VALUES(?)", (str(said),)), wall)
 
-        found = medians({"ours": ours, "peer": peer}, scale.repeats * 10)
+        found = rounds({"ours": ours, "peer": peer}, scale.repeats * 10)
         bare.close()
-    yield beside("commit of one event to disk", found["ours"], found["peer"], "bare SQLite")
+    yield beside("commit of one event to disk", found, "ours", "peer", "bare SQLite")

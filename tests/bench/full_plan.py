@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from bench import material, peers
-from bench.harness import Row, Scale, beside, medians, timed
+from bench.harness import Row, Scale, Work, beside, rounds, timed
 
 from workbench.context import render
 from workbench.context.planner import plan
@@ -25,7 +26,7 @@ def policies() -> dict[str, Policy]:
     return {"same work": TRIM, "workbench": material.policy("workbench")}
 
 
-def request(events: list[Event], policy: Policy, counter: TokenCounter) -> list[render.Message]:
+def request(events: Sequence[Event], policy: Policy, counter: TokenCounter) -> list[render.Message]:
     """From the events to the messages of the request."""
     made = plan(events, policy, material.model_limits(policy), counter, model=material.MODEL)
     return render.messages(made)
@@ -35,30 +36,30 @@ def known(scale: Scale) -> Iterator[Row]:
     """Every count known: only the deciding is left."""
     events = material.log(scale.some)
     messages, memoised = peers.as_langchain(events), peers.memoised_counter()
-    counter = material.fresh_counter()
-    works = {"peer": lambda: timed(lambda: peers.trim(messages, memoised))}
+    counter = material.shared_counter()
+    works: dict[str, Work] = {"peer": partial(timed, partial(peers.trim, messages, memoised))}
     for name, policy in policies().items():
-        works[name] = lambda policy=policy: timed(lambda: request(events, policy, counter))
+        works[name] = partial(timed, partial(request, events, policy, counter))
     for gc_on in (False, True):
-        found = medians(works, scale.repeats, gc_on=gc_on)
+        found = rounds(works, scale.repeats, gc_on=gc_on)
         for name in policies():
             label = f"full plan, counts known, {name}" + (", collector on" if gc_on else "")
             at_most = None if gc_on else 2.0
-            yield beside(label, found[name], found["peer"], "langchain trim, memoised", at_most=at_most)
+            yield beside(label, found, name, "peer", "langchain trim, memoised", at_most)
 
 
 def new(scale: Scale) -> Iterator[Row]:
     """Nothing known: the cost of encoding, and what we add to it."""
     events = material.log(scale.some)
     texts = peers.texts_of(events)
-    works = {"peer": lambda: timed(lambda: peers.encode_all(texts))}
+    works: dict[str, Work] = {"peer": partial(timed, partial(peers.encode_all, texts))}
     for name, policy in policies().items():
-        works[name] = lambda policy=policy: _new(events, policy)
-    found = medians(works, scale.slow_repeats)
+        works[name] = partial(_new, events, policy)
+    found = rounds(works, scale.slow_repeats)
     for name in policies():
-        yield beside(f"full plan, nothing known, {name}", found[name], found["peer"], "bare tiktoken", at_most=1.1)
+        yield beside(f"full plan, nothing known, {name}", found, name, "peer", "bare tiktoken", 1.1)
 
 
-def _new(events: list[Event], policy: Policy) -> float:
+def _new(events: Sequence[Event], policy: Policy) -> float:
     counter = material.fresh_counter()
     return timed(lambda: request(events, policy, counter))

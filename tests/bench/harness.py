@@ -1,10 +1,10 @@
-"""Measuring: medians of repeats that take turns, and rows that hold a figure against its peer and its target."""
+"""Measuring: medians of rounds in which all take turns, and rows that hold a figure against its peer and target."""
 
 from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
@@ -79,15 +79,16 @@ class Row:
         return None if self.target is None else self.target.met(self)
 
 
-def beside(name: str, ours: float, peer: float, peer_name: str, *, at_most: float | None = None) -> Row:
-    """Ours as a multiple of the peer's time."""
+def beside(name: str, found: Rounds, ours: str, peer: str, peer_name: str, at_most: float | None = None) -> Row:
+    """Ours as a multiple of the peer's."""
     target = None if at_most is None else Target("at most", at_most, "ratio")
-    return Row(name, ours, "s", peer, peer_name, ours / peer, target)
+    return Row(name, found[ours], "s", found[peer], peer_name, found.ratio(ours, peer), target)
 
 
-def faster(name: str, ours: float, peer: float, peer_name: str, *, at_least: float) -> Row:
+def faster(name: str, found: Rounds, ours: str, peer: str, peer_name: str, at_least: float | None = None) -> Row:
     """How many times faster than the peer."""
-    return Row(name, ours, "s", peer, peer_name, peer / ours, Target("at least", at_least, "ratio"))
+    target = None if at_least is None else Target("at least", at_least, "ratio")
+    return Row(name, found[ours], "s", found[peer], peer_name, found.ratio(peer, ours), target)
 
 
 def absolute(name: str, ours: float, *, below: float | None = None, unit: Unit = "s") -> Row:
@@ -114,13 +115,28 @@ def timed(work: Callable[[], object], clock: Callable[[], float] = now) -> float
     return clock() - start
 
 
-def medians(works: Mapping[str, Work], repeats: int, *, gc_on: bool = False) -> dict[str, float]:
-    """The median of each work's own figure. They take turns: a slow spell of the machine falls on all of them.
+class Rounds:
+    """The figures of several works, round by round."""
+
+    def __init__(self, figures: Mapping[str, Sequence[float]]) -> None:
+        self._figures = figures
+
+    def __getitem__(self, name: str) -> float:
+        """The median of one work."""
+        return median(self._figures[name])
+
+    def ratio(self, ours: str, peer: str) -> float:
+        """Two works of the same round, one by the other; the median of that."""
+        return median(a / b for a, b in zip(self._figures[ours], self._figures[peer], strict=True))
+
+
+def rounds(works: Mapping[str, Work], repeats: int, *, gc_on: bool = False) -> Rounds:
+    """Let the works take turns, so that a slow spell of the machine falls on all of them.
 
     The first round is to warm up and does not count.
     """
-    found: dict[str, list[float]] = {name: [] for name in works}
+    figures: dict[str, list[float]] = {name: [] for name in works}
     with collector(gc_on):
         for name in (*works, *list(works) * repeats):
-            found[name].append(works[name]())
-    return {name: median(figures[1:]) for name, figures in found.items()}
+            figures[name].append(works[name]())
+    return Rounds({name: found[1:] for name, found in figures.items()})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from itertools import count, islice
 from pathlib import Path
@@ -47,13 +47,24 @@ _NAMES = _words("load parse render append count measure settle restore encode wi
 _CHINESE = "模型看到的内容由日志决定每条消息为什么保留或者删除都要说明上下文窗口预算历史工具结果截断标记缓存令牌"
 
 
+@cache
+def _pool(kind: str) -> tuple[str, ...]:
+    """Lines of one kind; making each line anew would take longer than what is measured."""
+    rng = random.Random(kind)
+    return tuple(_LINES[kind](rng) for _ in range(2_000))
+
+
 def text(kind: str, size: int, seed: int) -> str:
-    """A text of one kind (prose, code, json, log, cjk) and about so many characters."""
-    rng = random.Random(f"{kind} {size} {seed}")
-    lines: list[str] = []
-    length = 0
+    """A text of one kind (prose, code, json, log, cjk) and so many characters; another for every seed."""
+    return _text(kind, size, random.Random(f"{kind} {seed}"))
+
+
+def _text(kind: str, size: int, rng: random.Random) -> str:
+    pool = _pool(kind)
+    lines = [f"{rng.getrandbits(32)} {rng.choice(pool)}"]
+    length = len(lines[0])
     while length < size:
-        line = _LINES[kind](rng)
+        line = rng.choice(pool)
         lines.append(line)
         length += len(line) + 1
     return "\n".join(lines)[:size]
@@ -108,35 +119,29 @@ def messages(seed: int = 0) -> Iterator[Body]:
         place = number % 10
         call_id = f"call_{seed}_{number - (place + 1) % 2}"
         if place == 0:
-            yield UserMessage(_short(rng, _prose))
+            yield UserMessage(_text("prose", MESSAGE_SIZE, rng))
         elif place == 9:
-            yield AssistantMessage(_short(rng, _prose), reply=f"reply_{seed}_{number}")
+            yield AssistantMessage(_text("prose", MESSAGE_SIZE, rng), reply=f"reply_{seed}_{number}")
         elif place % 2:
             yield ToolCall(call_id, rng.choice(_TOOLS), _arguments(rng), reply=f"reply_{seed}_{number}")
         elif number % LARGE_EVERY == LARGE_AT:
             yield ToolResult(call_id, large_text(number // LARGE_EVERY % LARGE_TEXTS))
         else:
-            yield ToolResult(call_id, _short(rng, rng.choice([_code, _json, _log])))
+            yield ToolResult(call_id, _text(rng.choice(("code", "json", "log")), MESSAGE_SIZE, rng))
 
 
 _TOOLS = ("read_file", "run_command", "search", "edit_file")
 
 
-def _short(rng: random.Random, line: Callable[[random.Random], str]) -> str:
-    found = ""
-    while len(found) < MESSAGE_SIZE:
-        found += line(rng) + "\n"
-    return found[:MESSAGE_SIZE]
-
-
 def _arguments(rng: random.Random) -> str:
-    words = " ".join(rng.choices(_WORDS, k=24))
-    return json.dumps({"path": f"src/{rng.choice(_NAMES)}/{rng.choice(_NAMES)}.py", "query": words})
+    path = f"src/{rng.choice(_NAMES)}/{rng.choice(_NAMES)}.py"
+    return json.dumps({"path": path, "query": _text("prose", MESSAGE_SIZE - 50, rng)})
 
 
-def log(size: int, seed: int = 0) -> list[Event]:
+@cache
+def log(size: int) -> tuple[Event, ...]:
     """An agent's log of so many events, each of them one message."""
-    return number(islice(messages(seed), size))
+    return tuple(number(islice(messages(), size)))
 
 
 def number(bodies: Iterator[Body], after: int = 0) -> list[Event]:
@@ -150,6 +155,12 @@ def fresh_counter() -> TokenCounter:
     made = TokenCounter(TOKENIZER, None, True, "")
     made.count("")
     return made
+
+
+@cache
+def shared_counter() -> TokenCounter:
+    """A counter for what is measured with all counts known; it remembers from one benchmark to the next."""
+    return fresh_counter()
 
 
 def policy(name: str) -> Policy:

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from bench import material
-from bench.harness import Row, Scale, absolute, beside, medians, timed, wall
+from bench.harness import Row, Scale, absolute, beside, rounds, timed, wall
 
 from workbench.log.store import Store
 
@@ -25,10 +25,10 @@ def run(scale: Scale) -> Iterator[Row]:
             with Store.open(path) as store:
                 ref = store.create(islice(material.messages(), size)).id
             works[str(size)] = partial(timed, partial(_open, path, ref), wall)
-        found = medians(works, scale.repeats * 3)
-    few, many = (found[str(size)] for size in (scale.few, scale.many))
-    yield absolute(f"open, last {SHOWN} of {scale.few:,} events", few)
-    yield beside(f"open, last {SHOWN} of {scale.many:,} events", many, few, f"of {scale.few:,}", at_most=1.5)
+        found = rounds(works, scale.repeats * 3)
+    few, many = works
+    yield absolute(f"open, last {SHOWN} of {scale.few:,} events", found[few])
+    yield beside(f"open, last {SHOWN} of {scale.many:,} events", found, many, few, f"of {scale.few:,}", at_most=1.5)
 
 
 def _open(path: Path, ref: str) -> None:

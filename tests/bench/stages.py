@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from itertools import count
+from functools import partial
 
 from bench import material
-from bench.harness import Row, Scale, absolute, medians, now, timed
+from bench.harness import Row, Scale, Work, absolute, now, rounds, timed
 
 from workbench.context.planner import plan
-from workbench.context.policy import Policy, TruncationPolicy
+from workbench.context.policy import Policy, Strategy, TruncationPolicy
 from workbench.context.stages.truncate import rule_for, truncate
 from workbench.log.events import Body, ToolCall, ToolResult, UserMessage
 from workbench.models.tokens import TokenCounter
 
-STRATEGIES = ("head", "tail", "both", "lines")
-
-_seeds = count(50_000)
+STRATEGIES: tuple[Strategy, ...] = ("head", "tail", "both", "lines")
 
 
 def broken(size: int) -> Iterator[Body]:
@@ -45,7 +43,7 @@ def broken(size: int) -> Iterator[Body]:
 def normalise(scale: Scale) -> Iterator[Row]:
     """The whole plan of a log with broken pairs, rows included: more than normalising alone."""
     events = material.number(broken(scale.few))
-    counter = material.fresh_counter()
+    counter = material.shared_counter()
     policy = Policy()
     limits = material.model_limits(policy)
 
@@ -55,7 +53,7 @@ def normalise(scale: Scale) -> Iterator[Row]:
     def shown() -> float:
         return timed(lambda: list(plan(events, policy, limits, counter).rows))
 
-    found = medians({"plan": planned, "rows": shown}, scale.repeats)
+    found = rounds({"plan": planned, "rows": shown}, scale.repeats)
     yield absolute(f"normalise {scale.few:,} items (whole plan)", found["plan"], below=0.010)
     yield absolute(f"normalise {scale.few:,} items (and all rows)", found["rows"])
 
@@ -75,37 +73,45 @@ class _Stored:
 
 
 def truncation(scale: Scale) -> Iterator[Row]:
-    """A new text of 1 MB each time, its count known: from this run, or from an earlier one."""
+    """A new text of 1 MB in each round, its count known: from this run, or from an earlier one."""
     stored = _Stored()
-    fresh = material.fresh_counter()
-    earlier = TokenCounter(material.TOKENIZER, stored, True, "")
-    works = {}
+    counters = {"": material.fresh_counter(), ", count from disk": TokenCounter(material.TOKENIZER, stored, True, "")}
+    base = material.text("log", scale.text, 1)
+    window = material.model_limits(Policy()).window
+    said: list[str] = []
+
+    def renew() -> float:
+        """Not a figure: the text of this round, counted."""
+        start = len(base) * len(said) // (scale.repeats + 1)
+        said.append(base[start:] + base[:start])
+        stored.tokens = 0
+        stored.tokens = counters[""].count(said[-1]).tokens
+        counters[", count from disk"].count(said[-1])
+        stored.tokens = 0  # what is counted while cutting is new
+        return 0.0
+
+    def cut(strategy: Strategy, counter: TokenCounter) -> float:
+        rule = rule_for(TruncationPolicy(strategy=strategy), "", window)
+        tokens = counter.count(said[-1]).tokens
+        start = now()
+        found = truncate(said[-1], tokens, rule, counter, f"e{len(said):012d}")
+        spent = now() - start
+        assert found is not None
+        return spent
+
+    works: dict[str, Work] = {"": renew}
     for strategy in STRATEGIES:
-        works[strategy] = lambda strategy=strategy: _cut(scale, strategy, fresh, fresh, stored)
-        works[f"{strategy}, count from disk"] = lambda strategy=strategy: _cut(scale, strategy, fresh, earlier, stored)
-    for name, figure in medians(works, scale.repeats).items():
-        yield absolute(f"truncate {scale.text / 1e6:g} MB, {name}", figure, below=0.005)
-
-
-def _cut(scale: Scale, strategy: str, counting: TokenCounter, cutting: TokenCounter, stored: _Stored) -> float:
-    rule = rule_for(TruncationPolicy(strategy=strategy), "", material.model_limits(Policy()).window)
-    seed = next(_seeds)
-    text = material.text("log", scale.text, seed)
-    stored.tokens = 0
-    stored.tokens = counting.count(text).tokens
-    tokens = cutting.count(text).tokens
-    stored.tokens = 0  # what is counted while cutting is new
-    start = now()
-    cut = truncate(text, tokens, rule, cutting, f"e{seed:012d}")
-    spent = now() - start
-    assert cut is not None
-    return spent
+        for how, counter in counters.items():
+            works[strategy + how] = partial(cut, strategy, counter)
+    found = rounds(works, scale.repeats)
+    for name in filter(None, works):
+        yield absolute(f"truncate {scale.text / 1e6:g} MB, {name}", found[name], below=0.005)
 
 
 def lookup(scale: Scale) -> Iterator[Row]:
     """A row of a long plan by its number, the first one of a new plan too; and a count that is known."""
     events = material.log(scale.some)
-    counter = material.fresh_counter()
+    counter = material.shared_counter()
     policy = material.policy("workbench")
     limits = material.model_limits(policy)
     made = plan(events, policy, limits, counter)
@@ -122,7 +128,7 @@ def lookup(scale: Scale) -> Iterator[Row]:
     def counts() -> float:
         return timed(lambda: [counter.count(text) for text in texts]) / len(texts)
 
-    found = medians({"first": first, "rows": rows, "counts": counts}, scale.repeats)
+    found = rounds({"first": first, "rows": rows, "counts": counts}, scale.repeats)
     yield absolute(f"lookup of the first row, {scale.some:,} events", found["first"], below=0.001)
     yield absolute(f"lookup of any row, {scale.some:,} events", found["rows"], below=0.001)
     yield absolute("lookup of a known count", found["counts"], below=0.001)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from bench import suite
-from bench.harness import TINY, Row, Target, absolute, beside, faster, medians
+from bench.harness import TINY, Rounds, Row, absolute, beside, faster, rounds
 
 KEYS = {"benchmark", "name", "ours", "unit", "peer", "peer_name", "ratio", "target", "ok"}
 
@@ -64,23 +64,25 @@ def test_an_unknown_name_is_a_wrong_call(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_targets_are_held_against_what_they_speak_of() -> None:
-    assert beside("a", 3.0, 2.0, "b", at_most=1.5).ok is True
-    assert beside("a", 3.1, 2.0, "b", at_most=1.5).ok is False
-    assert faster("a", 2.0, 600.0, "b", at_least=250).ok is True
-    assert faster("a", 2.0, 400.0, "b", at_least=250).ok is False
+    found = Rounds({"ours": [3.0], "peer": [2.0]})
+    assert beside("a", found, "ours", "peer", "b", 1.5).ok is True
+    assert beside("a", found, "ours", "peer", "b", 1.4).ok is False
+    assert faster("a", found, "peer", "ours", "b", 1.5).ok is True
+    assert faster("a", found, "peer", "ours", "b", 1.6).ok is False
     assert absolute("a", 0.0049, below=0.005).ok is True
     assert absolute("a", 0.005, below=0.005).ok is False
     assert absolute("a", 1.0).ok is None
-    assert Row("a", 2.0, "MB/s", 2.0, "b", 1.0, Target("at least", 0.9, "ratio")).ok is True
 
 
-def test_the_warm_up_is_not_measured_and_the_works_take_turns() -> None:
+def test_works_take_turns_and_the_first_round_is_to_warm_up() -> None:
     turns: list[str] = []
-    figures = iter([100.0, 100.0, 1.0, 10.0, 3.0, 30.0, 2.0, 20.0])
+    figures = iter([100.0, 100.0, 1.0, 10.0, 3.0, 33.0, 2.0, 20.0])
 
     def work(name: str) -> float:
         turns.append(name)
         return next(figures)
 
-    assert medians({"a": lambda: work("a"), "b": lambda: work("b")}, 3) == {"a": 2.0, "b": 20.0}
+    found = rounds({"a": lambda: work("a"), "b": lambda: work("b")}, 3)
+    assert (found["a"], found["b"]) == (2.0, 20.0)
+    assert found.ratio("b", "a") == 10.0
     assert turns == ["a", "b"] * 4

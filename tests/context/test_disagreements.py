@@ -27,6 +27,7 @@ from workbench.agent.memory import load_memory
 from workbench.config.errors import WrongCall
 from workbench.context.budget import Limits, limits
 from workbench.context.load import load_policy
+from workbench.context.policy import Policy
 from workbench.context.render import messages
 from workbench.log.events import (
     AssistantMessage,
@@ -89,7 +90,7 @@ def test_the_20_000_tokens_of_layers_cap_history_only() -> None:
     ],
     ids=["head", "tail", "both", "lines"],
 )
-def test_a_cut_result_says_so_in_the_documents_words_and_gives_its_id(policy, marker: str) -> None:  # type: ignore[no-untyped-def]  # a Policy; pytest's ids read better without
+def test_a_cut_result_says_so_in_the_documents_words_and_gives_its_id(policy: Policy, marker: str) -> None:
     (row,) = results(planned([UserMessage("go"), *iterations([words(52_000)])], policy))
     assert row.text is not None
     assert re.search(marker, row.text)

@@ -143,8 +143,7 @@ def test_confirm_sends_the_summary_and_the_acknowledgement() -> None:
         {"role": "user", "content": "[Conversation summary from compaction]: We chose SQLite."},
         {
             "role": "assistant",
-            "content": "Understood, I have the context from our previous conversation. "
-            "How can I continue helping you?",
+            "content": "Understood, I have the context from our previous conversation. How can I continue helping you?",
         },
         {"role": "user", "content": "go on"},
     ]

@@ -113,7 +113,9 @@ def test_history_gets_what_is_left_of_the_limit_or_its_cap(limit: int, max_outpu
     policy = preset("layers", f"history.max_tokens={cap}")
     tool = '{"type": "function", "function": {"name": "read_file", "description": "Read a file"}}'
     slots = [SlotContent("system", "prompt", words(700)), SlotContent("tools", "read_file", tool)]
-    made = planned([*slots, *turns(300, 96), UserMessage("now")], policy, limits(model(limit, max_output), policy.budget))
+    made = planned(
+        [*slots, *turns(300, 96), UserMessage("now")], policy, limits(model(limit, max_output), policy.budget)
+    )
     budget = made.budget
     assert (budget.system, budget.reserve, budget.margin) == (700, max_output, limit // 10)
     assert budget.tools > 0
@@ -128,7 +130,9 @@ def test_history_gets_what_is_left_of_the_limit_or_its_cap(limit: int, max_outpu
 
 
 def test_the_default_cap_leaves_20_000_tokens_of_history_in_a_window_of_200_000() -> None:
-    made = planned([*turns(300, 96), UserMessage("now")], preset("layers"), limits(model(200_000), preset("layers").budget))
+    made = planned(
+        [*turns(300, 96), UserMessage("now")], preset("layers"), limits(model(200_000), preset("layers").budget)
+    )
     sent = [row for row in rows_of(made, "message") if row.slot == "history" and row.in_request]
     assert sum(row.tokens + MESSAGE for row in sent) == 20_000
 

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def printable(text: str) -> str:
-    """One line without anything a terminal would act on: white space folds to blanks, control characters show as pictures."""
+    """One line without anything a terminal would act on: white space folds to blanks, controls show as pictures."""
     return _shown(" ".join(text.split()))
 
 
@@ -63,7 +63,7 @@ def fit(text: str, columns: int) -> str:
 def table(
     header: Sequence[str], rows: Iterable[Sequence[str]], right: frozenset[int] = frozenset(), most: int = 0
 ) -> list[str]:
-    """Lines of a table; the columns in `right` are aligned to the right, the last one is cut so that a line has `most` columns."""
+    """Lines of a table; columns in `right` are aligned to the right, the last one is cut so that a line has `most` cells."""
     cells = [list(header), *(list(row) for row in rows)]
     widths = [max(width(row[column]) for row in cells) for column in range(len(header))]
     if most:

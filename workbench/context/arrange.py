@@ -6,7 +6,6 @@ from itertools import chain
 from typing import NamedTuple
 
 from workbench.context.budget import Budget
-from workbench.context.cells import Counted
 from workbench.context.draft import Draft
 from workbench.context.fixed import Fixed
 from workbench.context.items import SLOTS, Edit, Item, Kind, Slot, Stage
@@ -15,6 +14,7 @@ from workbench.context.plan import ContextPlan, Cuts, Rows, Summary, Totals, Ver
 from workbench.context.stages import groups, history, normalise
 from workbench.context.stages.history import NO_CAP, HistoryCut
 from workbench.models.framing import MESSAGE, REPLY_PRIMING
+from workbench.models.tokens import Count
 
 
 class Spend(NamedTuple):
@@ -65,13 +65,13 @@ def notice_text(count: int) -> str:
 
 
 def synthetic(
-    item_id: str, slot: Slot, role: str, kind: Kind, said: Counted, stage: Stage, why: str, turn: int = 0
+    item_id: str, slot: Slot, role: str, kind: Kind, text: str, count: Count, stage: Stage, why: str, turn: int = 0
 ) -> Item:
     """A row that no event stands behind."""
-    edits = (Edit(stage, "sent", 0, said.tokens, why),)
-    tokens, exact, text = said.tokens, said.exact, said.text
+    tokens, exact = count
+    edits = (Edit(stage, "sent", 0, tokens, why),)
     return Item(
-        item_id, None, turn, slot, role, kind, None, "sent", tokens, tokens, exact, False, edits, text, text, said.content
+        item_id, None, turn, slot, role, kind, None, "sent", tokens, tokens, exact, False, edits, text, text, text
     )
 
 
@@ -90,6 +90,7 @@ class _Arranger:
         self._policy = parts.meter.policy
         self._limits = parts.meter.limits
         self._capacity = self._limits.capacity
+        self._view = draft.view()
         self._units = len(draft.units)
         self._start = max(draft.openers[-1], 0)
         """The first unit of the current turn."""
@@ -132,7 +133,7 @@ class _Arranger:
         kept = self._span(self._start, self._behind).plus(self._span(self._last, self._units))
         if self._lacking:
             count = len(self._lacking)
-            kept = kept.plus(Spend((self._meter.no_result + MESSAGE) * count, MESSAGE * count))
+            kept = kept.plus(Spend((self._meter.no_result.tokens + MESSAGE) * count, MESSAGE * count))
         return kept.plus(self._held_turn)
 
     # History
@@ -160,11 +161,11 @@ class _Arranger:
 
     def _widest_notice(self, count: int) -> int:
         """What the notice costs at most: the number it will say is not known yet, but it has no more digits than `count`."""
-        return self._meter.counter.count(notice_text(10 ** len(str(count)) - 1)).tokens + MESSAGE
+        return self._meter.text(notice_text(10 ** len(str(count)) - 1)).tokens + MESSAGE
 
     def _notice(self, count: int) -> Item:
-        why = f"{count:,} messages of history are left out"
-        return synthetic("notice", "history", "system", "notice", self._meter.text(notice_text(count)), "history", why)
+        text, why = notice_text(count), f"{count:,} messages of history are left out"
+        return synthetic("notice", "history", "system", "notice", text, self._meter.text(text), "history", why)
 
     def _opener_of(self, unit: int) -> tuple[int, int]:
         draft = self._draft
@@ -193,27 +194,32 @@ class _Arranger:
         """A note in the user's name when the request would begin with the assistant."""
         if self._opens_with_user(cut):
             return None
-        said = self._meter.text(normalise.OPENING)
+        text = normalise.OPENING
         why = "a request begins with a user message; some providers refuse it otherwise"
-        return synthetic("opening", "history", "user", "notice", said, "normalise", why)
+        return synthetic("opening", "history", "user", "notice", text, self._meter.text(text), "normalise", why)
 
     def _spare(self) -> int:
         """Room for that note, kept wherever it might be needed."""
+        return 0 if self._is_plain() else self._meter.text(normalise.OPENING).tokens + MESSAGE
+
+    def _is_plain(self) -> bool:
+        """A conversation that a user opened and in which no single item was touched: whatever is cut, a user opens it."""
         draft = self._draft
-        plain = not draft.overrides and not self._base.summaries and (not draft.units or draft.units[0].opener)
-        return 0 if plain else self._meter.counter.count(normalise.OPENING).tokens + MESSAGE
+        opened = not draft.units or (draft.turn > 0 and draft.openers[1] == 0)
+        return opened and not draft.overrides and not self._base.summaries
 
     def _opens_with_user(self, cut: HistoryCut) -> bool:
         draft = self._draft
+        if self._is_plain():
+            return True
         early = [number for number in draft.held if number < cut.start]
         if cut.opener >= 0:
             early.append(cut.opener)
         summary = min((summary.before for summary in self._base.summaries), default=self._units + 1)
-        view = draft.view()
         for number in chain(sorted(early), range(max(cut.start, self._sums.first_sent()), self._units)):
             if summary <= number:
                 return True
-            role = draft.role(number, view)
+            role = draft.role(number, self._view)
             if role is not None:
                 return role == "user"
         return True
@@ -239,11 +245,15 @@ class _Arranger:
         framing = base.spend.framing + past.framing + turn.framing + MESSAGE * len(extra)
         total = items + framing
         budget = Budget(
-            *(slots[slot] for slot in SLOTS), framing, self._limits.margin, self._limits.reserve, self._capacity - total
+            **slots,
+            framing=framing,
+            margin=self._limits.margin,
+            reserve=self._limits.reserve,
+            free=self._capacity - total,
         )
         repairs = len(draft.repairs)
         original = draft.original_tokens + base.original_tokens + sum(row.tokens for row in extra)
-        original += (repairs + len(self._lacking)) * self._meter.no_result
+        original += (repairs + len(self._lacking)) * self._meter.no_result.tokens
         held = frozenset(draft.held)
         cuts = Cuts(draft.turn, self._start, self._behind, self._units, cut, first, held, *why, draft.result_count)
         return ContextPlan(
@@ -255,14 +265,14 @@ class _Arranger:
             Totals(total, items, framing, original),
             Rows(
                 base.rows + extra,
-                draft.view(),
+                self._view,
                 draft.units,
                 cuts,
                 base.summaries,
                 draft.repairs,
                 repairs,
                 self._lacking,
-                self._meter.counter.count(normalise.NO_RESULT),
+                self._meter.no_result,
             ),
             self._warnings(slots),
         )

@@ -7,22 +7,38 @@ went on) cannot be added in place; `add` says so, and the planner starts again w
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import Any
 
-from workbench.context.cells import Cell, Counted, Unit
+from workbench.context.cells import Cell, Unit
 from workbench.context.control import NO_OWN, Own
-from workbench.context.items import Kind
 from workbench.context.measure import Meter
 from workbench.context.stages import normalise
 from workbench.context.stages.normalise import is_blank
 from workbench.context.sums import Cost, Sums
 from workbench.context.view import View, fate_of
-from workbench.log.events import AssistantMessage, Event, Kept, SystemMessage, ToolCall, ToolResult, UserMessage
+from workbench.log.events import (
+    AssistantMessage,
+    Event,
+    Kept,
+    Reasoning,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
 from workbench.models.framing import CALL, MESSAGE
+from workbench.models.tokens import Count
 
 _by_seq = attrgetter("seq")
+_NOTHING = Count(0, True)
+
+
+def _mask_delta(cell: Cell) -> int:
+    """What masking a result adds to its cost; less than nothing, as a rule."""
+    return cell.mask_tokens - (cell.cut.tokens if cell.cut else cell.count[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +88,7 @@ class Draft:
         self._mask = meter.mask_window()
         self._results: list[int] = []
         """The results within the scope of masking, by their place among the cells."""
-        self._adders = {
+        self._adders: dict[type, Callable[[Event, Any], bool]] = {
             ToolResult: self._add_result,
             ToolCall: self._add_call,
             AssistantMessage: self._add_reply,
@@ -105,125 +121,125 @@ class Draft:
         body = event.body
         adder = self._adders.get(type(body))
         if adder is not None:
-            return adder(event, body)  # type: ignore[operator]  # the table pairs each class with its own adder
-        self._store(Cell(event, *self._meter.aside_kind(body), self.turn, -1, self._meter.aside(body)))
+            return adder(event, body)
+        count = self._meter.text(body.text) if isinstance(body, Reasoning) else _NOTHING
+        self._store(Cell(event, self.turn, -1, count))
         return True
 
     def _store(self, cell: Cell) -> None:
         self.cells.append(cell)
         self.original_tokens += cell.original_tokens
 
-    def _drop(self, event: Event, kind: Kind, role: str, counted: Counted, why: str) -> Cell:
+    def _drop(self, event: Event, count: Count, why: str) -> Cell:
         """A cell that normalise leaves out."""
-        cell = Cell(event, kind, role, self.turn, -1, counted)
+        cell = Cell(event, self.turn, -1, count)
         cell.fate = why
         self._store(cell)
         return cell
 
     def _add_user(self, event: Event, body: UserMessage) -> bool:
-        counted = self._meter.content(body.content)
+        count = self._meter.content(body.content)
         former = self.openers[-1]
         self.openers.append(len(self.units))
-        self._open(True, None, self.turn + 1)
+        self._open(None, self.turn + 1)
         self.turn += 1
         self.latest = event.seq
         if self._masking.scope == "turn":
-            self._unmask_turn(former)
+            self._unmask_turn()
         if former >= 0 and self.units[former].special:
             self._measure([former])
-        self._put(event, "user", counted, body.name, normalise.EMPTY_MESSAGE)
+        self._put(event, count, body.name, normalise.EMPTY_MESSAGE if is_blank(body.content) else "")
         return True
 
     def _add_system(self, event: Event, body: SystemMessage) -> bool:
-        counted = self._meter.content(body.content)
+        count = self._meter.content(body.content)
         if is_blank(body.content):
-            self._drop(event, "message", body.role, counted, normalise.BLANK)
+            self._drop(event, count, normalise.BLANK)
         elif not self.units:
-            cell = Cell(event, "message", body.role, 0, -1, counted)
-            cell.name = body.name
-            self.preamble.append(cell)
+            self.preamble.append(Cell(event, 0, -1, count))
         else:
-            self._open(False, None, self.turn)
-            self._put(event, body.role, counted, body.name)
+            self._open(None, self.turn)
+            self._put(event, count, body.name)
         return True
 
     def _add_reply(self, event: Event, body: AssistantMessage) -> bool:
-        counted = self._meter.content(body.content)
+        count = self._meter.content(body.content)
         if is_blank(body.content):
-            self._drop(event, "message", "assistant", counted, normalise.BLANK)
+            self._drop(event, count, normalise.BLANK)
             return True
         if not (body.reply and self.units and self.units[-1].reply == body.reply):
-            self._open(False, body.reply, self.turn)
+            self._open(body.reply, self.turn)
         elif self.units[-1].calls:
             return False
-        self._put(event, "assistant", counted, body.name)
+        self._put(event, count, body.name)
         return True
 
     def _add_call(self, event: Event, body: ToolCall) -> bool:
         unit = self.units[-1] if self.units else None
         if unit is None or unit.reply != body.reply or (not body.reply and unit.results):
-            unit = self._open(False, body.reply, self.turn)
+            unit = self._open(body.reply, self.turn)
         elif unit.results:
             return False
-        call = self._meter.call(body)
-        cell = Cell(event, "tool_call", "assistant", self.turn, len(self.units) - 1, call.counted)
+        cell = Cell(event, self.turn, len(self.units) - 1, _NOTHING)
         cell.tool = body.tool
-        cell.original_tokens = call.original_tokens
+        self._meter.call(cell, body)
         cell.wire_id, renamed = self._pairs.call(body.call_id, len(self.cells))
-        if call.note or renamed:
-            cell.note = "; ".join(filter(None, (call.note, renamed)))
+        if renamed:
+            cell.note = f"{cell.note}; {renamed}" if cell.note else renamed
         unit.calls += 1
         self.last_group = len(self.units) - 1
-        self._join(unit, cell, cell.tokens, CALL if unit.cells else CALL + MESSAGE, 0 if unit.cells else 1)
+        first = not unit.cells
+        self._join(unit, cell, cell.count[0], CALL + MESSAGE if first else CALL, 1 if first else 0)
         return True
 
     def _add_result(self, event: Event, body: ToolResult) -> bool:
         at, why = self._pairs.match(body.call_id, self._in_newest_unit)
         if event.seq in self.ground.unpaired:
             at, why = -1, self.ground.unpaired[event.seq]
-        counted = self._meter.content(body.content)
+        count = self._meter.content(body.content)
         if at < 0:
-            self._drop(event, "tool_result", "tool", counted, why).tool = body.tool or None
+            self._drop(event, count, why).tool = body.tool or None
             return True
         call = self.cells[at]
         if call.unit != len(self.units) - 1:
             return False
         self._pairs.settle(body.call_id, at)
-        cell = Cell(event, "tool_result", "tool", self.turn, call.unit, counted)
+        cell = Cell(event, self.turn, call.unit, count)
         cell.tool, cell.wire_id, cell.partner = call.tool, call.wire_id, at
         call.partner = len(self.cells)
         if is_blank(body.content):
             self._meter.fill_in(cell, normalise.EMPTY_RESULT)
-        cell.cut = self._meter.cut(cell)
+        cut = self._meter.cut(cell)
+        if cut is not None:
+            cell.cut = cut
         unit = self.units[-1]
         unit.results += 1
-        self._join(unit, cell, cell.cut.tokens if cell.cut else cell.tokens, MESSAGE, 1)
+        self._join(unit, cell, cut.tokens if cut else cell.count[0], MESSAGE, 1)
         if self._mask.active and cell.cover < 0:
             self._number(cell)
         return True
 
-    def _put(self, event: Event, role: str, counted: Counted, name: str, blank: str = "") -> None:
+    def _put(self, event: Event, count: Count, name: str, blank: str = "") -> None:
         """A message of one cell in the newest unit."""
-        cell = Cell(event, "message", role, self.turn, len(self.units) - 1, counted)
-        framing = MESSAGE
-        if name:
-            cell.name = name
-            framing += self._meter.name(name)
-        if blank and is_blank(counted.content):
+        cell = Cell(event, self.turn, len(self.units) - 1, count)
+        if blank:
             self._meter.fill_in(cell, blank)
-        kept = self.ground.kept.get(event.seq)
-        if kept is not None and kept.text is not None:
-            cell.cut = self._meter.kept(cell, kept.text)
-        self._join(self.units[-1], cell, cell.cut.tokens if cell.cut else cell.tokens, framing, 1)
+        tokens = cell.count[0]
+        if self.ground.kept:
+            kept = self.ground.kept.get(event.seq)
+            if kept is not None and kept.text is not None:
+                cell.cut = self._meter.kept(cell, kept.text)
+                tokens = cell.cut.tokens
+        self._join(self.units[-1], cell, tokens, MESSAGE + self._meter.name(name) if name else MESSAGE, 1)
 
     # Units
 
     def _in_newest_unit(self, at: int) -> bool:
         return self.cells[at].unit == len(self.units) - 1
 
-    def _open(self, opener: bool, reply: str | None, turn: int) -> Unit:
+    def _open(self, reply: str | None, turn: int) -> Unit:
         """A new unit. The one before it is complete: what is still missing in it will not come."""
-        unit = Unit(turn, opener, reply)
+        unit = Unit(turn, reply)
         last = self.units[-1] if self.units else unit
         self.units.append(unit)
         if last.calls != last.results:
@@ -235,7 +251,8 @@ class Draft:
     def _join(self, unit: Unit, cell: Cell, tokens: int, framing: int, messages: int) -> None:
         """Put a cell into the newest unit and its cost into the sums."""
         unit.cells.append(len(self.cells))
-        self._store(cell)
+        self.cells.append(cell)
+        self.original_tokens += tokens if cell.cut is None and cell.whole is None else cell.original_tokens
         if self._plain:
             self.sums.add(tokens, framing, messages)
             return
@@ -275,20 +292,31 @@ class Draft:
         """Give a new result its number, and mask those that now lie in the middle."""
         self._results.append(len(self.cells) - 1)
         freed = 0
-        if cell.tokens >= self._masking.min_tokens:
+        if cell.count[0] >= self._masking.min_tokens:
             cell.number = len(self._results) - 1
             self._meter.set_mask(cell)
-            freed = (cell.cut.tokens if cell.cut else cell.tokens) - cell.mask_tokens
+            freed = -_mask_delta(cell)
         fresh = self._mask.add(freed)
         if fresh:
-            self._measure([self.cells[self._results[number]].unit for number in fresh])
+            self._masked([self.cells[self._results[number]] for number in fresh], 1)
 
-    def _unmask_turn(self, former: int) -> None:
+    def _unmask_turn(self) -> None:
         """A new turn begins: the results of the last one are history now, and no longer masked."""
-        masked = [self.cells[at].unit for at in self._results[self._masking.keep_first : self._mask.upto]]
+        masked = [self.cells[at] for at in self._results[self._masking.keep_first : self._mask.upto]]
         self._mask = self._meter.mask_window()
         self._results = []
-        self._measure(masked)
+        self._masked(masked, -1)
+
+    def _masked(self, cells: list[Cell], sign: int) -> None:
+        """These results were just masked (or, with -1, unmasked)."""
+        if not self._plain:
+            self._measure({cell.unit for cell in cells})
+            return
+        deltas: dict[int, int] = {}
+        for cell in cells:
+            if cell.number >= 0:
+                deltas[cell.unit] = deltas.get(cell.unit, 0) + sign * _mask_delta(cell)
+        self.sums.shift(deltas)
 
     # Overrides
 
@@ -340,7 +368,7 @@ class Draft:
             head = True
             framing += CALL if cell.kind == "tool_call" else self._meter.name(cell.name)
             if complete and cell.kind == "tool_call" and cell.partner < 0:
-                tokens, framing, messages = tokens + self._meter.no_result, framing + MESSAGE, messages + 1
+                tokens, framing, messages = tokens + self._meter.no_result.tokens, framing + MESSAGE, messages + 1
         if head:
             framing, messages = framing + MESSAGE, messages + 1
         return Cost(tokens + framing, framing, messages)

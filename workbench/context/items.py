@@ -70,7 +70,11 @@ class Item(NamedTuple):
 
     @property
     def who(self) -> str:
-        """Who it is from, in a word; a call is told from its result by its brackets."""
+        """Who it is from, in a word. A call is told from its result by its brackets, what no one said by its kind."""
+        if self.kind in ("reasoning", "summary", "notice"):
+            return self.kind
+        if self.slot in ("instructions", "memory"):
+            return self.slot
         return f"{self.tool}()" if self.kind == "tool_call" else self.tool or self.role or self.kind
 
     @property

@@ -3,42 +3,19 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
 
 from workbench.context.budget import Limits
-from workbench.context.cells import Cell, Counted
-from workbench.context.items import Kind
+from workbench.context.cells import Cell
 from workbench.context.policy import Policy
 from workbench.context.stages import mask, normalise
 from workbench.context.stages.truncate import Cut, Rule, rule_for, truncate
-from workbench.log.events import (
-    Body,
-    Content,
-    Failure,
-    ImagePart,
-    OtherPart,
-    Reasoning,
-    Snapshot,
-    TextPart,
-    ToolCall,
-    Unknown,
-    Usage,
-    text_of,
-)
+from workbench.log.events import Content, ImagePart, OtherPart, TextPart, ToolCall
 from workbench.models.framing import count_call, count_name, tool_style
 from workbench.models.images import image_tokens
 from workbench.models.tokens import Count, TokenCounter
 
-OTHER_PART_TOKENS = 0
+UNKNOWN_PART = Count(0, False)
 """Audio and files have no documented rule we could apply; they count nothing and make the count approximate."""
-
-
-class CountedCall(NamedTuple):
-    """A call with its arguments as they are sent."""
-
-    counted: Counted
-    original_tokens: int
-    note: str
 
 
 @lru_cache(maxsize=512)
@@ -54,42 +31,40 @@ class Meter:
         self.policy = policy
         self.limits = limits
         self.counter = counter
-        self._count = counter.count
-        self._model = model
+        self.text = counter.count
         self.style = tool_style(provider)
+        self._model = model
         self._rules: dict[str, Rule] = {}
-        self.no_result = counter.count(normalise.NO_RESULT).tokens
+        self.no_result = counter.count(normalise.NO_RESULT)
+        """What a synthetic result costs."""
 
-    def content(self, content: Content) -> Counted:
+    def content(self, content: Content) -> Count:
         """A message's content: its text by the tokenizer, its pictures by the provider's rule."""
-        if isinstance(content, str):
-            return Counted(content, content, *self._count(content))
+        if type(content) is str:
+            return self.text(content)
         total, exact = 0, True
         for part in content:
             match part:
                 case TextPart(text):
-                    count = self.counter.count(text)
+                    count = self.text(text)
                 case ImagePart(url, detail):
                     count = image_tokens(self._model, url, detail)
                 case OtherPart():
-                    count = Count(OTHER_PART_TOKENS, False)
+                    count = UNKNOWN_PART
             total, exact = total + count.tokens, exact and count.exact
-        return Counted(content, text_of(content), total, exact)
+        return Count(total, exact)
 
-    def text(self, text: str) -> Counted:
-        """A plain text."""
-        return Counted(text, text, *self.counter.count(text))
-
-    def call(self, body: ToolCall) -> CountedCall:
-        """A call: its name and its arguments."""
+    def call(self, cell: Cell, body: ToolCall) -> None:
+        """Count a call: its name and its arguments, made sound."""
         sent, note = normalise.sound_arguments(body.arguments)
-        tokens, exact = count_call(self.counter, body.tool, sent)
-        original = tokens if sent == body.arguments else count_call(self.counter, body.tool, body.arguments).tokens
-        return CountedCall(Counted(sent, sent, tokens, exact), original, note)
+        cell.count = count_call(self.counter, body.tool, sent)
+        if sent != body.arguments:
+            cell.whole = count_call(self.counter, body.tool, body.arguments)
+            cell.changed, cell.note = sent, note
 
     def name(self, name: str) -> int:
         """What the name of a message's author adds to its framing."""
-        return count_name(self.counter, name)
+        return count_name(self.counter, name) if name else 0
 
     def cut(self, cell: Cell) -> Cut | None:
         """A tool result over its cap."""
@@ -103,14 +78,13 @@ class Meter:
 
     def kept(self, cell: Cell, text: str) -> Cut:
         """A message that a compaction kept in part."""
-        tokens, exact = self.counter.count(text)
+        tokens, exact = self.text(text)
         return Cut(text, tokens, exact, f"kept in part by a compaction: {tokens:,} of {cell.tokens:,} tokens")
 
     def set_mask(self, cell: Cell) -> None:
         """Write down what a cell costs when it is masked."""
         if not cell.mask_tokens:
-            what = "result" if cell.kind == "tool_result" else "message"
-            cell.mask_tokens = self.counter.count(mask.marker(cell.original_tokens, cell.id, what)).tokens
+            cell.mask_tokens = self.text(mask.marker(cell.original_tokens, cell.id, cell.kind)).tokens
 
     def mask_window(self) -> mask.MaskWindow:
         """A fresh account of the results that are masked."""
@@ -118,33 +92,6 @@ class Meter:
 
     def fill_in(self, cell: Cell, text: str) -> None:
         """Give an empty cell something to send."""
-        cell.content = cell.text = text
-        cell.tokens, cell.exact = self.counter.count(text)
+        cell.changed, cell.whole = text, cell.count
+        cell.count = self.text(text)
         cell.note = f"{normalise.BLANK}; sent as {text!r}"
-
-    def aside(self, body: Body) -> Counted:
-        """What is kept for reading only."""
-        if isinstance(body, Reasoning):
-            return self.text(body.text)
-        return Counted("", describe(body), 0, True)
-
-    @staticmethod
-    def aside_kind(body: Body) -> tuple[Kind, str | None]:
-        """The kind and role that an aside shows."""
-        return ("reasoning", "assistant") if isinstance(body, Reasoning) else ("aside", None)
-
-
-def describe(body: Body) -> str:
-    """One line about an event that is not part of the conversation."""
-    match body:
-        case Usage():
-            prompt = "not reported" if body.prompt is None else f"{body.prompt:,}"
-            return f"usage: prompt {prompt}, cached {body.cached:,}, completion {body.completion:,} ({body.model})"
-        case Snapshot():
-            return f"snapshot {body.commit[:12]} of {body.root}"
-        case Failure():
-            return f"error ({body.category}): {body.message}"
-        case Unknown():
-            return f"an event of the unknown kind {body.kind!r}"
-        case _:
-            return type(body).__name__

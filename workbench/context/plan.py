@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple, overload
 
 from workbench.context.budget import Budget, Limits
 from workbench.context.cells import Cell, Unit
-from workbench.context.items import Edit, Item, Slot
+from workbench.context.items import Edit, Item
 from workbench.context.stages import normalise
 from workbench.context.stages.history import HistoryCut
-from workbench.context.view import View, edits_of, fate_of
+from workbench.context.view import Fate, View, edits_of, fate_of
 
 
 class Verdict(NamedTuple):
@@ -186,9 +186,6 @@ class Rows(Sequence[Item]):
 
     # One row
 
-    def _slot(self, turn: int) -> Slot:
-        return "turn" if turn == self._cuts.turn else "history"
-
     def _cut_edit(self, unit: int, tokens: int) -> Edit | None:
         """The decision of the two cutting stages on a unit."""
         cuts = self._cuts
@@ -202,39 +199,47 @@ class Rows(Sequence[Item]):
         return None
 
     def _row(self, cell: Cell) -> Item:
-        fate = fate_of(cell, self._view)
-        state, tokens, text, content = fate.state, fate.tokens, fate.text, fate.content
-        edits = edits_of(cell, fate, self._view, self._cuts.results)
-        if state == "summarised":
-            edits.append(Edit("fold", "summarised", cell.tokens, 0, self._summary_why(cell)))
-        elif content is not None:
-            cut = self._cut_edit(cell.unit, tokens)
-            if cut is not None:
-                edits.append(cut)
-                state, tokens, text, content = "dropped", 0, None, None
-        own = self._view.overrides.get(cell.seq)
-        pinned = own is not None and own.pinned and state != "excluded"
+        view = self._view
+        fate = fate_of(cell, view)
+        state, tokens, text, content, exact = fate
+        cut = self._cut_edit(cell.unit, tokens) if content is not None else None
+        pinned = False
+        if state == "sent" and cut is None and not cell.note and not view.overrides:
+            edits: tuple[Edit, ...] = ()
+        else:
+            edits = self._edits(cell, fate, cut)
+            own = view.overrides.get(cell.seq)
+            pinned = own is not None and own.pinned and state != "excluded"
+        if cut is not None:
+            state, tokens, text, content = "dropped", 0, None, None
+        seq, item_id, _, _ = cell.event
         return Item(
-            cell.id,
-            cell.seq,
+            item_id,
+            seq,
             cell.turn,
-            self._slot(cell.turn),
+            "turn" if cell.turn == self._cuts.turn else "history",
             cell.role,
             cell.kind,
             cell.tool,
             state,
             tokens,
             cell.original_tokens,
-            fate.exact,
+            exact,
             pinned,
-            tuple(edits),
+            edits,
             text,
-            cell.text,
+            cell.original,
             content,
             cell.unit,
             cell.wire_id,
             cell.name,
         )
+
+    def _edits(self, cell: Cell, fate: Fate, cut: Edit | None) -> tuple[Edit, ...]:
+        edits = edits_of(cell, fate, self._view, self._cuts.results)
+        if fate.state == "summarised":
+            edits.append(Edit("fold", "summarised", cell.tokens, 0, self._summary_why(cell)))
+        return tuple(edits) if cut is None else (*edits, cut)
 
     def _summary_why(self, cell: Cell) -> str:
         row = self._summaries[cell.cover].rows[0]
@@ -267,7 +272,7 @@ class Rows(Sequence[Item]):
             f"{call.id}.result",
             None,
             call.turn,
-            self._slot(call.turn),
+            "turn" if call.turn == self._cuts.turn else "history",
             "tool",
             "tool_result",
             call.tool,

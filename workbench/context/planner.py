@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from workbench.config.collector import collector_paused
 from workbench.context import fixed, fold
 from workbench.context.arrange import Arrangement, arrange, base_of, synthetic
 from workbench.context.budget import Limits
@@ -63,7 +64,8 @@ class Planner:
             return
         self._events = fresh
         self._controls = [event for event in fresh if type(event.body) in CONTROL]
-        self._restart()
+        with collector_paused():
+            self._restart()
 
     def append(self, event: Event) -> None:
         """Take in one event."""
@@ -139,12 +141,12 @@ class Planner:
 
     def _summary_rows(self, event: Event, body: Compaction, turn: int) -> tuple[Item, ...]:
         why = f"stands for the events {body.first} to {body.last}"
-        said = self._meter.text(body.preface + body.summary)
-        rows = [synthetic(event.id, "summaries", "user", "summary", said, "fold", why, turn)]
+        text = body.preface + body.summary
+        rows = [synthetic(event.id, "summaries", "user", "summary", text, self._meter.text(text), "fold", why, turn)]
         if body.acknowledgement:
-            said = self._meter.text(body.acknowledgement)
-            why = "the assistant's answer to the summary"
-            rows.append(synthetic(f"{event.id}.ack", "summaries", "assistant", "summary", said, "fold", why, turn))
+            text, why = body.acknowledgement, "the assistant's answer to the summary"
+            count = self._meter.text(text)
+            rows.append(synthetic(f"{event.id}.ack", "summaries", "assistant", "summary", text, count, "fold", why, turn))
         return tuple(rows)
 
     # The plan

@@ -69,6 +69,10 @@ class Sums:
         for index, sums in enumerate((self.cost, self.framing, self.messages)):
             _mend(sums, {number: delta[index] for number, delta in deltas.items() if delta[index]})
 
+    def shift(self, deltas: Mapping[int, int]) -> None:
+        """Some units' contents cost more or less than before; framing and messages are the same, and none stands apart."""
+        _mend(self.cost, deltas)
+
     def first_sent(self) -> int:
         """The first unit of which something is sent."""
         while self._first_sent < len(self.cost) - 1 and not self.of(self._first_sent).messages:

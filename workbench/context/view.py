@@ -60,35 +60,34 @@ def own_of(cell: Cell, view: View) -> Own:
 
 def is_masked(cell: Cell, own: Own, view: View) -> bool:
     """Whether a cell is masked, by hand or because its result lies in the middle."""
-    if own.pinned or cell.kind == "tool_call" or cell.seq == view.latest:
+    if own.pinned or cell.seq == view.latest:
         return False
     if own.masked is not None:
-        return own.masked
+        return own.masked and cell.kind != "tool_call"
     return view.mask_first <= cell.number < view.mask_upto and view.mask_turn in (-1, cell.turn)
 
 
 def fate_of(cell: Cell, view: View) -> Fate:
     """State, tokens and text of a cell before the cuts."""
     if cell.unit < 0:
-        return Fate("dropped" if cell.fate else "aside", 0, None, None, cell.exact)
+        return Fate("dropped" if cell.fate else "aside", 0, None, None, cell.count.exact)
     if cell.cover >= 0:
-        return Fate("summarised", 0, None, None, cell.exact)
+        return Fate("summarised", 0, None, None, cell.count.exact)
     own = own_of(cell, view) if view.overrides else NO_OWN
     if own.excluded and cell.seq != view.latest:
-        return Fate("excluded", 0, None, None, cell.exact)
+        return Fate("excluded", 0, None, None, cell.count.exact)
     if own.pinned:
-        return Fate("sent", cell.tokens, cell.text, cell.content, cell.exact)
+        return Fate("sent", cell.tokens, cell.text, cell.content, cell.count.exact)
     if is_masked(cell, own, view):
         return _masked(cell)
     if cell.cut is not None:
         return Fate("truncated", cell.cut.tokens, cell.cut.text, cell.cut.text, cell.cut.exact)
-    return Fate("sent", cell.tokens, cell.text, cell.content, cell.exact)
+    return Fate("sent", cell.tokens, cell.text, cell.content, cell.count.exact)
 
 
 def _masked(cell: Cell) -> Fate:
-    what = "result" if cell.kind == "tool_result" else "message"
-    text = mask.marker(cell.original_tokens, cell.id, what)
-    return Fate("masked", cell.mask_tokens, text, text, cell.exact)
+    text = mask.marker(cell.original_tokens, cell.id, cell.kind)
+    return Fate("masked", cell.mask_tokens, text, text, cell.count.exact)
 
 
 def edits_of(cell: Cell, fate: Fate, view: View, results: int) -> list[Edit]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
 
+from workbench.config.collector import collector_paused
 from workbench.log import search, texts
 from workbench.log.codec import decode
 from workbench.log.errors import BadEvent, StoreError
@@ -76,16 +76,11 @@ def lines(db: sqlite3.Connection, session: int, after: int, upto: int) -> list[s
 
 def events_of(lines: Iterable[str]) -> list[Event]:
     """The events of lines that we wrote ourselves."""
-    # The collector would walk the growing heap again and again, a third of the time; events have no cycles.
-    pause = gc.isenabled()
-    gc.disable()
     try:
-        return [decode(line) for line in lines]
+        with collector_paused():
+            return [decode(line) for line in lines]
     except BadEvent as error:
         raise StoreError(f"the database is damaged: {error}") from error
-    finally:
-        if pause:
-            gc.enable()
 
 
 def _key(inserted: sqlite3.Cursor) -> int:

@@ -129,6 +129,22 @@ class TokenCounter:
             room -= over
         return end
 
+    def joined(self, text: str, end: int, middle: str, start: int) -> Count:
+        """The count of `text[:end] + middle + text[start:]`.
+
+        Of a text whose pieces are known only what lies next to the two cuts is encoded again.
+        """
+        index = self._indexes.get(text)
+        if index is None or index.hard:
+            return self.count(text[:end] + middle + text[start:])
+        # A place is seen from three characters around it: those must be the same in the new text.
+        before = max(bisect_right(index.offsets, end - 4) - 1, 0)
+        after = min(bisect_left(index.offsets, start + 4), len(index.offsets) - 1)
+        inner = text[index.offsets[before] : end] + middle + text[start : index.offsets[after]]
+        inside = self._measure(inner, self._size)
+        tokens = index.totals[before] + inside.totals[-1] + index.totals[-1] - index.totals[after]
+        return Count(tokens, not inside.hard and self.count(text).exact)
+
     def spans(self, text: str) -> list[str]:
         """The tokens as pieces of text, to be shown; joined they give the text.
 

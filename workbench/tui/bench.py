@@ -62,7 +62,9 @@ def open_bench(desk: Desk, options: Namespace) -> Bench | None:
         ref = newest[0].id
     source = open_source(ref, desk.store)
     bench = Bench(desk, options, source, _name(desk, source, ref))
-    load_policy(bench.policies[0], sets=getattr(options, "set", None) or ())  # a mistake in it is told before the screen
+    load_policy(
+        bench.policies[0], sets=getattr(options, "set", None) or ()
+    )  # a mistake in it is told before the screen
     return bench
 
 

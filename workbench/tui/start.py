@@ -13,14 +13,17 @@ from workbench.tui.background import background
 from workbench.tui.bench import open_bench
 
 PATIENCE = 0.25
-"""Seconds to wait for the source, so that a mistake in it is told without a flash of the screen. What takes longer is large,
-and is read behind the first frame."""
+"""Seconds to wait for the source, so that a mistake in it is told without a flash of the screen.
+
+What takes longer is large, and is read behind the first frame.
+"""
 
 
 def run(options: Namespace) -> int:
     """Show a session or a file; the result is the exit code."""
     if options.source == "-" or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise WrongCall(f"the screen needs a terminal for its keys and pictures; try workbench plan {options.source or 'FILE'}")
+        wanted = options.source or "SOURCE"
+        raise WrongCall(f"the screen needs a terminal on both ends; `workbench plan {wanted}` needs none")
     with Desk() as desk:
         settings = desk.settings
         opening = background(partial(open_bench, desk, options))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from workbench.context.items import Kind
 from workbench.context.policy import MaskingPolicy
 
 
-def marker(tokens: int, item_id: str, what: str = "result") -> str:
+def marker(tokens: int, item_id: str, kind: Kind = "tool_result") -> str:
     """What stands in place of a masked item: its original size, and the id under which the whole can be fetched."""
+    what = "result" if kind == "tool_result" else "message"
     return f"[{what} masked — ~{tokens} tokens removed] [id {item_id}]"
 
 

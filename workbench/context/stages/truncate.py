@@ -80,30 +80,31 @@ def _by_tokens(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_i
     guess = counter.count(marker(cap)).tokens
     room = cap - guess - 2
     while room > 0:
-        head, tail = _ends(text, room, rule.strategy, counter)
-        if not head and not tail:
+        end, start = _ends(text, room, rule.strategy, counter)
+        if not end and start == len(text):
             break
-        count = counter.count("\n".join(part for part in (head, marker(cap), tail) if part))
-        kept = max(1, count.tokens - guess - (2 if head and tail else 1))
+        before, behind = "\n" if end else "", "\n" if start < len(text) else ""
+        count = counter.joined(text, end, f"{before}{marker(cap)}{behind}", start)
+        kept = max(1, count.tokens - guess - len(before) - len(behind))
         total = count.tokens + counter.count(marker(kept)).tokens - guess
         if total <= cap:
-            sent = "\n".join(part for part in (head, marker(kept), tail) if part)
+            sent = f"{text[:end]}{before}{marker(kept)}{behind}{text[start:]}"
             why = f"{tokens:,} tokens are over the cap of {cap:,}; kept the {ends} {kept:,} ({rule.strategy})"
             return Cut(sent, total, count.exact, why)
         room -= max(1, total - cap)
     return _marker_alone(marker(0), tokens, f"cap of {cap:,} tokens", counter, lambda t: counter.count(t).tokens <= cap)
 
 
-def _ends(text: str, room: int, strategy: Strategy, counter: TokenCounter) -> tuple[str, str]:
-    """The pieces to keep, for `room` tokens in all."""
-    head = tail = ""
+def _ends(text: str, room: int, strategy: Strategy, counter: TokenCounter) -> tuple[int, int]:
+    """Where the kept head ends and the kept tail starts, for `room` tokens in all."""
+    end, start = 0, len(text)
     if strategy in ("head", "both"):
         share = room if strategy == "head" else room - room // 2
-        head = _back_to_line(text[: counter.head(text, share)])
+        end = len(_back_to_line(text[: counter.head(text, share)]))
     if strategy in ("tail", "both"):
         share = room if strategy == "tail" else room // 2
-        tail = _on_to_line(text[counter.tail(text, share) :])
-    return head, tail
+        start = len(text) - len(_on_to_line(text[counter.tail(text, share) :]))
+    return end, max(end, start)
 
 
 def _back_to_line(head: str) -> str:

@@ -1,0 +1,108 @@
+"""Mask: the middle results become markers; with batches, only when that frees enough at once."""
+
+from __future__ import annotations
+
+import pytest
+from context.talk import iterations, planned, preset, results, rows_of, states, words
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.context.policy import MaskingPolicy
+from workbench.context.stages.mask import MaskWindow, marker
+from workbench.log.events import Override, UserMessage
+
+GO = UserMessage("go")
+
+
+def feed(policy: MaskingPolicy, freed: list[int], window: int = 100_000) -> tuple[MaskWindow, list[range]]:
+    """A window that has seen these results, and what each of them masked."""
+    account = MaskWindow(policy, window)
+    return account, [account.add(each) for each in freed]
+
+
+keeps = st.integers(0, 4)
+sizes = st.lists(st.integers(-20, 300), max_size=40)
+
+
+@given(keeps, keeps, sizes)
+def test_without_batches_all_but_the_first_and_the_last_are_masked(first: int, last: int, freed: list[int]) -> None:
+    account, fresh = feed(MaskingPolicy(first, last), freed)
+    masked = [number for each in fresh for number in each]
+    expected = range(first, len(freed) - last) if first or last else range(0)
+    assert masked == list(expected)
+    assert account.upto == max(first, len(freed) - last) if first or last else account.upto == 0
+
+
+@given(keeps, keeps, st.lists(st.integers(0, 300), max_size=40), st.integers(1, 1_000))
+def test_a_batch_is_masked_at_once_and_as_soon_as_it_frees_enough(
+    first: int, last: int, freed: list[int], batch: int
+) -> None:
+    account, fresh = feed(MaskingPolicy(first, last, batch_tokens=batch), freed)
+    masked = [number for each in fresh for number in each]
+    assert masked == list(range(first, account.upto)), "in order, none left out"
+    assert all(sum(freed[number] for number in each) >= batch for each in fresh if each)
+    if first or last:
+        waiting = range(account.upto, len(freed) - last)
+        assert sum(freed[number] for number in waiting) < batch
+    else:
+        assert not masked
+
+
+@pytest.mark.parametrize(
+    ("tokens", "ratio", "window", "batch"),
+    [(20_000, 0.1, 1_000_000, 20_000), (20_000, 0.1, 50_000, 5_000), (0, 0.1, 50_000, 5_000), (700, 0.0, 50_000, 700)],
+)
+def test_the_smaller_of_tokens_and_share_holds(tokens: int, ratio: float, window: int, batch: int) -> None:
+    policy = MaskingPolicy(0, 1, batch_tokens=tokens, batch_ratio=ratio)
+    assert feed(policy, [batch - 1, 0], window)[0].upto == 0
+    assert feed(policy, [batch, 0], window)[0].upto == 1
+
+
+def test_the_marker_has_the_size_and_the_id() -> None:
+    assert marker(12_000, "e7") == "[result masked — ~12000 tokens removed] [id e7]"
+
+
+def test_masking_starts_from_the_log_each_time() -> None:
+    log = [GO, *iterations([words(100)] * 9)]
+    policy = preset("layers")
+    once = planned(log, policy)
+    assert planned(log, policy) == once
+    wider = planned(log, preset("layers", "masking.keep_last=7"))
+    assert set(states(results(wider))) == {"sent"}, "a masked result is not lost"
+
+
+def test_the_size_is_the_one_before_truncation() -> None:
+    made = planned([GO, *iterations([words(9_000)] * 8)], preset("layers"))
+    row = results(made)[2]
+    assert row.original_tokens == 9_000
+    assert row.text is not None
+    assert "~9000 tokens" in row.text
+    assert [edit.stage for edit in row.edits] == ["truncate", "mask"]
+    assert row.edits[1].before == row.edits[0].after <= 8_000
+    assert row.edits[1].after == row.tokens
+
+
+def test_the_reason_has_its_numbers() -> None:
+    row = results(planned([GO, *iterations([words(100)] * 9)], preset("layers")))[3]
+    assert row.edits[-1].why.startswith("result 4 of 9 in the turn lies between the first 2 and the last 5; 100 tokens")
+
+
+def test_calls_are_never_masked() -> None:
+    made = planned([GO, *iterations([words(100)] * 9), Override("mask", 1, 19)], preset("layers"))
+    assert set(states(rows_of(made, "tool_call"))) == {"sent"}
+    assert set(states(results(made))) == {"masked"}
+
+
+def test_small_results_are_left_alone_where_the_policy_says_so() -> None:
+    policy = preset("layers", "masking.min_tokens=50")
+    texts = [words(49), words(50)] * 5
+    made = planned([GO, *iterations(texts)], policy)
+    assert states(results(made)) == ["sent"] * 3 + ["masked", "sent"] + ["sent"] * 5
+
+
+def test_an_unmasked_result_stays_and_the_others_do_not_move() -> None:
+    log = [GO, *iterations([words(100)] * 9)]
+    seq = results(planned(log, preset("layers")))[2].seq
+    assert seq is not None
+    made = planned([*log, Override("unmask", seq, seq)], preset("layers"))
+    assert states(results(made)) == ["sent"] * 3 + ["masked"] + ["sent"] * 5

@@ -1,0 +1,182 @@
+"""Normalise: pairs are whole, ids are used once, nothing is empty, and every repair is visible."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from context.talk import COUNTER, iteration, planned, preset, results, rows_of, spoken, states
+from hypothesis import given
+from hypothesis import strategies as st
+from support.validity import problems
+
+from workbench.context.render import messages
+from workbench.context.stages.normalise import NO_RESULT, Pairs, is_blank, sound_arguments
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Compaction,
+    ImagePart,
+    Kept,
+    OtherPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+
+PLAIN = preset("sliding")
+GO = UserMessage("go")
+
+
+def call(call_id: str, reply: str = "", arguments: str = "{}") -> ToolCall:
+    return ToolCall(call_id, "run", arguments, reply)
+
+
+# Arguments
+
+
+@given(st.one_of(st.text(), st.sampled_from(["[1]", "1", "null", '"x"', "{", '{"a": 1}', "", " \n", "[" * 5_000])))
+def test_arguments_are_always_a_json_object(arguments: str) -> None:
+    sent, note = sound_arguments(arguments)
+    found = json.loads(sent)
+    assert isinstance(found, dict)
+    assert (sent == arguments) or note or arguments == "", "a change has its reason"
+    if sent != arguments and arguments.strip():
+        assert found == {"arguments": arguments}, "nothing is lost"
+
+
+@pytest.mark.parametrize("arguments", ['{"b": 1,  "a": "ü"}', "{}", ' {"a": 1} '])
+def test_sound_arguments_stay_as_the_model_wrote_them(arguments: str) -> None:
+    assert sound_arguments(arguments) == (arguments, "")
+
+
+# Ids
+
+
+@given(st.lists(st.sampled_from(["", "a", "b", "a~1", "a~2", "a~3", "call~1", "~1"]), max_size=30))
+def test_every_id_is_unique_on_the_wire(ids: list[str]) -> None:
+    pairs = Pairs()
+    wires = [pairs.call(each, at) for at, each in enumerate(ids)]
+    assert len({wire for wire, _ in wires}) == len(ids)
+    assert all(wire for wire, _ in wires)
+    assert all(bool(note) == (wire != own) for (wire, note), own in zip(wires, ids, strict=True))
+
+
+def test_a_reused_id_is_renamed_on_both_halves_of_its_pair() -> None:
+    log = [GO, *iteration("x", "one"), *iteration("x", "two")]
+    made = planned([log[0], log[1], log[2], *(_again(each) for each in log[3:])], PLAIN)
+    calls, answers = rows_of(made, "tool_call"), results(made)
+    assert [row.call_id for row in calls] == [row.call_id for row in answers]
+    assert len({row.call_id for row in calls}) == 2
+    assert [row.text for row in answers] == ["one", "two"]
+    assert "used before" in calls[1].edits[0].why
+    assert problems(messages(made)) == []
+
+
+def _again(body: Body) -> Body:
+    """The same call in another reply."""
+    return ToolCall(body.call_id, body.tool, body.arguments, "another") if isinstance(body, ToolCall) else body
+
+
+def test_results_in_any_order_find_their_calls() -> None:
+    log = [GO, call("a", "r"), call("b", "r"), ToolResult("b", "two"), ToolResult("a", "one")]
+    assert {row.call_id: row.text for row in results(planned(log, PLAIN))} == {"a": "one", "b": "two"}
+
+
+def test_a_late_result_goes_back_to_its_call() -> None:
+    log = [GO, call("a", "r"), UserMessage("hurry"), AssistantMessage("still waiting", "s"), ToolResult("a", "one")]
+    made = planned(log, PLAIN)
+    assert [role for role, _ in spoken(made)] == ["user", "assistant", "tool", "user", "assistant"]
+    assert [(row.seq, row.text) for row in results(made)] == [(5, "one")]
+
+
+# Orphans and repairs
+
+
+@pytest.mark.parametrize(
+    ("log", "why"),
+    [
+        ([GO, ToolResult("x", "lost")], "no call has the id 'x'"),
+        ([GO, *iteration("x", "one"), ToolResult("x", "two")], "a second result for the call 'x'"),
+        ([GO, ToolResult("x", "early"), call("x")], "no call has the id 'x'"),
+    ],
+    ids=["orphan", "duplicate", "before its call"],
+)
+def test_a_result_without_a_call_is_dropped_visibly(log: list[Body], why: str) -> None:
+    made = planned(log, PLAIN)
+    (dropped,) = [row for row in results(made) if row.state == "dropped"]
+    assert (dropped.edits[0].stage, dropped.edits[0].why) == ("normalise", why)
+    assert dropped.text is None
+    assert dropped.original
+    assert problems(messages(made)) == []
+
+
+def test_a_call_without_a_result_gets_one_that_says_so() -> None:
+    made = planned([GO, call("a", "r"), call("b", "r"), ToolResult("a", "one"), UserMessage("next")], PLAIN)
+    synthetic = next(row for row in results(made) if row.seq is None)
+    assert (synthetic.call_id, synthetic.text, synthetic.state) == ("b", NO_RESULT, "sent")
+    assert "has no result" in synthetic.edits[0].why
+    assert synthetic.tool == "run"
+    assert [role for role, _ in spoken(made)] == ["user", "assistant", "tool", "tool", "user"]
+
+
+# Empty content
+
+
+@pytest.mark.parametrize(
+    ("content", "blank"),
+    [
+        ("", True),
+        (" \n\t", True),
+        ("x", False),
+        ((), True),
+        ((TextPart(" "), TextPart("")), True),
+        ((TextPart(""), ImagePart("data:,")), False),
+        ((OtherPart({"type": "audio"}),), False),
+    ],
+)
+def test_blank_means_nothing_to_read_and_nothing_to_see(content: str, blank: bool) -> None:
+    assert is_blank(content) is blank
+
+
+@pytest.mark.parametrize("blank", ["", " \n", (TextPart(""), TextPart(" "))])
+def test_no_message_is_sent_empty(blank: str) -> None:
+    log = [
+        SystemMessage(blank),
+        UserMessage(blank),
+        AssistantMessage(blank, "a"),
+        call("x", "b"),
+        ToolResult("x", blank),
+        SystemMessage(blank),
+        AssistantMessage(blank, "c"),
+        UserMessage("go"),
+    ]
+    made = planned(log, PLAIN)
+    assert problems(messages(made)) == []
+    assert spoken(made) == [
+        ("user", "(empty message)"),
+        ("assistant", None),
+        ("tool", "(no output)"),
+        ("user", "go"),
+    ]
+    assert all("empty" in row.edits[0].why for row in made.rows if row.edits)
+    assert states(row for row in made.rows if row.role == "assistant" and row.kind == "message") == ["dropped"] * 2
+
+
+@pytest.mark.parametrize("blank", ["", " \n"])
+@pytest.mark.parametrize("part", ["summary", "acknowledgement", "kept"])
+def test_nothing_that_a_compaction_brings_is_sent_empty(part: str, blank: str) -> None:
+    brought: dict[str, Any] = {"summary": "a summary", part: (Kept(1, blank),) if part == "kept" else blank}
+    said = [UserMessage("one"), AssistantMessage("two", "a"), UserMessage("three"), AssistantMessage("four", "b")]
+    made = planned([*said, Compaction(1, 2, **brought), GO], PLAIN)
+    assert problems(messages(made)) == []
+    assert made.totals.items == sum(COUNTER.count(text).tokens for _, text in spoken(made))
+
+
+def test_blank_parts_are_left_out_beside_others() -> None:
+    made = planned([UserMessage((TextPart(""), ImagePart("https://example.org/a.png"), TextPart("look")))], PLAIN)
+    (message,) = messages(made)
+    assert [part["type"] for part in message["content"]] == ["image_url", "text"]

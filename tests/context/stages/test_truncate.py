@@ -1,0 +1,232 @@
+"""Truncate: no result is over its cap, and the marker tells the truth."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from context.talk import COUNTER, words
+from hypothesis import example, given
+from hypothesis import strategies as st
+from support.logs import WORDS
+
+from workbench.context.policy import Strategy, ToolTruncation, TruncationPolicy
+from workbench.context.stages.truncate import Cut, Rule, rule_for, truncate
+from workbench.models.tokens import counter
+
+TOKENS = re.compile(r"\[truncated: kept (first|last|first\+last) ~(\d+) of ~(\d+) tokens \((\w+)\)\] \[id item1\]")
+LINES = re.compile(
+    r"(?P<header>Total output lines: (?P<total>\d+)\n\n)?(?P<head>.*?)\n?"
+    r"\[\.\.\. omitted (?P<omitted>\d+) of (?P<of>\d+) lines \.\.\.\](?P<inside> \[cut inside a line\])? \[id item1\]"
+    r"\n?(?P<tail>.*)",
+    re.DOTALL,
+)
+COUNTERS = {name: counter(name) for name in ("o200k_base", "cl100k_base", "claude", "rough")}
+
+
+def by_tokens(strategy: Strategy, cap: int) -> Rule:
+    return Rule(strategy, cap, 1, 0, 0, 1, False)
+
+
+def cut(text: str, rule: Rule, tokenizer: str = "o200k_base") -> Cut | None:
+    counts = COUNTERS[tokenizer]
+    return truncate(text, counts.count(text).tokens, rule, counts, "item1")
+
+
+@st.composite
+def outputs(draw: st.DrawFn) -> str:
+    """Tool output: words, lines, scripts without blanks, emoji, and any text at all."""
+    if draw(st.booleans()):
+        return draw(st.text(max_size=400))
+    word = draw(st.sampled_from([*WORDS, "a", "0", "界", "🙂", "\r\n", "\n", " "]))
+    gap = draw(st.sampled_from(["", " ", "\n", "\n\n"]))
+    return gap.join([word] * draw(st.one_of(st.integers(1, 60), st.integers(100, 500)))) + draw(
+        st.sampled_from(["", "\n", "end"])
+    )
+
+
+# By tokens
+
+
+@pytest.mark.parametrize("tokenizer", sorted(COUNTERS))
+@given(outputs(), st.sampled_from(["head", "tail", "both"]), st.one_of(st.integers(1, 120), st.just(300)))
+def test_never_over_the_cap_and_truly_counted(tokenizer: str, text: str, strategy: Strategy, cap: int) -> None:
+    counts = COUNTERS[tokenizer]
+    made = cut(text, by_tokens(strategy, cap), tokenizer)
+    if made is None:
+        assert counts.count(text).tokens <= cap
+        return
+    assert counts.count(text).tokens > cap
+    assert made.tokens == counts.count(made.text).tokens
+    assert made.tokens <= cap
+    assert made.text.strip()
+    made.text.encode("utf-8")
+
+
+@given(outputs(), st.integers(1, 30), st.sampled_from(["head", "tail", "both"]), st.integers(40, 300))
+def test_what_is_kept_is_the_beginning_and_the_end_and_the_number_is_true(
+    text: str, times: int, strategy: Strategy, cap: int
+) -> None:
+    text *= times
+    made = cut(text, by_tokens(strategy, cap))
+    if made is None:
+        return
+    marker = TOKENS.search(made.text)
+    assert marker is not None, "forty tokens are room enough for the marker"
+    head = made.text[: marker.start()].removesuffix("\n")
+    tail = made.text[marker.end() :].removeprefix("\n")
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    assert len(head) + len(tail) < len(text)
+    if strategy == "head":
+        assert not tail
+    if strategy == "tail":
+        assert not head
+    kept = COUNTER.count(head).tokens + COUNTER.count(tail).tokens
+    assert int(marker[2]) == pytest.approx(kept, rel=0.05, abs=4), "line ends melt into their neighbours"
+    assert int(marker[3]) == COUNTER.count(text).tokens
+    assert marker[4] == strategy
+
+
+@pytest.mark.parametrize("strategy", ["head", "tail", "both"])
+@pytest.mark.parametrize("cap", [100, 1_000, 8_000])
+def test_the_cap_is_made_use_of(strategy: Strategy, cap: int) -> None:
+    made = cut(words(9_000), by_tokens(strategy, cap))
+    assert made is not None
+    assert made.tokens >= cap - 5
+
+
+@pytest.mark.parametrize(("strategy", "whole"), [("head", "first"), ("tail", "last"), ("both", "both")])
+def test_cuts_fall_on_whole_lines_where_that_costs_little(strategy: Strategy, whole: str) -> None:
+    lines = [f"{at}: {words(8)}" for at in range(1_000)]
+    made = cut("\n".join(lines), by_tokens(strategy, 1_000))
+    assert made is not None
+    kept = [line for line in made.text.split("\n") if not TOKENS.search(line)]
+    assert set(kept) <= set(lines)
+    assert (lines[0] in kept) == (whole != "last")
+    assert (lines[-1] in kept) == (whole != "first")
+
+
+@pytest.mark.parametrize("strategy", ["head", "tail", "both"])
+@pytest.mark.parametrize("letter", ["a", "界", "🙂"])
+def test_a_text_without_any_break_is_cut_as_well(strategy: Strategy, letter: str) -> None:
+    made = cut(letter * 200_000, by_tokens(strategy, 500))
+    assert made is not None
+    assert made.tokens <= 500
+    rest = TOKENS.sub("", made.text).replace("\n", "")
+    assert set(rest) == {letter}
+
+
+def test_both_is_half_and_half() -> None:
+    made = cut(words(20_000), by_tokens("both", 2_000))
+    assert made is not None
+    head, _, tail = re.split(r"(\[truncated[^\n]*)", made.text)
+    assert len(head.split()) == pytest.approx(len(tail.split()), abs=1)
+
+
+@pytest.mark.parametrize("cap", [1, 5, 20])
+def test_a_cap_too_small_for_the_marker_leaves_a_piece_of_it(cap: int) -> None:
+    made = cut(words(100), by_tokens("both", cap))
+    assert made is not None
+    assert made.tokens <= cap
+    assert made.text.startswith("[")
+
+
+def test_none_cuts_nothing() -> None:
+    assert cut(words(100_000), by_tokens("none", 1)) is None
+
+
+def test_the_reason_has_its_numbers() -> None:
+    made = cut(words(20_000), by_tokens("head", 2_000))
+    assert made is not None
+    assert made.why.startswith("20,000 tokens are over the cap of 2,000; kept the first 1,9")
+
+
+# By lines
+
+
+@st.composite
+def line_rules(draw: st.DrawFn) -> Rule:
+    most = draw(st.integers(1, 60))
+    head = draw(st.integers(0, most))
+    tail = draw(st.integers(0, most - head))
+    return Rule("lines", 1, most, head, tail, draw(st.sampled_from([1, 60, 250, 500, 2_000])), draw(st.booleans()))
+
+
+@given(outputs(), line_rules())
+def test_never_over_the_cap_in_bytes_or_lines(text: str, rule: Rule) -> None:
+    made = cut(text, rule)
+    lines = text.split("\n")
+    over = len(text.encode()) > rule.max_bytes or len(lines) > rule.max_lines
+    assert (made is not None) == over
+    if made is None:
+        return
+    assert len(made.text.encode("utf-8")) <= rule.max_bytes
+    assert made.tokens == COUNTER.count(made.text).tokens
+    found = LINES.fullmatch(made.text)
+    if found is None:
+        assert rule.max_bytes <= 250, "the marker has room in 250 bytes"
+        return
+    head, tail = found["head"], found["tail"]
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    assert len(head) + len(tail) <= len(text)
+    assert (found["header"] is not None) == rule.count_header
+    assert int(found["of"]) == int(found["total"] or found["of"]) == len(lines)
+    pieces = sum(len(part.split("\n")) for part in (head, tail) if part)
+    assert min(pieces, len(lines)) <= rule.max_lines, "two pieces of one line are one line"
+
+
+@example("x" * 1_000, Rule("lines", 1, 10, 0, 5, 500, False))
+@example("\n".join(["short"] * 30 + ["x" * 300] * 3), Rule("lines", 1, 60, 5, 5, 500, False))
+@given(outputs(), line_rules())
+def test_head_and_tail_have_no_more_lines_than_asked_for(text: str, rule: Rule) -> None:
+    made = cut(text, rule)
+    found = LINES.fullmatch(made.text) if made else None
+    if found is not None:
+        assert len(found["head"].split("\n")) <= max(rule.head_lines, 1)
+        assert len(found["tail"].split("\n")) <= max(rule.tail_lines, 1)
+        assert not found["head"] or rule.head_lines
+        assert not found["tail"] or rule.tail_lines
+
+
+@given(st.integers(1, 400), st.integers(0, 60), line_rules())
+def test_the_number_of_omitted_lines_is_true(count: int, width: int, rule: Rule) -> None:
+    lines = [f"{at}".ljust(width, ".") for at in range(count)]
+    made = cut("\n".join(lines), rule)
+    found = LINES.fullmatch(made.text) if made else None
+    if found is not None:
+        kept = [*found["head"].split("\n"), *found["tail"].split("\n")]
+        whole = [line for line in kept if line in lines]
+        assert int(found["omitted"]) == count - len(whole)
+        assert bool(found["inside"]) == (len([line for line in kept if line]) > len(whole))
+
+
+def test_an_end_that_needs_less_leaves_its_share_to_the_other() -> None:
+    text = "\n".join(["short"] * 5 + ["x" * 90] * 40 + ["y" * 90] * 5)
+    made = cut(text, Rule("lines", 1, 20, 5, 5, 1_000, False))
+    assert made is not None
+    assert made.text.startswith("short\nshort\nshort\nshort\nshort\n[... omitted 40 of 50 lines ...]")
+    assert made.text.endswith("\n".join(["y" * 90] * 5))
+
+
+# Which cap holds
+
+
+def test_a_tools_own_knobs_go_before_the_general_ones() -> None:
+    policy = TruncationPolicy(
+        "head", 500, tools={"run": ToolTruncation("tail", max_tokens=50), "all": ToolTruncation("none")}
+    )
+    assert (rule_for(policy, "run", 1_000).strategy, rule_for(policy, "run", 1_000).max_tokens) == ("tail", 50)
+    assert rule_for(policy, "all", 1_000).strategy == "none"
+    assert (rule_for(policy, "read", 1_000).strategy, rule_for(policy, "read", 1_000).max_tokens) == ("head", 500)
+    lines = TruncationPolicy(
+        "lines", tools={"run": ToolTruncation(max_lines=9, head_lines=0, tail_lines=9, max_bytes=99)}
+    )
+    own = rule_for(lines, "run", 1_000)
+    assert (own.max_lines, own.head_lines, own.tail_lines, own.max_bytes) == (9, 0, 9, 99)
+
+
+@pytest.mark.parametrize(("window", "cap"), [(100, 10), (1_000, 100), (100_000, 500), (1, 1)])
+def test_a_share_of_the_window_bounds_the_cap(window: int, cap: int) -> None:
+    assert rule_for(TruncationPolicy("head", 500, max_ratio=0.1), "run", window).max_tokens == cap

@@ -1,0 +1,66 @@
+"""Text in cells of the terminal. Measured as Textual does, so that what is cut here is not cut again there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rich.cells import cell_len, set_cell_size
+from textual.content import Content
+
+
+def fit(text: str, width: int) -> str:
+    """Exactly so many cells: padded with blanks, or cut with an ellipsis."""
+    return set_cell_size(text, width) if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
+
+
+def fit_end(text: str, width: int) -> str:
+    """At most so many cells, and what is cut is the beginning: the end of a path says more."""
+    if cell_len(text) <= width:
+        return text
+    kept = text[-max(width - 1, 0) :]
+    while cell_len(kept) > width - 1 and kept:
+        kept = kept[1:]
+    return "…" + kept
+
+
+def number(value: int, width: int) -> str:
+    """A number in at most so many cells: in full, else in thousands or millions."""
+    thousands, millions = value / 1e3, value / 1e6
+    forms = (f"{value:,}", f"{thousands:.1f}k", f"{thousands:.0f}k", f"{millions:.1f}M", f"{millions:.0f}M")
+    return next((form for form in forms if len(form) <= width), forms[-1])
+
+
+def joined(parts: Iterable[Content], width: int, between: str = " · ") -> Content:
+    """As many of the parts, from the first on, as one line holds."""
+    line = Content()
+    for part in parts:
+        longer = Content.assemble(line, between, part) if line else part
+        if longer.cell_length > width:
+            break
+        line = longer
+    return line
+
+
+def wrapped(line: str, width: int) -> Iterator[str]:
+    """A line cut into pieces of at most so many cells, at a blank where there is one."""
+    at = 0
+    while at < len(line):
+        end = _reach(line, at, width)
+        if end < len(line):
+            blank = line.rfind(" ", at + 1, end + 1)
+            end = blank if blank > at else end
+        yield line[at:end]
+        at = end + 1 if line[end : end + 1] == " " else end
+    if not line:
+        yield ""
+
+
+def _reach(line: str, at: int, width: int) -> int:
+    """How far a piece of so many cells goes, one character at least."""
+    piece = line[at : at + width]
+    if piece.isascii():
+        return at + len(piece)
+    while len(piece) > 1 and cell_len(piece) > width:
+        # Each character takes two cells at most, so half of what is over can go at once.
+        piece = piece[: len(piece) - max(1, (cell_len(piece) - width) // 2)]
+    return at + len(piece)
