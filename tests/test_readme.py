@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from workbench.cli.main import _parser
 from workbench.context.knobs import knob_table
 from workbench.context.load import describe, load_policy

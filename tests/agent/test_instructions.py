@@ -143,9 +143,7 @@ def a_pipe(path: Path) -> None:
         (a_pipe, "expected a file, got a device or pipe"),
     ],
 )
-def test_what_cannot_be_read_is_reported_and_survived(
-    tree: Tree, make: Callable[[Path], None], said: str
-) -> None:
+def test_what_cannot_be_read_is_reported_and_survived(tree: Tree, make: Callable[[Path], None], said: str) -> None:
     make(tree.root / "AGENTS.md")
     tree.write(tree.config, "config")
     tree.write(tree.cwd, "working")

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from bench import material, peers
 from bench.harness import Rounds, Row, Scale, Work, absolute, beside, faster, now, rounds, timed, wall
-
 from workbench.context.planner import Planner
 from workbench.log.events import AssistantMessage, Body, Event, ToolCall, ToolResult, UserMessage
 from workbench.log.store import Store

@@ -8,7 +8,6 @@ from functools import partial
 
 from bench import material, peers
 from bench.harness import Row, Scale, Work, beside, rounds, timed
-
 from workbench.context import render
 from workbench.context.planner import plan
 from workbench.context.policy import HistoryPolicy, Policy

@@ -17,10 +17,9 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+import workbench
 from bench import material
 from bench.harness import Row, Scale, absolute
-
-import workbench
 from workbench.context.planner import Planner
 from workbench.log.store import Store
 

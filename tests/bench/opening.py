@@ -10,7 +10,6 @@ from pathlib import Path
 
 from bench import material
 from bench.harness import Row, Scale, absolute, beside, rounds, timed, wall
-
 from workbench.log.store import Store
 
 SHOWN = 50

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 
 import tiktoken
-from bench.material import TOKENIZER
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage, trim_messages
 
+from bench.material import TOKENIZER
 from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult, UserMessage
 from workbench.models.encoders import load
 from workbench.models.framing import CALL, MESSAGE

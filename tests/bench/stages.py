@@ -8,7 +8,6 @@ from functools import partial
 
 from bench import material
 from bench.harness import Row, Scale, Work, absolute, now, rounds, timed
-
 from workbench.context.planner import plan
 from workbench.context.policy import Policy, Strategy, TruncationPolicy
 from workbench.context.stages.truncate import rule_for, truncate

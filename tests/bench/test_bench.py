@@ -7,6 +7,7 @@ from math import isfinite
 from pathlib import Path
 
 import pytest
+
 from bench import suite
 from bench.harness import TINY, Rounds, Row, absolute, beside, faster, rounds
 

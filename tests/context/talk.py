@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from support.logs import number
-
 from workbench.context.budget import Limits
 from workbench.context.items import Item
 from workbench.context.load import load_policy

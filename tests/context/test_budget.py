@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from context.talk import COUNTER, planned, preset, turns, words
 from hypothesis import given
 from hypothesis import strategies as st
-from support.logs import number
 
+from context.talk import COUNTER, planned, preset, turns, words
+from support.logs import number
 from workbench.context.budget import DEFAULT_MAX_OUTPUT, Limits, limits
 from workbench.context.planner import plan
 from workbench.context.policy import BudgetPolicy, Policy
@@ -100,6 +100,13 @@ def test_every_part_of_the_window_is_accounted_for() -> None:
     assert budget.framing > 0
     assert budget.window == 10_000
     assert budget.free == 10_000 - 1_500 - made.totals.tokens
+
+
+def test_a_reserve_larger_than_the_window_leaves_no_room_and_says_so() -> None:
+    made = planned([UserMessage("go")], preset("window"), limits(model(2_000), preset("window").budget))
+    assert made.verdict.status == "too_large"
+    assert "4,000 reserve" in made.verdict.why
+    assert made.budget.window == 2_000
 
 
 @given(st.integers(1, 3_000), st.integers(0, 500), st.integers(0, 500))

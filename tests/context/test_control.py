@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.logs import number
 
+from support.logs import number
 from workbench.context.control import NO_OWN, Own, decide, slots_of, standing
 from workbench.log.events import Body, Compaction, Event, Override, OverrideAction, Revert, SlotContent, UserMessage
 

@@ -7,22 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from context.talk import (
     COUNTER,
-    iteration,
     iterations,
-    named_turns,
     planned,
     preset,
     results,
-    rows_of,
     spoken,
     states,
-    summary_of,
     turns,
     words,
 )
-
 from workbench.agent.memory import load_memory
 from workbench.config.errors import WrongCall
 from workbench.context.budget import Limits, limits
@@ -32,7 +28,6 @@ from workbench.context.render import messages
 from workbench.log.events import (
     AssistantMessage,
     Body,
-    Kept,
     Override,
     SlotContent,
     ToolCall,
@@ -63,7 +58,7 @@ def test_layers_masks_inside_the_current_turn_only() -> None:
 
 
 def test_the_20_000_tokens_of_layers_cap_history_only() -> None:
-    log = [*turns(20, 1_000), UserMessage(words(30_000)), *iterations([words(7_000)] * 6)]
+    log: list[Body] = [*turns(20, 1_000), UserMessage(words(30_000)), *iterations([words(7_000)] * 6)]
     made = planned(log, LAYERS, Limits(200_000, "option", 0, 0))
     assert made.budget.turn > 70_000
     assert states(row for row in made.rows if row.slot == "turn") == ["sent"] * 13
@@ -125,7 +120,7 @@ def test_a_cap_of_zero_is_refused() -> None:
 
 def test_the_last_iteration_group_is_reserved_before_history_is_filled() -> None:
     policy = preset("layers", "history.max_tokens=0")
-    log = [*turns(20, 96), UserMessage("go"), *iterations([words(1_000)] * 3)]
+    log: list[Body] = [*turns(20, 96), UserMessage("go"), *iterations([words(1_000)] * 3)]
     made = planned(log, policy, Limits(3_500, "option", 0, 0))
     assert made.verdict.fits
     assert states(results(made)) == ["dropped", "dropped", "sent"], "only the last one is sure of its place"
@@ -183,75 +178,6 @@ def test_knobs_may_stand_in_a_models_entry() -> None:
     assert states(results(made)) == ["sent", "sent", "masked", "masked", "sent"]
 
 
-# Summary: role user, framed as a record; where its range began, in codex behind the retained user messages
-
-
-@pytest.mark.parametrize("name", ["layers", "sliding", "window", "confirm", "workbench"])
-def test_a_summary_stands_where_its_range_began_before_what_was_kept(name: str) -> None:
-    policy = preset(name)
-    log = [*named_turns([1, 2, 3]), summary_of(policy, 3, 6, "the summary", kept=(Kept(5),)), UserMessage("q4")]
-    said = spoken(planned(log, policy))
-    assert said[2] == ("user", policy.compaction.preface + "the summary")
-    rest = [content for _, content in said]
-    assert rest[:2] == ["q1", "a1"]
-    assert rest[-2:] == ["q3", "q4"]
-    acknowledged = [("assistant", policy.compaction.acknowledgement)] if name == "confirm" else []
-    assert said[3:-2] == acknowledged
-
-
-def test_in_codex_the_summary_stands_behind_the_retained_user_messages() -> None:
-    policy = preset("codex")
-    kept = (Kept(1), Kept(3))
-    log = [*named_turns([1, 2, 3]), summary_of(policy, 1, 4, "the summary", kept=kept), UserMessage("q4")]
-    texts = [content for _, content in spoken(planned(log, policy))]
-    assert texts == ["q1", "q2", policy.compaction.preface + "the summary", "q3", "a3", "q4"]
-
-
-# Overlap: both summaries stand, and a raw event inside any standing range is not sent
-
-
-def test_turn_5_compacts_1_to_5_and_turn_10_compacts_4_to_10() -> None:
-    policy = preset("sliding")
-    log = [*named_turns(range(1, 6)), summary_of(policy, 1, 10, "1-5"), *named_turns(range(6, 11))]
-    log += [summary_of(policy, 7, 21, "4-10"), UserMessage("q11")]
-    made = planned(log, policy)
-    texts = [content.removeprefix(policy.compaction.preface) for _, content in spoken(made)]
-    assert texts == ["1-5", "4-10", "q11"]
-    assert states(rows_of(made, "message")) == ["summarised"] * 20 + ["sent"]
-
-
-def test_a_range_wholly_inside_a_later_one_is_ignored() -> None:
-    policy = preset("sliding")
-    log = [*named_turns([1, 2, 3]), summary_of(policy, 3, 4, "inner"), summary_of(policy, 1, 4, "outer")]
-    texts = [content.removeprefix(policy.compaction.preface) for _, content in spoken(planned(log, policy))]
-    assert texts == ["outer", "q3", "a3"]
-
-
-# An open turn: its finished groups may be summarised, its user message stays whole
-
-
-def test_the_user_message_of_an_open_turn_stays_whole() -> None:
-    policy = preset("workbench")
-    log = [*named_turns([1]), UserMessage("do it"), *iterations(["one", "two"])]
-    log += [summary_of(policy, 1, 7, "so far"), *iteration("three", "three")]
-    said = spoken(planned(log, policy))
-    assert said == [
-        ("user", policy.compaction.preface + "so far"),
-        ("user", "do it"),
-        ("assistant", None),
-        ("tool", "three"),
-    ]
-    later = spoken(planned([*log, AssistantMessage("done", "end"), UserMessage("next")], policy))
-    assert later[: len(said)] == said, "also when the turn is over"
-
-
-def test_the_user_message_of_a_finished_turn_goes_with_its_turn() -> None:
-    policy = preset("workbench")
-    log = [UserMessage("do it"), *iterations(["one"]), AssistantMessage("done", "end")]
-    said = spoken(planned([*log, summary_of(policy, 1, 4, "it was done"), UserMessage("next")], policy))
-    assert said == [("user", policy.compaction.preface + "it was done"), ("user", "next")]
-
-
 # Reserve: the model's maximum output, at most 25 % of the window, unless set; not taken from a limit for input alone
 
 
@@ -286,7 +212,7 @@ def test_a_limit_for_input_alone_may_be_filled_to_the_brim() -> None:
 
 def test_a_pending_call_waits_when_live_and_is_repaired_in_a_file() -> None:
     calls = [ToolCall("one", "run", "{}", "a"), ToolCall("two", "run", "{}", "a")]
-    log = [UserMessage("go"), *calls, ToolResult("one", "done")]
+    log: list[Body] = [UserMessage("go"), *calls, ToolResult("one", "done")]
     live = planned(log, LAYERS, live=True)
     assert live.verdict.status == "waiting"
     assert not live.verdict.fits
@@ -300,7 +226,7 @@ def test_a_pending_call_waits_when_live_and_is_repaired_in_a_file() -> None:
 
 
 def test_a_call_is_not_pending_any_more_when_the_conversation_has_gone_on() -> None:
-    log = [UserMessage("go"), ToolCall("one", "run", "{}", "a"), UserMessage("never mind")]
+    log: list[Body] = [UserMessage("go"), ToolCall("one", "run", "{}", "a"), UserMessage("never mind")]
     made = planned(log, LAYERS, live=True)
     assert made.verdict.status == "fits"
     assert [row.text for row in results(made)] == ["[no result: the call did not return]"]
@@ -310,7 +236,7 @@ def test_a_call_is_not_pending_any_more_when_the_conversation_has_gone_on() -> N
 
 
 def test_pinned_is_a_flag_beside_the_state() -> None:
-    log = [UserMessage("go"), *iterations([words(12_000)] * 8)]
+    log: list[Body] = [UserMessage("go"), *iterations([words(12_000)] * 8)]
     assert results(planned(log, LAYERS))[2].state == "masked"
     pinned = results(planned([*log, Override("pin", 7, 7)], LAYERS))[2]
     assert (pinned.state, pinned.pinned, pinned.tokens) == ("sent", True, 12_000)

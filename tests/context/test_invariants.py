@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from support.logs import limits, logs, policies
 from support.validity import problems
-
 from workbench.context.budget import Limits
 from workbench.context.items import IN_REQUEST
 from workbench.context.planner import Planner, plan

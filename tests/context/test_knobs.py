@@ -100,9 +100,7 @@ def test_every_valid_value_round_trips_through_set_and_the_listing(knob: Knob, d
 @pytest.mark.parametrize("knob", EVERY_KNOB, ids=lambda knob: knob.name)
 @settings(max_examples=30)
 @given(data=st.data())
-def test_every_invalid_value_is_refused_with_the_knob_and_what_was_expected(
-    knob: Knob, data: st.DataObject
-) -> None:
+def test_every_invalid_value_is_refused_with_the_knob_and_what_was_expected(knob: Knob, data: st.DataObject) -> None:
     with pytest.raises(WrongCall) as caught:
         load(f"{named(knob)}={data.draw(invalid(knob))}")
     text = str(caught.value)

@@ -86,9 +86,7 @@ def test_the_process_environment_is_read_when_none_is_given(monkeypatch: pytest.
     assert load(env=None).policy.masking.keep_last == 77
 
 
-def test_the_config_folder_is_asked_for_when_none_is_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_config_folder_is_asked_for_when_none_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write(tmp_path / "policies" / "mine.toml", "[masking]\nkeep_last = 9\n")
     monkeypatch.setenv("WORKBENCH_CONFIG_DIR", str(tmp_path))
     assert load_policy("mine", env={}).policy.masking.keep_last == 9
@@ -272,9 +270,7 @@ def test_values_that_contradict_each_other_are_refused_where_the_last_was_set(tm
     assert message("codex", env={"WORKBENCH_TRUNCATION__MAX_LINES": "10"}).startswith(
         "WORKBENCH_TRUNCATION__MAX_LINES: truncation: expected"
     )
-    file = write(
-        tmp_path / "p.toml", '[truncation.tools.grep]\nstrategy = "lines"\nhead_lines = 1\ntail_lines = 300\n'
-    )
+    file = write(tmp_path / "p.toml", '[truncation.tools.grep]\nstrategy = "lines"\nhead_lines = 1\ntail_lines = 300\n')
     assert message(str(file)).startswith(f"{file}: truncation.tools.grep: expected head_lines + tail_lines")
     assert load(None, "truncation.head_lines=200").policy.truncation.head_lines == 200
     assert "reserve_ratio + margin_ratio below 1" in message(
@@ -332,9 +328,7 @@ def test_files_that_extend_each_other_in_a_circle_are_refused(tmp_path: Path) ->
 
 def test_a_users_policy_may_not_hide_a_preset(tmp_path: Path) -> None:
     file = write(tmp_path / "policies" / "layers.toml", "")
-    assert (
-        message("layers", folder=tmp_path) == f"{file}: has the name of a preset; expected another file name"
-    )
+    assert message("layers", folder=tmp_path) == f"{file}: has the name of a preset; expected another file name"
     assert load("codex", folder=tmp_path).policy.name == "codex"
 
 

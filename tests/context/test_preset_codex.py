@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
+
 from context.talk import (
     ROOMY,
     iterations,
@@ -20,9 +21,8 @@ from context.talk import (
     turns,
     words,
 )
-
 from workbench.context.budget import Limits, limits
-from workbench.log.events import Kept, SlotContent, ToolCall, ToolResult, UserMessage
+from workbench.log.events import Body, Kept, SlotContent, ToolCall, ToolResult, UserMessage
 from workbench.models.catalogue import Catalogue
 
 CODEX = preset("codex")
@@ -160,7 +160,7 @@ def test_history_is_whole_and_what_does_not_fit_is_said() -> None:
 
 
 def test_every_call_has_an_output_and_every_output_a_call() -> None:
-    log = [
+    log: list[Body] = [
         UserMessage("go"),
         ToolCall("one", "run", "{}", "a"),
         ToolCall("two", "run", "{}", "a"),
@@ -184,7 +184,7 @@ def test_every_call_has_an_output_and_every_output_a_call() -> None:
 
 
 def test_the_summary_stands_behind_the_retained_user_messages() -> None:
-    log = [SlotContent("system", "prompt", "initial context"), *named_turns([1, 2, 3])]
+    log: list[Body] = [SlotContent("system", "prompt", "initial context"), *named_turns([1, 2, 3])]
     kept = (Kept(2, "q1, cut short"), Kept(4), Kept(6))
     log += [summary_of(CODEX, 2, 7, "what happened", kept=kept), UserMessage("q4")]
     assert spoken(planned(log, CODEX)) == [
@@ -198,7 +198,11 @@ def test_the_summary_stands_behind_the_retained_user_messages() -> None:
 
 
 def test_what_was_compacted_is_still_there_to_read() -> None:
-    log = [*named_turns([1, 2]), summary_of(CODEX, 1, 4, "what happened", kept=(Kept(3),)), UserMessage("q3")]
+    log: list[Body] = [
+        *named_turns([1, 2]),
+        summary_of(CODEX, 1, 4, "what happened", kept=(Kept(3),)),
+        UserMessage("q3"),
+    ]
     made = planned(log, CODEX)
     by_seq = {row.seq: row for row in made.rows}
     assert [by_seq[seq].state for seq in (1, 2, 3, 4)] == ["summarised", "summarised", "sent", "summarised"]

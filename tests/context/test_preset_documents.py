@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+
 from context.talk import (
     iterations,
     named_turns,
@@ -20,10 +21,9 @@ from context.talk import (
     turns,
     words,
 )
-
 from workbench.context.budget import Limits, limits
 from workbench.context.render import messages
-from workbench.log.events import Body, SlotContent, UserMessage
+from workbench.log.events import Body, SlotContent, SystemMessage, UserMessage
 from workbench.models.catalogue import Catalogue, ModelInfo
 
 SLIDING, WINDOW, CONFIRM, WORKBENCH = map(preset, ("sliding", "window", "confirm", "workbench"))
@@ -53,7 +53,7 @@ def stored(written: str) -> list[Body]:
 
 def sent(log: list[Body]) -> str:
     """The request in the document's writing; `q4` alone is a turn of which only the question is sent."""
-    found = []
+    found: list[str] = []
     for _, content in spoken(planned(log, SLIDING)):
         if content.startswith("a") and found and found[-1] == f"q{content[1:]}":
             found[-1] = f"E{content[1:]}"
@@ -131,12 +131,20 @@ def test_older_messages_become_one_block_and_the_last_ten_stay_word_for_word() -
     assert [content for _, content in said[2:]] == [f"{who}{turn}" for turn in range(4, 9) for who in "qa"] + ["q9"]
 
 
+def test_the_block_may_end_inside_a_turn() -> None:
+    log = [*named_turns(range(1, 8)), summary_of(WINDOW, 1, 5, "they talked"), UserMessage("q8")]
+    said = [content for _, content in spoken(planned(log, WINDOW))]
+    assert said[0].endswith("they talked")
+    assert said[1:] == ["a3", "q4", "a4", "q5", "a5", "q6", "a6", "q7", "a7", "q8"], "the last ten messages"
+
+
 # confirm
 
 
-def test_confirm_sends_the_summary_and_the_acknowledgement() -> None:
-    log = [SlotContent("system", "prompt", "system prompt"), *named_turns([1, 2, 3])]
-    log += [summary_of(CONFIRM, 2, 7, "We chose SQLite."), UserMessage("go on")]
+@pytest.mark.parametrize("system", [SlotContent("system", "prompt", "system prompt"), SystemMessage("system prompt")])
+def test_confirm_sends_the_summary_and_the_acknowledgement(system: Body) -> None:
+    log = [system, *named_turns([1, 2, 3])]
+    log += [summary_of(CONFIRM, 1, 7, "We chose SQLite."), UserMessage("go on")]
     made = planned(log, CONFIRM)
     assert messages(made) == [
         {"role": "system", "content": "system prompt"},

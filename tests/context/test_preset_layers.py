@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
+
 from context.talk import (
     COUNTER,
     ROOMY,
@@ -19,7 +20,6 @@ from context.talk import (
     turns,
     words,
 )
-
 from workbench.config.errors import WrongCall
 from workbench.context.budget import Limits, limits
 from workbench.log.events import AssistantMessage, SlotContent, ToolCall, ToolResult, UserMessage

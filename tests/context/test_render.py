@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from context.talk import COUNTER, iteration, planned, preset, spoken, summary_of
 from hypothesis import given, settings
-from support.logs import limits, logs, number, policies
 
+from context.talk import COUNTER, iteration, planned, preset, spoken, summary_of
+from support.logs import limits, logs, number, policies
 from workbench.context.budget import Limits
 from workbench.context.fixed import is_merged
 from workbench.context.planner import plan
@@ -16,6 +16,7 @@ from workbench.context.policy import Policy
 from workbench.context.render import content_json, messages, request
 from workbench.log.events import (
     AssistantMessage,
+    Body,
     Event,
     ImagePart,
     OtherPart,
@@ -35,7 +36,7 @@ TOOL = {"type": "function", "function": {"name": "read_file", "parameters": {"ty
 
 
 def test_a_whole_request() -> None:
-    log = [
+    log: list[Body] = [
         SlotContent("system", "prompt", "be kind"),
         SlotContent("tools", "read_file", json.dumps(TOOL)),
         UserMessage("read it", "ann"),
@@ -80,14 +81,28 @@ def test_a_call_without_text_has_no_content() -> None:
 
 
 def test_a_reply_in_several_pieces_is_one_message() -> None:
-    log = [UserMessage("go"), AssistantMessage("one", "r"), AssistantMessage("two", "r"), *iteration("x", "done")]
+    log: list[Body] = [
+        UserMessage("go"),
+        AssistantMessage("one", "r"),
+        AssistantMessage("two", "r"),
+        *iteration("x", "done"),
+    ]
     said = spoken(planned(log, PLAIN))
     assert said[1] == ("assistant", [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}])
     assert [role for role, _ in said] == ["user", "assistant", "assistant", "tool"]
 
 
+def test_a_reply_in_several_pieces_is_framed_once() -> None:
+    pieces = [AssistantMessage(text, "r") for text in ("one", "two", "three")]
+    made = planned([UserMessage("go"), *pieces, ToolCall("x", "run", "{}", "r"), ToolResult("x", "done")], PLAIN)
+    assert len(messages(made)) == 3
+    assert made.totals.framing == REPLY_PRIMING + 3 * MESSAGE + CALL
+    touched = planned([UserMessage("go"), *pieces, Override("unpin", 1, 4)], PLAIN)
+    assert touched.totals == planned([UserMessage("go"), *pieces], PLAIN).totals, "an override that changes nothing"
+
+
 def test_replies_that_follow_each_other_stay_apart() -> None:
-    log = [UserMessage("go"), AssistantMessage("one", "r"), AssistantMessage("two", "s")]
+    log: list[Body] = [UserMessage("go"), AssistantMessage("one", "r"), AssistantMessage("two", "s")]
     assert spoken(planned(log, PLAIN)) == [("user", "go"), ("assistant", "one"), ("assistant", "two")]
 
 
@@ -107,7 +122,7 @@ def test_parts_in_openais_form() -> None:
 
 
 def test_what_is_excluded_is_not_rendered() -> None:
-    log = [
+    log: list[Body] = [
         SlotContent("system", "prompt", "be kind"),
         SlotContent("tools", "read_file", json.dumps(TOOL)),
         SlotContent("memory", "preferences.md", "be short"),
@@ -137,7 +152,7 @@ def test_a_system_message_in_the_middle_stays_in_its_place() -> None:
 
 
 def test_rows_stand_in_the_order_of_the_request() -> None:
-    log = [
+    log: list[Body] = [
         SystemMessage("from the transcript"),
         SlotContent("system", "prompt", "be kind"),
         SlotContent("instructions", "AGENTS.md", "use tabs"),
@@ -178,7 +193,7 @@ def _texts(content: Any) -> list[str]:
 
 
 @settings(max_examples=50)
-@given(logs(), policies(), limits)
+@given(logs(most=12), policies(), limits)
 def test_framing_is_what_the_messages_cost_beside_their_content(
     log: list[Event], policy: Policy, budget: Limits
 ) -> None:

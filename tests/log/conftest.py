@@ -79,9 +79,7 @@ def body():
 @pytest.fixture(scope="session")
 def event():
     """A strategy: any event."""
-    return st.builds(
-        e.Event, st.integers(1, 2**53), st.text(min_size=1, max_size=13), st.integers(0, 2**53), BODY
-    )
+    return st.builds(e.Event, st.integers(1, 2**53), st.text(min_size=1, max_size=13), st.integers(0, 2**53), BODY)
 
 
 @pytest.fixture(scope="module")

@@ -119,9 +119,7 @@ def test_every_acknowledged_event_survives_kill_9(path, python):
             known[int(seq)] = name
         child.kill()
         rest = child.communicate()[0].split("\n")
-        known.update(
-            {int(line.split()[0]): line.split()[1] for line in rest[:-1]}
-        )  # the last may be cut short
+        known.update({int(line.split()[0]): line.split()[1] for line in rest[:-1]})  # the last may be cut short
         assert child.returncode < 0, "it should have been killed at work"
 
         with Store.open(path) as store, store.session("s") as session:

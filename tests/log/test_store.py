@@ -204,9 +204,7 @@ class TestDeleting:
 
     def test_not_while_it_is_written(self, store):
         session = store.create([UserMessage("x")], title="mine")
-        with pytest.raises(
-            Refused, match=r"^Session mine is open in process \d+ .*; close it there first\.$"
-        ):
+        with pytest.raises(Refused, match=r"^Session mine is open in process \d+ .*; close it there first\.$"):
             store.delete(session.id)
         assert bodies(session)[1] == UserMessage("x")
         session.close()
@@ -242,9 +240,7 @@ class TestExportAndImport:
     def test_lines_in_another_layout_are_made_canonical(self, store):
         line = '{ "seq": 1, "v": 1, "id": "a", "kind": "user", "at": 5, "name": "", "content": "\\u00e9" }'
         session = store.import_events(["\n", line + "\r\n", "  "], "f")
-        assert [*store.export_events(session.id)] == [
-            '{"v":1,"seq":1,"id":"a","at":5,"kind":"user","content":"é"}'
-        ]
+        assert [*store.export_events(session.id)] == ['{"v":1,"seq":1,"id":"a","at":5,"kind":"user","content":"é"}']
 
     @pytest.mark.parametrize(
         ("lines", "expected"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from workbench.models.tokens import counter
 
 PIECES = st.sampled_from(["word ", "x=1;\n", "測試，", "  ", "\n", "/", "🙂", "don't ", "12345", "[a]", "\t", "aaaa"])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from workbench.config.errors import WrongCall
 from workbench.log.events import (
     AssistantMessage,

@@ -122,9 +122,7 @@ def read_text(path: Path, limit: int) -> Reading | None:
     try:
         text, split = _decoded(data, unread == 0, "strict")
     except UnicodeDecodeError as error:
-        problem = (
-            f"expected UTF-8, got the byte {data[error.start]:#04x} at {error.start}; replaced such bytes"
-        )
+        problem = f"expected UTF-8, got the byte {data[error.start]:#04x} at {error.start}; replaced such bytes"
         text, split = _decoded(data, unread == 0, "replace")
     return Reading(text, len(text.encode()) + split + unread, problem)
 

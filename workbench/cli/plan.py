@@ -112,9 +112,10 @@ def summary(made: ContextPlan, setup: Setup, source: Source) -> list[str]:
     guess = " (a guess: nobody knows this model)" if limits.window_source == "guess" else f" ({limits.window_source})"
     parts = [f"{name} {value:,}" for name, value in asdict(made.budget).items() if value]
     sent = sum(row.in_request for row in made.rows)
+    model = printable(made.model) if made.model else "none named"
     lines = [
         f"source   {printable(source.name)}",
-        f"model    {printable(made.model) if made.model else 'none named'} · window {limits.window:,}{guess} · {setup.counter.note}",
+        f"model    {model} · window {limits.window:,}{guess} · {setup.counter.note}",
         f"policy   {made.policy}",
         f"budget   {' · '.join(parts)}",
         f"totals   {made.totals.tokens:,} tokens in {sent} of {len(made.rows)} items "

@@ -63,7 +63,7 @@ def fit(text: str, columns: int) -> str:
 def table(
     header: Sequence[str], rows: Iterable[Sequence[str]], right: frozenset[int] = frozenset(), most: int = 0
 ) -> list[str]:
-    """Lines of a table; columns in `right` are aligned to the right, the last one is cut so that a line has `most` cells."""
+    """Lines of a table of at most `most` columns of text; the columns in `right` are aligned to the right."""
     cells = [list(header), *(list(row) for row in rows)]
     widths = [max(width(row[column]) for row in cells) for column in range(len(header))]
     if most:

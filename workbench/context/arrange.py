@@ -160,7 +160,7 @@ class _Arranger:
         return cut, self._notice(dropped) if policy.notice and dropped else None, why
 
     def _widest_notice(self, count: int) -> int:
-        """What the notice costs at most: the number it will say is not known yet, but it has no more digits than `count`."""
+        """What the notice costs at most: its number is not known yet, but has no more digits than `count`."""
         return self._meter.text(notice_text(10 ** len(str(count)) - 1)).tokens + MESSAGE
 
     def _notice(self, count: int) -> Item:
@@ -203,7 +203,7 @@ class _Arranger:
         return 0 if self._is_plain() else self._meter.text(normalise.OPENING).tokens + MESSAGE
 
     def _is_plain(self) -> bool:
-        """A conversation that a user opened and in which no single item was touched: whatever is cut, a user opens it."""
+        """A user opened the conversation and no single item was touched: whatever is cut, a user opens what is left."""
         draft = self._draft
         opened = not draft.units or (draft.turn > 0 and draft.openers[1] == 0)
         return opened and not draft.overrides and not self._base.summaries

@@ -33,7 +33,8 @@ def limits(info: ModelInfo, policy: BudgetPolicy, *, window: int | None = None, 
     source: str = info.window_source
     if window is not None:
         size, source, input_only = window, "option", False
-    if 0 < policy.max_input_tokens < size:
+    by_name = source in ("fallback", "guess")
+    if policy.max_input_tokens and (by_name or policy.max_input_tokens < size):
         size, source, input_only = policy.max_input_tokens, "policy", False
     if input_only and reserve is None:
         room = 0

@@ -1,8 +1,8 @@
 """Cells and units: the conversation as the log has it, before the stages decide.
 
-A cell is one event of the conversation; a unit is what stays or goes as a whole: a user message, or one assistant message
-with its calls and their results. Cells and units are only ever added, and a cell's pair is written once, so that a plan made
-earlier can go on reading them while the session grows.
+A cell is one event of the conversation; a unit is what stays or goes as a whole: a user message, or one assistant
+message with its calls and their results. Cells and units are only ever added, and a cell's pair is written once, so
+that a plan made earlier can go on reading them while the session grows.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _KINDS: dict[type, Kind] = {
 class Cell:
     """One event of the conversation, counted and cut to its cap.
 
-    A long session has a hundred thousand of them. So a cell holds little, what most cells do not have is a default of the
-    class, and what the event says is read from it when somebody looks.
+    A long session has a hundred thousand of them. So a cell holds little, what most cells do not have is a default of
+    the class, and what the event says is read from it when somebody looks.
     """
 
     tool: str | None = None

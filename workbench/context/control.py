@@ -13,7 +13,7 @@ CONTROL = frozenset({Compaction, Revert, Override, SlotContent, Setting})
 
 
 class Own(NamedTuple):
-    """The user's own decision on one event. The last one wins: excluding or masking an item unpins it, pinning restores it."""
+    """The user's own decision on one event. The last one wins: excluding or masking unpins, pinning restores."""
 
     pinned: bool = False
     masked: bool | None = None

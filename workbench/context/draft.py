@@ -1,7 +1,8 @@
-"""The draft: events become cells and units, counted, paired, cut and masked as they arrive, with running sums over the units.
+"""The draft: events become cells and units, counted, paired, cut and masked as they arrive, with sums over the units.
 
-Adding an event costs the same however long the log is. An event out of order (a result that comes after the conversation
-went on) cannot be added in place; `add` says so, and the planner starts again with the events put in order.
+Adding an event costs the same however long the log is. An event out of order (a result that comes after the
+conversation went on) cannot be added in place; `add` says so, and the planner starts again with the events put in
+order.
 """
 
 from __future__ import annotations
@@ -227,10 +228,13 @@ class Draft:
         tokens = cell.count[0]
         if self.ground.kept:
             kept = self.ground.kept.get(event.seq)
-            if kept is not None and kept.text is not None:
+            if kept is not None and kept.text and not is_blank(kept.text):
                 cell.cut = self._meter.kept(cell, kept.text)
                 tokens = cell.cut.tokens
-        self._join(self.units[-1], cell, tokens, MESSAGE + self._meter.name(name) if name else MESSAGE, 1)
+        unit = self.units[-1]
+        first = not unit.cells
+        framing = (MESSAGE if first else 0) + (self._meter.name(name) if name else 0)
+        self._join(unit, cell, tokens, framing, 1 if first else 0)
 
     # Units
 

@@ -30,7 +30,7 @@ def heading(slot: str, name: str) -> str:
 
 
 def fill(slots: Sequence[Event], preamble: Iterable[Cell], overrides: Mapping[int, Own], meter: Meter) -> Fixed:
-    """The rows of the fixed slots, in the order of the request; a transcript's own system messages follow the system slot."""
+    """The rows of the fixed slots, in the order of the request: the one system message, then a transcript's own."""
     contents = [(event, event.body) for event in slots if isinstance(event.body, SlotContent)]
     rows: list[Item] = []
     framing = 0
@@ -41,7 +41,7 @@ def fill(slots: Sequence[Event], preamble: Iterable[Cell], overrides: Mapping[in
                 rows.append(row)
                 if row.in_request and slot != "tools":
                     framing += meter.counter.count(heading(slot, body.name)).tokens
-        if slot == "system":
+        if slot == "memory":
             for cell in preamble:
                 row = _preamble_row(cell, overrides)
                 rows.append(row)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
+from typing import NamedTuple
 
 from workbench.context.cells import Cell, Unit
 from workbench.context.control import NO_OWN, Standing, span
@@ -20,6 +21,15 @@ from workbench.log.events import (
 )
 
 TEXT, CALL, RESULT = range(3)
+
+
+class Coverage(NamedTuple):
+    """What standing compactions do to single events, by sequence number."""
+
+    cover: dict[int, int]
+    """Which of them summarises the event."""
+    kept: dict[int, Kept]
+    """What they kept of their ranges."""
 
 
 class _Buckets:
@@ -96,8 +106,8 @@ class _Buckets:
 def in_order(events: Iterable[Event]) -> tuple[list[Event], dict[int, str]]:
     """Events with every result next to its call and every part of a reply next to its others, whenever they came.
 
-    Providers want the results right behind the message that called. Nothing else moves. Beside them, by sequence number, the
-    results that have no call, and why.
+    Providers want the results right behind the message that called. Nothing else moves. Beside them, by sequence
+    number, the results that have no call, and why.
     """
     gathered = _Buckets()
     for event in events:
@@ -106,27 +116,39 @@ def in_order(events: Iterable[Event]) -> tuple[list[Event], dict[int, str]]:
     return ordered, gathered.unpaired
 
 
-def coverage(
-    standing: Standing, cells: Sequence[Cell], units: Sequence[Unit], users: Sequence[int]
-) -> tuple[dict[int, int], dict[int, Kept]]:
+def coverage(standing: Standing, cells: Sequence[Cell], units: Sequence[Unit], latest: int) -> Coverage:
     """Which events the standing compactions summarise, and which of their ranges they kept.
 
-    A unit is summarised only when every event of it lies in one range, so that no pair is ever split. Pinned units and the user
-    message that was the latest when the compaction was made stay. `users` are the sequence numbers of user messages, in order.
+    A unit is summarised only when every event of it lies in a range, so that no pair is ever split. Pinned units and
+    the latest user message, whose sequence number is `latest`, stay; so does the user message of a turn that went on
+    after it was compacted, as an open turn does that outgrew the window.
     """
+    ranges = [(index, event.seq, *span(event)) for index, event in enumerate(standing.compactions)]
+    keeps = [_keeps(event) for event in standing.compactions]
+    ends = {unit.turn: cells[unit.cells[-1]].seq for unit in units}
+    """By turn: its last event."""
     cover: dict[int, int] = {}
     kept: dict[int, Kept] = {}
-    for index, event in enumerate(standing.compactions):
-        body = event.body
-        assert isinstance(body, Compaction)
-        latest = max((seq for seq in users if seq < event.seq), default=0)
-        first, last = span(event)
-        mine = {entry.seq: entry for entry in body.kept if first <= entry.seq <= last}
-        kept.update(mine)
-        for unit in units:
-            seqs = [cells[at].seq for at in unit.cells]
-            inside = first <= min(seqs) and max(seqs) <= last
-            pinned = any(standing.overrides.get(seq, NO_OWN).pinned for seq in seqs)
-            if inside and not pinned and latest not in seqs and not any(seq in mine for seq in seqs):
-                cover.update(dict.fromkeys(seqs, index))
-    return cover, {seq: entry for seq, entry in kept.items() if seq not in cover}
+    for unit in units:
+        found: dict[int, int] = {}
+        for seq in (cells[at].seq for at in unit.cells):
+            inside = [(index, made) for index, made, first, last in ranges if first <= seq <= last]
+            taken = [(index, made) for index, made in inside if seq not in keeps[index]]
+            if taken and not standing.overrides.get(seq, NO_OWN).pinned and seq != latest:
+                if not _goes_on(cells[unit.cells[0]], ends[unit.turn], max(made for _, made in taken)):
+                    found[seq] = taken[0][0]
+            elif inside and not taken:
+                kept[seq] = keeps[inside[0][0]][seq]
+        if len(found) == len(unit.cells):
+            cover.update(found)
+    return Coverage(cover, kept)
+
+
+def _keeps(event: Event) -> dict[int, Kept]:
+    assert isinstance(event.body, Compaction)
+    return {entry.seq: entry for entry in event.body.kept}
+
+
+def _goes_on(cell: Cell, end: int, made: int) -> bool:
+    """Whether a cell is the user message of a turn that had not ended when it was compacted."""
+    return isinstance(cell.event.body, UserMessage) and end > made

@@ -94,7 +94,7 @@ class Rows(Sequence[Item]):
 
     @cached_property
     def _inserts(self) -> tuple[list[int], list[Item | int]]:
-        """What stands between the cells: row numbers (counted behind the fixed rows), and a row or the call that lacks its result."""
+        """What stands between the cells: row numbers behind the fixed rows, and a row or a call without result."""
         at: list[tuple[int, int, Item | int]] = []
         for summary in self._summaries:
             place = self._first_cell(summary.before)

@@ -1,8 +1,8 @@
 """The planner: `plan(log, policy, budget) -> ContextPlan`, from scratch or one event at a time.
 
-Appending an event to a log of any length costs the same: the draft keeps running sums over the units, and the two cuts are found
-in them by bisection. What changes the past (a compaction, a revert, a late result) starts the draft again; an override mends the
-units it speaks of.
+Appending an event to a log of any length costs the same: the draft keeps running sums over the units, and the two
+cuts are found in them by bisection. What changes the past (a compaction, a revert, a late result) starts the draft
+again; an override mends the units it speaks of.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from workbench.context.items import Item
 from workbench.context.measure import Meter
 from workbench.context.plan import ContextPlan, Summary
 from workbench.context.policy import Policy
+from workbench.context.stages import normalise
 from workbench.log.events import Compaction, Event, Override, SlotContent, UserMessage
 from workbench.models.tokens import TokenCounter
 
@@ -73,7 +74,7 @@ class Planner:
         body = event.body
         if type(body) not in CONTROL:
             units = len(self._draft.units)
-            if not self._draft.add(event):
+            if (isinstance(body, UserMessage) and self._is_inside(self._draft.latest)) or not self._draft.add(event):
                 self._restart()
             elif not units:
                 self._refill()
@@ -91,6 +92,10 @@ class Planner:
         else:
             self._restart()
 
+    def _is_inside(self, seq: int) -> bool:
+        """Whether an event lies in the range of a standing compaction."""
+        return any(first <= seq <= last for first, last in map(span, self._standing.compactions))
+
     def _restart(self) -> None:
         """Build the draft again from all events."""
         self._standing = standing(self._controls)
@@ -98,8 +103,7 @@ class Planner:
         ground = Ground(self._standing.overrides)
         self._draft, self._ordered = self._drafted(said, ground)
         if self._standing.compactions:
-            users = [event.seq for event in said if isinstance(event.body, UserMessage)]
-            cover, kept = fold.coverage(self._standing, self._draft.cells, self._draft.units, users)
+            cover, kept = fold.coverage(self._standing, self._draft.cells, self._draft.units, self._draft.latest)
             ground = Ground(self._standing.overrides, cover, kept)
             self._draft, self._ordered = self._drafted(said, ground)
         self._summaries = self._place_summaries()
@@ -142,11 +146,15 @@ class Planner:
     def _summary_rows(self, event: Event, body: Compaction, turn: int) -> tuple[Item, ...]:
         why = f"stands for the events {body.first} to {body.last}"
         text = body.preface + body.summary
+        if normalise.is_blank(text):
+            text = normalise.EMPTY_SUMMARY
         rows = [synthetic(event.id, "summaries", "user", "summary", text, self._meter.text(text), "fold", why, turn)]
-        if body.acknowledgement:
+        if not normalise.is_blank(body.acknowledgement):
             text, why = body.acknowledgement, "the assistant's answer to the summary"
             count = self._meter.text(text)
-            rows.append(synthetic(f"{event.id}.ack", "summaries", "assistant", "summary", text, count, "fold", why, turn))
+            rows.append(
+                synthetic(f"{event.id}.ack", "summaries", "assistant", "summary", text, count, "fold", why, turn)
+            )
         return tuple(rows)
 
     # The plan

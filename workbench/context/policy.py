@@ -29,7 +29,7 @@ class BudgetPolicy:
     """How the window is divided."""
 
     max_input_tokens: int = knob(0)
-    """Use no more than this of the window; 0 uses the model's own window."""
+    """Use no more than this of the window, or so much where the window is only guessed; 0: the model's own window."""
     reserve_tokens: int = knob(0)
     """Room kept for the answer; 0 derives it from the model or from `reserve_ratio`."""
     reserve_ratio: float = knob(0.0, 0, 0.9)

@@ -1,4 +1,5 @@
-"""Everything a plan needs beside the events, put together from options, the session, the user's settings and the catalogue."""
+"""Everything a plan needs beside the events, put together from options, the session, the user's settings and the
+catalogue."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Sums:
             _mend(sums, {number: delta[index] for number, delta in deltas.items() if delta[index]})
 
     def shift(self, deltas: Mapping[int, int]) -> None:
-        """Some units' contents cost more or less than before; framing and messages are the same, and none stands apart."""
+        """Some contents cost more or less than before, in units that do not stand apart; all else is the same."""
         _mend(self.cost, deltas)
 
     def first_sent(self) -> int:

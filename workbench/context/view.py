@@ -48,7 +48,7 @@ def partner_of(cell: Cell, view: View) -> Cell | None:
 
 
 def own_of(cell: Cell, view: View) -> Own:
-    """The user's decision on a cell. Excluding one half of a pair excludes both; the later decision on either half holds."""
+    """The user's decision on a cell. A pair is excluded as a whole; the later decision on either half holds."""
     own = view.overrides.get(cell.seq, NO_OWN)
     partner = partner_of(cell, view)
     if partner is not None:

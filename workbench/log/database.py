@@ -38,9 +38,7 @@ class Database:
         with self.told():
             _make_private(path)
             migrations.check_file(path)
-            self._db = sqlite3.connect(
-                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
+            self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
             try:
                 migrations.check_content(self._db, path)
                 _use_write_ahead_log(self._db)

@@ -34,11 +34,7 @@ def by_ref(db: sqlite3.Connection, ref: str) -> Found:
     exact = by_id(db, ref)
     if exact is not None:
         return exact
-    begun = (
-        _select(db, f"WHERE id GLOB ? {_NEWEST} 4", re.sub(r"([*?[])", r"[\1]", clean(ref)) + "*")
-        if ref
-        else []
-    )
+    begun = _select(db, f"WHERE id GLOB ? {_NEWEST} 4", re.sub(r"([*?[])", r"[\1]", clean(ref)) + "*") if ref else []
     if len(begun) == 1:
         return begun[0]
     titled = _select(db, f"WHERE title = ? {_NEWEST} 4", clean(ref)) if ref else []
@@ -69,9 +65,7 @@ def listing(db: sqlite3.Connection, limit: int | None, query: str) -> list[Sessi
 def _missing(db: sqlite3.Connection, ref: str) -> str:
     """The message, with what may have been meant."""
     recent = _select(db, f"{_NEWEST} ?", _GUESSED)
-    names = {
-        name.lower(): session for session in recent for name in (session.info.id, session.info.title) if name
-    }
+    names = {name.lower(): session for session in recent for name in (session.info.id, session.info.title) if name}
     close = difflib.get_close_matches(ref.lower(), names, n=3, cutoff=0.5)
     if not close:
         return f"there is no session '{ref}'"

@@ -45,9 +45,7 @@ def insert(db: sqlite3.Connection, session: int, events: Sequence[Settled]) -> N
         )
         texts.keep(db, key, large.items())
         search.add(db, key, event.body)
-    db.execute(
-        "UPDATE sessions SET events = events + ?, updated = ? WHERE key = ?", (len(events), now(), session)
-    )
+    db.execute("UPDATE sessions SET events = events + ?, updated = ? WHERE key = ?", (len(events), now(), session))
     for column, value in labels(event for event, _ in events).items():
         db.execute(f"UPDATE sessions SET {column} = ? WHERE key = ?", (value, session))
 
@@ -68,9 +66,7 @@ def lines(db: sqlite3.Connection, session: int, after: int, upto: int) -> list[s
         (session, after, upto),
     ).fetchall()
     if len(rows) != max(0, upto - after):
-        raise StoreError(
-            f"events {after + 1} to {upto} of a session are no longer there; it was deleted meanwhile"
-        )
+        raise StoreError(f"events {after + 1} to {upto} of a session are no longer there; it was deleted meanwhile")
     return [texts.restore(db, data) for (data,) in rows]
 
 

@@ -23,9 +23,7 @@ _AROUND: Final = 40
 """Characters of a snippet before the first word found; three times as many follow."""
 
 # Scripts written without blanks: each character becomes a word, and a query for several of them a phrase.
-_UNSPACED = re.compile(
-    "([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f])"
-)
+_UNSPACED = re.compile("([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f])")
 
 
 class Hit(NamedTuple):
@@ -104,9 +102,7 @@ def _spaced(text: str) -> str:
     return text if text.isascii() else _UNSPACED.sub(r" \1 ", text)
 
 
-def _bodies(
-    db: sqlite3.Connection, where: str = "", values: tuple[object, ...] = ()
-) -> Iterator[tuple[int, Body]]:
+def _bodies(db: sqlite3.Connection, where: str = "", values: tuple[object, ...] = ()) -> Iterator[tuple[int, Body]]:
     """Keys and bodies of events."""
     for event, data in db.execute(f"SELECT key, data FROM events {where}", values):
         yield event, decode(texts.restore(db, data)).body

@@ -37,9 +37,7 @@ class Session:
     events move under it. Threads may share a session.
     """
 
-    def __init__(
-        self, database: Database, key: int, info: SessionInfo, lock: WriterLock, write: bool
-    ) -> None:
+    def __init__(self, database: Database, key: int, info: SessionInfo, lock: WriterLock, write: bool) -> None:
         self.id = info.id
         self.title = info.title
         self.model = info.model
@@ -74,9 +72,7 @@ class Session:
             with self._database.write() as db:
                 count, _, _ = self._row(db)
                 at = rows.now()
-                settled = [
-                    settle(Event(seq, new_id(), at, body)) for seq, body in enumerate(bodies, start=count + 1)
-                ]
+                settled = [settle(Event(seq, new_id(), at, body)) for seq, body in enumerate(bodies, start=count + 1)]
                 rows.insert(db, self._key, settled)
             events = tuple(event for event, _ in settled)
             if count == self._seen:  # otherwise `refresh` has still to show what lies before

@@ -199,9 +199,7 @@ _FORMS: Mapping[Any, Form] = {
     float | None: Form("a number or null", frozenset({float, int, NoneType})),
     Mapping[str, Any]: Form("an object", frozenset({dict}), write=_write_mapping),
     # Whatever JSON cannot hold is found when the whole event is written.
-    Any: Form(
-        "any JSON", frozenset({str, int, float, bool, NoneType, list, dict}), write=lambda value: value
-    ),
+    Any: Form("any JSON", frozenset({str, int, float, bool, NoneType, list, dict}), write=lambda value: value),
     Content: Form("a string or a list of parts", frozenset({str}), _reads(_read_part), _writes(_write_part)),
     tuple[Kept, ...]: Form("a list of kept events", frozenset(), _reads(_read_kept), _writes(_write_kept)),
 }
@@ -216,8 +214,7 @@ def _shape(kind: str, cls: type[Body]) -> Shape:
     """The shape of a kind. A field of a type without a form fails here, at import, not at its first use."""
     hints = get_type_hints(cls)
     forms = {
-        name: _choice(get_args(hint)) if get_origin(hint) is Literal else _FORMS[hint]
-        for name, hint in hints.items()
+        name: _choice(get_args(hint)) if get_origin(hint) is Literal else _FORMS[hint] for name, hint in hints.items()
     }
     defaults = {field.name: _default(field) for field in fields(cls)}
     return Shape(

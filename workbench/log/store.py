@@ -127,9 +127,7 @@ class Store:
         lock = self._lock(id)
         with self._database.told():
             if not lock.acquire():
-                raise Refused(
-                    f"Session {found.info.title or id} is open in {lock.holder()}; close it there first."
-                )
+                raise Refused(f"Session {found.info.title or id} is open in {lock.holder()}; close it there first.")
         try:
             with self._database.write() as db:
                 search.remove_session(db, found.key)
@@ -176,9 +174,7 @@ class Store:
         with self._database.write() as db:
             db.executemany("INSERT OR REPLACE INTO counts VALUES(?, ?, ?, ?)", given)
 
-    def _add(
-        self, settled: Sequence[rows.Settled], name: str, origin: tuple[str, int] | None = None
-    ) -> Session:
+    def _add(self, settled: Sequence[rows.Settled], name: str, origin: tuple[str, int] | None = None) -> Session:
         """Put a new session into the file. Its lock is taken first: nobody else can come to write it."""
         if not _ID.fullmatch(name):
             raise WrongCall(f"'{name}' cannot be a session's id: expected up to 64 letters, digits, - or _")

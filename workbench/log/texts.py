@@ -21,9 +21,7 @@ LARGE: Final = 4096
 _MARK: Final = "\x01"
 _DIGEST_BYTES: Final = 32
 _REFERENCE = re.compile(_MARK + r"([0-9a-f]{64})")
-_STRING = re.compile(
-    r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-)  # possessive: a long string must not pile up backtracking points
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')  # possessive: a long string must not pile up backtracking points
 
 
 def split(line: str) -> tuple[str, dict[bytes, bytes]]:

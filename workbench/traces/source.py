@@ -7,13 +7,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from workbench.config.errors import WrongCall
+from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.log.codec import decode
 from workbench.log.errors import BadEvent, NotFound
 from workbench.log.events import Body, Event, Setting
 from workbench.log.store import Store
 from workbench.traces import openai
 from workbench.traces.reading import bad, read_json, read_text
+
+EVENT_BYTES = 500
+"""An event of the store, on average."""
 
 
 class Source(NamedTuple):
@@ -41,6 +44,15 @@ def open_source(ref: str, store: Store) -> Source:
         if Path(path).is_dir():
             raise WrongCall(f"{path}: expected a file, this is a folder") from None
         raise WrongCall(f"{ref}: no such file, and {error}") from None
+
+
+def weight(ref: str, store: Store) -> int:
+    """About how many bytes there are to read, told without reading them; none for what is not there."""
+    path, _ = _split(ref)
+    try:
+        return Path(path).stat().st_size if Path(path).is_file() else store.info(ref).events * EVENT_BYTES
+    except (OSError, WorkbenchError):
+        return 0
 
 
 def _split(ref: str) -> tuple[str, int | None]:

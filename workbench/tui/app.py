@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from typing import ClassVar
 
 from textual.app import App
@@ -27,11 +26,10 @@ class WorkbenchApp(App[WorkbenchError]):
         Binding("q,ctrl+q", "quit", "quit"),
     ]
 
-    def __init__(self, opening: Future[Bench | None], source: str = "", theme: str = "") -> None:
-        """`opening` is the source that is being read, `source` what it was called, `theme` what the settings say."""
+    def __init__(self, bench: Bench | None, theme: str = "") -> None:
+        """`bench` is None where there is nothing to show; `theme` is what the settings say."""
         super().__init__()
-        self._opening = opening
-        self._source = source
+        self._bench = bench
         loaded = load_themes()
         self._problems = list(loaded.problems)
         self._names = [each.name for each in loaded.themes]
@@ -39,9 +37,8 @@ class WorkbenchApp(App[WorkbenchError]):
             self.register_theme(each)
         if theme and theme not in self._names:
             self._problems.append(f"no theme named {theme!r}; expected one of {', '.join(self._names)}")
-        wanted = theme if theme in self._names else self._names[:1]
-        if wanted:
-            self.theme = wanted if isinstance(wanted, str) else wanted[0]
+        if self._names:
+            self.theme = theme if theme in self._names else self._names[0]
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """The screen's own colours, for themes that do not name them."""
@@ -49,7 +46,7 @@ class WorkbenchApp(App[WorkbenchError]):
 
     def get_default_screen(self) -> Screen[None]:
         """The one screen there is."""
-        return Inspector(self._opening, self._source)
+        return Inspector(self._bench)
 
     def on_mount(self) -> None:
         """Tell what was wrong with a theme; the program runs all the same."""

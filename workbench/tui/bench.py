@@ -9,7 +9,7 @@ from workbench.context.load import DEFAULT, load_policy, preset_names
 from workbench.context.plan import ContextPlan
 from workbench.models.tokens import TokenCounter
 from workbench.traces.desk import Desk
-from workbench.traces.source import Source, open_source
+from workbench.traces.source import Source, open_source, weight
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,49 +27,52 @@ class Shown:
 
 
 class Bench:
-    """One source and the policies it can be planned under. Its methods are slow: not for the screen's own thread."""
+    """One source and the policies it can be planned under. Reading and planning are too slow for the screen itself."""
 
-    def __init__(self, desk: Desk, options: Namespace, source: Source, name: str) -> None:
-        self.name = name
+    def __init__(self, desk: Desk, options: Namespace, ref: str) -> None:
+        """`ref` names a session or a file; `options` are those of `workbench open`, or fewer."""
+        self.name = ref
         """What people call the source."""
-        opened = getattr(options, "policy", None) or source.policy or desk.settings.policy or DEFAULT
-        self.policies = tuple(dict.fromkeys([opened, *preset_names()]))
-        """The policy it was opened with, then the presets."""
+        self.policies: tuple[str, ...] = ()
+        """The policy it was opened with, then the presets; known once it was read."""
         self._desk = desk
         self._options = options
-        self._source = source
+        self._ref = ref
+        self._source: Source | None = None
         self._counter: TokenCounter | None = None
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes there are to read."""
+        return weight(self._ref, self._desk.store)
+
+    def read(self) -> Source:
+        """Read the source, once. What is wrong with it, or with the policy it asks for, is told here."""
+        if self._source is None:
+            source = open_source(self._ref, self._desk.store)
+            asked: str | None = getattr(self._options, "policy", None)
+            opened = asked or source.policy or self._desk.settings.policy or DEFAULT
+            load_policy(opened, sets=getattr(self._options, "set", None) or ())
+            self.policies = tuple(dict.fromkeys([opened, *preset_names()]))
+            if not source.is_file:
+                info = self._desk.store.info(self._ref)
+                self.name = f"{info.title} ({info.id})" if info.title else info.id
+            self._source = source
+        return self._source
 
     def plan(self, policy: str) -> Shown:
         """Plan the source under a policy; what was set with `--set` and the like holds under each."""
-        setup = self._desk.set_up(Namespace(**{**vars(self._options), "policy": policy}), self._source)
+        source = self.read()
+        setup = self._desk.set_up(Namespace(**{**vars(self._options), "policy": policy}), source)
         if self._counter is not None:
             # The model is the same, so the counts are: a text is encoded once, not once per policy.
             setup = replace(setup, counter=self._counter)
         self._counter = setup.counter
-        made = setup.plan(self._source.events, live=self._source.live)
-        about = setup.loaded.policy.description
-        return Shown(made, policy, about, setup.counter.note, len(self._source.events))
+        made = setup.plan(source.events, live=source.live)
+        return Shown(made, policy, setup.loaded.policy.description, setup.counter.note, len(source.events))
 
 
-def open_bench(desk: Desk, options: Namespace) -> Bench | None:
-    """The source that was asked for, else the session that changed last, else nothing."""
-    ref: str | None = options.source
-    if ref is None:
-        newest = desk.store.list(limit=1)
-        if not newest:
-            return None
-        ref = newest[0].id
-    source = open_source(ref, desk.store)
-    bench = Bench(desk, options, source, _name(desk, source, ref))
-    load_policy(
-        bench.policies[0], sets=getattr(options, "set", None) or ()
-    )  # a mistake in it is told before the screen
-    return bench
-
-
-def _name(desk: Desk, source: Source, ref: str) -> str:
-    if source.is_file:
-        return ref
-    info = desk.store.info(ref)
-    return f"{info.title} ({info.id})" if info.title else info.id
+def newest_session(desk: Desk) -> str:
+    """The session that changed last; empty where there is none."""
+    found = desk.store.list(limit=1)
+    return found[0].id if found else ""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from concurrent.futures import wait
-from functools import partial
 
 from workbench.config.errors import WrongCall
 from workbench.traces.desk import Desk
-from workbench.tui.background import background
-from workbench.tui.bench import open_bench
+from workbench.tui.bench import Bench, newest_session
 
-PATIENCE = 0.25
-"""Seconds to wait for the source, so that a mistake in it is told without a flash of the screen.
+LARGE = 2_000_000
+"""Bytes from which on a source is read behind the first frame.
 
-What takes longer is large, and is read behind the first frame.
+What is smaller is read before it, in no time, so that a mistake in it is told without a flash of the screen.
 """
 
 
@@ -25,14 +22,14 @@ def run(options: Namespace) -> int:
         wanted = options.source or "SOURCE"
         raise WrongCall(f"the screen needs a terminal on both ends; `workbench plan {wanted}` needs none")
     with Desk() as desk:
-        settings = desk.settings
-        opening = background(partial(open_bench, desk, options))
-        from workbench.tui.app import WorkbenchApp  # here: the source is read while Textual is imported
+        theme = desk.settings.theme
+        ref = options.source or newest_session(desk)
+        bench = Bench(desk, options, ref) if ref else None
+        if bench is not None and bench.weight < LARGE:
+            bench.read()
+        from workbench.tui.app import WorkbenchApp  # late: a mistake is told before half a second of imports
 
-        wait([opening], PATIENCE)
-        if opening.done():
-            opening.result()
-        app = WorkbenchApp(opening, options.source or "", settings.theme)
+        app = WorkbenchApp(bench, theme)
         error = app.run()
         if error is not None:
             raise error

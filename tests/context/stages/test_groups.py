@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import accumulate
 
 import pytest
-from context.talk import iterations, planned, preset, results, rows_of, states, turns, words
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context.talk import iterations, planned, preset, results, rows_of, states, turns, words
 from workbench.context.budget import Limits
 from workbench.context.stages.groups import drop
 from workbench.log.events import AssistantMessage, Override, ToolCall, ToolResult, UserMessage

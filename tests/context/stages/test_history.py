@@ -6,10 +6,10 @@ from itertools import accumulate
 from typing import NamedTuple
 
 import pytest
-from context.talk import iterations, planned, preset, rows_of, spoken, states, turns, words
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context.talk import iterations, planned, preset, rows_of, spoken, states, turns, words
 from workbench.context.budget import Limits
 from workbench.context.policy import HistoryPolicy
 from workbench.context.stages.history import NO_CAP, HistoryCut, fill, resident_limit

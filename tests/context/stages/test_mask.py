@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from context.talk import iterations, planned, preset, results, rows_of, states, words
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context.talk import iterations, planned, preset, results, rows_of, states, words
 from workbench.context.policy import MaskingPolicy
 from workbench.context.stages.mask import MaskWindow, marker
 from workbench.log.events import Override, UserMessage

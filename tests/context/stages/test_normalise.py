@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from context.talk import COUNTER, iteration, planned, preset, results, rows_of, spoken, states
 from hypothesis import given
 from hypothesis import strategies as st
-from support.validity import problems
 
+from context.talk import COUNTER, iteration, planned, preset, results, rows_of, spoken, states
+from support.validity import problems
 from workbench.context.render import messages
 from workbench.context.stages.normalise import NO_RESULT, Pairs, is_blank, sound_arguments
 from workbench.log.events import (
@@ -66,7 +66,7 @@ def test_every_id_is_unique_on_the_wire(ids: list[str]) -> None:
 
 
 def test_a_reused_id_is_renamed_on_both_halves_of_its_pair() -> None:
-    log = [GO, *iteration("x", "one"), *iteration("x", "two")]
+    log: list[Body] = [GO, *iteration("x", "one"), *iteration("x", "two")]
     made = planned([log[0], log[1], log[2], *(_again(each) for each in log[3:])], PLAIN)
     calls, answers = rows_of(made, "tool_call"), results(made)
     assert [row.call_id for row in calls] == [row.call_id for row in answers]
@@ -82,12 +82,18 @@ def _again(body: Body) -> Body:
 
 
 def test_results_in_any_order_find_their_calls() -> None:
-    log = [GO, call("a", "r"), call("b", "r"), ToolResult("b", "two"), ToolResult("a", "one")]
+    log: list[Body] = [GO, call("a", "r"), call("b", "r"), ToolResult("b", "two"), ToolResult("a", "one")]
     assert {row.call_id: row.text for row in results(planned(log, PLAIN))} == {"a": "one", "b": "two"}
 
 
 def test_a_late_result_goes_back_to_its_call() -> None:
-    log = [GO, call("a", "r"), UserMessage("hurry"), AssistantMessage("still waiting", "s"), ToolResult("a", "one")]
+    log: list[Body] = [
+        GO,
+        call("a", "r"),
+        UserMessage("hurry"),
+        AssistantMessage("still waiting", "s"),
+        ToolResult("a", "one"),
+    ]
     made = planned(log, PLAIN)
     assert [role for role, _ in spoken(made)] == ["user", "assistant", "tool", "user", "assistant"]
     assert [(row.seq, row.text) for row in results(made)] == [(5, "one")]
@@ -144,7 +150,7 @@ def test_blank_means_nothing_to_read_and_nothing_to_see(content: str, blank: boo
 
 @pytest.mark.parametrize("blank", ["", " \n", (TextPart(""), TextPart(" "))])
 def test_no_message_is_sent_empty(blank: str) -> None:
-    log = [
+    log: list[Body] = [
         SystemMessage(blank),
         UserMessage(blank),
         AssistantMessage(blank, "a"),
@@ -170,7 +176,12 @@ def test_no_message_is_sent_empty(blank: str) -> None:
 @pytest.mark.parametrize("part", ["summary", "acknowledgement", "kept"])
 def test_nothing_that_a_compaction_brings_is_sent_empty(part: str, blank: str) -> None:
     brought: dict[str, Any] = {"summary": "a summary", part: (Kept(1, blank),) if part == "kept" else blank}
-    said = [UserMessage("one"), AssistantMessage("two", "a"), UserMessage("three"), AssistantMessage("four", "b")]
+    said: list[Body] = [
+        UserMessage("one"),
+        AssistantMessage("two", "a"),
+        UserMessage("three"),
+        AssistantMessage("four", "b"),
+    ]
     made = planned([*said, Compaction(1, 2, **brought), GO], PLAIN)
     assert problems(messages(made)) == []
     assert made.totals.items == sum(COUNTER.count(text).tokens for _, text in spoken(made))

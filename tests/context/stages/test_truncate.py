@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
-from context.talk import COUNTER, words
 from hypothesis import example, given
 from hypothesis import strategies as st
-from support.logs import WORDS
 
+from context.talk import COUNTER, iteration, planned, preset, results, states, words
+from support.logs import WORDS
 from workbench.context.policy import Strategy, ToolTruncation, TruncationPolicy
 from workbench.context.stages.truncate import Cut, Rule, rule_for, truncate
+from workbench.log.events import ToolCall, ToolResult, UserMessage
 from workbench.models.tokens import counter
 
 TOKENS = re.compile(r"\[truncated: kept (first|last|first\+last) ~(\d+) of ~(\d+) tokens \((\w+)\)\] \[id item1\]")
@@ -225,6 +226,18 @@ def test_a_tools_own_knobs_go_before_the_general_ones() -> None:
     )
     own = rule_for(lines, "run", 1_000)
     assert (own.max_lines, own.head_lines, own.tail_lines, own.max_bytes) == (9, 0, 9, 99)
+
+
+def test_a_tools_own_cap_holds_in_the_plan() -> None:
+    policy = preset("layers", "truncation.tools.read_file.max_tokens=50")
+    log = [UserMessage("go"), *iteration("x", words(100)), ToolCall("y", "run", "{}", "y"), ToolResult("y", words(100))]
+    assert states(results(planned(log, policy))) == ["truncated", "sent"]
+
+
+def test_the_truncated_text_is_what_is_sent_and_the_whole_stays_readable() -> None:
+    (row,) = results(planned([UserMessage("go"), *iteration("x", words(9_000))], preset("layers")))
+    assert row.text == row.content != row.original == words(9_000)
+    assert [(edit.stage, edit.before, edit.after) for edit in row.edits] == [("truncate", 9_000, row.tokens)]
 
 
 @pytest.mark.parametrize(("window", "cap"), [(100, 10), (1_000, 100), (100_000, 500), (1, 1)])

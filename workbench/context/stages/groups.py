@@ -9,6 +9,7 @@ from collections.abc import Sequence
 def drop(cost: Sequence[int], first: int, last: int, room: int) -> int:
     """The first unit of the turn that stays, so that the units up to `last` (not counting it) cost at most `room`.
 
-    `cost` is a running sum over units; `first` is the unit behind the turn's user message and `last` its last iteration group.
+    `cost` is a running sum over units; `first` is the unit behind the turn's user message and `last` its last
+    iteration group.
     """
     return min(bisect_left(cost, cost[last] - max(room, 0), first, last + 1), last) if first < last else first

@@ -36,9 +36,10 @@ def fill(
 ) -> HistoryCut:
     """Fill `budget` from the newest unit to the oldest with whole units.
 
-    `cost` and `messages` are running sums over units (`cost[i]` is what stands before unit i). A turn that is kept in part keeps
-    the user message that opened it, within the same budget: a request never begins with an answer to nothing, which some
-    providers refuse. `opener_of(unit)` gives that message's unit (-1: none is needed) and the first unit of the next turn.
+    `cost` and `messages` are running sums over units (`cost[i]` is what stands before unit i). A turn that is kept in
+    part keeps the user message that opened it, within the same budget: a request never begins with an answer to
+    nothing, which some providers refuse. `opener_of(unit)` gives that message's unit (-1: none is needed) and the
+    first unit of the next turn.
     """
 
     def first(tokens: int, count: int, low: int) -> int:

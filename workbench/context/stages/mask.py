@@ -15,9 +15,9 @@ def marker(tokens: int, item_id: str, kind: Kind = "tool_result") -> str:
 class MaskWindow:
     """Which results are masked, as results arrive one by one.
 
-    Results are numbered from 0 in their scope. Those from `keep_first` up to `upto` are masked. Without batches `upto` stays
-    `keep_last` behind the newest. With batches it moves on only when that frees enough at once, because every move changes
-    the request near its beginning and so costs the provider's prompt cache.
+    Results are numbered from 0 in their scope. Those from `keep_first` up to `upto` are masked. Without batches
+    `upto` stays `keep_last` behind the newest. With batches it moves on only when that frees enough at once, because
+    every move changes the request near its beginning and so costs the provider's prompt cache.
     """
 
     def __init__(self, policy: MaskingPolicy, window: int) -> None:
@@ -34,14 +34,14 @@ class MaskWindow:
         self._counted = policy.keep_first
 
     def add(self, freed: int) -> range:
-        """One more result, which would free `freed` tokens; returns the numbers of the results that become masked now."""
+        """One more result, which would free `freed` tokens; returns the numbers of those that become masked now."""
         self._freed.append(freed)
         end = len(self._freed) - self._last
         if not self.active or end <= self._counted:
             return range(0)
         self._waiting += sum(self._freed[self._counted : end])
         self._counted = end
-        if self._waiting < self._batch:
+        if self._batch and self._waiting < self._batch:
             return range(0)
         fresh = range(self.upto, end)
         self.upto, self._waiting = end, 0

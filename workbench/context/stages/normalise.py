@@ -1,7 +1,7 @@
 """Normalise: every call has exactly one result, every result has its call, every id is used once, nothing is empty.
 
-A call without a result gets a synthetic one that says so. A result without a call, or a second result for one call, is dropped,
-visibly. Empty content, which providers refuse, is replaced by a short note or left out.
+A call without a result gets a synthetic one that says so. A result without a call, or a second result for one call,
+is dropped, visibly. Empty content, which providers refuse, is replaced by a short note or left out.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from workbench.log.events import Content, TextPart
 
 EMPTY_MESSAGE = "(empty message)"
 EMPTY_RESULT = "(no output)"
+EMPTY_SUMMARY = "(empty summary)"
 NO_RESULT = "[no result: the call did not return]"
 """Stands for the missing result of a call, so that the pair is whole."""
 OPENING = "[the conversation begins with the assistant]"
@@ -30,7 +31,7 @@ def is_blank(content: Content) -> bool:
 
 @lru_cache(maxsize=4096)
 def sound_arguments(arguments: str) -> tuple[str, str]:
-    """A call's arguments as a JSON object, and what had to be changed. Some providers parse them and refuse anything else."""
+    """A call's arguments as a JSON object, which some providers insist on, and what had to be changed."""
     if not arguments.strip():
         return "{}", "" if arguments == "" else "blank arguments are sent as {}"
     try:

@@ -56,8 +56,9 @@ def rule_for(policy: TruncationPolicy, tool: str, window: int) -> Rule:
 def truncate(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_id: str) -> Cut | None:
     """Cut a result that is over its cap; None when it is not.
 
-    The marker stands inside the cap, says what was truly kept of how much and by which strategy, and ends with the id under
-    which the whole text can be fetched. Cuts fall on whole characters and, where that costs little, on whole lines.
+    The marker stands inside the cap, says what was truly kept of how much and by which strategy, and ends with the id
+    under which the whole text can be fetched. Cuts fall on whole characters and, where that costs little, on whole
+    lines.
     """
     if rule.strategy == "none":
         return None
@@ -75,8 +76,8 @@ def _by_tokens(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_i
     def marker(kept: int) -> str:
         return f"[truncated: kept {ends} ~{kept} of ~{tokens} tokens ({rule.strategy})] [id {item_id}]"
 
-    # Counted once with a provisional number: the true one differs in its digits alone, which never merge with their
-    # neighbours, so the difference between the two markers is the difference between the two texts.
+    # The marker says how much was kept, which is known only when it is counted: a first count finds the number, a
+    # second one holds with it.
     guess = counter.count(marker(cap)).tokens
     room = cap - guess - 2
     while room > 0:
@@ -84,14 +85,14 @@ def _by_tokens(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_i
         if not end and start == len(text):
             break
         before, behind = "\n" if end else "", "\n" if start < len(text) else ""
-        count = counter.joined(text, end, f"{before}{marker(cap)}{behind}", start)
-        kept = max(1, count.tokens - guess - len(before) - len(behind))
-        total = count.tokens + counter.count(marker(kept)).tokens - guess
-        if total <= cap:
-            sent = f"{text[:end]}{before}{marker(kept)}{behind}{text[start:]}"
+        draft = counter.joined(text, end, f"{before}{marker(cap)}{behind}", start)
+        kept = max(1, draft.tokens - guess - len(before) - len(behind))
+        middle = f"{before}{marker(kept)}{behind}"
+        count = counter.joined(text, end, middle, start)
+        if count.tokens <= cap:
             why = f"{tokens:,} tokens are over the cap of {cap:,}; kept the {ends} {kept:,} ({rule.strategy})"
-            return Cut(sent, total, count.exact, why)
-        room -= max(1, total - cap)
+            return Cut(text[:end] + middle + text[start:], *count, why)
+        room -= max(1, count.tokens - cap)
     return _marker_alone(marker(0), tokens, f"cap of {cap:,} tokens", counter, lambda t: counter.count(t).tokens <= cap)
 
 
@@ -155,13 +156,10 @@ def _by_lines(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_id
 
 
 def _line_ends(lines: list[str], rule: Rule) -> tuple[str, str]:
-    """The first and the last lines; they never overlap, and never hold more than the cap in lines."""
-    if len(lines) <= rule.max_lines:
-        whole = "\n".join(lines)  # over the cap in bytes alone: `_bytes_ends` takes a half from either end
-        return whole, whole
-    head = lines[: min(rule.head_lines, rule.max_lines)]
-    left = min(rule.tail_lines, rule.max_lines - len(head))
-    return "\n".join(head), "\n".join(lines[-left:] if left else [])
+    """The first and the last lines. Where lines are few they may overlap; `_bytes_ends` then takes less of either."""
+    head = min(rule.head_lines, rule.max_lines)
+    tail = min(rule.tail_lines, rule.max_lines - head if len(lines) > rule.max_lines else rule.tail_lines)
+    return "\n".join(lines[:head]), "\n".join(lines[-tail:] if tail else [])
 
 
 def _bytes_ends(head: str, tail: str, room: int) -> tuple[str, str]:

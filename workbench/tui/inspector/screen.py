@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from asyncio import wrap_future
-from concurrent.futures import Future
 from functools import partial
 from typing import ClassVar
 
@@ -46,11 +45,11 @@ class Inspector(Screen[None]):
     rows = query_one(Rows)
     detail = query_one(Detail)
 
-    def __init__(self, opening: Future[Bench | None], source: str) -> None:
-        super().__init__()
-        self._opening = opening
-        self._bench: Bench | None = None
-        self.set_reactive(Inspector.source, source)
+    def __init__(self, bench: Bench | None) -> None:
+        """Without a bench the screen says what to do next."""
+        super().__init__(classes="" if bench else "-nothing")
+        self._bench = bench
+        self.set_reactive(Inspector.source, bench.name if bench else "")
 
     def compose(self) -> ComposeResult:
         """From top to bottom; `Nothing` takes the place of all but the hints when there is no source."""
@@ -61,7 +60,8 @@ class Inspector(Screen[None]):
                 yield Heads().data_bind(Inspector.shown)
                 yield Rows().data_bind(Inspector.shown)
             yield Detail()
-        yield Nothing()
+        with Container(id="nothing"):
+            yield Nothing()
         yield Verdict().data_bind(Inspector.shown, Inspector.doing)
         yield Totals().data_bind(Inspector.shown)
         yield Hints().data_bind(Inspector.shown)
@@ -69,23 +69,19 @@ class Inspector(Screen[None]):
     def on_mount(self) -> None:
         """Nothing slow starts before the first frame is out."""
         self.rows.focus()
-        self.call_after_refresh(self.begin)
+        if self._bench is not None:
+            self.call_after_refresh(self.begin, self._bench)
 
     # Reading and planning
 
     @work
-    async def begin(self) -> None:
-        """Wait for the source, then plan it."""
+    async def begin(self, bench: Bench) -> None:
+        """Read the source, where that was not done yet, and plan it."""
         try:
-            bench = await wrap_future(self._opening)
+            await wrap_future(background(bench.read))
         except WorkbenchError as error:
             self.app.exit(error)
             return
-        if bench is None:
-            self.doing = ""
-            self.add_class("-nothing")
-            return
-        self._bench = bench
         self.source = bench.name
         self.policy = bench.policies[0]
         await self._plan(bench)
@@ -98,23 +94,19 @@ class Inspector(Screen[None]):
             try:
                 shown = await wrap_future(background(partial(bench.plan, policy)))
             except WorkbenchError as error:
-                self._refuse(error)
+                if self.shown is None:
+                    self.app.exit(error)
+                    return
+                self.policy = self.shown.policy
+                self.notify(str(error), title="not planned", severity="error", markup=False)
                 continue
             if policy == self.policy:
                 self.shown = shown
         self.doing = ""
 
-    def _refuse(self, error: WorkbenchError) -> None:
-        """Without any plan there is nothing to show; otherwise the last one stays."""
-        if self.shown is None:
-            self.app.exit(error)
-            raise error
-        self.policy = self.shown.policy
-        self.notify(str(error), title="not planned", severity="error", markup=False)
-
     def action_policy(self) -> None:
         """Show live how the next policy treats the same log."""
-        if self._bench is None:
+        if self._bench is None or not self.policy:
             return
         policies = self._bench.policies
         self.policy = policies[(policies.index(self.policy) + 1) % len(policies)]

@@ -67,17 +67,13 @@ class Verdict(Widget):
         """The verdict, and a line for each warning."""
         if self.doing or self.shown is None:
             return Content.styled(self.doing, "$quiet")
-        verdict = self.shown.plan.verdict
-        word = verdict.status.replace("_", " ")
-        lines = [Content.assemble((f"● {word}", f"bold {self._colour}"), f"  {printable(verdict.why)}")]
-        lines += [Content.styled(f"! {printable(warning)}", "$warning") for warning in self.shown.plan.warnings]
-        return Content("\n").join(lines)
-
-    @property
-    def _colour(self) -> str:
-        assert self.shown is not None
         plan = self.shown.plan
-        return fullness(plan.totals.tokens, plan.limits.window)[0] if plan.verdict.fits else "$error"
+        status, why = plan.verdict
+        full, _ = fullness(plan.totals.tokens, plan.limits.window)
+        colour = {"fits": full, "waiting": "$warning"}.get(status, "$error")
+        lines = [Content.assemble((f"● {status.replace('_', ' ')}", f"bold {colour}"), f"  {printable(why)}")]
+        lines += [Content.styled(f"! {printable(warning)}", "$warning") for warning in plan.warnings]
+        return Content("\n").join(lines)
 
 
 def fullness(tokens: int, window: int) -> tuple[str, str]:

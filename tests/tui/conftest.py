@@ -1,0 +1,54 @@
+"""Real benches over real files."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.traces.desk import Desk
+from workbench.tui.bench import Bench
+
+MESSAGES: list[dict[str, Any]] = [
+    {"role": "system", "content": "You are a careful programmer."},
+    {"role": "user", "content": "Why does [/b] the \x1b[31mlogin\x1b[0m test fail?"},
+    {
+        "role": "assistant",
+        "content": "I will look.",
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "auth.py"}'}}
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "import sqlite3\n" * 300},
+    {"role": "assistant", "content": "The fixture opens the database twice."},
+    {"role": "user", "content": "must support Python 3.11"},
+]
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Path:
+    """A short transcript with hostile text in it."""
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps(MESSAGES), "utf-8")
+    return path
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    """The user's things."""
+    with Desk() as made:
+        yield made
+
+
+@pytest.fixture
+def bench_of(desk: Desk) -> Callable[..., Bench]:
+    """A bench for a source, with the options of `workbench open`."""
+
+    def make(ref: Path | str, **options: Any) -> Bench:
+        return Bench(desk, Namespace(source=str(ref), **options), str(ref))
+
+    return make

@@ -1,0 +1,81 @@
+"""The budget's bar: widths are in proportion and add up, whatever the figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui.fakes import BUDGET
+from workbench.context.budget import Budget
+from workbench.tui.inspector.bar import PARTS, amounts, apportion, draw, legend
+
+figures = st.integers(0, 2_000_000)
+budgets = st.builds(Budget, *[figures] * 10, st.integers(-500_000, 2_000_000))
+
+
+@given(st.lists(figures, min_size=1, max_size=11), st.integers(0, 300))
+def test_widths_add_up_to_the_bar(parts: list[int], width: int) -> None:
+    assert sum(apportion(parts, width)) == (width if any(parts) else 0)
+
+
+@given(st.lists(figures, min_size=1, max_size=11), st.integers(11, 300))
+def test_every_part_that_is_there_can_be_seen(parts: list[int], width: int) -> None:
+    assert all((cells > 0) == (part > 0) for part, cells in zip(parts, apportion(parts, width), strict=True))
+
+
+@given(st.lists(figures, min_size=2, max_size=11), st.integers(0, 300))
+def test_a_larger_part_is_never_narrower(parts: list[int], width: int) -> None:
+    given_cells = apportion(parts, width)
+    pairs = sorted(zip(parts, given_cells, strict=True))
+    for (small, narrow), (large, wide) in zip(pairs, pairs[1:], strict=False):
+        assert small == large or narrow <= wide
+
+
+@given(st.lists(st.integers(1, 2_000_000), min_size=1, max_size=11), st.integers(50, 300))
+def test_widths_are_near_their_share(parts: list[int], width: int) -> None:
+    total = sum(parts)
+    for part, cells in zip(parts, apportion(parts, width), strict=True):
+        # Cells that small parts got beyond their share are taken from the large ones, in proportion.
+        assert abs(cells - part * width / total) <= len(parts) + 1
+
+
+@given(budgets, st.integers(1, 250))
+def test_the_drawn_bar_is_as_wide_as_it_should(budget: Budget, width: int) -> None:
+    drawn = draw(budget, max(budget.window, 1), width)
+    assert drawn.cell_length == (width if any(amounts(budget)) else 0)
+
+
+@given(budgets, st.integers(4, 250))
+def test_the_legend_is_one_line(budget: Budget, width: int) -> None:
+    line = legend(budget, width)
+    assert "\n" not in line.plain
+    assert line.cell_length <= width
+
+
+def test_parts_have_characters_of_their_own() -> None:
+    assert len({part.char for part in PARTS}) == len(PARTS)
+
+
+def test_what_must_stay_empty_is_at_the_right_end() -> None:
+    drawn = draw(BUDGET, BUDGET.window, 78).plain
+    assert drawn.startswith("▓")
+    assert drawn.rstrip("░").rstrip("╱").endswith("·")
+
+
+def test_what_sticks_out_of_the_window_is_marked() -> None:
+    over = replace(BUDGET, history=9_000, free=-3_120)
+    drawn = draw(over, 10_000, 100)
+    marked = [span for span in drawn.spans if span.style == "$error"]
+    assert sum(span.end - span.start for span in marked) == 100 - 100 * 10_000 // 13_120
+    assert max(span.end for span in marked) == 100
+    assert "over by 3,120" in legend(over, 200).plain
+
+
+def test_the_legend_uses_the_room_it_has() -> None:
+    wide, narrow = legend(BUDGET, 200).plain, legend(BUDGET, 78).plain
+    assert "▒ instructions 40" in wide
+    assert "reserve 2,000" in wide
+    assert "hist 5.0k" in narrow
+    assert all(part.char in narrow for part, amount in zip(PARTS, amounts(BUDGET), strict=True) if amount)

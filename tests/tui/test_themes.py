@@ -1,0 +1,84 @@
+"""Themes: what ships is sound, what is broken is told and skipped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.color import Color
+from textual.theme import Theme
+
+from workbench.config.errors import WorkbenchError
+from workbench.tui.themes import COLOURS, VARIABLES, load_themes, read_theme, shipped_folder
+
+SOUND = 'name = "mine"\ndark = true\n' + "".join(f'{colour} = "#123456"\n' for colour in COLOURS)
+
+
+def shipped() -> tuple[Theme, ...]:
+    return load_themes([shipped_folder()]).themes
+
+
+def test_a_dark_and_a_light_theme_ship() -> None:
+    assert [(theme.name, theme.dark) for theme in shipped()] == [("ink", True), ("paper", False)]
+
+
+@pytest.mark.parametrize("theme", shipped(), ids=lambda theme: theme.name)
+def test_text_can_be_read_on_every_ground(theme: Theme) -> None:
+    colours = {**VARIABLES, **theme.variables}
+    words = [name for name in colours if name.startswith("state-")] + ["quiet"]
+    grounds = [theme.background, theme.surface, theme.panel, colours["cursor"]]
+    for ground in grounds:
+        for word in [theme.foreground, *(colours[name] for name in words)]:
+            assert contrast(Color.parse(word or ""), Color.parse(ground or "")) >= 3.5, (word, ground)
+
+
+def contrast(one: Color, other: Color) -> float:
+    """The ratio of the WCAG."""
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour: Color) -> float:
+    parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour.normalized]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (("dark = true", "dark = 1"), "dark: expected true or false, got 1"),
+        (('name = "mine"', "name = 3"), "name: expected text, got 3"),
+        (('primary = "#123456"', 'primary = "blu"'), "primary: expected a colour such as #8ccf7e, got 'blu'"),
+        (('primary = "#123456"', "primary = 7"), "primary: expected a colour such as #8ccf7e, got 7"),
+        (('primary = "#123456"\n', ""), "primary: expected a colour, got nothing"),
+        (('primary = "#123456"', 'primary = "#123456"\nhue = "red"'), "hue: no such colour; expected one of primary"),
+        (("dark = true", "dark = true\nvariables = 3"), "variables: expected a table, got 3"),
+        (('panel = "#123456"\n', 'panel = "#123456"\n[variables]\nslot = "red"'), "variables.slot: no such colour"),
+        (('name = "mine"', "name = "), "line 1: expected TOML"),
+    ],
+)
+def test_a_broken_theme_is_told_in_a_line(tmp_path: Path, change: tuple[str, str], complaint: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(SOUND.replace(*change), "utf-8")
+    with pytest.raises(WorkbenchError) as caught:
+        read_theme(path)
+    assert str(path) in str(caught.value)
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_broken_themes_do_not_stop_sound_ones(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("name = ", "utf-8")
+    (tmp_path / "b.toml").write_text(SOUND, "utf-8")
+    loaded = load_themes([tmp_path, tmp_path / "nowhere"])
+    assert [theme.name for theme in loaded.themes] == ["mine"]
+    assert len(loaded.problems) == 1
+
+
+def test_the_users_own_theme_of_the_same_name_wins(tmp_path: Path) -> None:
+    folder = tmp_path / "config" / "themes"
+    folder.mkdir(parents=True)
+    (folder / "ink.toml").write_text(SOUND.replace("mine", "ink"), "utf-8")
+    found = {theme.name: theme for theme in load_themes().themes}
+    assert found["ink"].primary == "#123456"
+    assert set(found) == {"ink", "paper"}
