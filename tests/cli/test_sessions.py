@@ -102,3 +102,32 @@ def test_the_sessions_own_model_is_used(call: Call, transcript: Path) -> None:
     found = call("plan", session, "--json").json
     assert (found["model"], found["window_source"]) == ("gpt-4o", "catalogue")
     assert call("plan", session, "--json", "--model", "o3").json["model"] == "o3"
+
+
+def test_overrides_are_events_of_the_session(call: Call, transcript: Path) -> None:
+    session = imported(call, transcript)
+    assert call("override", session, "exclude", "7").out == "event 11: exclude 7\n"
+    assert call("override", session, "pin", "2-3").code == 0
+    items = {item["seq"]: item for item in call("plan", session, "--json").json["items"]}
+    assert (items[7]["state"], items[5]["state"]) == ("excluded", "excluded"), "a result leaves with its call"
+    assert items[7]["edits"][0]["why"] == "excluded by hand"
+    assert [seq for seq, item in items.items() if item["pinned"]] == [2, 3]
+    assert call("override", session, "include", "5-7").code == 0
+    assert call("plan", session, "--json").json["items"][5]["state"] == "sent"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["pin", "0"], "0: expected a seq or a range of them from 1 to 10"),
+        (["pin", "3-99"], "3-99: expected a seq or a range of them from 1 to 10"),
+        (["pin", "x"], "x: expected a seq, or two with a dash between them"),
+        (["hide", "3"], "hide"),
+    ],
+)
+def test_a_wrong_override_changes_nothing(call: Call, transcript: Path, arguments: list[str], complaint: str) -> None:
+    session = imported(call, transcript)
+    outcome = call("override", session, *arguments)
+    assert outcome.code == 2
+    assert complaint in outcome.err
+    assert call("sessions", "--json").json["sessions"][0]["events"] == 10

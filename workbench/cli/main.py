@@ -7,10 +7,11 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import NoReturn, get_args
 
 from workbench import __version__
 from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.log.events import OverrideAction
 
 
 class _Parser(argparse.ArgumentParser):
@@ -57,6 +58,7 @@ def _parser() -> _Parser:
     _add_open(commands)
     _add_plan(commands)
     _add_files(commands)
+    _add_override(commands)
     _add_info(commands)
     _add_sessions(commands)
     return parser
@@ -110,6 +112,13 @@ def _add_files(commands: Commands[_Parser]) -> None:
     parser.add_argument("session", metavar="SESSION")
     parser.add_argument("--format", choices=("events", "openai"), default="events")
     parser.add_argument("--output", "-o", metavar="FILE", help="standard output by default")
+
+
+def _add_override(commands: Commands[_Parser]) -> None:
+    parser = _command(commands, "override", "cli.sessions:run_override", "decide yourself what becomes of some items")
+    parser.add_argument("session", metavar="SESSION")
+    parser.add_argument("action", choices=get_args(OverrideAction))
+    parser.add_argument("range", metavar="SEQ[-SEQ]", help="one event, or all from one to another")
 
 
 def _add_info(commands: Commands[_Parser]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterable
 from datetime import datetime
@@ -12,7 +13,7 @@ from typing import Any
 
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import print_json, printable, table
-from workbench.log.events import Body, Setting
+from workbench.log.events import Body, Override, Setting
 from workbench.log.session import Session, SessionInfo
 from workbench.log.store import Store
 from workbench.traces.desk import Desk
@@ -140,6 +141,24 @@ def run_delete(options: argparse.Namespace) -> int:
                 raise Refused("nothing was deleted")
         desk.store.delete(info.id)
     return 0
+
+
+def run_override(options: argparse.Namespace) -> int:
+    """Pin, mask or exclude items, or take that back."""
+    first, last = _range(options.range)
+    with Desk() as desk, desk.store.session(options.session) as session:
+        if not 1 <= first <= last <= len(session):
+            raise WrongCall(f"{options.range}: expected a seq or a range of them from 1 to {len(session)}")
+        [event] = session.append(Override(options.action, first, last))
+        print(f"event {event.seq}: {options.action} {options.range}")
+    return 0
+
+
+def _range(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+    if found is None:
+        raise WrongCall(f"{text}: expected a seq, or two with a dash between them, as in 5-9")
+    return int(found[1]), int(found[2] or found[1])
 
 
 def run_search(options: argparse.Namespace) -> int:
