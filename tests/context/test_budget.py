@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.talk import COUNTER, planned, preset, turns, words
 from support.logs import number
+from support.talk import COUNTER, planned, preset, turns, words
 from workbench.context.budget import DEFAULT_MAX_OUTPUT, Limits, limits
 from workbench.context.planner import plan
 from workbench.context.policy import BudgetPolicy, Policy

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.logs import number
+from support.talk import iteration, planned, preset
 from workbench.context.control import NO_OWN, Own, decide, slots_of, standing
 from workbench.log.events import Body, Compaction, Event, Override, OverrideAction, Revert, SlotContent, UserMessage
 
@@ -48,7 +49,7 @@ def test_the_last_decision_wins(actions: list[OverrideAction], own: Own) -> None
     found = NO_OWN
     for seq, action in enumerate(actions, 1):
         found = decide(found, action, seq)
-    assert found == own._replace(by=len(actions))
+    assert found._replace(by=0) == own
 
 
 @given(st.lists(st.sampled_from(ACTIONS), max_size=8))
@@ -57,6 +58,26 @@ def test_pinned_masked_and_excluded_are_never_together(actions: list[OverrideAct
     for seq, action in enumerate(actions, 1):
         found = decide(found, action, seq)
         assert found.pinned + found.excluded + bool(found.masked) <= 1
+
+
+@pytest.mark.parametrize("action", ["unpin", "unmask"])
+@pytest.mark.parametrize("half", [2, 3], ids=["call", "result"])
+def test_an_excluded_pair_stays_out_when_something_else_is_said_of_it(action: OverrideAction, half: int) -> None:
+    log: list[Body] = [
+        UserMessage("go"),
+        *iteration("x", "done"),
+        Override("exclude", half, half),
+        Override(action, 2, 3),
+    ]
+    made = planned([*log, UserMessage("next")], preset("sliding"))
+    assert [row.state for row in made.rows] == ["sent", "excluded", "excluded", "sent"]
+
+
+@pytest.mark.parametrize(("later", "state"), [("include", "sent"), ("pin", "sent"), ("mask", "masked")])
+def test_the_later_decision_on_either_half_of_a_pair_holds_for_both(later: OverrideAction, state: str) -> None:
+    log: list[Body] = [UserMessage("go"), *iteration("x", "done"), Override("exclude", 2, 2), Override(later, 3, 3)]
+    made = planned([*log, UserMessage("next")], preset("sliding"))
+    assert [row.state for row in made.rows] == ["sent", "sent", state, "sent"]
 
 
 def test_an_override_speaks_of_a_range_of_older_events() -> None:

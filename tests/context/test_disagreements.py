@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from context.talk import (
+from support.talk import (
     COUNTER,
     iterations,
     planned,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context.talk import iteration, iterations, named_turns, planned, preset, rows_of, spoken, states, summary_of
+from support.talk import iteration, iterations, named_turns, planned, preset, rows_of, spoken, states, summary_of
 from workbench.log.events import AssistantMessage, Body, Kept, ToolCall, ToolResult, UserMessage
 
 # Summary: role user, framed as a record; where its range began, in codex behind the retained user messages

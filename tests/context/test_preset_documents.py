@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from context.talk import (
+from support.talk import (
     iterations,
     named_turns,
     planned,

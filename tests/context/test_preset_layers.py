@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from context.talk import (
+from support.talk import (
     COUNTER,
     ROOMY,
     iterations,

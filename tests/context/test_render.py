@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import given, settings
 
-from context.talk import COUNTER, iteration, planned, preset, spoken, summary_of
 from support.logs import limits, logs, number, policies
+from support.talk import COUNTER, iteration, planned, preset, spoken, summary_of
 from workbench.context.budget import Limits
 from workbench.context.fixed import is_merged
 from workbench.context.planner import plan

@@ -20,7 +20,7 @@ class Own(NamedTuple):
     """True: masked by hand. False: kept from masking. None: the stage decides."""
     excluded: bool = False
     by: int = 0
-    """The sequence number of the override that decided last; between a call and its result the later one holds."""
+    """The override that last decided whether it is in or out; between a call and its result the later one holds."""
 
 
 NO_OWN = Own()
@@ -32,11 +32,11 @@ def decide(own: Own, action: OverrideAction, seq: int) -> Own:
         case "pin":
             return Own(pinned=True, by=seq)
         case "unpin":
-            return own._replace(pinned=False, by=seq)
+            return own._replace(pinned=False)
         case "mask":
             return Own(masked=True, by=seq)
         case "unmask":
-            return own._replace(masked=False, by=seq)
+            return own._replace(masked=False)
         case "exclude":
             return Own(excluded=True, by=seq)
         case "include":

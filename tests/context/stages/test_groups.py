@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.talk import iterations, planned, preset, results, rows_of, states, turns, words
+from support.talk import iterations, planned, preset, results, rows_of, states, turns, words
 from workbench.context.budget import Limits
 from workbench.context.stages.groups import drop
 from workbench.log.events import AssistantMessage, Override, ToolCall, ToolResult, UserMessage

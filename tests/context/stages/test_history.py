@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.talk import iterations, planned, preset, rows_of, spoken, states, turns, words
+from support.talk import iterations, planned, preset, rows_of, spoken, states, turns, words
 from workbench.context.budget import Limits
 from workbench.context.policy import HistoryPolicy
 from workbench.context.stages.history import NO_CAP, HistoryCut, fill, resident_limit

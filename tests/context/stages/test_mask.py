@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.talk import iterations, planned, preset, results, rows_of, states, words
+from support.talk import iterations, planned, preset, results, rows_of, states, words
 from workbench.context.policy import MaskingPolicy
 from workbench.context.stages.mask import MaskWindow, marker
 from workbench.log.events import Override, UserMessage

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.talk import COUNTER, iteration, planned, preset, results, rows_of, spoken, states
+from support.talk import COUNTER, iteration, planned, preset, results, rows_of, spoken, states
 from support.validity import problems
 from workbench.context.render import messages
 from workbench.context.stages.normalise import NO_RESULT, Pairs, is_blank, sound_arguments

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from context.talk import COUNTER, iteration, planned, preset, results, states, words
 from support.logs import WORDS
+from support.talk import COUNTER, iteration, planned, preset, results, states, words
 from workbench.context.policy import Strategy, ToolTruncation, TruncationPolicy
 from workbench.context.stages.truncate import Cut, Rule, rule_for, truncate
 from workbench.log.events import ToolCall, ToolResult, UserMessage
