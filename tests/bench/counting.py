@@ -33,7 +33,7 @@ def run(scale: Scale) -> Iterator[Row]:
     for name, given in texts.items():
         works[f"ours {name}"] = partial(_ours, given)
         works[f"peer {name}"] = partial(timed, partial(peers.encode_all, given))
-    found = rounds(works, scale.slow_repeats)
+    found = rounds(works, scale.slow_repeats, warm_up=False)
     for name, given in texts.items():
         ours, peer = f"ours {name}", f"peer {name}"
         size = sum(len(text.encode()) for text in given) / 1e6

@@ -54,7 +54,7 @@ def new(scale: Scale) -> Iterator[Row]:
     works: dict[str, Work] = {"peer": partial(timed, partial(peers.encode_all, texts))}
     for name, policy in policies().items():
         works[name] = partial(_new, events, policy)
-    found = rounds(works, scale.slow_repeats)
+    found = rounds(works, scale.slow_repeats, warm_up=False)
     for name in policies():
         yield beside(f"full plan, nothing known, {name}", found, name, "peer", "bare tiktoken", 1.1)
 

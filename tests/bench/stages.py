@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from functools import partial
 
-from bench import material
+from bench import material, peers
 from bench.harness import Row, Scale, Work, absolute, now, rounds, timed
 from workbench.context.planner import plan
 from workbench.context.policy import Policy, Strategy, TruncationPolicy
@@ -115,7 +115,7 @@ def lookup(scale: Scale) -> Iterator[Row]:
     limits = material.model_limits(policy)
     made = plan(events, policy, limits, counter)
     numbers = [random.Random(1).randrange(scale.some) for _ in range(1_000)]
-    texts = [body.content for event in events if isinstance(body := event.body, ToolResult)]
+    texts = peers.texts_of(events)
 
     def first() -> float:
         new = plan(events, policy, limits, counter)

@@ -148,6 +148,11 @@ async def settle(pilot: Pilot[Any]) -> None:
     await pilot.pause()
 
 
+def told(app: App[Any]) -> str:
+    """What the notes in the corner say; they show where `run_test` allows `notifications`."""
+    return " ".join(str(toast.render()) for toast in app.screen.query("Toast"))
+
+
 def lines_of(view: ScrollView) -> list[str]:
     """What a pane shows, line by line."""
     return [view.render_line(y).text for y in range(view.size.height)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +30,7 @@ def test_every_part_that_is_there_can_be_seen(parts: list[int], width: int) -> N
 def test_a_larger_part_is_never_narrower(parts: list[int], width: int) -> None:
     given_cells = apportion(parts, width)
     pairs = sorted(zip(parts, given_cells, strict=True))
-    for (small, narrow), (large, wide) in zip(pairs, pairs[1:], strict=False):
+    for (small, narrow), (large, wide) in pairwise(pairs):
         assert small == large or narrow <= wide
 
 

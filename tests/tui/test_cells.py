@@ -15,7 +15,7 @@ WORDS = st.lists(
 texts = WORDS.map(" ".join)
 
 
-@given(texts, st.integers(1, 60))
+@given(texts, st.integers(0, 60))
 def test_a_fitted_text_has_exactly_its_width(text: str, width: int) -> None:
     assert cell_len(fit(text, width)) == width
 
@@ -53,4 +53,5 @@ def test_lines_break_at_blanks() -> None:
 def test_a_line_holds_as_many_parts_as_fit() -> None:
     parts = [Content("one"), Content("two"), Content("three")]
     assert joined(parts, 9).plain == "one · two"
-    assert joined(parts, 2).plain == ""
+    assert joined(parts, 2).plain == "o…"
+    assert joined([], 2).plain == ""

@@ -125,6 +125,17 @@ async def test_a_hostile_name_is_shown_and_does_nothing() -> None:
         assert "␛]0;owned␇" in lines_of(inspector(app).rows)[0]
 
 
+@pytest.mark.parametrize("size", [(40, 12), (20, 6), (1, 1)])
+async def test_a_terminal_that_is_too_small_is_survived(size: tuple[int, int]) -> None:
+    app = app_of()
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        await pilot.press("down", "enter", "question_mark", "escape", "p")
+        await settle(pilot)
+        rows = inspector(app).rows
+        assert all(len(line) == rows.scrollable_content_region.width for line in lines_of(rows))
+
+
 # A hundred thousand rows
 
 

@@ -119,7 +119,7 @@ class Terminal:
 
 def test_a_file_opens_in_a_real_terminal_and_q_quits(talk: Path) -> None:
     terminal = Terminal("open", str(talk), "--policy", "layers", "--window", "16000")
-    terminal.wait_for("opens the database")
+    terminal.wait_for("The fixture opens")
     terminal.press("q")
     assert terminal.end() == 0
     assert b"\x1b[31mlogin" not in terminal.seen

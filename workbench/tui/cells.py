@@ -10,7 +10,9 @@ from textual.content import Content
 
 def fit(text: str, width: int) -> str:
     """Exactly so many cells: padded with blanks, or cut with an ellipsis."""
-    return set_cell_size(text, width) if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
+    if cell_len(text) <= width:
+        return set_cell_size(text, width)
+    return set_cell_size(text, width - 1) + "…" if width > 0 else ""
 
 
 def fit_end(text: str, width: int) -> str:
@@ -31,12 +33,12 @@ def number(value: int, width: int) -> str:
 
 
 def joined(parts: Iterable[Content], width: int, between: str = " · ") -> Content:
-    """As many of the parts, from the first on, as one line holds."""
+    """As many of the parts, from the first on, as one line holds; of the first at least the beginning."""
     line = Content()
     for part in parts:
         longer = Content.assemble(line, between, part) if line else part
         if longer.cell_length > width:
-            break
+            return line or part.truncate(width, ellipsis=True)
         line = longer
     return line
 

@@ -45,7 +45,7 @@ class Cells(NamedTuple):
     pin: str
     state: str
     why: str
-    """What became of it, and a gap; empty where nothing did."""
+    """What became of it; empty where nothing did."""
     text: str
     """What it says, in the rest of the line."""
 
@@ -101,10 +101,10 @@ def _what(row: Item, width: int) -> tuple[str, str]:
     if not row.edits:
         return "", fit(text, width)
     why = printable(row.edits[-1].why[:LOOKED_AT])
-    most = width * 2 // 3 if width >= WIDE else width - 2
-    why = f"{fit(why, min(cell_len(why), max(most, 1)))}  "
-    room = width - cell_len(why)
-    return (why, fit(text, room)) if room >= LEAST else (fit(why, width), "")
+    most = width * 2 // 3 if width >= WIDE else width
+    shown = fit(why, min(cell_len(why), most))
+    room = width - cell_len(shown) - 2
+    return (f"{shown}  ", fit(text, room)) if room >= LEAST else (fit(why, width), "")
 
 
 def share_bar(part: int, whole: int, width: int) -> str:

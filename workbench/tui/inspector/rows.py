@@ -119,7 +119,8 @@ class Rows(ScrollView, can_focus=True):
             style = self.get_component_rich_style("rows--quiet")
             return Strip([Segment(fit(said, width), style)], width)
         columns = lay_out(width - 1, self.shown.events)
-        return Strip(self._segments(self.shown.plan.rows[at], columns, at == self.cursor), width)
+        segments = self._segments(self.shown.plan.rows[at], columns, at == self.cursor)
+        return Strip(segments).adjust_cell_length(width)  # where all columns together are wider than the terminal
 
     def _segments(self, row: Item, columns: Columns, chosen: bool) -> list[Segment]:
         base = self.get_component_rich_style("rows--cursor") if chosen else self.rich_style
