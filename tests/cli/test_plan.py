@@ -173,3 +173,14 @@ def test_a_wrong_call_is_told_in_one_line(
     assert complaint in outcome.err
     assert outcome.err.count("\n") == 1
     assert "Traceback" not in outcome.err
+
+
+def test_a_file_is_planned_where_nothing_can_be_written(
+    call: Call, transcript: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "blocked").write_text("a file where the data folder should be")
+    monkeypatch.setenv("WORKBENCH_DATA_DIR", str(tmp_path / "blocked"))
+    assert call("plan", transcript, "--json").json["verdict"]["fits"]
+    outcome = call("sessions")
+    assert outcome.code == 1
+    assert outcome.err.count("\n") == 1

@@ -15,13 +15,13 @@ from workbench.context.plan import ContextPlan
 from workbench.context.render import request
 from workbench.context.setup import Setup
 from workbench.traces.desk import Desk
-from workbench.traces.source import Source, open_source
+from workbench.traces.source import Source
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the plan as a table, as JSON, or as the request itself."""
     with Desk() as desk:
-        source = open_source(options.source, desk.store)
+        source = desk.source(options.source)
         if options.at is not None:
             source = _upto(source, options.at)
         setup = desk.set_up(options, source)

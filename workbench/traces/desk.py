@@ -13,7 +13,7 @@ from workbench.config.settings import Settings, load_settings
 from workbench.context.setup import Setup, Wishes, set_up
 from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
-from workbench.traces.source import Source
+from workbench.traces.source import Source, open_source, weight
 
 
 class Desk:
@@ -33,6 +33,14 @@ class Desk:
     def store(self) -> Store:
         """The sessions."""
         return Store.open()
+
+    def source(self, ref: str) -> Source:
+        """A session or a file to plan."""
+        return open_source(ref, lambda: self.store)
+
+    def weight(self, ref: str) -> int:
+        """About how many bytes a source has, told without reading it."""
+        return weight(ref, lambda: self.store)
 
     def count_store(self) -> Store | None:
         """Where counts are remembered; None where there is no writing, which is no reason to fail."""

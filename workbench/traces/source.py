@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,13 +31,16 @@ class Source(NamedTuple):
     is_file: bool
 
 
-def open_source(ref: str, store: Store) -> Source:
-    """A session by id, unique prefix or title; or a file, where `FILE#2` means its second conversation."""
+def open_source(ref: str, store: Callable[[], Store]) -> Source:
+    """A session by id, unique prefix or title; or a file, where `FILE#2` means its second conversation.
+
+    The store is opened only for a session: a file can be read where there is no writing.
+    """
     path, number = _split(ref)
     if path == "-" or Path(path).is_file():
         return _from_file(path, number)
     try:
-        with store.session(ref, write=False) as session:
+        with store().session(ref, write=False) as session:
             events = session.events()
             return Source(ref, events, setting(events, "model"), setting(events, "policy"), session.is_written, False)
     except NotFound as error:
@@ -46,11 +49,11 @@ def open_source(ref: str, store: Store) -> Source:
         raise WrongCall(f"{ref}: no such file, and {error}") from None
 
 
-def weight(ref: str, store: Store) -> int:
+def weight(ref: str, store: Callable[[], Store]) -> int:
     """About how many bytes there are to read, told without reading them; none for what is not there."""
     path, _ = _split(ref)
     try:
-        return Path(path).stat().st_size if Path(path).is_file() else store.info(ref).events * EVENT_BYTES
+        return Path(path).stat().st_size if Path(path).is_file() else store().info(ref).events * EVENT_BYTES
     except (OSError, WorkbenchError):
         return 0
 

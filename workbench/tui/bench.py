@@ -9,7 +9,7 @@ from workbench.context.load import DEFAULT, load_policy, preset_names
 from workbench.context.plan import ContextPlan
 from workbench.models.tokens import TokenCounter
 from workbench.traces.desk import Desk
-from workbench.traces.source import Source, open_source, weight
+from workbench.traces.source import Source
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,12 +44,12 @@ class Bench:
     @property
     def weight(self) -> int:
         """About how many bytes there are to read."""
-        return weight(self._ref, self._desk.store)
+        return self._desk.weight(self._ref)
 
     def read(self) -> Source:
         """Read the source, once. What is wrong with it, or with the policy it asks for, is told here."""
         if self._source is None:
-            source = open_source(self._ref, self._desk.store)
+            source = self._desk.source(self._ref)
             asked: str | None = getattr(self._options, "policy", None)
             opened = asked or source.policy or self._desk.settings.policy or DEFAULT
             load_policy(opened, sets=getattr(self._options, "set", None) or ())
