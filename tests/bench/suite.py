@@ -70,9 +70,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 def as_json(rows: Iterable[tuple[str, Row]], scale: Scale, seconds: float, crashed: list[str]) -> dict[str, Any]:
     """The results, with what they were measured on and how.
 
-    Of each result: `ours` and `peer` in `unit` (times in seconds); `ratio`, ours by the peer's, or the peer's time by ours
-    where the target is "at least"; `target`, a rule and a limit for `ratio` or for `ours`; `ok`, whether it is met. What a
-    result does not have is null.
+    Of each result: `ours` and `peer` in `unit` (times in seconds); `ratio`, ours by the peer's, or the peer's time by
+    ours where the target is "at least"; `target`, a rule and a limit for `ratio` or for `ours`; `ok`, whether it is met.
+    What a result does not have is null.
     """
     return {
         "python": platform.python_version(),
