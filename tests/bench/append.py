@@ -85,19 +85,21 @@ def run(scale: Scale) -> Iterator[Row]:
     counter = material.shared_counter()
     sizes = (scale.few, scale.some, scale.many)
     messages = peers.as_langchain(events[: scale.some])
-    memoised, bare = peers.memoised_counter(), peers.bare_counter()
+    by_text, by_id, bare = peers.memoised_by_text(), peers.memoised_by_id(), peers.bare_counter()
     recounted = timed(lambda: peers.trim(messages, bare))
     for policy in POLICIES:
         growing = {size: Growing(policy, events[:size], counter) for size in sizes}
         works: dict[str, Work] = {str(size): partial(_short_step, each) for size, each in growing.items()}
-        works["trim"] = lambda: timed(lambda: peers.trim(messages, memoised))
+        works["by text"] = lambda: timed(lambda: peers.trim(messages, by_text))
+        works["by id"] = lambda: timed(lambda: peers.trim(messages, by_id))
         works["recount"] = lambda: recounted
         for size, each in growing.items():
             works |= {f"{part} {size}": partial(each.part, part) for part in PARTS}
         found = rounds(works, scale.repeats * SHORT_ROUNDS)
         yield from _flat(f"append + plan, {policy}", found, sizes)
         name, some = f"append + plan, {policy}, {scale.some:,}", str(scale.some)
-        yield faster(name, found, some, "trim", "langchain trim, memoised", at_least=250)
+        yield faster(name, found, some, "by text", "langchain trim, memoised by text", at_least=250)
+        yield faster(name, found, some, "by id", "langchain trim, memoised by id", at_least=250)
         yield faster(name, found, some, "recount", "langchain trim, tiktoken", at_least=1_000)
         for part in PARTS[:2]:
             yield absolute(f"{part} alone, {policy}, {scale.some:,} events", found[f"{part} {some}"])

@@ -34,17 +34,18 @@ def request(events: Sequence[Event], policy: Policy, counter: TokenCounter) -> l
 def known(scale: Scale) -> Iterator[Row]:
     """Every count known: only the deciding is left."""
     events = material.log(scale.some)
-    messages, memoised = peers.as_langchain(events), peers.memoised_counter()
+    messages = peers.as_langchain(events)
+    memos = {"by text": peers.memoised_by_text(), "by id": peers.memoised_by_id()}
     counter = material.shared_counter()
-    works: dict[str, Work] = {"peer": partial(timed, partial(peers.trim, messages, memoised))}
+    works: dict[str, Work] = {memo: partial(timed, partial(peers.trim, messages, each)) for memo, each in memos.items()}
     for name, policy in policies().items():
         works[name] = partial(timed, partial(request, events, policy, counter))
     for gc_on in (False, True):
         found = rounds(works, scale.repeats, gc_on=gc_on)
         for name in policies():
             label = f"full plan, counts known, {name}" + (", collector on" if gc_on else "")
-            at_most = None if gc_on else 2.0
-            yield beside(label, found, name, "peer", "langchain trim, memoised", at_most)
+            for memo in memos:
+                yield beside(label, found, name, memo, f"langchain trim, memoised {memo}", None if gc_on else 2.0)
 
 
 def new(scale: Scale) -> Iterator[Row]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 
 import tiktoken
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage, trim_messages
@@ -76,7 +77,26 @@ def bare_counter() -> Counter:
     return lambda messages: sum(map(count_message, messages))
 
 
-def memoised_counter() -> Counter:
+def memoised_by_text() -> Counter:
+    """Encodes every text once: a cache around the tokenizer, which is the usual way."""
+    encode = encoding().encode
+
+    @cache
+    def size(text: str) -> int:
+        return len(encode(text, disallowed_special=()))
+
+    def count(messages: Sequence[BaseMessage]) -> int:
+        total = 0
+        for message in messages:
+            total += MESSAGE + size(str(message.content))
+            for call in getattr(message, "tool_calls", ()):
+                total += CALL + size(call["name"] + json.dumps(call["args"]))
+        return total
+
+    return count
+
+
+def memoised_by_id() -> Counter:
     """Encodes every message once, and remembers it by its id: the cheapest way there is."""
     known: dict[str | None, int] = {}
 

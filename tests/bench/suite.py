@@ -71,7 +71,7 @@ def as_json(rows: Iterable[tuple[str, Row]], scale: Scale, seconds: float, crash
     """The results, with what they were measured on and how.
 
     Of each result: `ours` and `peer` in `unit` (times in seconds); `ratio`, ours by the peer's, or the peer's time by
-    ours where the target is "at least"; `target`, a rule and a limit for `ratio` or for `ours`; `ok`, whether it is met.
+    ours where the target is "at least"; `target`, a rule and a limit for `ratio` or for `ours`; `ok`, if it is met.
     What a result does not have is null.
     """
     return {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from dataclasses import asdict
 from typing import Any
 
 from workbench.config.errors import Refused, WrongCall
@@ -54,7 +53,7 @@ def as_json(made: ContextPlan, full: bool = False) -> dict[str, Any]:
         "window_source": made.limits.window_source,
         "policy": made.policy,
         "verdict": {"fits": made.verdict.fits, "why": made.verdict.why},
-        "budget": asdict(made.budget),
+        "budget": made.budget._asdict(),
         "totals": made.totals._asdict(),
         "warnings": list(made.warnings),
         "items": [_item_json(row, full) for row in made.rows],
@@ -110,7 +109,7 @@ def summary(made: ContextPlan, setup: Setup, source: Source) -> list[str]:
     """The lines under the table: model, policy, budget, verdict."""
     limits = made.limits
     guess = " (a guess: nobody knows this model)" if limits.window_source == "guess" else f" ({limits.window_source})"
-    parts = [f"{name} {value:,}" for name, value in asdict(made.budget).items() if value]
+    parts = [f"{name} {value:,}" for name, value in made.budget._asdict().items() if value]
     sent = sum(row.in_request for row in made.rows)
     model = printable(made.model) if made.model else "none named"
     lines = [

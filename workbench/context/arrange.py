@@ -295,6 +295,8 @@ class _Arranger:
 
     def _warnings(self, slots: dict[Slot, int]) -> tuple[str, ...]:
         guide = self._policy.budget
+        if not guide.system_tokens and not guide.memory_tokens:
+            return ()
         guidance: dict[Slot, int] = {"system": guide.system_tokens, "memory": guide.memory_tokens}
         return tuple(
             f"{slot} has {slots[slot]:,} tokens; the policy's guidance is {limit:,}"

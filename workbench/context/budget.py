@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from workbench.context.policy import BudgetPolicy
 from workbench.models.catalogue import ModelInfo
@@ -49,8 +50,7 @@ def limits(info: ModelInfo, policy: BudgetPolicy, *, window: int | None = None, 
     return Limits(size, source, room, int(size * policy.margin_ratio))
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(NamedTuple):
     """Where the tokens are. The parts add up to the window; `free` is negative when the plan does not fit."""
 
     system: int
@@ -68,4 +68,4 @@ class Budget:
     @property
     def window(self) -> int:
         """The whole."""
-        return sum(asdict(self).values())
+        return sum(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 from workbench.context.budget import Limits
 from workbench.context.cells import Cell
@@ -18,10 +18,11 @@ UNKNOWN_PART = Count(0, False)
 """Audio and files have no documented rule we could apply; they count nothing and make the count approximate."""
 
 
-@lru_cache(maxsize=512)
-def _truncate(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_id: str) -> Cut | None:
-    """Cuts are remembered: planning the same log again, under the same cap, cuts the same texts."""
-    return truncate(text, tokens, rule, counter, item_id)
+CUTS_REMEMBERED = 1_000
+
+_Cuts = dict[tuple[str, Rule, str], Cut | None]
+_CUTS: WeakKeyDictionary[TokenCounter, _Cuts] = WeakKeyDictionary()
+"""Kept as long as their counter is: planning the same log again, under the same cap, cuts the same texts."""
 
 
 class Meter:
@@ -35,6 +36,7 @@ class Meter:
         self.style = tool_style(provider)
         self._model = model
         self._rules: dict[str, Rule] = {}
+        self._cuts = _CUTS.setdefault(counter, {})
         self.no_result = counter.count(normalise.NO_RESULT)
         """What a synthetic result costs."""
 
@@ -74,7 +76,12 @@ class Meter:
             rule = self._rules[tool] = rule_for(self.policy.truncation, tool, self.limits.window)
         if rule.strategy == "none" or (rule.strategy != "lines" and cell.tokens <= rule.max_tokens):
             return None
-        return _truncate(cell.text, cell.tokens, rule, self.counter, cell.id)
+        key = (cell.text, rule, cell.id)
+        if key not in self._cuts:
+            if len(self._cuts) >= CUTS_REMEMBERED:
+                self._cuts.clear()
+            self._cuts[key] = truncate(cell.text, cell.tokens, rule, self.counter, cell.id)
+        return self._cuts[key]
 
     def kept(self, cell: Cell, text: str) -> Cut:
         """A message that a compaction kept in part."""

@@ -19,8 +19,9 @@ from array import array
 from collections.abc import Callable
 from typing import NamedTuple
 
-PIECE = 4096
-"""Characters after which the next place is taken. Large enough that the cost of cutting does not show."""
+PIECE = 1024
+"""Characters after which the next place is taken: few enough that a cut of a long text is counted by encoding little of
+it, and enough that the cost of cutting hardly shows."""
 
 REACH = 6144
 """How far to look for a place before cutting hard. A multiple of 3, as runs of digits are split in threes."""

@@ -29,9 +29,21 @@ def is_blank(content: Content) -> bool:
     return all(isinstance(part, TextPart) and not part.text.strip() for part in content)
 
 
-@lru_cache(maxsize=4096)
 def sound_arguments(arguments: str) -> tuple[str, str]:
     """A call's arguments as a JSON object, which some providers insist on, and what had to be changed."""
+    return _short_arguments(arguments) if len(arguments) < _SHORT else _made_sound(arguments)
+
+
+_SHORT = 2_000
+"""Arguments shorter than this are remembered; there are many of them, and the same log is planned again and again."""
+
+
+@lru_cache(maxsize=1 << 16)
+def _short_arguments(arguments: str) -> tuple[str, str]:
+    return _made_sound(arguments)
+
+
+def _made_sound(arguments: str) -> tuple[str, str]:
     if not arguments.strip():
         return "{}", "" if arguments == "" else "blank arguments are sent as {}"
     try:

@@ -76,8 +76,9 @@ def _by_tokens(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_i
     def marker(kept: int) -> str:
         return f"[truncated: kept {ends} ~{kept} of ~{tokens} tokens ({rule.strategy})] [id {item_id}]"
 
-    # The marker says how much was kept, which is known only when it is counted: a first count finds the number, a
-    # second one holds with it.
+    # The marker says how much was kept, which is known only when it is counted: a first count finds the number. Where
+    # that is as long as the provisional one and costs the same, so does the whole: a number is never merged with what
+    # stands beside it.
     guess = counter.count(marker(cap)).tokens
     room = cap - guess - 2
     while room > 0:
@@ -85,10 +86,11 @@ def _by_tokens(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_i
         if not end and start == len(text):
             break
         before, behind = "\n" if end else "", "\n" if start < len(text) else ""
-        draft = counter.joined(text, end, f"{before}{marker(cap)}{behind}", start)
-        kept = max(1, draft.tokens - guess - len(before) - len(behind))
+        count = counter.joined(text, end, f"{before}{marker(cap)}{behind}", start)
+        kept = max(1, count.tokens - guess - len(before) - len(behind))
         middle = f"{before}{marker(kept)}{behind}"
-        count = counter.joined(text, end, middle, start)
+        if len(str(kept)) != len(str(cap)) or counter.count(marker(kept)).tokens != guess:
+            count = counter.joined(text, end, middle, start)
         if count.tokens <= cap:
             why = f"{tokens:,} tokens are over the cap of {cap:,}; kept the {ends} {kept:,} ({rule.strategy})"
             return Cut(text[:end] + middle + text[start:], *count, why)
