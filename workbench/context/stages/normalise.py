@@ -34,6 +34,8 @@ def sound_arguments(arguments: str) -> tuple[str, str]:
     return _short_arguments(arguments) if len(arguments) < _SHORT else _made_sound(arguments)
 
 
+_DECODER = json.JSONDecoder()
+"""`json.loads` makes preparations that cost more than a short value does."""
 _SHORT = 2_000
 """Arguments shorter than this are remembered; there are many of them, and the same log is planned again and again."""
 
@@ -47,13 +49,13 @@ def _made_sound(arguments: str) -> tuple[str, str]:
     if not arguments.strip():
         return "{}", "" if arguments == "" else "blank arguments are sent as {}"
     try:
-        if isinstance(json.loads(arguments), dict):
+        value, end = _DECODER.raw_decode(arguments, len(arguments) - len(arguments.lstrip()))
+        if isinstance(value, dict) and not arguments[end:].strip():
             return arguments, ""
     except (ValueError, RecursionError):
         pass
-    return json.dumps(
-        {"arguments": arguments}, ensure_ascii=False
-    ), "the arguments are not a JSON object; sent inside one"
+    wrapped = json.dumps({"arguments": arguments}, ensure_ascii=False)
+    return wrapped, "the arguments are not a JSON object; sent inside one"
 
 
 class Pairs:
