@@ -93,3 +93,12 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str], call: Call) -> Non
             call(*arguments)
         assert ended.value.code == 0
     assert "workbench 0." in capsys.readouterr().out
+
+
+def test_a_broken_policy_does_not_hide_the_others(call: Call, tmp_path: Path) -> None:
+    folder = tmp_path / "config" / "policies"
+    folder.mkdir(parents=True)
+    (folder / "bad.toml").write_text("masking = 3\n")
+    found = {entry["name"]: entry for entry in call("policies", "--json").json["policies"]}
+    assert len(found) == 7
+    assert found["bad"]["description"].startswith("broken: ")

@@ -184,3 +184,91 @@ def test_a_file_is_planned_where_nothing_can_be_written(
     outcome = call("sessions")
     assert outcome.code == 1
     assert outcome.err.count("\n") == 1
+
+
+def test_the_readmes_config_works(call: Call, transcript: Path, tmp_path: Path) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    block = readme.split("```toml\n# config.toml\n")[1].split("```")[0]
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.toml").write_text(block, encoding="utf-8")
+    assert call("plan", transcript, "--json").json["model"] == "gpt-4o"
+    found = call("plan", transcript, "--json", "--model", "my-local-model").json
+    assert (found["window"], found["window_source"]) == (32_768, "config")
+
+
+def test_an_error_in_the_models_table_names_the_file(call: Call, transcript: Path, tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.toml").write_text('[models.x]\nwindow = "wide"\n')
+    assert "config.toml: [models" in call("plan", transcript).err
+
+
+def test_at_uses_the_model_of_that_moment(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    lines = [
+        '{"v":1,"seq":1,"id":"a","at":0,"kind":"setting","key":"model","value":"gpt-4o"}',
+        '{"v":1,"seq":2,"id":"b","at":0,"kind":"user","content":"hi"}',
+        '{"v":1,"seq":3,"id":"c","at":0,"kind":"setting","key":"model","value":"o3"}',
+    ]
+    path.write_text("\n".join(lines))
+    assert call("plan", path, "--json").json["model"] == "o3"
+    assert call("plan", path, "--json", "--at", "2").json["model"] == "gpt-4o"
+
+
+def test_pictures_survive_the_cutting_of_their_text(call: Call, tmp_path: Path) -> None:
+    parts = [
+        {"type": "text", "text": "many words " * 3_000},
+        {"type": "image_url", "image_url": {"url": "https://a/b.png"}},
+    ]
+    messages = [
+        {"role": "user", "content": "look"},
+        {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "shot", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "a", "content": parts},
+    ]
+    path = tmp_path / "picture.json"
+    path.write_text(json.dumps(messages))
+    sent = call("plan", path, "--request", "--set", "truncation.max_tokens=200").json["messages"][-1]["content"]
+    assert [part["type"] for part in sent] == ["text", "image_url"]
+    assert "[truncated: kept first+last" in sent[0]["text"]
+
+
+def test_parts_of_unknown_kinds_are_not_counted_as_nothing(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "parts.json"
+    parts = [{"type": "refusal", "refusal": "word " * 5_000}, {"type": "file", "data": "QUJD" * 50_000}]
+    path.write_text(json.dumps([{"role": "user", "content": parts}]))
+    [item] = call("plan", path, "--json").json["items"]
+    assert 5_000 < item["tokens"] < 6_000
+    assert not item["exact"]
+
+
+def test_ids_that_not_every_provider_takes_are_replaced_visibly(call: Call, tmp_path: Path) -> None:
+    calls = [{"id": "functions.read:0", "function": {"name": "", "arguments": ""}}]
+    path = tmp_path / "ids.json"
+    messages = [{"role": "user", "content": "go"}, {"role": "assistant", "tool_calls": calls}]
+    path.write_text(json.dumps([*messages, {"role": "tool", "tool_call_id": "functions.read:0", "content": "ok"}]))
+    wire = call("plan", path, "--request").json["messages"]
+    assert wire[1]["tool_calls"][0] == {
+        "id": "functions_read_0",
+        "type": "function",
+        "function": {"name": "unnamed_tool", "arguments": "{}"},
+    }
+    assert wire[2]["tool_call_id"] == "functions_read_0"
+    why = call("plan", path, "--json").json["items"][1]["edits"][0]["why"]
+    assert "it has no arguments" in why
+    assert "not one that every provider takes" in why
+
+
+@pytest.mark.parametrize("text", ['[{"role": "user", "content": "a", "x": NaN}]', '{"role": "user"}\n{"x": Infinity}'])
+def test_what_is_not_json_is_not_taken(call: Call, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "nan.json"
+    path.write_text(text)
+    outcome = call("plan", path)
+    assert outcome.code == 2
+    assert "is not JSON" in outcome.err
+
+
+def test_escapes_in_names_do_not_reach_the_terminal(call: Call) -> None:
+    for arguments in (["plan", "a\x1b[31m.json"], ["--foo\x1b[31m"], ["plan", "x" * 300], ["plan", "a\0b"]):
+        outcome = call(*arguments)
+        assert outcome.code == 2
+        assert "\x1b" not in outcome.err
+        assert outcome.err.count("\n") == 1

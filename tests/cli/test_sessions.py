@@ -131,3 +131,31 @@ def test_a_wrong_override_changes_nothing(call: Call, transcript: Path, argument
     assert outcome.code == 2
     assert complaint in outcome.err
     assert call("sessions", "--json").json["sessions"][0]["events"] == 10
+
+
+def test_export_does_not_replace_what_is_no_plain_file(call: Call, transcript: Path, tmp_path: Path) -> None:
+    session = imported(call, transcript)
+    target, link = tmp_path / "target.jsonl", tmp_path / "link.jsonl"
+    target.write_text("old")
+    link.symlink_to(target)
+    assert call("export", session, "-o", link).code == 0
+    assert link.is_symlink()
+    assert target.read_text().startswith('{"v":1,')
+    for bad in ("", tmp_path, target / "x"):
+        outcome = call("export", session, "-o", bad)
+        assert outcome.code == 2
+        assert outcome.err.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("tmp")) == []
+
+
+def test_an_exported_log_keeps_its_title(call: Call, transcript: Path, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    call("export", imported(call, transcript), "-o", path)
+    outcome = call("import", path, "--title", "other")
+    assert outcome.code == 2
+    assert "keeps its own title" in outcome.err
+
+
+def test_limits_are_checked(call: Call) -> None:
+    for limit in ("0", "-1", "9" * 30, "many"):
+        assert call("sessions", "--limit", limit).code == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given
@@ -66,7 +65,7 @@ def test_what_must_stay_empty_is_at_the_right_end() -> None:
 
 
 def test_what_sticks_out_of_the_window_is_marked() -> None:
-    over = replace(BUDGET, history=9_000, free=-3_120)
+    over = BUDGET._replace(history=9_000, free=-3_120)
     drawn = draw(over, 10_000, 100)
     marked = [span for span in drawn.spans if span.style == "$error"]
     assert sum(span.end - span.start for span in marked) == 100 - 100 * 10_000 // 13_120

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+from workbench.config.errors import WrongCall
 from workbench.config.text import print_json, printable, table
 from workbench.context.load import describe, load_policy, preset_names, user_policies
 from workbench.models.catalogue import ModelInfo
@@ -46,14 +48,22 @@ def run_tokens(options: argparse.Namespace) -> int:
 
 def run_policies(options: argparse.Namespace) -> int:
     """The presets and the user's own policies."""
-    loaded = [(load_policy(name, env={}), "preset") for name in preset_names()]
-    loaded += [(load_policy(str(path), env={}), str(path)) for path in user_policies()]
-    found = [(each.policy.name, each.policy.description, where) for each, where in loaded]
+    found = [_described(name, "preset") for name in preset_names()]
+    found += [_described(str(path), str(path)) for path in user_policies()]
     if options.json:
         print_json({"policies": [{"name": name, "description": text, "from": where} for name, text, where in found]})
     else:
         print("\n".join(table(("name", "from", "what it does"), [(name, where, text) for name, text, where in found])))
     return 0
+
+
+def _described(ref: str, where: str) -> tuple[str, str, str]:
+    """Name, description and place of a policy; a broken one says what is wrong with it."""
+    try:
+        policy = load_policy(ref, env={}).policy
+    except WrongCall as error:
+        return Path(ref).stem, f"broken: {error}", where
+    return policy.name, policy.description, where
 
 
 def run_policy(options: argparse.Namespace) -> int:
@@ -64,7 +74,7 @@ def run_policy(options: argparse.Namespace) -> int:
         knobs = [{"knob": row.name, "value": row.value, "from": row.origin} for row in rows]
         print_json({"name": loaded.policy.name, "description": loaded.policy.description, "knobs": knobs})
     else:
-        print(f"{loaded.policy.name}: {loaded.policy.description}\n")
+        print(printable(f"{loaded.policy.name}: {loaded.policy.description}") + "\n")
         print("\n".join(table(("knob", "value", "from"), [(row.name, row.value or "–", row.origin) for row in rows])))
     return 0
 
@@ -75,7 +85,7 @@ def run_policy(options: argparse.Namespace) -> int:
 def run_models(options: argparse.Namespace) -> int:
     """The models that are known by name."""
     with Desk() as desk:
-        words = (options.query or "").lower().split()
+        words = " ".join(options.query).lower().split()
         names = [name for name in desk.catalogue.names() if all(word in name.lower() for word in words)]
         found = [desk.catalogue.find(name) for name in names]
     if options.json:

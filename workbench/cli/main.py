@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from typing import NoReturn, get_args
 
 from workbench import __version__
 from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.text import printable
 from workbench.log.events import OverrideAction
 
 
@@ -23,24 +25,46 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the result is the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="replace")
+    _mend_streams()
     try:
         options = _parser().parse_args(arguments)
         code = _run(options)
         sys.stdout.flush()
         return code
     except WorkbenchError as error:
-        line = " ".join(str(error).split())
-        print(line if line.startswith("workbench") else f"workbench: {line}", file=sys.stderr)
-        return error.exit_code
+        return _complain(str(error), error.exit_code)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         # The reader went away, as `head` does. Nothing more can be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        return _complain(f"{error.filename or 'output'}: {error.strerror or error}", 1)
+
+
+def _complain(message: str, code: int) -> int:
+    line = printable(message)
+    print(line if line.startswith("workbench") else f"workbench: {line}", file=sys.stderr)
+    return code
+
+
+def _mend_streams() -> None:
+    """A closed stream reads as empty and swallows what is written, and what is written is UTF-8."""
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 - as long-lived as the program
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+
+
+def _count(text: str) -> int:
+    """A number of rows."""
+    number = int(text)
+    if not 0 < number < 1 << 31:
+        raise ValueError
+    return number
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -96,7 +120,7 @@ def _add_plan(commands: Commands[_Parser]) -> None:
     parser.add_argument("source", metavar="SOURCE", help="a session, a file (FILE#2: its second conversation), or -")
     _add_wishes(parser)
     parser.add_argument("--at", type=int, metavar="SEQ", help="as it was after this event")
-    parser.add_argument("--full", action="store_true", help="with the whole original of each item")
+    parser.add_argument("--full", action="store_true", help="cut nothing; with --json, add the original of each item")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--json", action="store_true", help="print JSON, for programs")
     what.add_argument("--request", action="store_true", help="print the request's body itself")
@@ -137,19 +161,19 @@ def _add_info(commands: Commands[_Parser]) -> None:
 
     parser = _command(commands, "models", "cli.info:run_models", "the models that are known by name")
     _add_json(parser)
-    parser.set_defaults(query="")
+    parser.set_defaults(query=[])
     more = parser.add_subparsers(metavar="show NAME | find WORDS", parser_class=_Parser)
     show = _command(more, "show", "cli.info:run_model", "all that is known of a model")
     show.add_argument("name", metavar="NAME")
     _add_json(show)
     find = _command(more, "find", "cli.info:run_models", "models with these words in their name")
-    find.add_argument("query", metavar="WORDS")
+    find.add_argument("query", metavar="WORDS", nargs="+")
     _add_json(find)
 
 
 def _add_sessions(commands: Commands[_Parser]) -> None:
     parser = _command(commands, "sessions", "cli.sessions:run_list", "the sessions, the last changed first")
-    parser.add_argument("--limit", type=int, help="at most so many")
+    parser.add_argument("--limit", type=_count, metavar="N", help="at most so many")
     parser.add_argument("--query", help="a part of the title")
     _add_json(parser)
     more = parser.add_subparsers(metavar="rename | fork | delete | search", parser_class=_Parser)
@@ -163,7 +187,7 @@ def _add_sessions(commands: Commands[_Parser]) -> None:
     delete.add_argument("session", metavar="SESSION")
     delete.add_argument("--yes", action="store_true", help="do not ask")
     search = _command(more, "search", "cli.sessions:run_search", "find events by their words")
-    search.add_argument("words", metavar="WORDS")
+    search.add_argument("words", metavar="WORDS", nargs="+")
     search.add_argument("--session", metavar="SESSION", help="in this session alone")
-    search.add_argument("--limit", type=int, default=50, help="at most so many (50)")
+    search.add_argument("--limit", type=_count, metavar="N", default=50, help="at most so many (50)")
     _add_json(search)

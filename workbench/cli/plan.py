@@ -14,7 +14,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.render import request
 from workbench.context.setup import Setup
 from workbench.traces.desk import Desk
-from workbench.traces.source import Source
+from workbench.traces.source import Source, setting
 
 
 def run(options: argparse.Namespace) -> int:
@@ -42,7 +42,8 @@ def _upto(source: Source, seq: int) -> Source:
     last = source.events[-1].seq if source.events else 0
     if not 0 <= seq <= last:
         raise WrongCall(f"--at: expected a seq from 0 to {last}, got {seq}")
-    return source._replace(events=source.events[:seq], live=False)
+    events = source.events[:seq]
+    return source._replace(events=events, model=setting(events, "model"), policy=setting(events, "policy"), live=False)
 
 
 def as_json(made: ContextPlan, full: bool = False) -> dict[str, Any]:
@@ -82,7 +83,7 @@ def _item_json(row: Item, full: bool) -> dict[str, Any]:
 
 def _print_table(made: ContextPlan, setup: Setup, source: Source, full: bool) -> None:
     columns = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() and not full else 0
-    rows = [_table_row(row) for row in made.rows]
+    rows = [_table_row(row, None if full else 160) for row in made.rows]
     header = ("seq", "turn", "who", "tokens", "of", "state", "what")
     print("\n".join(table(header, rows, frozenset({0, 1, 3, 4}), columns)) if rows else "(no items)")
     print()
@@ -90,9 +91,9 @@ def _print_table(made: ContextPlan, setup: Setup, source: Source, full: bool) ->
         print(fit(line, columns) if columns else line)
 
 
-def _table_row(row: Item) -> tuple[str, ...]:
+def _table_row(row: Item, most: int | None) -> tuple[str, ...]:
     why = row.edits[-1].why if row.edits else ""
-    text = printable((row.text if row.text is not None else row.original)[:400])[:160]
+    text = printable(row.text if row.text is not None else row.original)[:most]
     said = f"{why} | {text}" if why else text
     return (
         "–" if row.seq is None else str(row.seq),
@@ -115,7 +116,7 @@ def summary(made: ContextPlan, setup: Setup, source: Source) -> list[str]:
     lines = [
         f"source   {printable(source.name)}",
         f"model    {model} · window {limits.window:,}{guess} · {setup.counter.note}",
-        f"policy   {made.policy}",
+        f"policy   {printable(made.policy)}",
         f"budget   {' · '.join(parts)}",
         f"totals   {made.totals.tokens:,} tokens in {sent} of {len(made.rows)} items "
         f"({made.totals.items:,} content + {made.totals.framing:,} framing; whole: {made.totals.original_tokens:,})",

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from workbench.config.errors import Refused, WrongCall
@@ -27,6 +28,8 @@ def run_import(options: argparse.Namespace) -> int:
     name, text = read_text(options.file)
     with Desk() as desk:
         if is_event_log(text):
+            if options.title or options.model:
+                raise WrongCall(f"{name}: an exported log keeps its own title and model; rename the session afterwards")
             made = [desk.store.import_events(text.split("\n"), name)]
         else:
             made = _import_messages(desk.store, name, text, options)
@@ -69,20 +72,34 @@ def run_export(options: argparse.Namespace) -> int:
 
 
 def _write(lines: Iterable[str], output: str | None) -> None:
-    """Write lines to a file or to standard output; the file appears whole or not at all."""
+    """Write lines to standard output, or to a file, which appears whole or not at all."""
     if output is None:
-        for line in lines:
-            sys.stdout.write(line + "\n")
+        sys.stdout.writelines(f"{line}\n" for line in lines)
         return
-    target = Path(output)
-    part = target.with_name(f".{target.name}.part")
     try:
-        with part.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{line}\n" for line in lines)
-        part.replace(target)
+        target = Path(output).resolve()
+        if not output or target.is_dir():
+            raise WrongCall(f"{output or '-o'}: expected a file's name")
+        if target.exists() and not target.is_file():  # a pipe or a device: nothing that could be half written
+            with target.open("w", encoding="utf-8") as stream:
+                stream.writelines(f"{line}\n" for line in lines)
+        else:
+            _write_whole(lines, target)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise WrongCall(f"{output}: cannot be written: {error.strerror or error}") from None
+
+
+def _write_whole(lines: Iterable[str], target: Path) -> None:
+    with NamedTemporaryFile("w", encoding="utf-8", newline="\n", dir=target.parent, delete=False) as file:
+        part = Path(file.name)
+        try:
+            file.writelines(f"{line}\n" for line in lines)
+            file.close()
+            part.chmod(target.stat().st_mode if target.exists() else 0o644)
+            part.replace(target)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
 
 
 # workbench sessions
@@ -164,7 +181,7 @@ def _range(text: str) -> tuple[int, int]:
 def run_search(options: argparse.Namespace) -> int:
     """Find events by their words."""
     with Desk() as desk:
-        hits = desk.store.search(options.words, options.session, options.limit)
+        hits = desk.store.search(" ".join(options.words), options.session, options.limit)
     if options.json:
         print_json({"hits": [hit._asdict() for hit in hits]})
     else:

@@ -64,7 +64,7 @@ def table(
     header: Sequence[str], rows: Iterable[Sequence[str]], right: frozenset[int] = frozenset(), most: int = 0
 ) -> list[str]:
     """Lines of a table of at most `most` columns of text; the columns in `right` are aligned to the right."""
-    cells = [list(header), *(list(row) for row in rows)]
+    cells = [[_shown(cell) for cell in row] for row in (header, *rows)]
     widths = [max(width(row[column]) for row in cells) for column in range(len(header))]
     if most:
         widths[-1] = max(8, min(widths[-1], most - sum(widths[:-1]) - 2 * (len(widths) - 1)))
@@ -81,5 +81,5 @@ def table(
 
 def print_json(value: Any) -> None:
     """A value as JSON, for programs to read."""
-    json.dump(value, sys.stdout, ensure_ascii=False, indent=2)
+    json.dump(value, sys.stdout, ensure_ascii=False, indent=2, allow_nan=False)
     sys.stdout.write("\n")

@@ -182,7 +182,7 @@ class Draft:
         elif unit.results:
             return False
         cell = Cell(event, self.turn, len(self.units) - 1, _NOTHING)
-        cell.tool = body.tool
+        cell.tool = body.tool or normalise.UNNAMED_TOOL
         self._meter.call(cell, body)
         cell.wire_id, renamed = self._pairs.call(body.call_id, len(self.cells))
         if renamed:
@@ -266,6 +266,8 @@ class Draft:
             unit.special = True
             if own.masked:
                 self._meter.set_mask(cell)
+        if cell.seq in self.ground.kept:
+            unit.special = True
         if cell.seq in self.ground.kept or (own is not None and own.pinned):
             self._pinned.add(cell.unit)
             self._hold()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from weakref import WeakKeyDictionary
 
 from workbench.context.budget import Limits
@@ -9,13 +11,13 @@ from workbench.context.cells import Cell
 from workbench.context.policy import Policy
 from workbench.context.stages import mask, normalise
 from workbench.context.stages.truncate import Cut, Rule, rule_for, truncate
-from workbench.log.events import Content, ImagePart, OtherPart, TextPart, ToolCall
+from workbench.log.events import Content, ImagePart, OtherPart, Part, TextPart, ToolCall, text_of
 from workbench.models.framing import count_call, count_name, tool_style
 from workbench.models.images import image_tokens
 from workbench.models.tokens import Count, TokenCounter
 
-UNKNOWN_PART = Count(0, False)
-"""Audio and files have no documented rule we could apply; they count nothing and make the count approximate."""
+_ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{256,}")
+"""Audio and files as base64: no provider counts their letters, and there is no documented rule that we could apply."""
 
 
 CUTS_REMEMBERED = 1_000
@@ -51,8 +53,8 @@ class Meter:
                     count = self.text(text)
                 case ImagePart(url, detail):
                     count = image_tokens(self._model, url, detail)
-                case OtherPart():
-                    count = UNKNOWN_PART
+                case OtherPart(data):
+                    count = Count(self.text(_ENCODED.sub("", json.dumps(data, ensure_ascii=False))).tokens, False)
             total, exact = total + count.tokens, exact and count.exact
         return Count(total, exact)
 
@@ -76,12 +78,28 @@ class Meter:
             rule = self._rules[tool] = rule_for(self.policy.truncation, tool, self.limits.window)
         if rule.strategy == "none" or (rule.strategy != "lines" and cell.tokens <= rule.max_tokens):
             return None
-        key = (cell.text, rule, cell.id)
+        content = cell.content
+        if isinstance(content, str) or all(isinstance(part, TextPart) for part in content):
+            return self._remembered(cell.text, cell.tokens, rule, cell.id)
+        return self._cut_text(content, rule, cell.id)
+
+    def _remembered(self, text: str, tokens: int, rule: Rule, item_id: str) -> Cut | None:
+        key = (text, rule, item_id)
         if key not in self._cuts:
             if len(self._cuts) >= CUTS_REMEMBERED:
                 self._cuts.clear()
-            self._cuts[key] = truncate(cell.text, cell.tokens, rule, self.counter, cell.id)
+            self._cuts[key] = truncate(text, tokens, rule, self.counter, item_id)
         return self._cuts[key]
+
+    def _cut_text(self, content: tuple[Part, ...], rule: Rule, item_id: str) -> Cut | None:
+        """Cut what is text in a result of several parts; pictures and the like are sent as they are."""
+        text = "\n".join(part.text for part in content if isinstance(part, TextPart))
+        cut = self._remembered(text, self.text(text).tokens, rule, item_id)
+        if cut is None:
+            return None
+        parts = (TextPart(cut.text), *(part for part in content if not isinstance(part, TextPart)))
+        tokens, exact = self.content(parts)
+        return Cut(text_of(parts), tokens, exact, cut.why, parts)
 
     def kept(self, cell: Cell, text: str) -> Cut:
         """A message that a compaction kept in part."""

@@ -80,8 +80,9 @@ def fate_of(cell: Cell, view: View) -> Fate:
         return Fate("sent", cell.tokens, cell.text, cell.content, cell.count.exact)
     if is_masked(cell, own, view):
         return _masked(cell)
-    if cell.cut is not None:
-        return Fate("truncated", cell.cut.tokens, cell.cut.text, cell.cut.text, cell.cut.exact)
+    if cell.cut is not None and cell.seq != view.latest:
+        cut = cell.cut
+        return Fate("truncated", cut.tokens, cut.text, cut.parts or cut.text, cut.exact)
     return Fate("sent", cell.tokens, cell.text, cell.content, cell.count.exact)
 
 

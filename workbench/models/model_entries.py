@@ -13,6 +13,9 @@ PER_MILLION = 1_000_000
 
 PRICES = ("input_price", "output_price", "cached_price", "cache_write_price")
 
+KNOBS = "knobs"
+"""Policy knobs for this model alone; the settings check them and policies are loaded with them."""
+
 KEYS = ("window", "max_output", "input_only", *PRICES, "tokenizer", "capabilities")
 
 
@@ -24,7 +27,7 @@ def check_entries(entries: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def _check_entry(name: str, entry: Any) -> dict[str, Any]:
     if not isinstance(entry, Mapping):
         raise WrongCall(f'[models."{name}"]: expected a table with the keys {", ".join(KEYS)}')
-    return {key: _check_value(name, key, value) for key, value in entry.items()}
+    return {key: _check_value(name, key, value) for key, value in entry.items() if key != KNOBS}
 
 
 def _check_value(name: str, key: str, value: Any) -> Any:

@@ -8,7 +8,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import Self
 
-from workbench.config.errors import WorkbenchError
+from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.settings import Settings, load_settings
 from workbench.context.setup import Setup, Wishes, set_up
 from workbench.log.store import Store
@@ -27,7 +27,10 @@ class Desk:
     @cached_property
     def catalogue(self) -> Catalogue:
         """The models."""
-        return Catalogue(self.settings.models)
+        try:
+            return Catalogue(self.settings.models)
+        except WrongCall as error:
+            raise WrongCall(f"{self.settings.file}: {error}") from None
 
     @cached_property
     def store(self) -> Store:

@@ -57,7 +57,11 @@ def _from_object(name: str, located: Located, messages: list[Located] | None) ->
     tools = value.get("tools") or []
     if not isinstance(tools, list):
         raise bad(name, located.line, 'a list under "tools"', tools)
-    return [*(_tool(name, located.line, tool) for tool in tools), *_messages(name, messages)]
+    definitions = [_tool(name, located.line, tool) for tool in tools]
+    for number, definition in enumerate(definitions):
+        if definition.name in {other.name for other in definitions[:number]}:
+            raise bad(name, located.line, "tools with a name of their own", definition.name)
+    return [*definitions, *_messages(name, messages)]
 
 
 def _tool(name: str, line: int, tool: Any) -> SlotContent:
@@ -102,7 +106,7 @@ class _Reader:
                 call_id = clean(call_id) if isinstance(call_id, str) else ""
                 self.bodies.append(ToolResult(call_id, self._content(line, value), author))
             case "function":
-                self.bodies.append(ToolResult(self._functions.get(author, ""), self._content(line, value), author))
+                self.bodies.append(ToolResult(self._functions.get(author, author), self._content(line, value), author))
             case _:
                 raise bad(self._name, line, ROLES, role)
 
@@ -121,7 +125,7 @@ class _Reader:
             self.bodies.append(AssistantMessage(content, reply, author))
         for call in calls:
             self._call(line, call, reply)
-        if isinstance(legacy, dict):
+        if legacy:
             self._call(line, {"id": f"call_{reply}", "function": legacy}, reply)
 
     def _call(self, line: int, call: Any, reply: str) -> None:
@@ -157,6 +161,12 @@ class _Reader:
             return ImagePart(clean(image))
         if part.get("type") == "image_url" and isinstance(image, dict) and isinstance(image.get("url"), str):
             return ImagePart(clean(image["url"]), str(image.get("detail") or "auto"))
+        source = part.get("source")
+        if part.get("type") == "input_image" and isinstance(image, str):
+            return ImagePart(clean(image), str(part.get("detail") or "auto"))
+        if part.get("type") == "image" and isinstance(source, dict):
+            url = source.get("url") or f"data:{source.get('media_type', '')};base64,{source.get('data', '')}"
+            return ImagePart(clean(str(url)))
         if isinstance(part.get("text"), str) and part.get("type") in ("text", "input_text", "output_text"):
             return TextPart(clean(part["text"]))
         return OtherPart(json.loads(clean(json.dumps(part, ensure_ascii=False))))

@@ -11,7 +11,13 @@ from typing import Any, NamedTuple
 from workbench.config.errors import WrongCall
 
 _SPACE = " \t\r\n"
-_DECODER = json.JSONDecoder()
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 class Located(NamedTuple):
@@ -111,7 +117,7 @@ def _lines(name: str, text: str) -> Iterator[Located]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                yield Located(number, json.loads(line))
+                yield Located(number, json.loads(line, parse_constant=_no_constant))
             except ValueError as error:
                 detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
                 raise bad(name, number, f"one JSON value on the line ({detail})") from None

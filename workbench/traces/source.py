@@ -37,14 +37,14 @@ def open_source(ref: str, store: Callable[[], Store]) -> Source:
     The store is opened only for a session: a file can be read where there is no writing.
     """
     path, number = _split(ref)
-    if path == "-" or Path(path).is_file():
+    if path == "-" or _is_file(path):
         return _from_file(path, number)
     try:
         with store().session(ref, write=False) as session:
             events = session.events()
             return Source(ref, events, setting(events, "model"), setting(events, "policy"), session.is_written, False)
     except NotFound as error:
-        if Path(path).is_dir():
+        if _is_folder(path):
             raise WrongCall(f"{path}: expected a file, this is a folder") from None
         raise WrongCall(f"{ref}: no such file, and {error}") from None
 
@@ -53,14 +53,29 @@ def weight(ref: str, store: Callable[[], Store]) -> int:
     """About how many bytes there are to read, told without reading them; none for what is not there."""
     path, _ = _split(ref)
     try:
-        return Path(path).stat().st_size if Path(path).is_file() else store().info(ref).events * EVENT_BYTES
+        return Path(path).stat().st_size if _is_file(path) else store().info(ref).events * EVENT_BYTES
     except (OSError, WorkbenchError):
         return 0
 
 
+def _is_file(path: str) -> bool:
+    """Whether there is something to read: a file, a pipe, a device."""
+    try:
+        return Path(path).exists() and not Path(path).is_dir()
+    except (OSError, ValueError):  # a name no file can have
+        return False
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return Path(path).is_dir()
+    except (OSError, ValueError):
+        return False
+
+
 def _split(ref: str) -> tuple[str, int | None]:
     found = re.fullmatch(r"(.+)#(\d+)", ref)
-    if found and not Path(ref).is_file():
+    if found and not _is_file(ref):
         return found[1], int(found[2])
     return ref, None
 

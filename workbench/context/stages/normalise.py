@@ -7,6 +7,7 @@ is dropped, visibly. Empty content, which providers refuse, is replaced by a sho
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -19,6 +20,9 @@ NO_RESULT = "[no result: the call did not return]"
 """Stands for the missing result of a call, so that the pair is whole."""
 OPENING = "[the conversation begins with the assistant]"
 """A request has to begin with a user message; some providers refuse it otherwise."""
+_ID = re.compile(r"[A-Za-z0-9_-]+")
+_NOT_ID = re.compile(r"[^A-Za-z0-9_-]")
+UNNAMED_TOOL = "unnamed_tool"
 BLANK = "it is empty, and providers refuse empty content"
 
 
@@ -47,7 +51,7 @@ def _short_arguments(arguments: str) -> tuple[str, str]:
 
 def _made_sound(arguments: str) -> tuple[str, str]:
     if not arguments.strip():
-        return "{}", "" if arguments == "" else "blank arguments are sent as {}"
+        return "{}", "it has no arguments; sent as {}"
     try:
         value, end = _DECODER.raw_decode(arguments, len(arguments) - len(arguments.lstrip()))
         if isinstance(value, dict) and not arguments[end:].strip():
@@ -63,7 +67,10 @@ class Pairs:
 
     def __init__(self) -> None:
         self._open: dict[str, list[int]] = {}
-        self._used: dict[str, int] = {}
+        self._known: set[str] = set()
+        """The ids of calls, as the log has them."""
+        self._used: set[str] = set()
+        """The ids on the wire."""
 
     def call(self, call_id: str, at: int) -> tuple[str, str]:
         """A call at place `at`: its id on the wire, and a note when that is not its own."""
@@ -72,19 +79,20 @@ class Pairs:
             self._open[call_id] = [at]
         else:
             waiting.append(at)
-        wire, uses = call_id, self._used.get(call_id, 0)
-        if not uses and call_id:
-            self._used[call_id] = 1
-            return wire, ""
-        while not wire or wire in self._used:
-            uses += 1
-            wire = f"{call_id or 'call'}~{uses}"
-        self._used[call_id] = uses
-        self._used[wire] = 1
-        return (
-            wire,
-            f"the id {call_id!r} was used before; sent as {wire!r}" if call_id else f"it has no id; sent as {wire!r}",
-        )
+        self._known.add(call_id)
+        if call_id not in self._used and _ID.fullmatch(call_id):
+            self._used.add(call_id)
+            return call_id, ""
+        stem = _NOT_ID.sub("_", call_id) or "call"
+        wire, number = stem, 1
+        while wire in self._used:
+            number += 1
+            wire = f"{stem}_{number}"
+        self._used.add(wire)
+        if not call_id:
+            return wire, f"it has no id; sent as {wire!r}"
+        fault = "was used before" if stem == call_id else "is not one that every provider takes"
+        return wire, f"the id {call_id!r} {fault}; sent as {wire!r}"
 
     def match(self, call_id: str, is_newest: Callable[[int], bool]) -> tuple[int, str]:
         """The call a result belongs to: one in the newest unit if there is one, else the last that waits.
@@ -93,7 +101,7 @@ class Pairs:
         """
         waiting = self._open.get(call_id)
         if not waiting:
-            if call_id in self._used:
+            if call_id in self._known:
                 return -1, f"a second result for the call {call_id!r}"
             return -1, f"no call has the id {call_id!r}"
         if len(waiting) > 1:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from workbench.context.policy import Strategy, ToolTruncation, TruncationPolicy
+from workbench.log.events import Part
 from workbench.models.tokens import TokenCounter
 
 
@@ -30,6 +31,8 @@ class Cut(NamedTuple):
     tokens: int
     exact: bool
     why: str
+    parts: tuple[Part, ...] = ()
+    """What is sent, where the result has pictures or the like beside its text."""
 
 
 def rule_for(policy: TruncationPolicy, tool: str, window: int) -> Rule:
@@ -124,7 +127,7 @@ def _on_to_line(tail: str) -> str:
 
 def _by_lines(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_id: str) -> Cut | None:
     size = len(text.encode("utf-8", "replace"))
-    lines = text.split("\n")
+    lines = text.removesuffix("\n").split("\n")  # a newline ends a line, it does not begin another
     if size <= rule.max_bytes and len(lines) <= rule.max_lines:
         return None
     header = f"Total output lines: {len(lines)}\n\n" if rule.count_header else ""
