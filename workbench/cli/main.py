@@ -81,6 +81,7 @@ def _parser() -> _Parser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     _add_open(commands)
     _add_plan(commands)
+    _add_ask(commands)
     _add_files(commands)
     _add_override(commands)
     _add_info(commands)
@@ -124,6 +125,21 @@ def _add_plan(commands: Commands[_Parser]) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--json", action="store_true", help="print JSON, for programs")
     what.add_argument("--request", action="store_true", help="print the request's body itself")
+
+
+def _add_ask(commands: Commands[_Parser]) -> None:
+    parser = _command(commands, "ask", "cli.ask:run", "one turn with a model, without a screen")
+    _add_wishes(parser)
+    parser.add_argument("message", metavar="MESSAGE", help="what to say; - reads standard input")
+    parser.add_argument("--session", metavar="SESSION", help="go on with this session; a new one by default")
+    parser.add_argument("--api-base", metavar="URL", help="the address of a server of your own")
+    allowed = "allow calls without asking, as in 'run_command:git *' or write_file"
+    parser.add_argument("--allow", metavar="PATTERN", action="append", help=allowed)
+    _add_json(parser)
+    parser = _command(commands, "rehearse", "cli.rehearse:run", "serve the rehearsal model over HTTP")
+    parser.add_argument("--port", type=int, default=8765, metavar="N", help="on 127.0.0.1 (8765); 0: a free one")
+    parser.add_argument("--script", metavar="FILE", help="steps to play, TOML or JSON lines; then the rules answer")
+    parser.add_argument("--speed", type=float, metavar="C", help="characters per second; 0: at once (the default)")
 
 
 def _add_files(commands: Commands[_Parser]) -> None:

@@ -19,7 +19,10 @@ from workbench.models.model_entries import check_entries
 from workbench.models.wheel import model_table
 from workbench.models.windows import GUESS, is_input_only, window_by_name
 
-WindowSource = Literal["catalogue", "fallback", "config", "guess"]
+WindowSource = Literal["built-in", "catalogue", "fallback", "config", "guess"]
+
+REHEARSAL = "rehearsal"
+"""The stand-in that the program brings along. It counts in o200k, as its usage shows."""
 
 CHAT_MODES = ("chat", "responses")
 
@@ -77,7 +80,7 @@ class ModelInfo:
     name: str
     window: int
     window_source: WindowSource
-    """catalogue: litellm's table; fallback: by the name; config: the user's entry; guess: nobody knows."""
+    """built-in: our own; catalogue: litellm's table; fallback: by the name; config: the user's entry; guess: nobody."""
     input_only: bool
     """The window is for input alone; then the output reserve is not taken from it."""
     max_output: int | None
@@ -106,7 +109,8 @@ class Catalogue:
     def find(self, name: str) -> ModelInfo:
         """What is known of a model; of a model nobody knows, a guess that says so."""
         if name not in self._found:
-            self._found[name] = self._with_own(_look_up(name))
+            known = _rehearsal(name) if name.partition("/")[0] == REHEARSAL else _look_up(name)
+            self._found[name] = self._with_own(known)
         return self._found[name]
 
     def names(self) -> list[str]:
@@ -245,3 +249,23 @@ def _capabilities(entry: Entry) -> frozenset[str]:
         key.removeprefix("supports_") for key, value in entry.items() if key.startswith("supports_") and value is True
     )
     return frozenset(_CAPABILITIES.get(word, word) for word in named)
+
+
+def _rehearsal(name: str) -> ModelInfo:
+    """The built-in stand-in: it costs nothing, and pretends to a window of ordinary size."""
+    return ModelInfo(
+        name=name,
+        window=GUESS,
+        window_source="built-in",
+        input_only=False,
+        max_output=None,
+        input_price=0.0,
+        output_price=0.0,
+        cached_price=0.0,
+        cache_write_price=0.0,
+        capabilities=frozenset({"tools", "parallel_tools"}),
+        provider="openai",
+        tokenizer="o200k_base",
+        tokenizer_exact=True,
+        tokenizer_note="o200k_base, in which the rehearsal model counts",
+    )

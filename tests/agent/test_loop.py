@@ -1,0 +1,226 @@
+"""A turn, through the real gateway and litellm, with the rehearsal model in the process or behind HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.validity import problems
+from workbench.agent.approvals import Approvals
+from workbench.agent.loop import CANCELLED, Agent, Means
+from workbench.agent.steps import Appended, Planned, Step, Streamed
+from workbench.agent.tools.registry import Toolbox
+from workbench.config.settings import Settings
+from workbench.context.render import messages
+from workbench.context.setup import Wishes, set_up
+from workbench.log.events import AssistantMessage, Body, Failure, Setting, Snapshot, ToolCall, ToolResult, Usage
+from workbench.log.session import Session
+from workbench.log.store import Store
+from workbench.models.catalogue import Catalogue
+from workbench.models.endpoints import Endpoint
+from workbench.models.gateway import Gateway
+from workbench.models.parts import Text
+from workbench.models.rehearsal.script import Script
+from workbench.models.rehearsal.server import RehearsalServer
+from workbench.models.retry import Schedule
+
+pytestmark = pytest.mark.xdist_group("litellm")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.py").write_text("print('a')\n")
+    (folder / "b.py").write_text("print('b')\n")
+    return folder
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    with Store.open(tmp_path / "store.db") as store, store.create() as made:
+        yield made
+
+
+@pytest.fixture
+async def gateway() -> AsyncIterator[Gateway]:
+    made = Gateway()
+    yield made
+    await made.rehearse(None)
+    await made.close()
+
+
+def agent(session: Session, project: Path, gateway: Gateway, **wishes: Any) -> Agent:
+    allow = wishes.pop("allow", ())
+    wishes.setdefault("model", "rehearsal")
+    setup = set_up(Wishes(**wishes), Settings(), Catalogue())
+    approvals = Approvals(allow=allow, path=project.parent / "approvals.toml")
+    means = Means(gateway, Toolbox(project), approvals, schedule=Schedule(tries=1))
+    return Agent(session, setup, means)
+
+
+async def said(agent: Agent, message: str) -> list[Step]:
+    return [step async for step in agent.turn(message)]
+
+
+def bodies(steps: list[Step], kind: type) -> list[Any]:
+    return [step.event.body for step in steps if isinstance(step, Appended) and isinstance(step.event.body, kind)]
+
+
+async def test_a_turn_reads_in_parallel_and_answers(session: Session, project: Path, gateway: Gateway) -> None:
+    steps = await said(agent(session, project, gateway), "read a.py and read b.py")
+    calls, results = bodies(steps, ToolCall), bodies(steps, ToolResult)
+    assert {call.call_id for call in calls} == {result.call_id for result in results}
+    assert len(calls) == 2
+    assert {"print('a')", "print('b')"} == {result.content.strip() for result in results}
+    answers = bodies(steps, AssistantMessage)
+    assert answers[-1].finish == "stop"
+    streamed = "".join(step.part.text for step in steps if isinstance(step, Streamed) and isinstance(step.part, Text))
+    assert streamed == "".join(answer.content for answer in answers)
+    usage = bodies(steps, Usage)
+    assert len(usage) == len([step for step in steps if isinstance(step, Planned)]) == 2
+    assert all(use.prompt == use.estimate for use in usage), "the rehearsal model counts as we do"
+    assert session.events()[-1] == steps[-1].event
+
+
+async def test_what_arrives_at_the_server_is_the_plans_request(session: Session, project: Path) -> None:
+    async with RehearsalServer(
+        Script([{"calls": [{"tool": "list_files", "arguments": {}}]}, {"reply": "done"}])
+    ) as server:
+        gateway = Gateway(Endpoint(f"{server.url}/v1", "key", "openai"))
+        steps = await said(agent(session, project, gateway, model="rehearsal-over-http"), "look 測試 🙂")
+        await gateway.close()
+    plans = [step.plan for step in steps if isinstance(step, Planned)]
+    assert len(server.requests) == len(plans) == 2
+    for recorded, plan in zip(server.requests, plans, strict=True):
+        sent = [{key: value for key, value in message.items() if value is not None} for message in messages(plan)]
+        assert recorded.body["messages"] == sent
+        assert problems(messages(plan)) == []
+
+
+async def test_what_nobody_allowed_is_refused_in_words_for_the_model(
+    session: Session, project: Path, gateway: Gateway
+) -> None:
+    steps = await said(agent(session, project, gateway), "write c.txt: hello")
+    [result] = bodies(steps, ToolResult)
+    assert result.is_error
+    assert not (project / "c.txt").exists()
+    steps = await said(agent(session, project, gateway, allow=["write_file"]), "write c.txt: hello")
+    assert (project / "c.txt").read_text().strip() == "hello"
+
+
+async def test_a_snapshot_is_taken_before_the_first_write(session: Session, project: Path, gateway: Gateway) -> None:
+    for command in (
+        ["init", "-q"],
+        ["add", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one"],
+    ):
+        process = await asyncio.create_subprocess_exec("git", *command, cwd=project)
+        assert await process.wait() == 0
+    steps = await said(agent(session, project, gateway, allow=["write_file"]), "write c.txt: hello")
+    kinds = [type(step.event.body) for step in steps if isinstance(step, Appended)]
+    assert kinds.index(Snapshot) < kinds.index(ToolResult)
+
+
+@pytest.mark.parametrize(("fault", "category"), [("cut", "broken_stream"), ("no_finish", "broken_stream")])
+async def test_a_broken_answer_is_kept_and_marked(
+    session: Session, project: Path, gateway: Gateway, fault: str, category: str
+) -> None:
+    await gateway.rehearse(Script([{"reply": "I was about to say something long", "chunk": 4, "fault": fault}]))
+    steps = await said(agent(session, project, gateway), "hello")
+    [answer] = bodies(steps, AssistantMessage)
+    assert answer.finish == "broken"
+    assert answer.content
+    [failure] = bodies(steps, Failure)
+    assert failure.category == category
+    again = await said(agent(session, project, gateway), "go on")
+    assert bodies(again, AssistantMessage)[-1].finish == "stop", "the session goes on"
+    assert failure.message not in str(messages(agent(session, project, gateway).plan)), "errors are no conversation"
+
+
+async def test_a_limit_the_provider_names_is_learnt_and_the_request_tried_once_more(
+    session: Session, project: Path, gateway: Gateway
+) -> None:
+    await gateway.rehearse(Script([{"reply": "word " * 4_000}] * 3, window=20_000))
+    talking = agent(session, project, gateway)
+    for _ in range(3):
+        await said(talking, "tell me more")
+    steps = await said(talking, "one more" + " word" * 8_000)
+    assert bodies(steps, Setting) == [Setting("window", 20_000)]
+    assert bodies(steps, AssistantMessage)[-1].finish == "stop"
+    plans = [step.plan for step in steps if isinstance(step, Planned)]
+    assert [plan.limits.window_source for plan in plans] == ["built-in", "provider"]
+    assert plans[1].totals.tokens <= 20_000 < plans[0].totals.tokens
+
+
+async def test_interrupting_keeps_what_came(session: Session, project: Path, gateway: Gateway) -> None:
+    await gateway.rehearse(Script([{"reply": "a long answer " * 50, "chunk": 10, "fault": "stall"}]))
+    async with aclosing(agent(session, project, gateway).turn("hello")) as steps:
+        async for step in steps:
+            if isinstance(step, Streamed):
+                break
+    last = session.events()[-1].body
+    assert isinstance(last, AssistantMessage)
+    assert last.finish == "cancelled"
+    assert last.content
+
+
+async def test_calls_that_are_interrupted_have_a_result_that_says_so(
+    session: Session, project: Path, gateway: Gateway
+) -> None:
+    steps: list[Body] = []
+    turn = agent(session, project, gateway, allow=["run_command"]).turn("run `sleep 600`")
+
+    async def read() -> None:
+        async for step in turn:
+            if isinstance(step, Appended):
+                steps.append(step.event.body)
+
+    task = asyncio.create_task(read())
+    while not any(isinstance(body, ToolCall) for body in steps):
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await turn.aclose()
+    last = session.events()[-1].body
+    assert isinstance(last, ToolResult)
+    assert (last.content, last.is_error) == (CANCELLED, True)
+
+
+async def test_a_turn_ends_at_its_limit(session: Session, project: Path, gateway: Gateway) -> None:
+    step = {"calls": [{"tool": "list_files", "arguments": {}}], "repeat": 9}
+    await gateway.rehearse(Script([step]))
+    steps = await said(agent(session, project, gateway, sets=["turn.max_iterations=3"]), "go on for ever")
+    assert len([step for step in steps if isinstance(step, Planned)]) == 3
+    assert bodies(steps, Failure)[-1].category == "iterations"
+
+
+async def test_a_request_that_does_not_fit_is_never_sent(session: Session, project: Path, gateway: Gateway) -> None:
+    steps = await said(agent(session, project, gateway, window=300), "hello " * 500)
+    assert bodies(steps, Failure)[-1].category == "does_not_fit"
+    assert not bodies(steps, Usage)
+
+
+@pytest.mark.parametrize("policy", ["workbench", "layers"])
+async def test_two_hundred_iterations_with_large_results_stay_within_a_small_window(
+    session: Session, project: Path, gateway: Gateway, policy: str
+) -> None:
+    for number in range(200):
+        (project / f"{number}.log").write_text(f"line {number} of the log, with some words in it\n" * 1_100)
+    calls = [{"calls": [{"tool": "read_file", "arguments": {"path": f"{number}.log"}}]} for number in range(200)]
+    await gateway.rehearse(Script([*calls, {"reply": "done"}]))
+    long = agent(session, project, gateway, policy=policy, window=32_000, sets=["turn.max_iterations=201"])
+    count = 0
+    async for step in long.turn("read them all"):
+        if isinstance(step, Planned):
+            count += 1
+            assert step.plan.verdict.fits, step.plan.verdict.why
+            assert problems(messages(step.plan)) == []
+        assert not (isinstance(step, Appended) and isinstance(step.event.body, Failure)), step
+    assert count == 201

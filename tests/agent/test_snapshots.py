@@ -1,0 +1,225 @@
+"""Snapshots of a real repository: complete, invisible, and brought back without losing anything."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from workbench.agent import snapshots
+from workbench.agent.snapshots import SnapshotFailed, prune, restore, take
+from workbench.log.events import Snapshot
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with a commit, a staged change, an unstaged one, a new file and an ignored one."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "config", "user.name", "A")
+    git(folder, "config", "user.email", "a@localhost")
+    for name in ("kept", "staged", "changed", "deep/er/file"):
+        put(folder / name, "old")
+    put(folder / ".gitignore", "ignored\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "first")
+    put(folder / "staged", "staged")
+    git(folder, "add", "staged")
+    put(folder / "changed", "changed")
+    put(folder / "new", "new")
+    put(folder / "ignored", "ignored")
+    return folder
+
+
+def git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def seen(folder: Path) -> tuple[object, ...]:
+    """What the user sees of the repository."""
+    files = {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and ".git" not in path.relative_to(folder).parts
+    }
+    return (
+        files,
+        (folder / ".git/index").read_bytes(),
+        (folder / ".git/HEAD").read_text(),
+        git(folder, "branch", "-a", "-v"),
+        git(folder, "tag"),
+        git(folder, "stash", "list"),
+    )
+
+
+async def taken(folder: Path, why: str = "") -> Snapshot:
+    snapshot = await take(folder, why)
+    assert snapshot is not None
+    return snapshot
+
+
+async def test_a_snapshot_has_every_file_that_is_not_ignored_and_changes_nothing(repo: Path) -> None:
+    before = seen(repo)
+    snapshot = await taken(repo / "deep", "write_file deep/x")
+    assert seen(repo) == before
+    assert (snapshot.root, snapshot.why) == (str(repo), "write_file deep/x")
+    assert git(repo, "ls-tree", "-r", "--name-only", snapshot.commit).split() == [
+        *(".gitignore", "changed", "deep/er/file", "kept", "new", "staged")
+    ]
+    assert git(repo, "show", f"{snapshot.commit}:changed") == "changed"
+    assert git(repo, "log", "-1", "--format=%an|%s", snapshot.commit) == (
+        "Workbench|Workbench snapshot: write_file deep/x\n"
+    )
+    assert git(repo, "rev-parse", f"{snapshot.commit}^") == git(repo, "rev-parse", "HEAD")
+
+
+async def test_git_does_not_collect_a_snapshot_until_it_is_let_go(repo: Path) -> None:
+    kept = [await taken(repo, str(number)) for number in range(3)]
+    git(repo, "gc", "-q", "--prune=now")
+    for snapshot in kept:
+        git(repo, "cat-file", "-e", snapshot.commit)
+    assert await prune(repo, keep=1) == 2
+    assert await prune(repo, keep=1) == 0
+    assert len(git(repo, "for-each-ref", snapshots.REFS).splitlines()) == 1
+
+
+async def test_outside_a_repository_there_is_none(tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "plain").mkdir()
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    assert await take(tmp_path / "plain") is None
+    assert await take(repo / ".git") is None
+    assert await take(tmp_path / "gone") is None
+    monkeypatch.setenv("PATH", str(tmp_path / "plain"))
+    assert await take(repo) is None
+
+
+async def test_a_repository_without_a_commit_has_snapshots(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "empty")
+    empty = await taken(tmp_path / "empty")
+    put(tmp_path / "empty/a", "a")
+    await taken(tmp_path / "empty")
+    back = await restore(empty, remove_created=True)
+    assert back.removed == ("a",)
+
+
+async def test_restoring_brings_files_back_and_keeps_what_was_created(repo: Path) -> None:
+    before = seen(repo)
+    snapshot = await taken(repo)
+    put(repo / "kept", "spoilt")
+    (repo / "deep/er/file").unlink()
+    (repo / "deep/er").rmdir()
+    (repo / "new").unlink()
+    put(repo / "made/up", "created")
+    put(repo / "ignored", "later")
+    back = await restore(snapshot)
+    assert back.changed == ("deep/er/file", "kept", "new")
+    assert (back.created, back.removed, back.blocked) == (("made/up",), (), ())
+    assert (repo / "made/up").read_text() == "created"
+    assert (repo / "ignored").read_text() == "later"
+    assert (await restore(snapshot, remove_created=True)).removed == ("made/up",)
+    assert not (repo / "made").exists()
+    put(repo / "ignored", "ignored")
+    assert seen(repo) == before
+
+
+async def test_a_restore_can_be_undone(repo: Path) -> None:
+    snapshot = await taken(repo)
+    put(repo / "kept", "second")
+    put(repo / "made", "created")
+    spoilt = seen(repo)
+    back = await restore(snapshot, remove_created=True)
+    assert seen(repo) != spoilt
+    assert back.before.why == f"before restoring {snapshot.commit[:12]}"
+    await restore(back.before, remove_created=True)
+    assert seen(repo) == spoilt
+
+
+async def test_modes_links_and_odd_names_come_back(repo: Path) -> None:
+    odd = os.fsdecode(b'caf\xe9 \n"x')
+    put(repo / odd, "odd")
+    (repo / "kept").chmod(0o755)
+    os.symlink("kept", repo / "link")
+    snapshot = await taken(repo)
+    (repo / odd).unlink()
+    (repo / "kept").chmod(0o644)
+    (repo / "link").unlink()
+    put(repo / "link", "no link")
+    back = await restore(snapshot)
+    assert set(back.changed) == {odd, "kept", "link"}
+    assert (repo / odd).read_text() == "odd"
+    assert os.access(repo / "kept", os.X_OK)
+    assert os.readlink(repo / "link") == "kept"
+
+
+async def test_nothing_is_removed_to_make_room(repo: Path) -> None:
+    snapshot = await taken(repo)
+    (repo / "kept").unlink()
+    put(repo / "kept/ignored", "precious")  # an ignored file, in no snapshot
+    (repo / "deep/er/file").unlink()
+    (repo / "deep/er").rmdir()
+    os.symlink("..", repo / "deep/er")
+    back = await restore(snapshot)
+    assert set(back.blocked) == {"kept", "deep/er/file"}
+    assert (repo / "kept/ignored").read_text() == "precious"
+    assert (repo / "deep/er").is_symlink()
+    back = await restore(snapshot, remove_created=True)
+    assert (back.blocked, back.changed, back.removed) == (("kept",), ("deep/er/file",), ("deep/er",))
+
+
+async def test_repositories_inside_are_left_alone(repo: Path) -> None:
+    git(repo, "init", "-q", "inner")
+    inner = repo / "inner"
+    put(inner / "a", "a")
+    git(inner, "-c", "user.name=A", "-c", "user.email=a", "commit", "-q", "--allow-empty", "-m", "x")
+    snapshot = await taken(repo)
+    put(inner / "a", "b")
+    git(inner, "-c", "user.name=A", "-c", "user.email=a", "commit", "-q", "--allow-empty", "-m", "y")
+    assert (await restore(snapshot, remove_created=True)).changed == ()
+    assert (inner / "a").read_text() == "b"
+
+
+async def test_what_could_not_be_read_is_said_and_the_rest_is_kept(repo: Path) -> None:
+    git(repo, "init", "-q", "unborn")
+    snapshot = await taken(repo, "write_file a")
+    assert snapshot.why.startswith("write_file a (incomplete: ")
+    assert "new" in git(repo, "ls-tree", "--name-only", snapshot.commit).split()
+
+
+async def test_hooks_and_variables_of_git_have_no_say(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hook = repo / ".git/hooks/post-index-change"
+    put(hook, "#!/bin/sh\ntouch ran\n")
+    hook.chmod(0o755)
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere/index")
+    await taken(repo)
+    assert not (repo / "ran").exists()
+
+
+async def test_too_little_time_is_reported(repo: Path) -> None:
+    with pytest.raises(SnapshotFailed, match=r"git took longer than 0 s; no snapshot$"):
+        await take(repo, seconds=0)
+
+
+async def test_what_git_says_is_reported(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(repo / ".git/config", "[broken")
+    with pytest.raises(SnapshotFailed, match=r"git rev-parse failed: .*bad config"):
+        await take(repo)
+
+
+async def test_only_the_name_of_a_commit_is_restored(repo: Path, tmp_path: Path) -> None:
+    with pytest.raises(SnapshotFailed, match="expected the name of a commit"):
+        await restore(Snapshot("--output=x", str(repo)))
+    with pytest.raises(SnapshotFailed, match="the state from before is kept as"):
+        await restore(Snapshot("0" * 40, str(repo)))
+    with pytest.raises(SnapshotFailed, match="no longer a git repository"):
+        await restore(Snapshot("0" * 40, str(tmp_path / "gone")))

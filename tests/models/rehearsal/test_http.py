@@ -1,0 +1,175 @@
+"""HTTP itself: what comes over the socket, byte by byte, and what goes back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.config.errors import WorkbenchError
+from workbench.models.rehearsal.http import MAX_BODY, MAX_HEAD
+from workbench.models.rehearsal.server import RehearsalServer
+
+BODY = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hello"}]}).encode()
+HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
+
+
+async def exchange(server: RehearsalServer, data: bytes, *, end: bool = True) -> bytes:
+    """Send bytes, read all that comes until the server closes."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
+    writer.write(data)
+    if end:
+        writer.write_eof()
+    answer = await reader.read()
+    writer.close()
+    return answer
+
+
+def sized(body: bytes, *more: bytes) -> bytes:
+    return HEAD + b"Content-Length: %d\r\n" % len(body) + b"".join(line + b"\r\n" for line in more) + b"\r\n" + body
+
+
+async def test_one_connection_serves_many_requests(server: RehearsalServer) -> None:
+    found = await exchange(server, sized(BODY) + sized(BODY) + sized(BODY, b"Connection: close"), end=False)
+    assert found.count(b"HTTP/1.1 200 OK") == 3
+    assert len(server.requests) == 3
+
+
+async def test_many_connections_are_served_at_once(server: RehearsalServer, client: httpx.AsyncClient) -> None:
+    waiting = asyncio.create_task(
+        client.post("/v1/chat/completions", content=BODY, headers={"x-rehearse-fault": "mute"})
+    )
+    await server.arrival()
+    found = await asyncio.gather(*(client.post("/v1/chat/completions", content=BODY) for _ in range(20)))
+    assert [each.status_code for each in found] == [200] * 20
+    assert not waiting.done()
+    waiting.cancel()
+    assert await server.requests[0].outcome == "gone"
+
+
+async def test_a_body_in_chunks_with_trailers(server: RehearsalServer) -> None:
+    chunked = b"%x;note=1\r\n%b\r\n%x\r\n%b\r\n0\r\nX-Trailer: 1\r\n\r\n" % (5, BODY[:5], len(BODY) - 5, BODY[5:])
+    found = await exchange(
+        server, HEAD + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + chunked, end=False
+    )
+    assert found.startswith(b"HTTP/1.1 200 OK")
+    assert server.requests[0].body == json.loads(BODY)
+
+
+async def test_a_client_that_waits_for_leave_to_send_gets_it(server: RehearsalServer) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
+    writer.write(HEAD + b"Content-Length: %d\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n" % len(BODY))
+    assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+    writer.write(BODY)
+    assert (await reader.read()).startswith(b"HTTP/1.1 200 OK")
+    writer.close()
+
+
+async def test_an_old_client_gets_no_chunks(server: RehearsalServer) -> None:
+    body = json.dumps({**json.loads(BODY), "stream": True}).encode()
+    found = await exchange(server, sized(body).replace(b"HTTP/1.1", b"HTTP/1.0"), end=False)
+    head, _, rest = found.partition(b"\r\n\r\n")
+    assert b"chunked" not in head
+    assert rest.startswith(b"data: {")
+    assert rest.endswith(b"data: [DONE]\n\n")
+
+
+async def test_requests_of_some_megabytes_pass(server: RehearsalServer, client: httpx.AsyncClient) -> None:
+    text = "a line of text\n" * 200_000
+    body = {"model": "m", "messages": [{"role": "user", "content": text}]}
+    found = await client.post("/v1/chat/completions", json=body)
+    assert found.status_code == 200
+    assert server.requests[0].body == body
+    assert found.json()["usage"]["prompt_tokens"] > 500_000
+
+
+@pytest.mark.parametrize(
+    ("data", "status", "said"),
+    [
+        (b"hello\r\n\r\n", 400, "expected a request line"),
+        (b"GET x HTTP/1.1\r\n\r\n", 400, "expected a request line"),
+        (b"GET / HTTP/2\r\n\r\n", 400, "expected a request line"),
+        (b"GET / HTTP/1.1\r\nno colon\r\n\r\n", 400, "expected a header"),
+        (b"GET / HTTP/1.1\r\nHost: x", 400, "in the middle of its head"),
+        (HEAD + b"Content-Length: many\r\n\r\n", 400, "Content-Length: expected a whole number"),
+        (HEAD + b"Content-Length: 9\r\n\r\nshort", 400, "in the middle of its body"),
+        (HEAD + b"Content-Length: %d\r\n\r\n" % (MAX_BODY + 1), 413, "expected a body of at most"),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "expected the size of a chunk"),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nab", 400, "in the middle of its body"),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", 400, "in the middle of its body"),
+        (b"GET / HTTP/1.1\r\nX: " + b"x" * (MAX_HEAD + 1), 431, "expected a head of at most"),
+    ],
+)
+async def test_what_is_not_http_gets_one_line(server: RehearsalServer, data: bytes, status: int, said: str) -> None:
+    head, _, body = (await exchange(server, data)).decode().partition("\r\n\r\n")
+    assert head.startswith(f"HTTP/1.1 {status} ")
+    assert said in body
+    assert body.count("\n") == 1
+    assert not server.requests
+
+
+@given(st.binary(max_size=300))
+async def test_no_bytes_bring_the_server_down(data: bytes) -> None:
+    async with RehearsalServer() as server:
+        await exchange(server, data)
+        assert (await exchange(server, b"GET /health HTTP/1.1\r\nConnection: close\r\n\r\n")).startswith(
+            b"HTTP/1.1 200"
+        )
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"[" * 100_000, b"{}", b'{"messages": 3, "max_tokens": 1}', b"\xff"]
+)
+async def test_a_body_that_is_no_request_gets_an_error_in_the_dialect(
+    client: httpx.AsyncClient, path: str, body: bytes
+) -> None:
+    found = await client.post(path, content=body)
+    assert found.status_code == 400
+    assert found.json()["error"]["type"] == "invalid_request_error"
+    assert "\n" not in found.json()["error"]["message"]
+
+
+async def test_an_unknown_fault_is_refused_by_name(client: httpx.AsyncClient) -> None:
+    found = await client.post("/v1/chat/completions", content=BODY, headers={"x-rehearse-fault": "explode"})
+    assert found.status_code == 400
+    assert found.json()["error"]["message"].startswith("x-rehearse-fault: expected")
+
+
+async def test_other_paths(client: httpx.AsyncClient) -> None:
+    assert [each["id"] for each in (await client.get("/v1/models")).json()["data"]] == ["rehearsal"]
+    theirs = (await client.get("/v1/models?limit=5", headers={"anthropic-version": "2023-06-01"})).json()
+    assert theirs["data"][0]["type"] == "model"
+    assert (await client.get("/health")).json()["status"] == "ok"
+    lost = await client.get("/v1/embeddings")
+    assert lost.status_code == 404
+    assert "/v1/chat/completions" in lost.json()["error"]["message"]
+
+
+async def test_a_port_that_is_taken_is_named(server: RehearsalServer) -> None:
+    port = int(server.url.rpartition(":")[2])
+    with pytest.raises(WorkbenchError, match=f"port {port}: cannot be opened"):
+        async with RehearsalServer(port=port):
+            pass
+
+
+async def test_only_so_many_requests_are_kept() -> None:
+    async with RehearsalServer(keep=2) as server, httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
+        for number in range(5):
+            body = {"model": str(number), "messages": [{"role": "user", "content": "x"}]}
+            await client.post("/chat/completions", json=body)
+        assert [each.body["model"] for each in server.requests] == ["3", "4"]
+
+
+async def test_leaving_ends_what_is_under_way() -> None:
+    async with RehearsalServer() as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
+        writer.write(sized(BODY, b"x-rehearse-fault: mute"))
+        await server.arrival()
+    assert await reader.read() == b""
+    assert server.requests[0].outcome.result() == "gone"
+    writer.close()

@@ -1,0 +1,138 @@
+"""Scripts: what they say, and how they complain."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from workbench.config.errors import WrongCall
+from workbench.models.parts import Reported
+from workbench.models.rehearsal.answers import Answer, Call, Pace
+from workbench.models.rehearsal.faults import FAULTS, Fault, UnknownFault, refusal
+from workbench.models.rehearsal.script import Script, Step
+
+TOML = """
+speed = 400
+window = 32_000
+
+[[step]]
+reasoning = "I need the file."
+reply = "Reading."
+calls = [{tool = "read_file", arguments = {path = "ä.py"}}, {tool = "x", arguments = "{broken", id = "c1"}]
+usage = {prompt = 100, cached = 64}
+
+[[step]]
+fault = "status 429 wait 7"
+repeat = 2
+
+[[step]]
+reply = "Slowly."
+speed = 10
+delay = 0.5
+chunk = 3
+finish = "length"
+"""
+
+
+def test_a_toml_script_says_all_there_is_to_say(tmp_path: Path) -> None:
+    path = tmp_path / "play.toml"
+    path.write_text(TOML, encoding="utf-8")
+    script = Script.load(path)
+    assert script.pace == Pace(speed=400)
+    assert script.window == 32_000
+    calls = (Call("read_file", '{"path": "ä.py"}'), Call("x", "{broken", "c1"))
+    limited = Step(fault=Fault("status", 429, 7))
+    assert script.steps == (
+        Step(Answer("Reading.", "I need the file.", calls), usage={"prompt": 100, "cached": 64}),
+        limited,
+        limited,
+        Step(Answer("Slowly.", finish="length"), {"speed": 10, "delay": 0.5, "chunk": 3}),
+    )
+    assert script.steps[0].report(Reported(1, 2)) == Reported(100, 2, 64)
+
+
+def test_json_lines_say_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "play.jsonl"
+    path.write_text('{"reply": "One."}\n\n{"fault": "cut", "reply": "Two."}\n', encoding="utf-8")
+    assert Script.load(path).steps == (Step(Answer("One.")), Step(Answer("Two."), fault=Fault("cut")))
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("speed = ", "play.toml: not TOML: "),
+        ("sped = 3", "play.toml: sped: unknown key; expected one of step, speed"),
+        ("speed = -1", "play.toml: speed: expected a number from 0 up, got -1"),
+        ("speed = nan", "play.toml: speed: expected a number from 0 up, got nan"),
+        ("window = 1.5", "play.toml: window: expected a whole number from 0 up, got 1.5"),
+        ("step = 3", "play.toml: step: expected tables as [[step]], got 3"),
+        ("step = [1]", "play.toml: step 1: expected a table of keys, got 1"),
+        ("[[step]]", "play.toml: step 1: expected at least one of reply"),
+        ("[[step]]\nreply = 'a'\n[[step]]\nreplay = 'b'", "play.toml: step 2: replay: unknown key"),
+        ("[[step]]\nreply = 3", "play.toml: step 1: reply: expected text, got 3"),
+        ("[[step]]\ncalls = 'x'", "play.toml: step 1: calls: expected a list of tables, got 'x'"),
+        ("[[step]]\ncalls = ['x']", "play.toml: step 1: calls[0]: expected a table with tool and arguments, got 'x'"),
+        ("[[step]]\ncalls = [{arguments = {}}]", "play.toml: step 1: calls[0]: tool: expected the name of a tool"),
+        ("[[step]]\ncalls = [{tool = 'a', args = {}}]", "play.toml: step 1: calls[0]: args: unknown key"),
+        ("[[step]]\ncalls = [{tool = 'a', arguments = 3}]", "play.toml: step 1: calls[0]: arguments: expected a table"),
+        (
+            "[[step]]\ncalls = [{tool = 'a', arguments = {at = 2020-01-01}}]",
+            "play.toml: step 1: calls[0]: arguments: expected values that JSON has",
+        ),
+        ("[[step]]\nfinish = 'done'", "play.toml: step 1: finish: expected one of stop, length, tool_calls, refused"),
+        ("[[step]]\ndelay = true", "play.toml: step 1: delay: expected a number from 0 up, got True"),
+        ("[[step]]\nreply = ''\nrepeat = 0", "play.toml: step 1: repeat: expected a whole number from 1 up, got 0"),
+        ("[[step]]\nusage = 3", "play.toml: step 1: usage: expected a table, got 3"),
+        ("[[step]]\nusage = {prompts = 3}", "play.toml: step 1: usage: prompts: unknown key"),
+        ("[[step]]\nusage = {prompt = -3}", "play.toml: step 1: usage: prompt: expected a whole number from 0 up"),
+        ("[[step]]\nfault = 'status 200'", "play.toml: step 1: fault: expected `status 400` to `status 599`"),
+    ],
+)
+def test_a_wrong_script_is_refused_in_one_line_that_names_the_place(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "play.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(WrongCall) as caught:
+        Script.load(path)
+    assert complaint in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"fault": "explode"}', '{"reply": null}'])
+def test_a_wrong_line_is_named_by_its_number(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "play.jsonl"
+    path.write_text(json.dumps({"reply": "fine"}) + "\n" + line, encoding="utf-8")
+    with pytest.raises(WrongCall, match=r"play\.jsonl:2: .*expected"):
+        Script.load(path)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(WrongCall, match=r"none\.toml: cannot be read"):
+        Script.load(tmp_path / "none.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff")
+    with pytest.raises(WrongCall, match=r"bytes\.toml: expected UTF-8 text, byte 0 is not"):
+        Script.load(tmp_path / "bytes.toml")
+
+
+@pytest.mark.parametrize("name", [name for name in FAULTS if name != "status"])
+def test_every_fault_has_a_name_of_one_word(name: str) -> None:
+    assert Fault.parse(name).kind == name
+
+
+@pytest.mark.parametrize(
+    "text", ["", "status", "status abc", "status 399", "status 600", "context 0", "cut 3", "status ²"]
+)
+def test_other_words_are_no_fault(text: str) -> None:
+    with pytest.raises(UnknownFault, match="expected"):
+        Fault.parse(text)
+
+
+def test_a_fault_that_refuses_carries_its_numbers() -> None:
+    too_long = refusal(Fault.parse("context 1000"), 5000)
+    assert too_long is not None
+    assert (too_long.status, too_long.limit, too_long.asked) == (400, 1000, 5000)
+    busy = refusal(Fault.parse("status 529"), 1)
+    assert busy is not None
+    assert busy.wait == 1
+    assert refusal(Fault.parse("cut"), 1) is None

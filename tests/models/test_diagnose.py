@@ -1,0 +1,140 @@
+"""Sizes, waits and categories are read from the words that providers use; keys are taken out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.models.diagnose import diagnose, sizes
+from workbench.models.endpoints import HIDDEN, Endpoint, redact, secrets
+
+
+class Odd(Exception):
+    """An exception with fields, as litellm's have them."""
+
+    def __init__(self, message: str, **fields: object) -> None:
+        super().__init__(message)
+        for name, value in fields.items():
+            setattr(self, name, value)
+
+
+def odd(name: str, message: str, **fields: object) -> Exception:
+    """An exception whose class has one of litellm's names."""
+    return type(name, (Odd,), {})(message, **fields)
+
+
+@pytest.mark.parametrize(
+    ("words", "limit", "asked"),
+    [
+        (
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+            8192,
+            9000,
+        ),
+        (
+            "This model's maximum context length is 4,096 tokens. However, you requested 5,000 tokens "
+            "(4000 in the messages, 1000 in the completion).",
+            4096,
+            5000,
+        ),
+        ("This endpoint's maximum context length is 8192 tokens. However, you requested about 9000 tokens", 8192, 9000),
+        (
+            "'max_tokens' is too large: 3000. This model's maximum context length is 4096 tokens and your request "
+            "has 2000 input tokens (3000 > 4096 - 2000).",
+            4096,
+            2000,
+        ),
+        ("The decoder prompt (length 5000) is longer than the maximum model length of 4096.", 4096, 5000),
+        ("The prompt (total length 5000) is too long to fit into the model (context length 4096).", 4096, 5000),
+        ("request (2003 tokens) exceeds the available context size (1024 tokens), try increasing it", 1024, 2003),
+        ("the request exceeds the available context size (1024 tokens), try increasing it", 1024, None),
+        ("prompt is too long: 205000 tokens > 200000 maximum", 200_000, 205_000),
+        (
+            "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length",
+            200_000,
+            210_000,
+        ),
+        (
+            "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+            1_048_576,
+            1_200_000,
+        ),
+        (
+            "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+            32_768,
+            40_000,
+        ),
+        ("Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 41000.", 30_000, 41_000),
+        ("Please reduce the length of the messages or completion.", None, None),
+    ],
+)
+def test_a_context_that_is_too_long_is_known_by_its_words(words: str, limit: int | None, asked: int | None) -> None:
+    failure = diagnose(odd("BadRequestError", f"litellm.BadRequestError: XException - {words}", status_code=400))
+    assert failure.category == "context_too_long"
+    assert (failure.limit, failure.asked) == (limit, asked) == sizes(words)
+
+
+def test_litellms_class_names_are_taken_off_the_providers_words() -> None:
+    text = "litellm.InternalServerError: AnthropicException - Oh no. Handle with `litellm.InternalServerError`."
+    assert diagnose(odd("InternalServerError", text, status_code=500)).detail == "Oh no."
+
+
+def test_a_break_in_mid_stream_is_told_by_its_cause() -> None:
+    long = odd("ContextWindowExceededError", "prompt is too long: 5 tokens > 4 maximum", status_code=400)
+    assert diagnose(odd("MidStreamFallbackError", "x", original_exception=long)).category == "context_too_long"
+    lost = odd("APIConnectionError", "gone")
+    assert diagnose(odd("MidStreamFallbackError", "x", original_exception=lost)).category == "broken_stream"
+    assert diagnose(odd("MidStreamFallbackError", "x", original_exception=None)).category == "broken_stream"
+
+
+def test_a_wait_may_be_a_date() -> None:
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=100), usegmt=True)
+    failure = diagnose(odd("RateLimitError", "slow", litellm_response_headers={"Retry-After": soon}))
+    assert failure.wait is not None
+    assert 60 < failure.wait <= 100
+    assert diagnose(odd("RateLimitError", "slow", litellm_response_headers={"Retry-After": "soon"})).wait is None
+
+
+def test_a_quota_with_a_wait_is_a_rate_limit() -> None:
+    words = 'You exceeded your current quota. {"retryDelay": "12s"}'
+    failure = diagnose(odd("RateLimitError", words, status_code=429))
+    assert (failure.category, failure.wait) == ("rate_limit", 12)
+    assert diagnose(odd("RateLimitError", "You exceeded your current quota", status_code=429)).category == "bad_request"
+
+
+def test_a_page_is_told_by_its_title() -> None:
+    page = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
+    assert (
+        diagnose(odd("BadGatewayError", page, status_code=502)).detail == "the server sent a web page: 502 Bad Gateway."
+    )
+
+
+def test_long_words_are_cut() -> None:
+    assert len(diagnose(odd("BadRequestError", "word " * 1000, status_code=400)).detail) < 700
+
+
+@given(
+    st.text(max_size=300), st.integers(0, 600), st.sampled_from(["APIError", "Timeout", "KeyError", "RateLimitError"])
+)
+def test_any_exception_becomes_a_failure_of_one_line(words: str, status: int, name: str) -> None:
+    failure = diagnose(odd(name, words, status_code=status))
+    assert "\n" not in str(failure)
+
+
+@given(st.text("abcdefghij0123456789", min_size=8, max_size=40), st.text(max_size=40), st.text(max_size=40))
+def test_a_key_never_passes(key: str, before: str, after: str) -> None:
+    for endpoint, environ in ((Endpoint(api_key=key), {}), (Endpoint(), {"OTHER_API_KEY": key})):
+        assert key not in redact(before + key + after, endpoint, environ)
+
+
+def test_what_looks_like_a_key_is_hidden_too() -> None:
+    for key in ("sk-proj-abcdefgh1234", "sk-ab****************wxyz", "AIzaSyA1234567890abc", "Bearer abcdefghijkl"):
+        assert redact(f"wrong: {key}", Endpoint(), {}) == f"wrong: {HIDDEN}"
+
+
+def test_a_short_value_is_no_key() -> None:
+    assert secrets(Endpoint(api_key="none"), {"A_TOKEN": "x", "PATH": "/usr/bin/and/so/on"}) == ()

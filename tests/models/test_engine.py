@@ -1,0 +1,91 @@
+"""What the engine's thread hands over arrives whole and in order; the stand-in takes the path of any other model."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.models.engine import Engine, Pipe, engine
+from workbench.models.gateway import Gateway
+from workbench.models.parts import CallFragment, Finished, Part, Text
+from workbench.models.rehearsal.script import Script
+
+pytestmark = pytest.mark.xdist_group("litellm")
+
+HELLO = {"model": "rehearsal", "messages": [{"role": "user", "content": "hello"}]}
+
+
+@given(st.lists(st.lists(st.integers(), min_size=1, max_size=4), max_size=40), st.lists(st.booleans(), min_size=40))
+async def test_all_things_arrive_in_order_however_fast_they_come(batches: list[list[int]], pauses: list[bool]) -> None:
+    pipe = Pipe(asyncio.get_running_loop())
+
+    async def fill() -> None:
+        for batch, pause in zip(batches, pauses, strict=False):
+            pipe.put(batch)
+            if pause:
+                await asyncio.sleep(0)
+        pipe.put([None], last=True)
+
+    engine().run(fill())
+    found: list[int | None] = []
+    while not found or found[-1] is not None:
+        found += await asyncio.wait_for(pipe.take(), 5)
+    assert found == [*(thing for batch in batches for thing in batch), None]
+
+
+async def test_what_comes_in_one_go_is_handed_over_with_few_wake_ups() -> None:
+    pipe = Pipe(asyncio.get_running_loop())
+    filled = threading.Event()
+
+    async def fill() -> None:
+        for number in range(500):
+            pipe.put([number])
+        filled.set()
+
+    engine().run(fill())
+    filled.wait(10)  # the loop stands still: nothing is fetched meanwhile
+    assert await pipe.take() == list(range(500))
+
+
+async def test_a_closed_loop_is_noticed() -> None:
+    gone = asyncio.new_event_loop()
+    gone.close()
+    with pytest.raises(RuntimeError):
+        Pipe(gone).put(["x"], last=True)
+
+
+def test_there_is_one_engine() -> None:
+    assert engine() is engine()
+    assert isinstance(engine(), Engine)
+
+
+async def test_warming_up_loads_litellm_and_may_be_asked_for_twice() -> None:
+    await Gateway().warm()
+    await Gateway().warm()
+    assert "litellm" in sys.modules
+
+
+@pytest.fixture
+async def gateway() -> AsyncIterator[Gateway]:
+    gateway = Gateway()
+    yield gateway
+    await gateway.rehearse(None)
+
+
+async def test_the_stand_in_answers_without_key_and_network(gateway: Gateway) -> None:
+    parts = [part async for part in gateway.stream(HELLO)]
+    assert any(isinstance(part, Text) for part in parts)
+    assert parts[-1] == Finished("stop")
+
+
+async def test_the_stand_in_plays_a_script_with_calls(gateway: Gateway) -> None:
+    await gateway.rehearse(Script(steps=[{"calls": [{"tool": "f", "arguments": {"a": 1}}, {"tool": "g"}]}]))
+    parts: list[Part] = [part async for part in gateway.stream(HELLO)]
+    assert [part.name for part in parts if isinstance(part, CallFragment) and part.name] == ["f", "g"]
+    assert parts[-1] == Finished("tool_calls")

@@ -1,0 +1,179 @@
+"""A request is tried again only where that can help, while nothing was said yet, and within time and tries."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.models.failures import RETRYABLE, Category, ModelFailure
+from workbench.models.parts import Finished, Part, Text
+from workbench.models.retry import ELSEWHERE, Make, Schedule, Switched, Wait, first_that_answers, with_retries
+
+CATEGORIES: tuple[Category, ...] = get_args(Category)
+ANSWER: list[Part | ModelFailure] = [Text("hi"), Finished("stop")]
+BUSY = ModelFailure("overloaded", "busy.")
+
+
+class Times:
+    """A clock that only sleeping moves on."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.slept: list[float] = []
+
+    def clock(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+class Scripted:
+    """Streams in order, one per try; remembers how many were begun and closed."""
+
+    def __init__(self, *tries: list[Part | ModelFailure]) -> None:
+        self.tries = list(tries)
+        self.begun = 0
+        self.closed = 0
+
+    async def __call__(self) -> AsyncIterator[Part]:
+        steps = self.tries[min(self.begun, len(self.tries) - 1)]
+        self.begun += 1
+        try:
+            for step in steps:
+                if isinstance(step, ModelFailure):
+                    raise step
+                yield step
+        finally:
+            self.closed += 1
+
+
+async def collect(
+    make: Make, schedule: Schedule | None = None, times: Times | None = None, chance: Callable[[], float] = lambda: 0.5
+) -> tuple[list[Part | Wait], ModelFailure | None]:
+    times = times or Times()
+    found: list[Part | Wait] = []
+    try:
+        async for each in with_retries(make, schedule, clock=times.clock, sleep=times.sleep, chance=chance):
+            found.append(each)
+    except ModelFailure as failure:
+        return found, failure
+    return found, None
+
+
+async def test_an_answer_at_once_waits_for_nothing() -> None:
+    make = Scripted(ANSWER)
+    assert await collect(make) == (ANSWER, None)
+    assert (make.begun, make.closed) == (1, 1)
+
+
+async def test_waits_double_and_count_down_by_the_second() -> None:
+    times = Times()
+    found, failure = await collect(Scripted([BUSY], [BUSY], [BUSY], ANSWER), times=times)
+    waits = [each for each in found if isinstance(each, Wait)]
+    assert failure is None
+    assert [(wait.seconds_left, wait.try_number) for wait in waits] == [
+        (1, 2),
+        (2, 3),
+        (1, 3),
+        (4, 4),
+        (3, 4),
+        (2, 4),
+        (1, 4),
+    ]
+    assert all(wait.failure is BUSY for wait in waits)
+    assert times.slept == [1] * 7
+    assert found[-2:] == ANSWER
+
+
+async def test_the_providers_wait_is_honoured() -> None:
+    times = Times()
+    limited = ModelFailure("rate_limit", "slow.", wait=2.5)
+    await collect(Scripted([limited], ANSWER), times=times, chance=lambda: 0.0)
+    assert times.slept == [1, 1, 0.5]
+
+
+async def test_a_wait_beyond_the_budget_is_not_begun() -> None:
+    times = Times()
+    limited = ModelFailure("rate_limit", "slow.", wait=3600)
+    assert await collect(Scripted([limited], ANSWER), times=times) == ([], limited)
+    assert times.slept == []
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+async def test_only_what_can_pass_by_itself_is_tried_again(category: Category) -> None:
+    make = Scripted([ModelFailure(category, "no.")], ANSWER)
+    _, failure = await collect(make)
+    assert (failure is None) == (category in RETRYABLE)
+    assert make.begun == (2 if category in RETRYABLE else 1)
+
+
+async def test_after_the_first_part_a_failure_is_final() -> None:
+    make = Scripted([Text("so"), BUSY], ANSWER)
+    assert await collect(make) == ([Text("so")], BUSY)
+    assert make.begun == 1
+
+
+@given(
+    st.lists(st.sampled_from([None, 0.0, 0.4, 7.0, 50.0]), min_size=1, max_size=12),
+    st.integers(1, 8),
+    st.floats(0, 120),
+    st.floats(0, 1),
+)
+async def test_tries_and_time_are_never_exceeded(
+    waits: list[float | None], tries: int, seconds: float, chance: float
+) -> None:
+    times = Times()
+    make = Scripted(*([ModelFailure("rate_limit", "slow.", wait=wait)] for wait in waits))
+    _, failure = await collect(make, Schedule(tries, seconds), times, lambda: chance)
+    assert failure is not None
+    assert make.begun == make.closed <= tries
+    assert sum(times.slept) <= seconds + 1e-6
+
+
+async def test_closing_closes_the_stream_below() -> None:
+    make = Scripted(ANSWER)
+    stream = with_retries(make)
+    assert await anext(stream) == Text("hi")
+    await stream.aclose()
+    assert make.closed == 1
+
+
+async def test_the_next_model_answers_when_one_cannot() -> None:
+    found = [each async for each in first_that_answers([Scripted([BUSY]), Scripted(ANSWER)])]
+    assert found == [Switched(1, BUSY), *ANSWER]
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+async def test_a_request_that_is_refused_for_what_it_says_goes_nowhere_else(category: Category) -> None:
+    other = Scripted(ANSWER)
+    stream = first_that_answers([Scripted([ModelFailure(category, "no.")]), other])
+    if category in ELSEWHERE:
+        assert [each async for each in stream][-1] == Finished("stop")
+    else:
+        with pytest.raises(ModelFailure):
+            await anext(stream)
+    assert other.begun == (category in ELSEWHERE)
+
+
+async def test_what_one_model_began_no_other_finishes() -> None:
+    other = Scripted(ANSWER)
+    stream = first_that_answers([Scripted([Text("so"), BUSY]), other])
+    assert await anext(stream) == Text("so")
+    with pytest.raises(ModelFailure):
+        await anext(stream)
+    assert other.begun == 0
+
+
+async def test_the_last_models_failure_is_told() -> None:
+    last = ModelFailure("connection", "gone.")
+    stream = first_that_answers([Scripted([BUSY]), Scripted([last])])
+    assert await anext(stream) == Switched(1, BUSY)
+    with pytest.raises(ModelFailure) as caught:
+        await anext(stream)
+    assert caught.value is last

@@ -1,0 +1,82 @@
+"""One answer of the model, put together from the parts of its stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from workbench.log.events import AssistantMessage, Body, Reasoning, ToolCall, Usage
+from workbench.models.parts import CallFragment, Finished, Part, Reported, Text, Thinking
+
+
+@dataclass(slots=True)
+class Answer:
+    """Grows part by part; whatever is there can be written to the log at any time, also when the stream broke off."""
+
+    reply: str
+    model: str
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    finish: str = ""
+    reported: Reported | None = None
+    _calls: dict[int, list[str]] = field(default_factory=dict)
+    """By number: id, name and arguments so far."""
+
+    def add(self, part: Part) -> None:
+        """Take in one part."""
+        match part:
+            case Text(text):
+                self.text += text
+            case Thinking(text, signature):
+                self.thinking += text
+                self.signature += signature
+            case CallFragment(number, call_id, name, arguments):
+                call = self._calls.setdefault(number, ["", "", ""])
+                call[0] = call[0] or call_id
+                call[1] = call[1] or name
+                call[2] += arguments
+            case Reported():
+                self.reported = part
+            case Finished(reason):
+                self.finish = reason
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing came at all."""
+        return not (self.text or self.thinking or self._calls)
+
+    def calls(self) -> list[ToolCall]:
+        """The calls, in order; each has an id, because its result has to name one."""
+        return [
+            ToolCall(call_id or f"{self.reply}.{number}", name, arguments, self.reply)
+            for number, (call_id, name, arguments) in sorted(self._calls.items())
+            if name
+        ]
+
+    def bodies(self, finish: str = "") -> list[Body]:
+        """The answer as events. Cut short (`finish` says how), its calls are left out: they may be incomplete."""
+        found: list[Body] = []
+        if self.thinking:
+            found.append(Reasoning(self.thinking, self.reply, self.signature))
+        calls = [] if finish else self.calls()
+        if self.text or not calls:
+            found.append(AssistantMessage(self.text, self.reply, "", finish or self.finish or "stop", self.model))
+        return [*found, *calls]
+
+    def usage(self, estimate: int, completion: int, upto: int, seconds: float) -> Usage:
+        """What the request cost; where the provider said nothing, our own count of the answer stands in."""
+        said = self.reported
+        if said is None:
+            return Usage(self.model, estimate, None, completion=completion, seconds=seconds, upto=upto)
+        return Usage(
+            self.model,
+            estimate,
+            said.prompt,
+            said.cached,
+            said.cache_write,
+            said.completion,
+            said.reasoning,
+            said.cost,
+            seconds,
+            upto,
+        )

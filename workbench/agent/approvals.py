@@ -1,0 +1,170 @@
+"""Who may do what: reading is free, writing and running ask, and answers can hold for longer than one call.
+
+What was answered "always" or "never" lies in `approvals.toml` in the config folder, as patterns. "Never" wins over
+everything, "always", the session's answers and `--allow` are equal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from workbench.agent.approval_patterns import check_pattern, covers, exact, forbids, suggestions
+from workbench.agent.tools.base import Call
+from workbench.agent.tools.files import replace_file
+from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.paths import config_dir
+from workbench.config.settings import printable, read_toml, shown
+
+FILE_NAME = "approvals.toml"
+_HEAD = "# Written by Workbench: what tools may do without asking, and what they may never do. Comments are not kept.\n"
+
+Decision = Literal["allow", "ask", "deny"]
+Choice = Literal["once", "session", "always", "no", "never"]
+
+
+class Answer(NamedTuple):
+    """What the user says. "no" refuses this call alone."""
+
+    choice: Choice
+    pattern: str = ""
+    """For session, always and never: what it holds for; empty: this very call."""
+
+
+class Question(NamedTuple):
+    """What the user is asked."""
+
+    call: Call
+    patterns: tuple[str, ...]
+    """What an answer may hold for, the narrowest first."""
+
+
+Ask = Callable[[Question], Awaitable[Answer]]
+
+
+class Saved(NamedTuple):
+    """What the file says."""
+
+    always: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+
+
+class Approvals:
+    """The user's answers, those of before and those of this session."""
+
+    def __init__(self, saved: Saved | None = None, *, allow: Iterable[str] = (), path: Path | None = None) -> None:
+        """`allow`: patterns for this run alone. `path`: where answers are saved; None: nowhere."""
+        saved = saved or Saved()
+        self._always = list(saved.always)
+        self._never = list(saved.never)
+        self._session = [check_pattern(pattern, "--allow") for pattern in allow]
+        self._path = path
+        self._asking = asyncio.Lock()
+        self.problems: list[str] = []
+        """Answers that could not be saved, in a line each; they hold for the session all the same."""
+
+    @classmethod
+    def load(cls, *, allow: Iterable[str] = (), path: Path | None = None) -> Approvals:
+        """With what the user's file says; raises WrongCall that names what is wrong with it."""
+        place = config_dir() / FILE_NAME if path is None else path
+        return cls(load_saved(place), allow=allow, path=place)
+
+    def decide(self, call: Call) -> Decision:
+        """Whether a call may run, without asking anybody."""
+        if call.problem or any(forbids(pattern, call) for pattern in self._never):
+            return "deny"
+        if call.kind == "read" or any(covers(pattern, call) for pattern in (*self._always, *self._session)):
+            return "allow"
+        return "ask"
+
+    async def approve(self, call: Call, ask: Ask | None) -> bool:
+        """Whether a call may run, after asking where that is needed; with nobody to ask: only what is allowed."""
+        decision = self.decide(call)
+        if decision != "ask" or ask is None:
+            return decision == "allow"
+        async with self._asking:  # one question at a time
+            decision = self.decide(call)  # the answer to another may have settled it
+            if decision == "ask":
+                answer = await ask(Question(call, suggestions(call)))
+                self._remember(call, answer)
+                return answer.choice in ("once", "session", "always")
+            return decision == "allow"
+
+    def refusal(self, call: Call, *, asked: bool) -> str:
+        """What the model is told of a call that was not approved; `asked`: whether there was somebody to ask."""
+        if call.problem:
+            return call.problem
+        if any(forbids(pattern, call) for pattern in self._never):
+            return f"{call.tool}: the user never allows this; do it another way or ask them"
+        if asked:
+            return f"{call.tool}: the user refused this call; ask what to do instead"
+        where = self._path or FILE_NAME
+        return (
+            f"{call.tool}: not allowed, and nobody is there to ask. "
+            f"The user can allow it with --allow {_quoted(exact(call))}, or under `always` in {where}"
+        )
+
+    def _remember(self, call: Call, answer: Answer) -> None:
+        pattern = answer.pattern or exact(call)
+        match answer.choice:
+            case "session":
+                self._session.append(check_pattern(pattern, "answer"))
+            case "always":
+                self._always.append(check_pattern(pattern, "answer"))
+                self._save(Saved(always=(pattern,)))
+            case "never":
+                self._never.append(check_pattern(pattern, "answer"))
+                self._save(Saved(never=(pattern,)))
+
+    def _save(self, more: Saved) -> None:
+        """Add to what the file says by now: another session may have written to it."""
+        if self._path is None:
+            return
+        try:
+            now = load_saved(self._path)
+            save(self._path, Saved((*now.always, *more.always), (*now.never, *more.never)))
+        except WorkbenchError as error:
+            self.problems.append(str(error))
+        except OSError as error:
+            self.problems.append(f"{self._path}: cannot be written: {error.strerror or error}")
+
+
+def load_saved(path: Path) -> Saved:
+    """What a file says; nothing when there is none. Raises WrongCall for anything that is not a list of patterns."""
+    if not os.path.lexists(path):
+        return Saved()
+    found: dict[str, tuple[str, ...]] = {}
+    for key, value in read_toml(path).items():
+        if key not in Saved._fields:
+            raise WrongCall(f"{path}: {printable(key)}: no such key; expected {' or '.join(Saved._fields)}")
+        if not isinstance(value, list):
+            raise WrongCall(f"{path}: {key}: expected a list of patterns, got {shown(value)}")
+        for each in value:
+            if not isinstance(each, str):
+                raise WrongCall(f"{path}: {key}: expected a pattern, got {shown(each)}")
+        found[key] = tuple(check_pattern(each, f"{path}: {key}") for each in value)
+    return Saved(**found)
+
+
+def save(path: Path, saved: Saved) -> None:
+    """Write the file, at once; a pattern stands in it once."""
+    lines = [_HEAD]
+    for key, patterns in saved._asdict().items():
+        lines.append(f"{key} = [")
+        lines += [f"    {_toml(pattern)}," for pattern in dict.fromkeys(patterns)]
+        lines.append("]")
+    replace_file(path, ("\n".join(lines) + "\n").encode())
+
+
+def _toml(text: str) -> str:
+    """A TOML string. JSON's escapes are TOML's, but for one character that JSON leaves as it is."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _quoted(text: str) -> str:
+    """A word for a shell."""
+    return "'" + text.replace("'", "'\\''") + "'"

@@ -1,0 +1,209 @@
+"""Hooks: the user's own code around model calls, tool calls and compactions.
+
+A hook is a Python callable (an entry point of the group `workbench.hooks` whose name is the point, or `POINT.NAME`)
+or a shell command of the config. It is given the payload: the callable as a dictionary of its own, the command as
+JSON on standard input. Before something happens it may veto: the callable by returning False or `(False, "reason")`,
+the command by exit status 2 with the reason on standard error, or by printing `{"veto": "reason"}`. Otherwise a
+callable returns None or True, and a command prints nothing or `{}` and ends with status 0. A hook that does anything
+else is reported and skipped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import inspect
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, get_args
+
+from workbench.agent.tools.command import user_shell
+from workbench.agent.tools.output import Output
+from workbench.agent.tools.process import run_process
+from workbench.agent.tools.threads import in_thread
+from workbench.config.errors import WrongCall
+from workbench.config.settings import printable, shown
+
+Point = Literal["before_model", "after_model", "before_tool", "after_tool", "before_compact", "after_compact"]
+POINTS: tuple[Point, ...] = get_args(Point)
+GROUP = "workbench.hooks"
+SECONDS = 10.0
+VETO = 2
+"""The exit status with which a command vetoes."""
+_MOST_BYTES = 16 * 1024
+"""Read of what a command prints."""
+
+
+class HookProblem(NamedTuple):
+    """A hook that did not do its work."""
+
+    point: str
+    hook: str
+    """The entry point's name, or the command."""
+    message: str
+
+    def __str__(self) -> str:
+        return f"hook {self.point}: {self.hook}: {self.message}"
+
+
+class HookResult(NamedTuple):
+    """What the hooks of a point said."""
+
+    vetoed: str | None = None
+    """The reason, if one of them vetoed; the ones behind it did not run."""
+    problems: tuple[HookProblem, ...] = ()
+
+
+class EntryPointLike(Protocol):
+    """What `importlib.metadata.EntryPoint` offers of use here."""
+
+    @property
+    def name(self) -> str: ...
+    def load(self) -> Any: ...
+
+
+class _Failed(Exception):
+    """A hook did not do its work; the text says how."""
+
+
+def installed_hooks() -> tuple[EntryPointLike, ...]:
+    """The entry points of installed packages."""
+    from importlib.metadata import entry_points  # late: it looks at every installed package
+
+    return tuple(entry_points(group=GROUP))
+
+
+def check_config(config: Mapping[str, Any], origin: str = "config.toml") -> dict[Point, tuple[str, ...]]:
+    """The `[hooks]` table: lists of commands by point. Raises WrongCall for anything else."""
+    found: dict[Point, tuple[str, ...]] = {}
+    for key, value in config.items():
+        point = next((each for each in POINTS if each == key), None)
+        if point is None:
+            near = difflib.get_close_matches(key, POINTS, n=1, cutoff=0.4)
+            hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(POINTS)}"
+            raise WrongCall(f"{origin}: hooks.{printable(key)}: no such hook; {hint}")
+        if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each.strip() for each in value):
+            raise WrongCall(f"{origin}: hooks.{key}: expected a list of commands, got {shown(value)}")
+        found[point] = tuple(value)
+    return found
+
+
+class Hooks:
+    """All hooks of a session."""
+
+    def __init__(
+        self,
+        config: Mapping[str, Any] | None = None,
+        entry_points: Iterable[EntryPointLike] = (),
+        *,
+        cwd: Path | None = None,
+        seconds: float = SECONDS,
+    ) -> None:
+        """`seconds`: for each hook. `cwd`: where commands run; the working directory unless said."""
+        self._commands = check_config(config or {})
+        self._entry_points: dict[str, list[EntryPointLike]] = {}
+        self._unknown: list[HookProblem] = []
+        for each in entry_points:
+            point = each.name.partition(".")[0]
+            if point in POINTS:
+                self._entry_points.setdefault(point, []).append(each)
+            else:
+                self._unknown.append(HookProblem(point, each.name, f"no such point; expected {', '.join(POINTS)}"))
+        self._cwd = cwd or Path.cwd()
+        self._seconds = seconds
+
+    async def run(self, point: Point, payload: Mapping[str, Any]) -> HookResult:
+        """Run the hooks of a point, callables first, until one vetoes."""
+        problems, self._unknown = self._unknown, []  # reported once
+        callables: Sequence[EntryPointLike] = self._entry_points.get(point, ())
+        commands = self._commands.get(point, ())
+        if not callables and not commands:
+            return HookResult(None, tuple(problems))
+        text = json.dumps({"point": point, **payload}, default=str)
+        hooks: list[tuple[str, Callable[[], Awaitable[str | None]]]] = [
+            *((each.name, partial(self._call, each, text)) for each in callables),
+            *((command, partial(self._execute, point, command, text)) for command in commands),
+        ]
+        for name, start in hooks:
+            try:
+                reason = await start()
+            except _Failed as failed:
+                problems.append(HookProblem(point, name, str(failed)))
+                continue
+            if reason is None:
+                continue
+            if point.startswith("before_"):
+                return HookResult(reason, tuple(problems))
+            problems.append(HookProblem(point, name, f"cannot veto what has happened: {reason}"))
+        return HookResult(None, tuple(problems))
+
+    async def _call(self, entry_point: EntryPointLike, text: str) -> str | None:
+        """The reason of a veto, if any. Each callable has a payload of its own, so none can change another's."""
+        payload = json.loads(text)
+        try:
+            async with asyncio.timeout(self._seconds):
+                # In a thread: loading imports somebody's code, and a plain function may block.
+                said = await in_thread(lambda: entry_point.load()(payload))
+                if inspect.isawaitable(said):
+                    said = await said
+        except TimeoutError:
+            raise _Failed(f"took longer than {self._seconds:g} s") from None
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise _Failed("CancelledError") from None
+        except (Exception, SystemExit) as error:
+            raise _Failed(f"{type(error).__name__}: {error}") from None
+        match said:
+            case None | True:
+                return None
+            case False:
+                return f"{entry_point.name} gave no reason"
+            case (False, str(reason)):
+                return reason or f"{entry_point.name} gave no reason"
+        raise _Failed(f'expected None, True, False or (False, "reason"), got {shown(said)}')
+
+    async def _execute(self, point: Point, command: str, text: str) -> str | None:
+        """The reason of a veto, if any."""
+        output, errors = Output(_MOST_BYTES, 0), Output(_MOST_BYTES, 0)
+        try:
+            ended = await run_process(
+                [user_shell(), "-c", command],
+                cwd=self._cwd,
+                seconds=self._seconds,
+                output=output.add,
+                errors=errors.add,
+                stdin=text.encode(errors="replace"),
+                env={**os.environ, "WORKBENCH_HOOK": point},
+            )
+        except (OSError, ValueError) as error:
+            raise _Failed(f"cannot be started: {error}") from None
+        said, complaint = output.text().strip(), " ".join(errors.text().split())
+        if ended.timed_out:
+            raise _Failed(f"took longer than {self._seconds:g} s")
+        if ended.status == VETO:
+            return complaint or _veto(said) or " ".join(said.split()) or "no reason given"
+        if ended.status != 0:
+            raise _Failed(f"exit status {ended.status}: {complaint or said[:200]}".rstrip(": "))
+        reason = _veto(said)
+        if reason is None and said:
+            raise _Failed(f'expected nothing or {{"veto": "reason"}}, got {shown(said)}')
+        return reason or None
+
+
+def _veto(said: str) -> str | None:
+    """The reason in what a command printed: empty where it printed an empty object, None where it is no such thing."""
+    try:
+        value = json.loads(said)
+    except (ValueError, RecursionError):
+        return None
+    if value == {}:
+        return ""
+    match value:
+        case {"veto": str(reason)} if len(value) == 1:
+            return reason or "no reason given"
+    return None

@@ -1,0 +1,46 @@
+"""What stands in the fixed slots of a session: the system prompt, instructions, memory and tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from workbench.agent.instructions import load_instructions
+from workbench.agent.memory import load_memory, slot_contents
+from workbench.config.paths import config_dir
+from workbench.context.control import slots_of
+from workbench.context.policy import InstructionsPolicy
+from workbench.log.events import Event, SlotContent
+
+
+@cache
+def system_prompt() -> str:
+    """The built-in prompt."""
+    return (files("workbench") / "prompts" / "system.md").read_text(encoding="utf-8").strip()
+
+
+def wanted(
+    cwd: Path, policy: InstructionsPolicy, tools: Iterable[Mapping[str, Any]]
+) -> tuple[list[SlotContent], list[str]]:
+    """What should stand in the slots now, and what could not be read."""
+    instructions = load_instructions(cwd, config_dir(), policy)
+    memory = load_memory(config_dir())
+    found = [SlotContent("system", "workbench", system_prompt()), *slot_contents(instructions, memory)]
+    for tool in tools:
+        found.append(SlotContent("tools", tool["function"]["name"], json.dumps(tool, ensure_ascii=False)))
+    return found, [*instructions.problems, *memory.problems]
+
+
+def changes(events: Iterable[Event], contents: Iterable[SlotContent]) -> list[SlotContent]:
+    """The events that bring a log's slots to these contents: what is new or different, and what is gone."""
+    standing = {
+        (body.slot, body.name): body for event in slots_of(events) if isinstance(body := event.body, SlotContent)
+    }
+    asked = {(content.slot, content.name): content for content in contents}
+    fresh = [content for key, content in asked.items() if standing.get(key) != content]
+    gone = [SlotContent(slot, name, "") for slot, name in standing if (slot, name) not in asked]
+    return [*fresh, *gone]

@@ -1,0 +1,81 @@
+"""`run_command`: a command line in the user's shell."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import signal
+from pathlib import Path
+
+from workbench.agent.tools.base import Arguments, Limits, Tool, ToolContext, ToolFailure, ToolOutcome, parameters
+from workbench.agent.tools.output import Output
+from workbench.agent.tools.places import Places
+from workbench.agent.tools.process import Ended, run_process
+
+_SHELLS = frozenset({"bash", "zsh", "sh", "dash", "ksh", "fish"})
+"""Shells that take `-c COMMAND`."""
+
+
+def command_tool(places: Places, limits: Limits) -> Tool:
+    """The tool for one project."""
+
+    async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
+        seconds = arguments.get("timeout", min(limits.command_seconds, limits.max_command_seconds))
+        return await _run(arguments["command"], places.root, seconds, limits, context)
+
+    return Tool(
+        "run_command",
+        "run",
+        "Run a shell command in the project's folder. No input; background processes are ended with it.",
+        parameters(
+            ("command",),
+            command={"type": "string", "minLength": 1},
+            timeout={
+                "type": "integer",
+                "minimum": 1,
+                "maximum": limits.max_command_seconds,
+                "description": f"seconds, default {limits.command_seconds:g}",
+            },
+        ),
+        run,
+        lambda arguments: str(arguments["command"]),
+    )
+
+
+def user_shell() -> str:
+    """The user's own shell, where it is one that can be used like any other."""
+    shell = os.environ.get("SHELL", "")
+    return shell if os.path.basename(shell) in _SHELLS and os.access(shell, os.X_OK) else "/bin/sh"
+
+
+async def _run(command: str, root: Path, seconds: float, limits: Limits, context: ToolContext) -> ToolOutcome:
+    half = limits.output_bytes // 2
+    output = Output(half, half)
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def take(data: bytes) -> None:
+        output.add(data)
+        if context.report is not None:
+            context.report(decoder.decode(data))
+
+    try:
+        ended = await run_process([user_shell(), "-c", command], cwd=root, seconds=seconds, output=take)
+    except (OSError, ValueError) as error:
+        raise ToolFailure(f"command: cannot be started: {error}") from None
+    text = output.text()
+    gap = "\n" if text and not text.endswith("\n") else ""
+    return ToolOutcome(f"{text}{gap}[{_ending(ended, seconds)}]", ended.timed_out or ended.status != 0)
+
+
+def _ending(ended: Ended, seconds: float) -> str:
+    if ended.timed_out:
+        return f"stopped after {seconds:g} s, with all it had started"
+    if ended.status < 0:
+        try:
+            name = signal.Signals(-ended.status).name
+        except ValueError:  # a real-time signal
+            name = str(-ended.status)
+        how = f"ended by signal {name}"
+    else:
+        how = f"exit status {ended.status}"
+    return how + ("; processes left in the background were ended" if ended.left_behind else "")

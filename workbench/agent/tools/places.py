@@ -1,0 +1,59 @@
+"""Where tools may go: the project and what was allowed beside it, with every link followed before the check."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from workbench.agent.tools.base import ToolFailure
+
+_MOST_ROUNDS = 40
+
+
+class Places:
+    """The project's root, and further folders that were allowed."""
+
+    def __init__(self, root: Path, extra_roots: Iterable[Path] = ()) -> None:
+        self.root = Path(os.path.realpath(root))
+        self.roots = (self.root, *(Path(os.path.realpath(extra)) for extra in extra_roots))
+
+    def find(self, text: str) -> Path:
+        """The real place of a path that a model wrote; raises ToolFailure when it lies outside."""
+        try:
+            path = Path(_real(os.path.join(self.root, os.path.expanduser(text) if text[:2] in ("~", "~/") else text)))
+        except (OSError, ValueError):
+            raise ToolFailure(f"path: expected the path of a file or folder, got {text[:80]!r}") from None
+        if not any(path.is_relative_to(root) for root in self.roots):
+            raise ToolFailure(
+                f"path: {text[:200]} lies outside the project {self.root}; only paths inside it are allowed"
+            )
+        return path
+
+    def find_writable(self, text: str) -> Path:
+        """The same for a file to write. A repository's own folder is closed: what lies there is run by git."""
+        path = self.find(text)
+        root = next(root for root in self.roots if path.is_relative_to(root))
+        if any(name.lower() == ".git" for name in path.relative_to(root).parts):
+            raise ToolFailure(f"path: {text} belongs to git itself; use git commands instead")
+        if path in self.roots:
+            raise ToolFailure(f"path: expected a file, got the folder {text}")
+        return path
+
+    def name(self, path: Path) -> str:
+        """A place as the model and approvals call it: from the project's root, or whole where it lies elsewhere."""
+        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else path.as_posix()
+
+
+def _real(path: str) -> str:
+    """A path with all links followed.
+
+    `os.path.realpath` stops at a link that points to itself and takes the rest by its letters, so that what
+    follows may still hold links; hence again until nothing changes.
+    """
+    for _ in range(_MOST_ROUNDS):
+        real = os.path.realpath(path)
+        if real == path:
+            return real
+        path = real
+    raise OSError("links without end")

@@ -1,0 +1,159 @@
+"""A program in a process group of its own, within a time; nothing of it outlives the call.
+
+Python's own asyncio subprocesses are not used: a call cancelled while they start leaves children behind, and in some
+versions their `wait` does not return while a grandchild holds the pipe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from workbench.agent.tools.threads import in_thread
+
+GRACE = 2.0
+"""Seconds between asking a group to end (SIGTERM) and ending it (SIGKILL)."""
+_DRAIN = 0.5
+"""Seconds for the rest of the output, when a process that left the group still holds the pipe."""
+_POLL = 0.02
+
+
+class Ended(NamedTuple):
+    """How a program came to its end."""
+
+    status: int
+    """The exit status; negative: the signal that ended it."""
+    timed_out: bool
+    left_behind: bool
+    """Whether other processes of the group still ran when the program itself was done. They were ended."""
+
+
+Sink = Callable[[bytes], None]
+
+
+async def run_process(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    seconds: float,
+    output: Sink,
+    errors: Sink | None = None,
+    stdin: bytes = b"",
+    env: Mapping[str, str] | None = None,
+) -> Ended:
+    """Run a program to its end, its time limit or cancellation; then its whole group is gone.
+
+    `output` is given what it writes as it comes; standard error too, unless `errors` takes that. Raises OSError or
+    ValueError when the program cannot be started.
+    """
+    with ExitStack() as stack:
+        pipes = [await _Pipe.open(output, stack)]
+        if errors is not None:
+            pipes.append(await _Pipe.open(errors, stack))
+        source = stack.enter_context(tempfile.TemporaryFile())
+        source.write(stdin)
+        source.seek(0)
+        process = subprocess.Popen(
+            argv,
+            cwd=cwd,
+            env=env,
+            stdin=source if stdin else subprocess.DEVNULL,
+            stdout=pipes[0].writing,
+            stderr=pipes[-1].writing,
+            start_new_session=True,
+        )
+        for pipe in pipes:
+            pipe.release()
+        return await _to_the_end(process, pipes, seconds)
+
+
+async def _to_the_end(process: subprocess.Popen[bytes], pipes: Sequence[_Pipe], seconds: float) -> Ended:
+    ended = asyncio.ensure_future(in_thread(process.wait))
+    timed_out = left_behind = False
+    try:
+        done, _ = await asyncio.wait((ended,), timeout=seconds)
+        timed_out = not done
+    finally:
+        left_behind = await _end_group(process)
+    status = await ended
+    await asyncio.wait([pipe.closed for pipe in pipes], timeout=_DRAIN)
+    return Ended(status, timed_out, left_behind and not timed_out)
+
+
+async def _end_group(process: subprocess.Popen[bytes]) -> bool:
+    """End what is left of a group: politely, then for good. Whether there was anything left."""
+    if not _signal(process.pid, signal.SIGTERM):
+        return False
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + GRACE
+    try:
+        while clock() < deadline and _signal(process.pid, 0) and _is_alive(process.pid):
+            await asyncio.sleep(_POLL)
+    finally:  # also when cancelled a second time
+        _signal(process.pid, signal.SIGKILL)
+    return True
+
+
+def _signal(group: int, number: int) -> bool:
+    """Send a signal to a group; whether there is such a group."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):  # the latter from macOS, for a group of dead processes
+        return False
+    return True
+
+
+def _is_alive(group: int) -> bool:
+    """Whether a group has more than dead processes in it, which linger where nobody collects orphans (containers)."""
+    try:
+        found = os.listdir("/proc")
+    except FileNotFoundError:
+        return True  # not Linux; who collects orphans is sure there
+    for name in filter(str.isdigit, found):
+        with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+            # pid (name) state parent group ...; the name may hold brackets and blanks
+            state, _, owner = file.read().rpartition(b") ")[2].split()[:3]
+            if int(owner) == group and state not in (b"Z", b"X"):
+                return True
+    return False
+
+
+class _Pipe(asyncio.Protocol):
+    """The reading end of a pipe in the loop, and the writing end for the child."""
+
+    def __init__(self, sink: Sink, writing: int) -> None:
+        self._sink = sink
+        self.writing = writing
+        self._released = False
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    @classmethod
+    async def open(cls, sink: Sink, stack: ExitStack) -> _Pipe:
+        """A pipe that is closed with the stack."""
+        reading, writing = os.pipe()
+        pipe = cls(sink, writing)
+        stack.callback(pipe.release)
+        file = stack.enter_context(os.fdopen(reading, "rb", buffering=0))
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: pipe, file)
+        stack.callback(transport.close)
+        return pipe
+
+    def release(self) -> None:
+        """Close the writing end, once: as long as we hold it, the output has no end."""
+        if not self._released:
+            self._released = True
+            os.close(self.writing)
+
+    def data_received(self, data: bytes) -> None:
+        self._sink(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.closed.done():
+            self.closed.set_result(None)

@@ -1,0 +1,140 @@
+"""`read_file`: the lines of a text file."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from workbench.agent.tools.base import Arguments, Limits, Tool, ToolContext, ToolFailure, ToolOutcome, parameters
+from workbench.agent.tools.files import SNIFF_BYTES, check_regular, refuse_binary
+from workbench.agent.tools.output import whole_end
+from workbench.agent.tools.places import Places
+from workbench.agent.tools.threads import in_thread
+
+_LINES = 2000
+_BLOCK = 1 << 20
+_CLOCK_LINES = 4096
+"""How many lines pass between two looks at the clock."""
+
+
+class Piece(NamedTuple):
+    """Some lines of a file."""
+
+    data: bytes
+    first: int
+    last: int
+    """The last line that is there, counted from 1; `first - 1` when there is none."""
+    total: int | None
+    """Lines of the whole file; None where counting them would take too long."""
+    cut: int
+    """Bytes missing at the end of the last line, which was longer than all room; 0 when it is whole."""
+
+
+def read_tool(places: Places, limits: Limits) -> Tool:
+    """The tool for one project."""
+
+    async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
+        path = places.find(arguments["path"])
+        first, most = arguments.get("offset", 1), arguments.get("limit", _LINES)
+        return ToolOutcome(await in_thread(lambda: _read(path, places.name(path), first, most, limits)))
+
+    return Tool(
+        "read_file",
+        "read",
+        "Read a text file, or some lines of it.",
+        parameters(
+            ("path",),
+            path={"type": "string", "minLength": 1},
+            offset={"type": "integer", "minimum": 1, "description": "first line, from 1"},
+            limit={"type": "integer", "minimum": 1, "description": f"lines, default {_LINES}"},
+        ),
+        run,
+        lambda arguments: places.name(places.find(arguments["path"])),
+    )
+
+
+def _read(path: Path, name: str, first: int, most: int, limits: Limits) -> str:
+    size = check_regular(path, name).st_size
+    with path.open("rb") as file:
+        refuse_binary(file.read(SNIFF_BYTES), name, size)
+        file.seek(0)
+        piece = _piece(file, first, most, limits.output_bytes, time.monotonic() + limits.search_seconds)
+    if piece.last < first:
+        if piece.total == 0:
+            return f"[{name} is empty]"
+        has = f"has {piece.total} lines" if piece.total is not None else "is too long to find that line in time"
+        raise ToolFailure(f"offset: {name} {has}")
+    data = piece.data.removeprefix(b"\xef\xbb\xbf") if first == 1 else piece.data
+    text = (whole_end(data) if piece.cut else data).decode(errors="replace")
+    return text + _note(piece, text)
+
+
+def _note(piece: Piece, text: str) -> str:
+    """A last line for what is not shown; nothing when the whole file is."""
+    gap = "" if text.endswith("\n") else "\n"
+    if piece.cut:
+        return f"{gap}[line {piece.last} is cut: {piece.cut} bytes of it are missing; next: offset={piece.last + 1}]"
+    if piece.total is None:
+        return f"{gap}[lines {piece.first} to {piece.last}; more follow: offset={piece.last + 1}]"
+    if piece.first > 1 or piece.last < piece.total:
+        more = f"; more: offset={piece.last + 1}" if piece.last < piece.total else ""
+        return f"{gap}[lines {piece.first} to {piece.last} of {piece.total}{more}]"
+    return ""
+
+
+def _piece(file: BinaryIO, first: int, most: int, room: int, deadline: float) -> Piece:
+    """Read from one line on, as many as asked for and as fit; then count the rest while there is time."""
+    number, used = 0, 0
+    kept: list[bytes] = []
+    while number < first - 1:
+        if number % _CLOCK_LINES == 0 and time.monotonic() > deadline:
+            return Piece(b"", first, first - 1, None, 0)
+        if not _skip_line(file, deadline):
+            return Piece(b"", first, first - 1, number, 0)
+        number += 1
+    while number < first - 1 + most:
+        line = file.readline(room - used + 1)
+        if not line:
+            return Piece(b"".join(kept), first, number, number, 0)
+        if used + len(line) > room:
+            if kept:
+                file.seek(-len(line), 1)
+                break
+            rest = 0 if line.endswith(b"\n") else _rest_of_line(file, deadline)
+            return Piece(line[:room], first, number + 1, None, len(line) - room + rest)
+        kept.append(line)
+        used += len(line)
+        number += 1
+    more = _count(file, deadline)
+    return Piece(b"".join(kept), first, number, None if more is None else number + more, 0)
+
+
+def _skip_line(file: BinaryIO, deadline: float) -> bool:
+    """Pass over one line, however long; whether there was one."""
+    line = file.readline(_BLOCK)
+    if line and not line.endswith(b"\n"):
+        _rest_of_line(file, deadline)
+    return bool(line)
+
+
+def _rest_of_line(file: BinaryIO, deadline: float) -> int:
+    """Pass over the rest of a line; its bytes, as far as time allowed."""
+    passed = 0
+    while time.monotonic() < deadline:
+        line = file.readline(_BLOCK)
+        passed += len(line)
+        if not line or line.endswith(b"\n"):
+            break
+    return passed
+
+
+def _count(file: BinaryIO, deadline: float) -> int | None:
+    """How many lines are left; None when there is no time to count them."""
+    lines, last = 0, b"\n"
+    while block := file.read(_BLOCK):
+        if time.monotonic() > deadline:
+            return None
+        lines += block.count(b"\n")
+        last = block[-1:]
+    return lines + (last != b"\n")

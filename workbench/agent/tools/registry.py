@@ -1,0 +1,108 @@
+"""The tools of one session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import Any
+
+from workbench.agent.tools.base import Arguments, Call, Kind, Limits, Tool, ToolContext, ToolFailure, ToolOutcome
+from workbench.agent.tools.command import command_tool
+from workbench.agent.tools.edit import edit_tool
+from workbench.agent.tools.listing import list_tool
+from workbench.agent.tools.places import Places
+from workbench.agent.tools.read import read_tool
+from workbench.agent.tools.schema import read_arguments
+from workbench.agent.tools.search import search_tool
+from workbench.agent.tools.write import write_tool
+
+
+class Toolbox:
+    """The tools a model may call, by name."""
+
+    def __init__(
+        self,
+        root: Path,
+        extra_roots: Iterable[Path] = (),
+        switched_off: AbstractSet[str] = frozenset(),
+        *,
+        limits: Limits | None = None,
+        more: Sequence[Tool] = (),
+    ) -> None:
+        """`more`: tools from elsewhere, of servers or over the log. One with a name that is taken is an error."""
+        self.places = Places(root, extra_roots)
+        limits = limits or Limits()
+        self._switched_off = switched_off
+        self._tools: dict[str, Tool] = {}
+        for tool in (
+            read_tool(self.places, limits),
+            list_tool(self.places, limits),
+            search_tool(self.places, limits),
+            command_tool(self.places, limits),
+            write_tool(self.places),
+            edit_tool(self.places),
+            *more,
+        ):
+            if tool.name in self._tools:
+                raise ValueError(f"two tools are called {tool.name}")
+            self._tools[tool.name] = tool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tools that can be called."""
+        return tuple(name for name in self._tools if name not in self._switched_off)
+
+    def definitions(self) -> list[dict[str, Any]]:
+        """The definitions in OpenAI's form, as they are sent."""
+        return [
+            {
+                "type": "function",
+                "function": {
+                    "name": name,
+                    "description": self._tools[name].description,
+                    "parameters": dict(self._tools[name].parameters),
+                },
+            }
+            for name in self.names
+        ]
+
+    def kind(self, name: str) -> Kind:
+        """What a tool does to the world. A name that is no tool does nothing to it: `run` says so."""
+        return self._tools[name].kind if name in self._tools else "read"
+
+    def call(self, name: str, arguments: str) -> Call:
+        """A call as approvals see it; its `problem` says why it cannot work, where it cannot."""
+        try:
+            tool, values = self._checked(name, arguments)
+            return Call(name, tool.kind, tool.subject(values))
+        except ToolFailure as failure:
+            return Call(name, self.kind(name), "", str(failure))
+        except Exception as error:
+            return Call(name, self.kind(name), "", _last_resort(name, error))
+
+    async def run(self, name: str, arguments: str, context: ToolContext | None = None) -> ToolOutcome:
+        """Run a tool. Whatever goes wrong is an outcome for the model; only cancellation is raised."""
+        try:
+            tool, values = self._checked(name, arguments)
+            outcome = await tool.run(values, context or ToolContext())
+        except ToolFailure as failure:
+            outcome = ToolOutcome(str(failure), is_error=True)
+        except OSError as error:
+            outcome = ToolOutcome(f"{name}: {error.strerror or error}", is_error=True)
+        except Exception as error:
+            outcome = ToolOutcome(_last_resort(name, error), is_error=True)
+        # Names of files need not be text; what goes into the log must be.
+        return outcome._replace(text=outcome.text.encode(errors="replace").decode())
+
+    def _checked(self, name: str, arguments: str) -> tuple[Tool, Arguments]:
+        if name not in self._tools:
+            raise ToolFailure(f"{name[:80]}: no such tool; there are {', '.join(self.names) or 'none'}")
+        if name in self._switched_off:
+            raise ToolFailure(f"{name}: the user has switched this tool off")
+        tool = self._tools[name]
+        return tool, read_arguments(arguments, tool.parameters)
+
+
+def _last_resort(name: str, error: Exception) -> str:
+    return f"{name} failed: {type(error).__name__}: {error}"

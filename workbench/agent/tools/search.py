@@ -1,0 +1,84 @@
+"""`search_text`: the lines that match a pattern.
+
+The search runs in a process of its own: Python's regular expressions can take for ever on a bad pattern, hold the
+interpreter's lock meanwhile, and cannot be stopped in a thread.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import workbench
+from workbench.agent.tools.base import Arguments, Limits, Tool, ToolContext, ToolFailure, ToolOutcome, parameters
+from workbench.agent.tools.files import check_regular
+from workbench.agent.tools.output import Output
+from workbench.agent.tools.places import Places
+from workbench.agent.tools.process import run_process
+from workbench.agent.tools.search_worker import BAD_PATTERN
+
+_START = "import sys; sys.path.append(sys.argv[1]); from workbench.agent.tools.search_worker import main; main()"
+
+
+def search_tool(places: Places, limits: Limits) -> Tool:
+    """The tool for one project."""
+
+    async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
+        base = places.find(arguments.get("path", "."))
+        if not base.is_dir():
+            check_regular(base, places.name(base))
+        return await _search(base, places, arguments, limits)
+
+    return Tool(
+        "search_text",
+        "read",
+        "Search files for lines that match a regular expression (Python's).",
+        parameters(
+            ("pattern",),
+            pattern={"type": "string", "minLength": 1},
+            path={"type": "string", "description": "file or folder"},
+            glob={"type": "string", "description": "*.py, src/**/*.{c,h}"},
+            literal={"type": "boolean", "description": "pattern is plain text"},
+            ignore_case={"type": "boolean"},
+            context={"type": "integer", "minimum": 0, "maximum": 20, "description": "lines around each match"},
+            limit={"type": "integer", "minimum": 1, "maximum": 1000, "description": f"default {limits.max_matches}"},
+        ),
+        run,
+        lambda arguments: places.name(places.find(arguments.get("path", "."))),
+    )
+
+
+async def _search(base: Path, places: Places, arguments: Arguments, limits: Limits) -> ToolOutcome:
+    wanted = {
+        "base": str(base),
+        "name": places.name(base),
+        "root": str(places.root),
+        "pattern": arguments["pattern"],
+        "glob": arguments.get("glob", ""),
+        "literal": arguments.get("literal", False),
+        "ignore_case": arguments.get("ignore_case", False),
+        "context": arguments.get("context", 0),
+        "limit": arguments.get("limit", limits.max_matches),
+        "seconds": limits.search_seconds,
+    }
+    found, errors = Output(limits.output_bytes, 0), Output(4096, 0)
+    # Isolated and without site packages: it starts fast, and nothing in the project can take a module's place.
+    argv = [sys.executable, "-I", "-S", "-c", _START, str(Path(workbench.__file__).parent.parent)]
+    ended = await run_process(
+        argv,
+        cwd=places.root,
+        # The worker keeps the time by itself, except inside one match; it needs a moment to start and to end.
+        seconds=limits.search_seconds + 1,
+        output=found.add,
+        errors=errors.add,
+        stdin=json.dumps(wanted).encode(),
+    )
+    if ended.timed_out:
+        note = f"[stopped after {limits.search_seconds:g} s: the pattern takes too long; make it simpler]"
+        return ToolOutcome(found.text() + note, is_error=True)
+    if ended.status == BAD_PATTERN:
+        raise ToolFailure(errors.text())
+    if ended.status != 0:
+        raise ToolFailure(f"search_text broke off with status {ended.status}: {errors.text()[-500:]}")
+    return ToolOutcome(found.text())

@@ -1,0 +1,65 @@
+"""A walk through a folder: in order, within a depth and a time, past what nobody means. Links are never followed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from workbench.agent.tools.ignore import Level, is_ignored, read_rules
+
+
+class Entry(NamedTuple):
+    """Something found in a folder."""
+
+    path: str
+    """As seen from where the walk began, with `/` between its names."""
+    is_folder: bool
+    is_file: bool
+    """A file of its own, which a link or a pipe is not."""
+
+
+class OutOfTime(Exception):
+    """The walk took longer than it may."""
+
+
+def walk(start: str, root: str, depth: int, deadline: float) -> Iterator[Entry]:
+    """Everything below `start`, a folder's own entries before those of its folders.
+
+    `root` is where `.gitignore` files begin to count. `deadline` is by the monotonic clock; then OutOfTime is raised.
+    """
+    yield from _walk(start, "", _levels_above(start, root), depth, deadline)
+
+
+def _levels_above(start: str, root: str) -> tuple[Level, ...]:
+    """The rules of the folders from the root down to, but without, the start."""
+    below = os.path.relpath(start, root)
+    if below == os.curdir or below.startswith(os.pardir):
+        return ()
+    folders = [root]
+    for name in below.split(os.sep)[:-1]:
+        folders.append(os.path.join(folders[-1], name))
+    return tuple((folder, read_rules(folder)) for folder in folders)
+
+
+def _walk(folder: str, prefix: str, above: tuple[Level, ...], depth: int, deadline: float) -> Iterator[Entry]:
+    if time.monotonic() > deadline:
+        raise OutOfTime
+    levels = (*above, (folder, read_rules(folder)))
+    folders: list[str] = []
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError:
+        return  # not ours to read, or gone meanwhile
+    for entry in entries:
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if is_ignored(entry.path, is_folder, levels):
+            continue
+        if is_folder:
+            folders.append(entry.name)
+        yield Entry(prefix + entry.name, is_folder, entry.is_file(follow_symlinks=False))
+    if depth > 1:
+        for name in folders:
+            yield from _walk(os.path.join(folder, name), f"{prefix}{name}/", levels, depth - 1, deadline)

@@ -1,0 +1,58 @@
+"""`write_file`: a whole file."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolOutcome, parameters
+from workbench.agent.tools.files import replace_file
+from workbench.agent.tools.places import Places
+from workbench.agent.tools.threads import in_thread
+
+
+def write_tool(places: Places) -> Tool:
+    """The tool for one project."""
+
+    async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
+        path = places.find_writable(arguments["path"])
+        return ToolOutcome(await in_thread(lambda: _write(path, places.name(path), arguments["content"])))
+
+    return Tool(
+        "write_file",
+        "write",
+        "Write a whole file; folders are made as needed. To change a part, use edit_file.",
+        parameters(("path", "content"), path={"type": "string", "minLength": 1}, content={"type": "string"}),
+        run,
+        lambda arguments: places.name(places.find_writable(arguments["path"])),
+    )
+
+
+def encoded(text: str, argument: str) -> bytes:
+    """A text as it goes to disk; bytes that were read from there and are not UTF-8 pass unchanged."""
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        raise ToolFailure(f"{argument}: expected text, got half of a surrogate pair") from None
+
+
+def check_writable(path: Path, name: str) -> bool:
+    """Whether a file is there already; raises ToolFailure where it must not be replaced."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(mode):
+        raise ToolFailure(f"{name}: is {'a folder' if stat.S_ISDIR(mode) else 'a device or a pipe'}, not a file")
+    if not os.access(path, os.W_OK):
+        raise ToolFailure(f"{name}: is write-protected")
+    return True
+
+
+def _write(path: Path, name: str, content: str) -> str:
+    data = encoded(content, "content")
+    existed = check_writable(path, name)
+    replace_file(path, data)
+    lines = len(content.splitlines())
+    return f"[{'replaced' if existed else 'created'} {name}: {lines} lines, {len(data)} bytes]"

@@ -1,0 +1,206 @@
+"""litellm's exceptions as failures. They are told by name, status and words, so that litellm need not be imported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from workbench.models.endpoints import Endpoint, redact
+from workbench.models.failures import Category, ModelFailure
+
+_N = r"(\d[\d,_]*)"
+_SIZES = (
+    # each: the words, and which group is the limit and which the request's size
+    (rf"maximum context length (?:is|of) {_N}.*?(?:requested(?: about)?|resulted in|request has) {_N}", 1, 2),
+    (rf"prompt is too long: {_N} tokens > {_N}", 2, 1),
+    (rf"prompt \((?:total )?length {_N}\).*?(?:context length|maximum model length of) {_N}", 2, 1),
+    (rf"request \({_N} tokens\) exceeds the available context size \({_N}", 2, 1),
+    (rf"input token count \({_N}\) exceeds the maximum number of tokens allowed \({_N}", 2, 1),
+    (rf"prompt contains {_N} tokens.*?model with {_N} maximum context", 2, 1),
+    (rf"'n_prompt_tokens': {_N}, 'n_ctx': {_N}", 2, 1),
+    (rf"limit:? {_N},? requested:? {_N}", 1, 2),
+    (rf"available context size \({_N}", 1, 0),
+    (rf"context (?:length|size|window) (?:is|of)(?: only)? {_N}", 1, 0),
+)
+_SUM = re.compile(rf"exceed context limit: {_N} \+ {_N} > {_N}")
+"""Anthropic's words when prompt and reserve together are too long."""
+
+_TOO_LONG = re.compile(
+    r"context.?length.?exceeded|exceed_context_size|exceeds the available context size|maximum context length"
+    r"|prompt is too long|exceed context limit|longer than the maximum model length|too long to fit into the model"
+    r"|input token count .* exceeds the maximum|too large for model with|context the overflows"
+    r"|input is too long|request too large for"
+    r"|exceeds? the (?:model's )?(?:maximum )?context|reduce the length of the messages",
+    re.IGNORECASE,
+)
+_REFUSED = re.compile(
+    r"content.?policy|content.?filter|content management policy|safety system|responsible.?ai|was flagged|moderation",
+    re.IGNORECASE,
+)
+_NO_MONEY = re.compile(r"insufficient.?(?:quota|credits|balance)|exceeded your current quota|credit balance", re.I)
+_NO_KEY = re.compile(r"missing credentials|api.?key.{0,40}(?:not set|missing|must be set|required|invalid)", re.I)
+_NO_PROVIDER = re.compile(
+    r"LLM Provider NOT provided|model_not_found|model .{1,200} (?:does not exist|not found)", re.I
+)
+_NO_LINE = re.compile(
+    r"connection error|cannot connect|connect call failed|connection refused|name or service not known"
+    r"|server disconnected|connection reset|nodename nor servname|temporary failure in name resolution",
+    re.IGNORECASE,
+)
+_WAIT = re.compile(r"(?:try again|retry) (?:in|after) ((?:\d+(?:\.\d+)?(?:ms|h|m|s)(?:ec\w*)?\s*)+)", re.IGNORECASE)
+_DELAY = re.compile(r"retryDelay\W+(\d+(?:\.\d+)?)s")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+_WRAPPING = re.compile(r"^(?:litellm\.)?(?:\w+(?:Error|Exception)|Timeout(?: Error)?)(?::| -)\s*")
+"""litellm puts its own class names before the provider's words, several deep."""
+
+_LONGEST = 600
+"""Characters of the provider's words that are kept; some send a whole page."""
+
+_BY_STATUS: dict[int, Category] = {
+    401: "authentication",
+    403: "authentication",
+    404: "unknown_model",
+    408: "timeout",
+    504: "timeout",
+}
+
+
+def diagnose(error: BaseException, endpoint: Endpoint | None = None) -> ModelFailure:
+    """The failure that an exception of litellm means, with the provider's words and without keys."""
+    endpoint = endpoint or Endpoint()
+    cause, in_stream = _cause(error)
+    said = _words(cause)
+    # The body, with codes that the message leaves out, is only in the exception that litellm translated.
+    known = f"{said} {cause.__context__ or ''}"
+    wait = _wait(cause, known)
+    category = _category(cause, known, wait)
+    if in_stream and category not in ("context_too_long", "rate_limit", "refused_content"):
+        category = "broken_stream"
+    limit, asked = sizes(known) if category == "context_too_long" else (None, None)
+    if category not in ("rate_limit", "overloaded"):
+        wait = None
+    return ModelFailure(category, _shown(said, endpoint), wait=wait, limit=limit, asked=asked)
+
+
+def sizes(text: str) -> tuple[int | None, int | None]:
+    """The window and the request's size, where a provider's words name them."""
+    summed = _SUM.search(text)
+    if summed:
+        return _number(summed[3]), _number(summed[1]) + _number(summed[2])
+    for pattern, limit, asked in _SIZES:
+        found = re.search(pattern, text, re.IGNORECASE | re.DOTALL)
+        if found:
+            return _number(found[limit]), _number(found[asked]) if asked else None
+    return None, None
+
+
+def _cause(error: BaseException) -> tuple[BaseException, bool]:
+    """The exception under litellm's wrapping, and whether the stream had begun."""
+    in_stream = False
+    while type(error).__name__ == "MidStreamFallbackError":
+        in_stream = True
+        inner = getattr(error, "original_exception", None)
+        if not isinstance(inner, BaseException):
+            break
+        error = inner
+    return error, in_stream
+
+
+def _category(error: BaseException, words: str, wait: float | None) -> Category:
+    """By what the exception is, then by what it says, then by its status."""
+    name, status = type(error).__name__, _status(error)
+    if name == "ContextWindowExceededError" or status == 413 or _TOO_LONG.search(words):
+        return "context_too_long"
+    if name == "ContentPolicyViolationError" or (status in (400, 403, 422) and _REFUSED.search(words)):
+        return "refused_content"
+    if _NO_MONEY.search(words) and wait is None:
+        return "bad_request"  # waiting does not fill an account
+    if _NO_KEY.search(words):
+        return "authentication"
+    if _NO_PROVIDER.search(words):
+        return "unknown_model"
+    if name == "RateLimitError" or status == 429:
+        return "rate_limit"
+    if name in ("Timeout", "TimeoutError", "APITimeoutError"):
+        return "timeout"
+    # A refused connection has no status of its own; litellm gives it 500 and no headers.
+    if name == "APIConnectionError" or (status in (500, None) and _NO_LINE.search(words)):
+        return "connection"
+    if isinstance(status, int):
+        return _BY_STATUS.get(status, "overloaded" if status >= 500 else "bad_request")
+    return "bad_request"
+
+
+def _status(error: BaseException) -> int | None:
+    """The provider's status: that of the exception litellm translated, because litellm may change it by the words."""
+    for each in (error.__context__, error):
+        for name in ("status_code", "code"):
+            value = getattr(each, name, None)
+            if isinstance(value, int) and value >= 400:
+                return value
+    return None
+
+
+def _words(error: BaseException) -> str:
+    """The provider's own words in one line, without litellm's class names and advice before and after them."""
+    text = " ".join(str(getattr(error, "message", "") or error).split())
+    while found := _WRAPPING.match(text):
+        text = text[found.end() :]
+    text = re.sub(r"\s*Handle with `litellm\.\w+`\.?$", "", text)
+    return text or type(error).__name__
+
+
+def _shown(words: str, endpoint: Endpoint) -> str:
+    """What people read: no key, no markup of a whole page, one sentence's end."""
+    text = redact(words, endpoint)
+    if "<html" in text[:200].lower() or text.lower().startswith("<!doctype"):
+        title = re.search(r"<title>(.*?)</title>", text, re.IGNORECASE)
+        text = f"the server sent a web page{f': {title[1]}' if title else ''}"
+    if len(text) > _LONGEST:
+        text = text[:_LONGEST].rstrip() + " ..."
+    return text if text.endswith((".", "!", "?")) else text + "."
+
+
+def _wait(error: BaseException, words: str) -> float | None:
+    """Seconds the provider asks us to wait: from its headers, else from its words."""
+    headers = _headers(error)
+    if (thousandths := _decimal(headers.get("retry-after-ms"))) is not None:
+        return thousandths / 1000
+    after = headers.get("retry-after")
+    if after is not None:
+        return _decimal(after) if _decimal(after) is not None else _until(after)
+    if found := _WAIT.search(words):
+        return sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"([\d.]+)(ms|h|m|s)", found[1]))
+    delay = _DELAY.search(words)
+    return float(delay[1]) if delay else None
+
+
+def _headers(error: BaseException) -> dict[str, str]:
+    """The response's headers, which litellm keeps in a place of its own."""
+    found: Any = getattr(error, "litellm_response_headers", None)
+    if not isinstance(found, Mapping):
+        found = getattr(getattr(error, "response", None), "headers", None)
+    return {str(name).lower(): str(value) for name, value in found.items()} if isinstance(found, Mapping) else {}
+
+
+def _until(date: str) -> float | None:
+    """The seconds until a date as HTTP writes it."""
+    try:
+        moment = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+
+
+def _decimal(text: str | None) -> float | None:
+    return float(text) if text and re.fullmatch(r"\s*\d+(\.\d+)?\s*", text) else None
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", "").replace("_", ""))

@@ -1,0 +1,213 @@
+"""The way to every provider: a request in, typed parts out, failures from a small closed set."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.config.errors import WorkbenchError
+from workbench.models.diagnose import diagnose
+from workbench.models.endpoints import Endpoint
+from workbench.models.engine import Clock, Engine, Pipe, engine
+from workbench.models.failures import ModelFailure
+from workbench.models.parts import Part
+from workbench.models.rehearsal.script import Script
+from workbench.models.translate import Reader, coalesce, reported
+
+_NO_KEY = "none"
+"""Sent to a server of the user's own when no key is set; OpenAI's client refuses to send none at all."""
+_AFTER_FINISH = 5.0
+"""Seconds we wait for the usage once the answer is whole; then it counts as missing."""
+_CLOSING = 2.0
+"""Seconds in which connections have to close when the gateway does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a provider may be silent, in seconds. Signs of life that say nothing do not count as speech."""
+
+    first: float = 60
+    """From the request to the first part of the answer."""
+    between: float = 60
+    """From one part to the next."""
+
+
+class Gateway:
+    """Talks to one endpoint. All gateways share litellm's thread."""
+
+    def __init__(self, endpoint: Endpoint | None = None) -> None:
+        self.endpoint = endpoint or Endpoint()
+        self._live: set[asyncio.Task[Any]] = set()
+        """What runs in litellm's thread; touched only there."""
+
+    async def warm(self) -> None:
+        """Load litellm and make its first call, which takes seconds; best after the first frame is on the screen."""
+        await asyncio.wrap_future(engine().run(engine().warm()))
+
+    async def rehearse(self, script: Script | None) -> None:
+        """From now on the model `rehearsal` plays this script, in the whole process; without one it has its rules."""
+        await asyncio.wrap_future(engine().run(engine().rehearse(script)))
+
+    async def stream(
+        self, request: Mapping[str, Any], *, patience: Patience | None = None
+    ) -> AsyncGenerator[Part, None]:
+        """Send the request; yield the parts of the answer as they come, `Finished` last.
+
+        Raises ModelFailure. Closing the generator, or cancelling who reads it, closes the connection.
+        """
+        pipe = Pipe(asyncio.get_running_loop())
+        pump = _Pump(engine(), self.endpoint, pipe, patience or Patience())
+        running = engine().run(self._run(pump, request))
+        try:
+            while True:
+                taken = await pipe.take()
+                end = taken.pop() if taken[-1] is None or isinstance(taken[-1], WorkbenchError) else pipe
+                for part in coalesce(taken):
+                    yield part
+                if isinstance(end, WorkbenchError):
+                    raise end
+                if end is None:
+                    return
+        finally:
+            running.cancel()
+
+    async def close(self) -> None:
+        """Close every connection of this gateway; whoever still reads is told."""
+        await asyncio.wrap_future(engine().run(self._close()))
+
+    async def _run(self, pump: _Pump, request: Mapping[str, Any]) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._live.add(task)
+        try:
+            await pump.run(request)
+        finally:
+            self._live.discard(task)
+
+    async def _close(self) -> None:
+        live = tuple(self._live)
+        for task in live:
+            task.cancel()
+        if live:
+            await asyncio.wait(live, timeout=_CLOSING)
+
+
+class _Usages(list[Any]):
+    """Takes the place of litellm's list of chunks and keeps those with usage.
+
+    With the chunks at hand litellm would make up a usage where the provider sends none, build the whole answer a second
+    time, and stop a model that says the same word a hundred times.
+    """
+
+    def append(self, chunk: Any) -> None:
+        if getattr(chunk, "usage", None) is not None:
+            super().append(chunk)
+
+
+class _Pump:
+    """One request, as it runs in litellm's thread: puts lists of parts in the pipe, and last None or the failure."""
+
+    def __init__(self, engine: Engine, endpoint: Endpoint, pipe: Pipe, patience: Patience) -> None:
+        self._engine = engine
+        self._endpoint = endpoint
+        self._pipe = pipe
+        self._patience = patience
+        self._reader = Reader()
+
+    async def run(self, request: Mapping[str, Any]) -> None:
+        """All of it. Never raises; cancelled from outside it closes the connection and says so."""
+        end: WorkbenchError | None = None
+        try:
+            litellm = self._engine.litellm()
+            clock = Clock(self._patience.first, self._patience.between)
+            try:
+                await self._converse(litellm, call_of(request, self._endpoint, litellm), clock)
+            except asyncio.CancelledError:
+                end = _silence(clock) if clock.silent else ModelFailure("broken_stream", "the connection was closed.")
+            finally:
+                clock.stop()
+        except WorkbenchError as failure:
+            end = failure
+        except Exception as error:
+            end = diagnose(error, self._endpoint)
+        with contextlib.suppress(asyncio.CancelledError):
+            self._put([end], last=True)
+
+    async def _converse(self, litellm: Any, call: dict[str, Any], clock: Clock) -> None:
+        """Send the call and hand over the answer."""
+        stream = await litellm.acompletion(**call)
+        usages = stream.chunks = _Usages()
+        try:
+            async for chunk in stream:
+                parts = self._reader.parts(chunk)
+                if parts:
+                    clock.said()
+                    self._put(parts)
+                elif _word(stream):
+                    clock.allow(min(self._patience.between, _AFTER_FINISH))
+        except asyncio.CancelledError:
+            if not (clock.silent and _word(stream)):
+                raise
+        finally:
+            await stream.aclose()
+        self._end(stream, usages)
+
+    def _end(self, stream: Any, usages: _Usages) -> None:
+        """The last parts: usage if there is one, and why the answer ended, by the provider's own word."""
+        headers = getattr(stream, "_response_headers", None) or {}
+        cost = reported(chunk.usage for chunk in usages)
+        if cost is not None:
+            self._put([cost])
+        self._put(self._reader.finish(_word(stream), str(headers.get("content-type", ""))))
+
+    def _put(self, things: list[Any], *, last: bool = False) -> None:
+        try:
+            self._pipe.put(things, last=last)
+        except RuntimeError:  # the caller's loop is closed, and with it whoever would read this
+            raise asyncio.CancelledError from None
+
+
+def call_of(request: Mapping[str, Any], endpoint: Endpoint, litellm: Any) -> dict[str, Any]:
+    """The arguments of litellm's call: the request as it is, and how to send it."""
+    call: dict[str, Any] = {
+        **request,
+        "model": "rehearsal/rehearsal" if request.get("model") == "rehearsal" else request.get("model", ""),
+        "messages": [dict(message) for message in request["messages"]],  # litellm writes into them
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "max_retries": 0,
+        "num_retries": 0,
+    }
+    if endpoint.provider:
+        call["custom_llm_provider"] = endpoint.provider
+    if endpoint.api_key:
+        call["api_key"] = endpoint.api_key
+    if endpoint.api_base:
+        call["api_base"] = endpoint.api_base
+        _fill_in(call, litellm)
+    return call
+
+
+def _fill_in(call: dict[str, Any], litellm: Any) -> None:
+    """For a server of the user's own: OpenAI's dialect for a name that tells no other, and a key where none is set."""
+    provider = call.get("custom_llm_provider")
+    if provider is None:
+        try:
+            provider = litellm.get_llm_provider(model=call["model"])[1]
+        except Exception:
+            provider = call["custom_llm_provider"] = "openai"
+    if "api_key" not in call and not litellm.validate_environment(model=f"{provider}/x")["keys_in_environment"]:
+        call["api_key"] = _NO_KEY
+
+
+def _word(stream: Any) -> str | None:
+    """The finish reason that the provider sent. The chunks do not tell: where it sent none, litellm writes `stop`."""
+    return getattr(stream, "received_finish_reason", None) or getattr(stream, "intermittent_finish_reason", None)
+
+
+def _silence(clock: Clock) -> ModelFailure:
+    what = "nothing more came" if clock.began else "no answer began"
+    return ModelFailure("timeout", f"{what} within {clock.silent:g} seconds.")

@@ -1,0 +1,173 @@
+"""Model servers that run on this machine already, and what they offer. Nothing but loopback is ever asked."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import httpx
+
+Kind = Literal["ollama", "llama.cpp", "lm_studio", "vllm"]
+
+HOST = "127.0.0.1"
+
+PORTS: Mapping[Kind, int] = MappingProxyType({"ollama": 11434, "llama.cpp": 8080, "lm_studio": 1234, "vllm": 8000})
+"""Where each listens unless told otherwise."""
+
+TIMEOUT = 0.3
+"""Seconds for one request. On loopback a server that is there answers in a few milliseconds."""
+
+_NUM_CTX = re.compile(r"^\s*num_ctx\s+(\d{1,9})\b", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundModel:
+    """A model that a server offers."""
+
+    name: str
+    """As the server calls it."""
+    window: int | None
+    """In tokens, as the server reports it; None where it does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    """A server that answered."""
+
+    kind: Kind
+    url: str
+    models: tuple[FoundModel, ...]
+
+
+Json = Mapping[str, Any]
+Ask = Callable[..., Awaitable[Json]]
+"""`await ask(path, body)`: the JSON object at a path; an empty one when there is none. With a body it is a POST."""
+
+
+async def discover(ports: Mapping[Kind, int] = PORTS, timeout: float = TIMEOUT) -> tuple[LocalServer, ...]:
+    """The servers that answer, all asked at once; empty as well where httpx, which comes with litellm, is missing."""
+    try:
+        http = await asyncio.to_thread(import_module, "httpx")  # a tenth of a second, kept off the event loop
+    except ImportError:
+        return ()
+    # Neither proxies from the environment nor certificates: this is loopback.
+    async with http.AsyncClient(trust_env=False, verify=False, timeout=timeout) as client:
+        found = await asyncio.gather(*(_look(client, kind, port, timeout) for kind, port in ports.items()))
+    return tuple(server for server in found if server is not None)
+
+
+async def _look(client: httpx.AsyncClient, kind: Kind, port: int, timeout: float) -> LocalServer | None:
+    """The server of this kind at this port; None when there is none, or another program."""
+    url = f"http://{HOST}:{port}"
+
+    async def ask(path: str, body: Json | None = None) -> Json:
+        return await _ask(client, url + path, body, timeout)
+
+    models = await _DIALECTS[kind](ask)
+    return None if models is None else LocalServer(kind, url, models)
+
+
+async def _ask(client: httpx.AsyncClient, url: str, body: Json | None, timeout: float) -> Json:
+    """One request. Whoever else listens there may answer anything at all, so all that goes wrong is a plain no."""
+    http = import_module("httpx")
+    try:
+        async with asyncio.timeout(timeout):  # httpx's own clock starts anew with every byte
+            answer = await (client.get(url) if body is None else client.post(url, json=body))
+        found = answer.json() if answer.status_code == http.codes.OK else None
+    except (TimeoutError, http.HTTPError, http.InvalidURL, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+async def _ollama(ask: Ask) -> tuple[FoundModel, ...] | None:
+    """Ollama names its models in one list, and says of each one by one how it is set up."""
+    tags, running = await asyncio.gather(ask("/api/tags"), ask("/api/ps"))
+    if "models" not in tags:
+        return None
+    names = [name for name, _ in _named(tags["models"], "name")]
+    loaded = dict(_named(running.get("models"), "name"))
+    shown = await asyncio.gather(*(ask("/api/show", {"model": name}) for name in names))
+    return tuple(
+        FoundModel(name, _ollama_window(show, loaded.get(name, {}))) for name, show in zip(names, shown, strict=True)
+    )
+
+
+def _ollama_window(show: Json, loaded: Json) -> int | None:
+    """The window that is in force, which is often far below what the model was trained for; that one comes last."""
+    parameters = show.get("parameters")
+    set_up = _NUM_CTX.search(parameters) if isinstance(parameters, str) else None
+    trained = _inner(show, "model_info")
+    lengths = (_whole(value) for key, value in trained.items() if key.endswith(".context_length"))
+    return (
+        _whole(int(set_up.group(1)) if set_up else None)
+        or _whole(loaded.get("context_length"))
+        or next((length for length in lengths if length), None)
+    )
+
+
+async def _llama_cpp(ask: Ask) -> tuple[FoundModel, ...] | None:
+    """llama.cpp serves one model as a rule; its properties say what one slot holds."""
+    listed, props = await asyncio.gather(ask("/v1/models"), ask("/props"))
+    entries = _named(listed.get("data"), "id")
+    slot = _inner(props, "default_generation_settings")
+    if not slot and not any(entry.get("owned_by") == "llamacpp" for _, entry in entries):
+        return None
+    return tuple(
+        FoundModel(name, _whole(slot.get("n_ctx")) or _whole(_inner(entry, "meta").get("n_ctx")))
+        for name, entry in entries
+    )
+
+
+async def _lm_studio(ask: Ask) -> tuple[FoundModel, ...] | None:
+    """LM Studio tells the window of a model that is loaded, and the largest one of those that are not."""
+    listed = await ask("/api/v0/models")
+    if "data" not in listed:
+        return None
+    return tuple(
+        FoundModel(name, _whole(entry.get("loaded_context_length")) or _whole(entry.get("max_context_length")))
+        for name, entry in _named(listed["data"], "id")
+        if entry.get("type") != "embeddings"
+    )
+
+
+async def _vllm(ask: Ask) -> tuple[FoundModel, ...] | None:
+    """vLLM lists its models in OpenAI's way, with the window beside each."""
+    entries = _named((await ask("/v1/models")).get("data"), "id")
+    if not any(entry.get("owned_by") == "vllm" or "max_model_len" in entry for _, entry in entries):
+        return None
+    return tuple(FoundModel(name, _whole(entry.get("max_model_len"))) for name, entry in entries)
+
+
+_DIALECTS: dict[Kind, Callable[[Ask], Awaitable[tuple[FoundModel, ...] | None]]] = {
+    "ollama": _ollama,
+    "llama.cpp": _llama_cpp,
+    "lm_studio": _lm_studio,
+    "vllm": _vllm,
+}
+
+
+def _named(value: Any, key: str) -> list[tuple[str, Json]]:
+    """The objects of a list that have a name, with their names; none where it is no list."""
+    entries = value if isinstance(value, list) else []
+    return [
+        (name, entry)
+        for entry in entries
+        if isinstance(entry, dict) and isinstance(name := entry.get(key), str) and name
+    ]
+
+
+def _inner(entry: Json, key: str) -> Json:
+    """The object inside an object; an empty one where there is none."""
+    value = entry.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _whole(value: Any) -> int | None:
+    """A number of tokens; None for anything else, 0 included."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

@@ -1,0 +1,160 @@
+"""The embedded model's own process: an OpenAI-compatible server on loopback that ends with its parent.
+
+Standard input brings the key as its first line and then stays open; when it closes, however the parent ended, this
+process ends. Standard output carries one line of JSON once the server answers: `{"port": ..., "window": ...}`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from io import FileIO
+from typing import Any
+
+from workbench.models.local.weights import ENGINE
+
+HOST = "127.0.0.1"
+ALIAS = "local"
+"""The model's name on the wire, in place of the path of its file."""
+
+ANSWER_SHARE = 4
+"""An answer takes at most the window divided by this, unless the request says otherwise; a small model that falls
+into a loop would go on until the window is full."""
+
+_LOOK = 0.02
+"""Seconds between two looks at whether the server is ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asks for."""
+
+    model: str
+    ctx: int
+    port: int
+    threads: int
+
+
+def main(
+    argv: Sequence[str] | None = None, stdin: int = 0, stdout: int = 1, leave: Callable[[int], object] = os._exit
+) -> None:
+    """Serve until standard input closes.
+
+    `leave` ends the process at once by default: the engine's own teardown would wait for a running answer.
+    """
+    options = _options(argv)
+    over = threading.Event()
+    parent = FileIO(stdin, closefd=False)
+    key = parent.readline().decode().strip()
+    # What native code may print must not come between us and the parent: only `say` leads there from here on.
+    say = os.dup(stdout)
+    os.dup2(2, stdout)
+    threading.Thread(target=_watch, args=(parent, over), daemon=True).start()
+    try:
+        server = load(options, key)
+    except (ImportError, RuntimeError) as error:
+        print(error, file=sys.stderr, flush=True)
+        leave(1)
+        return
+    port = int(server.listening_address.rsplit(":", 1)[1])
+    if wait_until_healthy(port, over):
+        os.write(say, json.dumps({"port": port, "window": window_of(port, key)}).encode() + b"\n")
+        over.wait()
+    leave(0)
+
+
+def _options(argv: Sequence[str] | None) -> Options:
+    parser = argparse.ArgumentParser(prog="python -m workbench.models.local.serve", description=__doc__)
+    parser.add_argument("--model", required=True, help="a GGUF file")
+    parser.add_argument("--ctx", type=int, required=True, help="the window in tokens")
+    parser.add_argument("--port", type=int, default=0, help="0 takes any free one")
+    parser.add_argument("--threads", type=int, default=0, help="0 takes half of the processors")
+    found = parser.parse_args(argv)
+    return Options(found.model, found.ctx, found.port, found.threads or half_of_the_processors())
+
+
+def half_of_the_processors() -> int:
+    """Threads that compete for a processor wait for each other at every layer: with all of them in use the model is
+    several times slower as soon as anything else runs, be it our own screen."""
+    usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return max(1, usable // 2)
+
+
+def load(options: Options, key: str) -> Any:
+    """Load the model and listen. Holds the interpreter's lock all the while, so nothing else runs meanwhile."""
+    return import_module(ENGINE).Server(parameters(options, key))
+
+
+def parameters(options: Options, key: str) -> Any:
+    """The engine's parameters: one slot, loopback, a key, and nothing that is not needed."""
+    chosen = import_module(ENGINE).CommonParams()
+    chosen.model.path = options.model
+    chosen.model_alias = {ALIAS}
+    chosen.n_ctx = options.ctx
+    chosen.n_parallel = 1  # each slot has a window, and memory, of its own
+    chosen.n_predict = options.ctx // ANSWER_SHARE
+    chosen.hostnames = [HOST]
+    chosen.port = options.port
+    chosen.api_keys = [key]
+    chosen.cors_origins = f"http://{HOST}"  # no page in a browser has business here
+    chosen.verbosity = 1  # errors alone, so that a failed start has a reason
+    chosen.offline = True
+    chosen.ui = False
+    chosen.endpoint_slots = False  # it shows the prompts
+    chosen.cache_ram_mib = 0  # the slot's own cache does; this one takes gigabytes
+    chosen.warmup = False
+    chosen.fit_params = False
+    for threads in (chosen.cpuparams, chosen.cpuparams_batch):
+        threads.n_threads = options.threads
+        threads.poll = 0
+    return chosen
+
+
+def wait_until_healthy(port: int, over: threading.Event) -> bool:
+    """Wait for the server to answer; False when the parent ended first. The parent keeps the deadline."""
+    while not over.is_set():
+        try:
+            status, _ = _get(port, "/health", "")
+        except (OSError, http.client.HTTPException):
+            status = 0
+        if status == http.HTTPStatus.OK:
+            return True
+        over.wait(_LOOK)
+    return False
+
+
+def window_of(port: int, key: str) -> int:
+    """The window that the server truly gives: never more than the model was trained for."""
+    _, body = _get(port, "/props", key)
+    return int(json.loads(body)["default_generation_settings"]["n_ctx"])
+
+
+def _get(port: int, path: str, key: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection(HOST, port, timeout=5)
+    try:
+        connection.request("GET", path, headers={"Authorization": f"Bearer {key}"} if key else {})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def _watch(parent: FileIO, over: threading.Event) -> None:
+    """Set `over` when the pipe from the parent closes."""
+    try:
+        while parent.read(4096):
+            pass
+    except OSError:
+        pass  # a broken pipe is a closed one
+    over.set()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""Summaries by extraction: goals, decisions, files, commands, errors and open questions, picked line by line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+
+from workbench.models.rehearsal.answers import Call
+from workbench.models.rehearsal.request import Message, Request
+from workbench.models.tokens import counter
+
+ITEMS = 10
+"""Lines of a section: the first of the goals, of all others the newest."""
+
+WIDTH = 200
+"""Characters of a line."""
+
+READ = 2000
+"""Characters of a line that are looked at; longer ones are data."""
+
+MOST = 1500
+"""Tokens of a summary where nobody says how many."""
+
+HEAD = "Summary by the rehearsal model, extracted by rule, without AI."
+
+SECTIONS = ("Goals", "Decisions", "Files", "Commands", "Errors", "Open questions")
+
+_TALK = r"(?:conversation|session|transcript|chat|history|dialogue|discussion|exchange|messages|events|work|task)"
+_ASKED = re.compile(
+    rf"\bsummari[sz]e\b[^.\n]{{0,80}}\b{_TALK}\b"
+    rf"|\b(?:write|create|produce|provide|make|give|update|generate|output)\b[^.\n]{{0,60}}\bsummary\b(?s:.{{0,400}})\b{_TALK}\b"
+    rf"|\b{_TALK}\b[^.\n]{{0,80}}\b(?:should|must|will) be summari[sz]ed\b"
+    r"|\bcontext checkpoint compaction\b|\bhand-?off summary\b"
+    r"|\bcompact (?:this|the|our) (?:conversation|session|transcript|chat|history)\b"
+    rf"|\byour (?:task|job) is to (?:create|write|produce) a (?:\w+ ){{0,3}}summary\b"
+    rf"|\byou summari[sz]e\b[^.\n]{{0,60}}\b{_TALK}s?\b",
+    re.IGNORECASE,
+)
+_LIMIT = re.compile(
+    r"(?:under|at most|within|below|up to|no more than|fewer than|less than|maximum of)"
+    r"\s+(?P<most>\d[\d,_]*)\s+(?:tokens|words)",
+    re.IGNORECASE,
+)
+_SAID = re.compile(
+    r"^\W*(?P<role>user|human|assistant|ai|model|tool|system)\b[^:\n\]>]{0,40}[:\]>]\**\s*", re.IGNORECASE
+)
+_HEADING = re.compile(rf"^#+\s*({'|'.join(SECTIONS)})\s*$", re.IGNORECASE)
+_DECISION = re.compile(
+    r"\b(?:decided?|decision|chose|chosen|agreed|we(?:'ll| will) use|let's use|instead of|"
+    r"must|never|always|prefer|only use)\b",
+    re.IGNORECASE,
+)
+_ERROR = re.compile(r"\b(?:\w*Error|\w*Exception|errors?|failed|failure|fatal|traceback|denied|not found)\b")
+_FILE = re.compile(
+    r"(?<![\w/.:-])(?:[\w.-]+/)+[\w.-]*\w|(?<![\w/.:@-])[\w-]+\.(?:[a-z]{1,4}|toml|json|yaml|lock)\b(?![\w(])"
+)
+_PROMPT = re.compile(r"^\s*(?:\$|>>>|%)\s+(?P<command>\S.*)$")
+_COMMANDS = ("command", "cmd", "script")
+
+
+def is_summary_request(request: Request) -> bool:
+    """Whether the system message or the last user message asks for a summary of the conversation."""
+    system = [message.text for message in request.messages if message.role in ("system", "developer")]
+    if request.messages[-1].role == "tool":
+        return False
+    return any(_ASKED.search(text[:4000]) or _ASKED.search(text[-2000:]) for text in (*system[:1], request.asked))
+
+
+def summarise(request: Request) -> str:
+    """The summary, within the size that was asked for."""
+    found: dict[str, dict[str, None]] = {name: {} for name in SECTIONS}
+    for message in _given(request):
+        for section, line in _lines(message):
+            line = " ".join(line.split())
+            line = line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
+            if line:
+                found[section].setdefault(line)
+    return _written({name: list(lines) for name, lines in found.items()}, _most(request))
+
+
+def _given(request: Request) -> list[Message]:
+    """What is to be summarised: the messages before the prompt, or the text inside it where there are none."""
+    talk = [message for message in request.messages if message.role not in ("system", "developer")]
+    before = talk[: -len(request.turn)] if request.turn else talk
+    if before:
+        return before
+    found = []
+    for message in talk:
+        asked = _ASKED.search(message.text)
+        # The prompt's own sentences are no part of the conversation: it begins behind the paragraph that asks.
+        rest = message.text[asked.end() :].partition("\n")[2] if asked else message.text
+        found.append(Message(message.role, rest, message.calls, message.call_id, message.is_error))
+    return found
+
+
+def _most(request: Request) -> int:
+    """Tokens the summary may have: what the prompt says, what the request allows, and a bound of our own."""
+    bounds = [MOST]
+    for message in request.messages:
+        if message.role in ("system", "developer") or message.text == request.asked:
+            for found in _LIMIT.finditer(message.text):
+                bounds.append(int(re.sub(r"\D", "", found["most"])))
+    if request.max_tokens:
+        bounds.append(request.max_tokens)
+    return max(1, min(bounds))
+
+
+def _lines(message: Message) -> Iterator[tuple[str, str]]:
+    """The lines of a message that belong in a section."""
+    for call in message.calls:
+        yield from _call(call)
+    role, section = message.role, ""
+    for line in message.text.split("\n"):
+        line = line[:READ]
+        heading, said = _HEADING.match(line), _SAID.match(line)
+        if heading:
+            section = next(name for name in SECTIONS if name.lower() == heading[1].lower())
+            continue
+        if section and line.startswith("- "):
+            yield section, line[2:]
+            continue
+        if said:
+            role, section = said["role"].lower(), ""
+            line = line[said.end() :]
+        if line.strip() and line != HEAD:
+            yield from _line("user" if role == "human" else role, line)
+
+
+def _call(call: Call) -> Iterator[tuple[str, str]]:
+    try:
+        arguments = json.loads(call.arguments)
+    except ValueError:
+        return
+    if isinstance(arguments, Mapping):
+        for name, value in arguments.items():
+            if name in _COMMANDS:
+                yield "Commands", value if isinstance(value, str) else json.dumps(value)
+            elif isinstance(value, str) and _FILE.fullmatch(value):
+                yield "Files", value
+
+
+def _line(role: str, line: str) -> Iterator[tuple[str, str]]:
+    prompt = _PROMPT.match(line)
+    if prompt:
+        yield "Commands", prompt["command"]
+    if role == "user":
+        yield "Open questions" if line.rstrip().endswith("?") else "Goals", line
+    elif role in ("assistant", "ai", "model") and line.rstrip().endswith("?"):
+        yield "Open questions", line
+    if role != "tool" and _DECISION.search(line):
+        yield "Decisions", line
+    if role != "user" and _ERROR.search(line):
+        yield "Errors", line
+    if role != "tool":
+        for found in _FILE.finditer(line):
+            yield "Files", found.group()
+
+
+def _written(found: Mapping[str, list[str]], most: int) -> str:
+    """The sections, shorter and shorter until they fit."""
+    count = counter("o200k_base")
+    text = HEAD
+    for items in range(ITEMS, 0, -1):
+        parts = [HEAD]
+        for name, lines in found.items():
+            kept = lines[:items] if name == "Goals" else lines[-items:]
+            if kept:
+                parts.append(f"## {name}\n" + "\n".join(f"- {line}" for line in kept))
+        text = (
+            "\n\n".join(parts) if len(parts) > 1 else f"{HEAD}\n\nNothing in it has the form of a goal or a decision."
+        )
+        if count.count(text).tokens <= most:
+            return text
+    return text[: count.head(text, most)]

@@ -1,0 +1,148 @@
+"""Answers by rule: wishes lead to calls, results are described, summaries extracted. No AI, and it says so."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from workbench.models.rehearsal.answers import Answer, Call
+from workbench.models.rehearsal.extract import is_summary_request, summarise
+from workbench.models.rehearsal.offers import call_for
+from workbench.models.rehearsal.request import Message, Request
+from workbench.models.rehearsal.wishes import Wish, stages
+
+SHOWN_LINES = 3
+SHOWN_WIDTH = 100
+
+WHO = "I am the rehearsal model: a stand-in without AI that follows rules."
+CAN = (
+    'I understand plain requests such as "read README.md", "list src", "search for TODO in src", "run make test", '
+    '"write notes.txt: some text", "replace A with B in FILE" and "explain what you saw"; several at once if you like, '
+    'and "then" puts one after another.'
+)
+_DOING = {
+    "read": "read {path}",
+    "list": "list {path}",
+    "search": "search for {pattern} in {path}",
+    "run": "run {command}",
+    "write": "write {path}",
+    "edit": "edit {path}",
+    "call": "call {tool}",
+}
+_EXPLAIN = re.compile(
+    r"\b(?:explain|describe|tell me|what (?:did|do|have) you|what (?:was|is) in|what does it say|and\?)", re.IGNORECASE
+)
+_FAILED = re.compile(r"\s*(?:(?:error|failed|failure|refused|denied)\s*[:(\]]|\[error|Traceback \()", re.IGNORECASE)
+_ONE_LINE = re.compile(
+    r"[^\n]{1,200}: (?:no such|not found|not allowed|permission denied|expected)\b[^\n]*", re.IGNORECASE
+)
+"""A result that is nothing but a complaint."""
+_EXIT = re.compile(r"\bexit(?:ed with)? (?:code|status):? *([1-9]\d*)\b", re.IGNORECASE)
+_MARKER = re.compile(r"\[(?:truncated|result masked|\.\.\. omitted)[^\]\n]*\]")
+
+
+def answer_by_rule(request: Request) -> Answer:
+    """The answer to a request, from the request alone."""
+    if is_summary_request(request):
+        return Answer(summarise(request))
+    wishes = stages(request.asked)
+    if request.messages[-1].role == "tool":
+        return _after_results(request, wishes)
+    if wishes:
+        return _stage(request, wishes[0], "I")
+    if _EXPLAIN.search(request.asked):
+        seen = _described(request.messages)
+        return Answer("\n\n".join([WHO, *(seen or ["There are no results of tools in what I was sent."])]))
+    return Answer(f"{WHO} {CAN}{_offered(request)}")
+
+
+def _offered(request: Request) -> str:
+    names = request.tool_names()
+    return f"\n\nTools on offer: {', '.join(names)}." if names else "\n\nNo tools are on offer, so I can only talk."
+
+
+def _stage(request: Request, wishes: Sequence[Wish], who: str) -> Answer:
+    """The calls of one stage, at the same time; a wish that no tool fulfils is named."""
+    calls: list[Call] = []
+    doing, lacking = [], []
+    for wish in wishes:
+        call = call_for(wish, request.tools)
+        shown = {role: "this folder" if value == "." else value for role, value in wish.values.items()}
+        name = _short(_DOING[wish.kind].format(**shown))
+        if call is None:
+            lacking.append(name)
+        else:
+            calls.append(call)
+            doing.append(name)
+    said = [f"{who} {_joined(doing)}."] if doing else [WHO]
+    if lacking:
+        said.append(f"No tool on offer can {_joined(lacking)}.")
+    return Answer(" ".join(said) + ("" if calls else _offered(request)), calls=tuple(calls))
+
+
+def _joined(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN_WIDTH else line[: SHOWN_WIDTH - 1] + "…"
+
+
+# After results
+
+
+def _after_results(request: Request, wishes: Sequence[Sequence[Wish]]) -> Answer:
+    """The next stage if there is one, else what was seen.
+
+    Where we are is told from the last calls alone: earlier ones may have been dropped from the request.
+    """
+    last = next((message for message in reversed(request.messages) if message.calls), None)
+    done = [_meaning(call) for call in last.calls] if last else []
+    for at in range(len(wishes) - 2, -1, -1):
+        calls = [call_for(wish, request.tools) for wish in wishes[at]]
+        if done and done == [_meaning(call) for call in calls if call]:
+            return _stage(request, wishes[at + 1], "Next I")
+    return Answer("\n\n".join([*_described(request.turn), "That is what the tools gave. I do not judge it: " + WHO]))
+
+
+def _meaning(call: Call) -> tuple[str, object]:
+    """A call whatever way its JSON is written."""
+    try:
+        return call.tool, json.loads(call.arguments)
+    except ValueError:
+        return call.tool, call.arguments
+
+
+def _described(messages: Sequence[Message]) -> list[str]:
+    """Each result in a few lines: the tool, the size, how it begins, or how it failed."""
+    calls = {call.call_id: call for message in messages for call in message.calls}
+    return [_result(message, calls.get(message.call_id)) for message in messages if message.role == "tool"]
+
+
+def _result(message: Message, call: Call | None) -> str:
+    text = message.text.strip("\n")
+    name = f"`{call.tool}`{_target(call)}" if call else "A tool"
+    lines = text.split("\n")
+    first = next((line for line in lines if line.strip()), "")
+    # In between it may be a file that speaks of such things.
+    code = _EXIT.search(lines[0]) or _EXIT.search(lines[-1])
+    if message.is_error or _FAILED.match(text) or _ONE_LINE.fullmatch(text):
+        return f"{name} failed: {_short(first) or 'it gave no reason'}"
+    if not text.strip():
+        return f"{name} gave nothing."
+    size = f"{len(lines):,} line{'s' * (len(lines) != 1)}, {len(text):,} characters"
+    said = f"{name} ended with code {code[1]} and gave" if code else f"{name} gave"
+    begins = "\n".join(f"    {line[:SHOWN_WIDTH]}" for line in lines[:SHOWN_LINES])
+    cut = _MARKER.search(text)
+    note = f"\nIt did not reach me whole: {cut.group()}" if cut else ""
+    return f"{said} {size}. It begins:\n{begins}{note}"
+
+
+def _target(call: Call) -> str:
+    """What the call was about: its first argument that is text."""
+    arguments = _meaning(call)[1]
+    values = arguments.values() if isinstance(arguments, dict) else ()
+    found = next((value for value in values if isinstance(value, str) and value), "")
+    return f" {_short(found)}" if found else ""

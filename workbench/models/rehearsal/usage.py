@@ -1,0 +1,95 @@
+"""What a request and its answer cost, counted in o200k; and how much of it a provider would have had in its cache."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from workbench.models.framing import CALL, MESSAGE, REPLY_PRIMING, TOOLS_END, count_call, count_name, count_tool
+from workbench.models.images import image_tokens
+from workbench.models.parts import Reported
+from workbench.models.rehearsal.answers import Answer
+from workbench.models.rehearsal.request import Message, Request
+from workbench.models.tokens import TokenCounter, counter
+
+CACHE_STEP = 128
+"""Providers keep prefixes in steps of so many tokens."""
+
+
+class Segment(NamedTuple):
+    """A stretch of the request that is the same in the next one, or is not."""
+
+    text: str
+    tokens: int
+
+
+def tokenizer() -> TokenCounter:
+    """The stand-in's own tokenizer."""
+    return counter("o200k_base")
+
+
+def segments(request: Request) -> list[Segment]:
+    """The request from its beginning, as a provider's cache sees it: tools, then messages."""
+    found = []
+    for tool in request.tools:
+        definition = json.dumps(tool, ensure_ascii=False)
+        found.append(Segment(definition, count_tool(tokenizer(), definition).tokens))
+    if found:
+        found.append(Segment("", TOOLS_END))
+    return found + [_segment(message) for message in request.messages]
+
+
+def _segment(message: Message) -> Segment:
+    count = tokenizer()
+    tokens = MESSAGE + count.count(message.text).tokens + count_name(count, message.name)
+    written = [message.role, message.name, message.call_id, message.text]
+    for call in message.calls:
+        tokens += CALL + count_call(count, call.tool, call.arguments).tokens
+        written += call
+    for url, detail in message.images:
+        tokens += image_tokens("", url, detail).tokens
+        written += (url, detail)
+    return Segment("\0".join(written), tokens)
+
+
+def prompt_tokens(parts: list[Segment]) -> int:
+    """The size of a request."""
+    return sum(part.tokens for part in parts) + REPLY_PRIMING
+
+
+def cached_tokens(parts: list[Segment], previous: list[Segment]) -> int:
+    """The longest beginning that was in the previous request too, in whole steps of the cache."""
+    same = 0
+    for now, then in zip(parts, previous, strict=False):
+        if now == then:
+            same += now.tokens
+            continue
+        same += min(tokenizer().count(_common(now.text, then.text)).tokens, now.tokens)
+        break
+    return same // CACHE_STEP * CACHE_STEP
+
+
+def _common(one: str, other: str) -> str:
+    """The beginning that two texts share, by halving: a comparison of slices costs next to nothing."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return one[:low]
+
+
+def completion_tokens(answer: Answer) -> tuple[int, int]:
+    """The size of an answer, and how much of it is reasoning."""
+    count = tokenizer()
+    reasoning = count.count(answer.reasoning).tokens
+    calls = sum(CALL + count_call(count, call.tool, call.arguments).tokens for call in answer.calls)
+    return reasoning + count.count(answer.text).tokens + calls, reasoning
+
+
+def usage(parts: list[Segment], previous: list[Segment], answer: Answer) -> Reported:
+    """What the stand-in reports."""
+    completion, reasoning = completion_tokens(answer)
+    return Reported(prompt_tokens(parts), completion, cached_tokens(parts, previous), 0, reasoning)

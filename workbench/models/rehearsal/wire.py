@@ -1,0 +1,54 @@
+"""What the dialects have in common: how a request is read and an answer, an error or a stream is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+from workbench.models.rehearsal.answers import Answer, Pace
+from workbench.models.rehearsal.faults import Refusal
+from workbench.models.rehearsal.request import Json, Request
+
+MODELS = ("rehearsal",)
+
+
+class Frame(NamedTuple):
+    """One event of a stream, ready to be sent."""
+
+    at: float
+    """Seconds after the request."""
+    data: bytes
+
+
+class Dialect(Protocol):
+    """A provider's protocol."""
+
+    def read(self, body: Json) -> Request:
+        """The request in a body; `BadRequest` where it is none."""
+
+    def whole(self, answer: Answer, request: Request, ident: str, finish: bool = True) -> dict[str, Any]:
+        """The answer as one body."""
+
+    def frames(self, answer: Answer, pace: Pace, request: Request, ident: str, finish: bool = True) -> Iterator[Frame]:
+        """The answer as a stream."""
+
+    def error(self, refusal: Refusal, model: str) -> dict[str, Any]:
+        """The body of an error."""
+
+    def error_frame(self) -> bytes:
+        """An error in the middle of a stream."""
+
+    def models(self) -> dict[str, Any]:
+        """The list of models."""
+
+
+def event(body: Json, name: str = "") -> bytes:
+    """A server-sent event."""
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {to_json(body)}\n\n".encode()
+
+
+def to_json(body: Json) -> str:
+    """JSON in ASCII: a lone half of a surrogate pair passes, too."""
+    return json.dumps(body, separators=(",", ":"))

@@ -1,0 +1,123 @@
+"""Trying again, where that can help: back-off, the provider's own wait, a budget, and a countdown that can be shown."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from workbench.models.failures import RETRYABLE, Category, ModelFailure
+from workbench.models.parts import Part
+
+Make = Callable[[], AsyncIterator[Part]]
+"""Starts the same request afresh."""
+
+ELSEWHERE: frozenset[Category] = RETRYABLE | {"authentication", "unknown_model"}
+"""Where another model can help; a request that is refused for what it says is the user's to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How long and how often."""
+
+    tries: int = 5
+    """Requests in all, the first included."""
+    seconds: float = 180.0
+    """From the first request to the start of the last one; a longer wait is not begun."""
+    first_wait: float = 1.0
+    longest_wait: float = 30.0
+    """Doubling stops here. A wait that the provider names is not shortened."""
+    jitter: float = 0.25
+    """The share by which our own waits vary, so that many clients do not come back at once."""
+
+    def wait(self, try_number: int, failure: ModelFailure, chance: float) -> float:
+        """Seconds to wait after a try failed; `chance` is between 0 and 1."""
+        if failure.wait is not None:
+            return failure.wait + self.jitter * chance
+        # 2**30 seconds are over any longest wait; a thousand doublings would overflow a float.
+        plain = min(self.longest_wait, self.first_wait * 2.0 ** min(try_number - 1, 30))
+        return plain * (1 + self.jitter * (2 * chance - 1))
+
+
+class Wait(NamedTuple):
+    """A second of the countdown to the next try."""
+
+    seconds_left: float
+    try_number: int
+    """The try that comes after the wait; the first is 1."""
+    failure: ModelFailure
+    """Why."""
+
+
+class Switched(NamedTuple):
+    """From here on another model answers."""
+
+    number: int
+    """Which one, as they were given, from 0."""
+    failure: ModelFailure
+    """Why the one before did not."""
+
+
+async def with_retries(
+    make: Make,
+    schedule: Schedule | None = None,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    chance: Callable[[], float] = random.random,
+) -> AsyncGenerator[Part | Wait, None]:
+    """The parts of the first try that gives any, and before them the waits.
+
+    After the first part a failure is final: what came is the caller's to keep.
+    """
+    schedule = schedule or Schedule()
+    started = clock()
+    for try_number in range(1, schedule.tries + 1):
+        said = False
+        try:
+            async with _closing(make()) as parts:
+                async for part in parts:
+                    said = True
+                    yield part
+            return
+        except ModelFailure as failure:
+            wait = schedule.wait(try_number, failure, chance())
+            late = clock() + wait - started > schedule.seconds
+            if said or not failure.retryable or late or try_number == schedule.tries:
+                raise
+            reason = failure
+        ends = clock() + wait
+        while (left := ends - clock()) > 0:
+            yield Wait(left, try_number + 1, reason)
+            await sleep(min(left, 1.0))
+
+
+async def first_that_answers(makes: Sequence[Make]) -> AsyncGenerator[Part | Switched, None]:
+    """The parts of the first request that gives any: the model that was asked for, then those to fall back on."""
+    for number, make in enumerate(makes):
+        said = False
+        try:
+            async with _closing(make()) as parts:
+                async for part in parts:
+                    said = True
+                    yield part
+            return
+        except ModelFailure as failure:
+            if said or failure.category not in ELSEWHERE or number == len(makes) - 1:
+                raise
+            reason = failure
+        yield Switched(number + 1, reason)
+
+
+@asynccontextmanager
+async def _closing(parts: AsyncIterator[Part]) -> AsyncIterator[AsyncIterator[Part]]:
+    """Close the stream when we are closed, so that its connection does not wait for the garbage collector."""
+    try:
+        yield parts
+    finally:
+        if isinstance(parts, AsyncGenerator):
+            await parts.aclose()

@@ -1,0 +1,215 @@
+"""litellm's chunks as parts. Nothing here touches the network or litellm: chunks are read by their fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from workbench.models.failures import ModelFailure
+from workbench.models.parts import CallFragment, Finished, Part, Reason, Reported, Text, Thinking
+
+REASONS: dict[str, Reason] = {
+    "stop": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "model_context_window_exceeded": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "tool_use": "tool_calls",
+    "content_filter": "refused",
+    "content_filtered": "refused",
+    "refusal": "refused",
+    "safety": "refused",
+    "sensitive": "refused",
+    "recitation": "refused",
+    "prohibited_content": "refused",
+    "guardrail_intervened": "refused",
+}
+"""By the provider's word, in lower case; any other word is a way of saying `stop`."""
+
+BROKEN = frozenset({"error", "network_error", "abort", "aborted", "insufficient_system_resource"})
+"""Words by which a provider says that it could not finish, though it closes the stream in order."""
+
+
+@dataclass(slots=True)
+class _Call:
+    """A tool call whose pieces are still arriving."""
+
+    number: int
+    call_id: str
+    name: str = ""
+    held: str = ""
+    """Arguments that came before the name; they leave with it."""
+    told: bool = False
+    """Whether its id and name have left, which happens once."""
+
+
+class Reader:
+    """Reads the chunks of one answer in order. It has a memory, because pieces of a call do not name it each time."""
+
+    def __init__(self) -> None:
+        self._calls: list[_Call] = []
+        self._at: dict[int, _Call] = {}
+        """The call that a provider's index means now; some use one index for all their calls."""
+        self._refused = False
+
+    def parts(self, chunk: Any) -> list[Part]:
+        """What one chunk adds."""
+        choices = _get(chunk, "choices")
+        delta = _get(choices[0], "delta") if choices else None
+        if delta is None:
+            return []
+        found: list[Part] = []
+        thinking = _thinking(delta)
+        if thinking is not None:
+            found.append(thinking)
+        content = _get(delta, "content")
+        if content:
+            found.append(Text(content))
+        refusal = _get(delta, "refusal")
+        if refusal:
+            self._refused = True
+            found.append(Text(refusal))
+        for piece in _get(delta, "tool_calls") or ():
+            fragment = self._fragment(piece)
+            if fragment is not None:
+                found.append(fragment)
+        return found
+
+    def finish(self, word: str | None, content_type: str = "") -> list[Part]:
+        """What the end adds; `word` is the provider's finish reason, and without one the stream is broken."""
+        if not word or word.lower() in BROKEN:
+            raise ModelFailure("broken_stream", _how_it_broke(word, content_type))
+        found: list[Part] = [self._tell(call, "") for call in self._calls if not call.told]
+        reason = REASONS.get(word.lower(), "stop")
+        if reason == "stop" and self._refused:
+            reason = "refused"
+        elif reason == "stop" and self._calls:
+            reason = "tool_calls"
+        return [*found, Finished(reason)]
+
+    def _fragment(self, piece: Any) -> CallFragment | None:
+        """A piece of a call under our own number; None while the call's name is not known."""
+        function = _get(piece, "function")
+        name, arguments = _get(function, "name") or "", _get(function, "arguments") or ""
+        if not isinstance(arguments, str):
+            return None
+        call = self._call(_get(piece, "index"), _get(piece, "id") or "", name)
+        if call.told:
+            return CallFragment(call.number, "", "", arguments) if arguments else None
+        call.name = name
+        if not name:
+            call.held += arguments
+            return None
+        return self._tell(call, arguments)
+
+    def _call(self, index: int | None, call_id: str, name: str) -> _Call:
+        """The call a piece belongs to. A new id under a known index is a new call, where it brings its name."""
+        known = self._at.get(index) if index is not None else (self._calls[-1] if self._calls else None)
+        if known is not None and not (call_id and name and known.told and call_id != known.call_id):
+            return known
+        call = _Call(len(self._calls), call_id or f"call_{uuid4().hex[:12]}")
+        self._calls.append(call)
+        if index is not None:
+            self._at[index] = call
+        return call
+
+    def _tell(self, call: _Call, arguments: str) -> CallFragment:
+        call.told = True
+        return CallFragment(call.number, call.call_id, call.name, call.held + arguments)
+
+
+def reported(usages: Iterable[Any]) -> Reported | None:
+    """What the provider says the request cost; None when it said nothing.
+
+    Some say it in two halves (Anthropic: the prompt first, the answer last), some again and again as it grows: the
+    largest figure of each kind holds.
+    """
+    prompt = completion = cached = written = reasoning = 0
+    cost: float | None = None
+    for usage in usages:
+        asked, made = _get(usage, "prompt_tokens_details"), _get(usage, "completion_tokens_details")
+        prompt = max(prompt, _count(usage, "prompt_tokens"))
+        completion = max(completion, _count(usage, "completion_tokens"))
+        cached = max(cached, _count(asked, "cached_tokens"), _count(usage, "cache_read_input_tokens"))
+        cached = max(cached, _count(usage, "prompt_cache_hit_tokens"))
+        written = max(written, _count(asked, "cache_creation_tokens"), _count(usage, "cache_creation_input_tokens"))
+        reasoning = max(reasoning, _count(made, "reasoning_tokens"))
+        said = _get(usage, "cost")
+        if isinstance(said, int | float) and not isinstance(said, bool):
+            cost = float(said)
+    if not prompt and not completion:
+        return None
+    return Reported(prompt, completion, cached, written, reasoning, cost)
+
+
+def coalesce(parts: Iterable[Part]) -> list[Part]:
+    """The same parts with neighbours of one kind joined: what arrived together is handed over together."""
+    found: list[Part] = []
+    texts: list[str] = []
+    for part in parts:
+        last = found[-1] if found else None
+        if not (last is not None and _continues(last, part)):
+            _join(found, texts)
+            found.append(part)
+        texts.append(part.arguments if isinstance(part, CallFragment) else getattr(part, "text", ""))
+    _join(found, texts)
+    return found
+
+
+def _continues(last: Part, part: Part) -> bool:
+    match last, part:
+        case Text(), Text():
+            return True
+        case Thinking(_, ""), Thinking(_, ""):
+            return True
+        case CallFragment(), CallFragment():
+            return last.number == part.number and not part.call_id
+    return False
+
+
+def _join(found: list[Part], texts: list[str]) -> None:
+    """Give the last part all the text that gathered for it."""
+    if len(texts) > 1:
+        match found[-1]:
+            case Text():
+                found[-1] = Text("".join(texts))
+            case Thinking():
+                found[-1] = Thinking("".join(texts))
+            case CallFragment() as call:
+                found[-1] = call._replace(arguments="".join(texts))
+    texts.clear()
+
+
+def _thinking(delta: Any) -> Thinking | None:
+    """Reasoning under any of its names; thinking blocks repeat the text and add the signature."""
+    text = _get(delta, "reasoning_content") or _get(delta, "reasoning") or ""
+    blocks = _get(delta, "thinking_blocks") or ()
+    signature = "".join(_get(block, "signature") or "" for block in blocks)
+    if not text:
+        text = "".join(_get(block, "thinking") or "" for block in blocks)
+    return Thinking(text, signature) if isinstance(text, str) and (text or signature) else None
+
+
+def _how_it_broke(word: str | None, content_type: str) -> str:
+    kind = content_type.partition(";")[0].strip().lower()
+    if word:
+        return f"the provider ended the answer with {word!r}."
+    if kind == "text/html":
+        return "the server sent a web page in place of an answer."
+    if kind == "application/json":
+        return "the server sent a single JSON document in place of a stream."
+    return "the stream ended without a finish reason."
+
+
+def _get(thing: Any, name: str) -> Any:
+    """A field of a chunk, which is an object or a table, depending on how deep it lies and who made it."""
+    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
+
+
+def _count(thing: Any, name: str) -> int:
+    value = _get(thing, name)
+    return value if isinstance(value, int) and value > 0 else 0
