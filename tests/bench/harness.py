@@ -35,14 +35,18 @@ class Scale(NamedTuple):
     """Characters of the text that is truncated."""
     mixed: int = 3_000_000
     """Characters of the texts that are counted."""
+    chunks: int = 4_000
+    """Chunks of a long answer."""
+    turns: int = 1_000
+    """Turns of a long conversation."""
     repeats: int = 9
     slow_repeats: int = 5
     """The same for what takes a second or so each time."""
 
 
 FULL = Scale()
-QUICK = Scale(stored=50_000, repeats=5, slow_repeats=2)
-TINY = Scale(few=60, some=120, many=240, stored=240, text=60_000, mixed=40_000, repeats=1, slow_repeats=1)
+QUICK = Scale(stored=50_000, turns=200, repeats=5, slow_repeats=2)
+TINY = Scale(60, 120, 240, 240, text=60_000, mixed=40_000, chunks=20, turns=8, repeats=1, slow_repeats=1)
 """For the test of the suite itself; its figures mean nothing."""
 
 
@@ -126,6 +130,10 @@ class Rounds:
     def __getitem__(self, name: str) -> float:
         """The median of one work."""
         return median(self._figures[name])
+
+    def worst(self, name: str) -> float:
+        """The largest of one work, for what must never be more."""
+        return max(self._figures[name])
 
     def ratio(self, ours: str, peer: str) -> float:
         """Two works of the same round, one by the other; the median of that."""

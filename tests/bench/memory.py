@@ -7,7 +7,6 @@ Measured in a process of its own, once by what Python allocates (tracemalloc) an
 from __future__ import annotations
 
 import gc
-import os
 import resource
 import subprocess
 import sys
@@ -17,8 +16,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-import workbench
-from bench import material
+from bench import children, material
 from bench.harness import Row, Scale, absolute
 from workbench.context.planner import Planner
 from workbench.log.store import Store
@@ -40,12 +38,9 @@ def run(scale: Scale) -> Iterator[Row]:
 
 
 def _in_child(path: Path, ref: str, mode: str) -> float:
-    roots = [Path(__file__).parent.parent, Path(workbench.__path__[0]).parent]
-    inherited = os.environ.get("PYTHONPATH")
-    search = os.pathsep.join([*map(str, roots), *([inherited] if inherited else [])])
     done = subprocess.run(
-        [sys.executable, "-m", "bench.memory", str(path), ref, mode],
-        env={**os.environ, "PYTHONPATH": search},
+        children.command("memory", str(path), ref, mode),
+        env=children.environment(),
         stdout=subprocess.PIPE,
         text=True,
         check=True,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import append, counting, full_plan, memory, opening, stages
+from bench import append, counting, full_plan, memory, opening, stages, turns
 from bench.harness import FULL, QUICK, Row, Scale, Unit
 
 Benchmark = Callable[[Scale], Iterator[Row]]
@@ -26,6 +26,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "memory": memory.run,
     "count_speed": counting.run,
     "open": opening.run,
+    "turn": turns.turn,
+    "stream": turns.stream,
 }
 
 RESULTS = Path("bench-results.json")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from workbench.agent import slots, snapshots
 from workbench.agent.answer import Answer
 from workbench.agent.approvals import Approvals, Ask
-from workbench.agent.hooks import Hooks
+from workbench.agent.hooks import Hooks, Point
 from workbench.agent.steps import Appended, Planned, Step, Streamed, Waiting
 from workbench.agent.tools.base import ToolContext
 from workbench.agent.tools.registry import Toolbox
@@ -104,6 +104,11 @@ class Agent:
                 for step in self._append(Failure("does_not_fit", plan.verdict.why)):
                     yield step
                 return
+            vetoed = await self._hook("before_model", {"model": self._setup.model, "tokens": plan.totals.tokens})
+            if vetoed is not None:
+                for step in self._append(Failure("vetoed", f"a hook refused the request: {vetoed}")):
+                    yield step
+                return
             answer = Answer(new_id(), self._setup.model)
             failure: ModelFailure | None = None
             started = time.monotonic()
@@ -124,6 +129,7 @@ class Agent:
                 calls.extend(answer.calls())
                 for step in self._append(*answer.bodies(), self._usage(answer, plan, started)):
                     yield step
+                await self._hook("after_model", {"model": self._setup.model, "text": answer.text, "calls": len(calls)})
                 return
             for step in self._keep(answer, "broken"):
                 yield step
@@ -157,6 +163,13 @@ class Agent:
         said = self._append(Failure(failure.category, str(failure)), Setting("window", window))
         self._planner = self._setup.planner(self._session.events(), live=True)
         return said
+
+    async def _hook(self, point: Point, payload: dict[str, object]) -> str | None:
+        """Run the hooks of a point; the reason of a veto comes back. One that fails is noted in the log and skipped."""
+        result = await self._means.hooks.run(point, payload)
+        if result.problems:
+            self._append(*(Failure("hook", str(problem)) for problem in result.problems))
+        return result.vetoed
 
     # Running tools
 
@@ -200,12 +213,12 @@ class Agent:
     async def _run(self, call: ToolCall) -> ToolResult:
         means = self._means
         asked = means.toolbox.call(call.tool, call.arguments)
-        vetoed = (await means.hooks.run("before_tool", {"tool": call.tool, "arguments": call.arguments})).vetoed
+        vetoed = await self._hook("before_tool", {"tool": call.tool, "arguments": call.arguments})
         if vetoed is not None:
             return ToolResult(call.call_id, f"refused by a hook: {vetoed}", call.tool, True)
         if not await means.approvals.approve(asked, means.ask):
             why = means.approvals.refusal(asked, asked=means.ask is not None)
             return ToolResult(call.call_id, why, call.tool, True)
         outcome = await means.toolbox.run(call.tool, call.arguments, ToolContext(call.call_id))
-        await means.hooks.run("after_tool", {"tool": call.tool, "result": outcome.text, "is_error": outcome.is_error})
+        await self._hook("after_tool", {"tool": call.tool, "result": outcome.text, "is_error": outcome.is_error})
         return ToolResult(call.call_id, outcome.text, call.tool, outcome.is_error)

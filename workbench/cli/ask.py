@@ -9,7 +9,9 @@ from contextlib import aclosing
 from pathlib import Path
 
 from workbench.agent.approvals import Approvals
+from workbench.agent.hooks import Hooks, installed_hooks
 from workbench.agent.loop import Agent, Means
+from workbench.agent.serving import serving
 from workbench.agent.steps import Appended, Step, Streamed, Waiting
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.errors import WrongCall
@@ -20,7 +22,6 @@ from workbench.log.events import Failure, Setting, ToolCall, ToolResult, text_of
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.endpoints import Endpoint
-from workbench.models.gateway import Gateway
 from workbench.models.parts import Text
 from workbench.traces.desk import Desk
 from workbench.traces.source import Source, setting
@@ -35,17 +36,29 @@ def run(options: argparse.Namespace) -> int:
         session = desk.store.session(options.session) if options.session else desk.store.create(title=_title(message))
         with session:
             setup = _set_up(desk, session, options)
-            means = Means(
-                Gateway(Endpoint(api_base=options.api_base or "")),
-                Toolbox(Path.cwd()),
-                Approvals.load(allow=options.allow or ()),
-            )
-            failed = asyncio.run(_turn(Agent(session, setup, means), message, options.json))
+            endpoint = Endpoint(options.api_base or desk.settings.api_base(setup.model))
+            hooks = Hooks(desk.settings.hooks, installed_hooks())
+            approvals = Approvals.load(allow=options.allow or ())
+            toolbox = _toolbox(setup)
+
+            async def turn() -> Failure | None:
+                async with serving(setup.model, endpoint) as gateway:
+                    agent = Agent(session, setup, Means(gateway, toolbox, approvals, hooks=hooks))
+                    return await _turn(agent, message, options.json)
+
+            failed = asyncio.run(turn())
             if not options.json:
                 print(f"session {session.id}", file=sys.stderr)
     if failed is None:
         return 0
     return 3 if failed.category == "does_not_fit" else 1
+
+
+def _toolbox(setup: Setup) -> Toolbox:
+    """The project's tools; none for a model that we know to be unable to call them."""
+    every = Toolbox(Path.cwd())
+    unable = setup.info.window_source == "built-in" and "tools" not in setup.info.capabilities
+    return Toolbox(Path.cwd(), switched_off=frozenset(every.names)) if unable else every
 
 
 def _title(message: str) -> str:

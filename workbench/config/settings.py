@@ -16,6 +16,7 @@ from workbench.config.errors import WrongCall
 from workbench.config.paths import config_dir
 
 FILE_NAME = "config.toml"
+TABLES = ("models", "hooks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Settings:
     theme: str = ""
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: MappingProxyType({}))
     """The user's own models by name, as written; the catalogue checks them, and they win over its own."""
+    hooks: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    """Commands to run at certain points of a turn, as written; the hooks check them."""
     file: Path | None = None
     """Where all this was read from, for messages; None when there is no such file."""
 
@@ -36,6 +39,10 @@ class Settings:
         """The policy knobs set for one model, `[models."NAME".knobs]`; empty where there are none."""
         knobs: Mapping[str, Any] = self.models.get(model, {}).get("knobs", {})
         return knobs
+
+    def api_base(self, model: str) -> str:
+        """The address of the server that a model is at; empty: the provider's own."""
+        return str(self.models.get(model, {}).get("api_base", ""))
 
     def model_origin(self, model: str) -> str:
         """How messages name the place of a model's knobs."""
@@ -55,7 +62,10 @@ def load_settings(folder: Path | None = None) -> Settings:
             near = difflib.get_close_matches(key, known, n=1, cutoff=0.4)
             hint = f"; did you mean {near[0]}?" if near else f"; expected one of {', '.join(known)}"
             raise WrongCall(f"{path}: {printable(key)}: no such setting{hint}")
-        if key != "models" and not isinstance(value, str):
+        if key in TABLES:
+            if not isinstance(value, dict):
+                raise WrongCall(f"{path}: {key}: expected a table, got {shown(value)}")
+        elif not isinstance(value, str):
             raise WrongCall(f"{path}: {key}: expected text, got {shown(value)}")
     _check_models(path, table.get("models", {}))
     if "policy" in table:

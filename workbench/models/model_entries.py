@@ -16,6 +16,9 @@ PRICES = ("input_price", "output_price", "cached_price", "cache_write_price")
 KNOBS = "knobs"
 """Policy knobs for this model alone; the settings check them and policies are loaded with them."""
 
+API_BASE = "api_base"
+"""Where the model is served; it concerns the gateway, not the catalogue."""
+
 KEYS = ("window", "max_output", "input_only", *PRICES, "tokenizer", "capabilities")
 
 
@@ -27,7 +30,9 @@ def check_entries(entries: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def _check_entry(name: str, entry: Any) -> dict[str, Any]:
     if not isinstance(entry, Mapping):
         raise WrongCall(f'[models."{name}"]: expected a table with the keys {", ".join(KEYS)}')
-    return {key: _check_value(name, key, value) for key, value in entry.items() if key != KNOBS}
+    if not isinstance(entry.get(API_BASE, ""), str):
+        raise WrongCall(f'[models."{name}"] {API_BASE} = {entry[API_BASE]!r}: expected an address')
+    return {key: _check_value(name, key, value) for key, value in entry.items() if key not in (KNOBS, API_BASE)}
 
 
 def _check_value(name: str, key: str, value: Any) -> Any:
@@ -54,5 +59,5 @@ def _check_value(name: str, key: str, value: Any) -> Any:
             return frozenset(value)
         expected = 'a list of words such as ["tools", "vision"]'
     else:
-        raise WrongCall(f'[models."{name}"] {key}: unknown key, expected one of {", ".join(KEYS)}')
+        raise WrongCall(f'[models."{name}"] {key}: unknown key, expected one of {", ".join((*KEYS, API_BASE, KNOBS))}')
     raise WrongCall(f'[models."{name}"] {key} = {value!r}: expected {expected}')

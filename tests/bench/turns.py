@@ -1,0 +1,186 @@
+"""Turns and streams over HTTP, beside litellm called by hand with the same request.
+
+litellm is imported by the gateway when the first of these runs; it takes seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench.harness import Row, Scale, Target, Work, absolute, beside, now, rounds, wall
+from bench.serving import CHUNK, served
+from workbench.agent.approvals import Approvals
+from workbench.agent.loop import Agent, Means
+from workbench.agent.steps import Planned
+from workbench.agent.tools.registry import Toolbox
+from workbench.config.settings import Settings
+from workbench.context.render import request
+from workbench.context.setup import Wishes, set_up
+from workbench.log.session import Session
+from workbench.log.store import Store
+from workbench.models.catalogue import Catalogue
+from workbench.models.endpoints import Endpoint
+from workbench.models.gateway import Gateway
+from workbench.models.parts import Text
+
+PEER = "bare litellm"
+MODEL = "rehearsal-over-http"
+KEY, PROVIDER = "none", "openai"
+QUESTION = "What does this project do, and where does it begin?"
+ADDED_SHARE, ADDED_TIME = 1.05, 0.010
+"""What a turn may take beside litellm's own time: a twentieth, or so many seconds where that is more."""
+FIRST_TOKEN = 0.005
+"""Seconds by which the first token may come later."""
+PAUSE = 0.050
+"""Seconds for which the caller's loop may stand still: a screen would be seen to stutter."""
+TICK = 0.001
+SHORT_ROUNDS = 6
+"""A short answer takes a few milliseconds, of which the machine decides some; so there are many."""
+
+
+def agent(session: Session, folder: Path, gateway: Gateway, model: str = MODEL) -> Agent:
+    """An agent with all its tools, which nobody calls here."""
+    setup = set_up(Wishes(model=model), Settings(), Catalogue())
+    return Agent(session, setup, Means(gateway, Toolbox(folder), Approvals()))
+
+
+def turn(scale: Scale) -> Iterator[Row]:
+    """A whole turn of a conversation, commits to disk included."""
+    with _ready(1) as (runner, gateway), tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with Store.open(folder / "workbench.db") as store, store.create() as session:
+            talking = agent(session, folder, gateway)
+            sent: dict[str, Any] = {}
+
+            async def ours() -> float:
+                start = wall()
+                async for step in talking.turn(QUESTION):
+                    if isinstance(step, Planned):
+                        plan = step.plan
+                spent = wall() - start
+                sent.update(request(plan))
+                return spent
+
+            async def peer() -> float:
+                """What the turn before has sent, sent again."""
+                start = wall()
+                async for _ in _bare(gateway, sent):
+                    pass
+                return wall() - start
+
+            found = rounds(_works(runner, ours=ours, peer=peer), scale.repeats * SHORT_ROUNDS)
+    most = max(found["peer"] * ADDED_SHARE, found["peer"] + ADDED_TIME)
+    yield _at_most("turn over HTTP, answer of one chunk", found["ours"], found["peer"], Target("at most", most, "ours"))
+
+
+def stream(scale: Scale) -> Iterator[Row]:
+    """The first token of a short answer; the cost of a long one, and how the caller's loop fares meanwhile."""
+    asked = {"model": MODEL, "messages": [{"role": "user", "content": QUESTION}]}
+    with _ready(1) as (runner, gateway):
+        first = {"ours": partial(_first, _texts, gateway, asked), "peer": partial(_first, _bare, gateway, asked)}
+        found = rounds(_works(runner, **first), scale.repeats * SHORT_ROUNDS)
+    target = Target("below", found["peer"] + FIRST_TOKEN, "ours")
+    yield _at_most("first token over HTTP", found["ours"], found["peer"], target)
+
+    with _ready(scale.chunks) as (runner, gateway):
+
+        async def cost(texts: Texts) -> float:
+            start = now()
+            size = sum([len(text) async for text in texts(gateway, asked)])
+            spent = now() - start
+            assert size == scale.chunks * CHUNK
+            return spent
+
+        long = {"ours": partial(cost, _texts), "peer": partial(cost, _bare)}
+        long["pause"] = lambda: _longest_pause(cost(_texts))
+        long["peer pause"] = lambda: _longest_pause(cost(_bare))
+        # With the collector on: its work is part of what a stream costs, and makes pauses.
+        found = rounds(_works(runner, **long), scale.slow_repeats, gc_on=True, warm_up=False)
+    name = f"stream of {scale.chunks:,} chunks"
+    yield beside(f"{name}, processor time", found, "ours", "peer", PEER, at_most=1.1)
+    yield absolute(f"{name}, longest pause", found.worst("pause"), below=PAUSE)
+    yield beside(f"{name}, longest pause, median", found, "pause", "peer pause", PEER)
+
+
+Texts = Callable[[Gateway, Mapping[str, Any]], AsyncIterator[str]]
+"""Sends a request and gives the texts of the answer as they come."""
+
+
+async def _texts(gateway: Gateway, asked: Mapping[str, Any]) -> AsyncIterator[str]:
+    async for part in gateway.stream(asked):
+        if isinstance(part, Text):
+            yield part.text
+
+
+async def _bare(gateway: Gateway, asked: Mapping[str, Any]) -> AsyncIterator[str]:
+    """litellm by hand, in the caller's own loop; the gateway only says where."""
+    litellm = importlib.import_module("litellm")
+    answer = await litellm.acompletion(
+        **asked,
+        stream=True,
+        stream_options={"include_usage": True},
+        max_retries=0,
+        api_base=gateway.endpoint.api_base,
+        api_key=KEY,
+        custom_llm_provider=PROVIDER,
+    )
+    async for chunk in answer:
+        if chunk.choices and chunk.choices[0].delta.content:
+            yield chunk.choices[0].delta.content
+
+
+async def _first(texts: Texts, gateway: Gateway, asked: Mapping[str, Any]) -> float:
+    """Seconds to the first text; the rest is read, too, so that the connection is free for the next."""
+    start = wall()
+    came = [wall() - start async for _ in texts(gateway, asked)]
+    return came[0]
+
+
+async def _longest_pause(work: Awaitable[object]) -> float:
+    """The longest time between two turns of a task that wants to run every millisecond."""
+    gaps: list[float] = []
+
+    async def tick() -> None:
+        last = wall()
+        while True:
+            await asyncio.sleep(TICK)
+            gaps.append(wall() - last)
+            last += gaps[-1]
+
+    ticking = asyncio.ensure_future(tick())
+    await work
+    await asyncio.sleep(2 * TICK)  # a pause at the very end ends with the tick after it
+    ticking.cancel()
+    return max(gaps)
+
+
+@contextmanager
+def _ready(chunks: int) -> Iterator[tuple[asyncio.Runner, Gateway]]:
+    """A loop, and a gateway to a server that answers in so many chunks; litellm is loaded and has made a call."""
+    with served(chunks) as url, asyncio.Runner() as runner:
+        gateway = Gateway(Endpoint(url, KEY, PROVIDER))
+        runner.run(gateway.warm())
+        try:
+            yield runner, gateway
+        finally:
+            runner.run(gateway.close())
+
+
+def _works(runner: asyncio.Runner, **works: Callable[[], Any]) -> dict[str, Work]:
+    return {name: partial(_run, runner, work) for name, work in works.items()}
+
+
+def _run(runner: asyncio.Runner, work: Callable[[], Any]) -> float:
+    spent: float = runner.run(work())
+    return spent
+
+
+def _at_most(name: str, ours: float, peer: float, target: Target) -> Row:
+    return Row(name, ours, "s", peer, PEER, ours / peer, target)

@@ -1,0 +1,97 @@
+"""`workbench ask`: a turn without a screen."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from support.calls import Call
+from workbench.log.codec import decode
+from workbench.log.events import AssistantMessage, SlotContent, ToolResult, UserMessage
+
+pytestmark = pytest.mark.xdist_group("litellm")
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.py").write_text("print('a')\n")
+    (folder / "AGENTS.md").write_text("Be kind.\n")
+    (folder / "pyproject.toml").write_text("")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_the_answer_streams_to_standard_output(call: Call) -> None:
+    outcome = call("ask", "read a.py")
+    assert outcome.code == 0
+    assert "print('a')" in outcome.out
+    assert "stand-in without AI" in outcome.out
+    assert "· read_file" in outcome.err
+
+
+def test_json_is_one_event_per_line_as_in_the_log(call: Call) -> None:
+    outcome = call("ask", "read a.py", "--json")
+    events = [decode(line) for line in outcome.out.splitlines()]
+    bodies = [event.body for event in events]
+    assert UserMessage("read a.py") in bodies
+    assert [body for body in bodies if isinstance(body, SlotContent) and body.slot == "instructions"]
+    assert isinstance(bodies[-2], AssistantMessage)
+    [session] = call("sessions", "--json").json["sessions"]
+    assert [json.loads(line) for line in call("export", session["id"]).out.splitlines()][2:] == [
+        json.loads(line) for line in outcome.out.splitlines()
+    ]
+
+
+def test_a_session_goes_on_and_its_slots_are_written_once(call: Call, project: Path) -> None:
+    call("ask", "read a.py")
+    [session] = call("sessions", "--json").json["sessions"]
+    again = call("ask", "list .", "--session", session["id"], "--json").out
+    assert "slot" not in {json.loads(line)["kind"] for line in again.splitlines()}
+    (project / "AGENTS.md").write_text("Be brief.\n")
+    changed = call("ask", "list .", "--session", session["id"], "--json").out
+    assert [line["text"] for line in map(json.loads, changed.splitlines()) if line["kind"] == "slot"] == ["Be brief.\n"]
+    items = call("plan", session["id"], "--json").json["items"]
+    assert [item["text"] for item in items if item["slot"] == "instructions"] == ["Be brief.\n"]
+
+
+def test_writing_has_to_be_allowed(call: Call, project: Path) -> None:
+    refused = call("ask", "write b.txt: hello")
+    assert refused.code == 0
+    assert not (project / "b.txt").exists()
+    assert "· refused or failed" in refused.err
+    call("ask", "write b.txt: hello", "--allow", "write_file:*.txt")
+    assert (project / "b.txt").exists()
+
+
+def test_a_hook_of_the_config_may_veto(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.toml").write_text('[hooks]\nbefore_tool = ["echo not today >&2; exit 2"]\n')
+    events = [decode(line).body for line in call("ask", "read a.py", "--json").out.splitlines()]
+    [result] = [body for body in events if isinstance(body, ToolResult)]
+    assert result.is_error
+    assert str(result.content).startswith("refused by a hook")
+
+
+def test_what_fails_is_told_and_has_its_exit_code(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call("ask", " ").code == 2
+    too_large = call("ask", "word " * 900, "--window", "600")
+    assert too_large.code == 3
+    nobody = call(
+        "ask", "hello", "-m", "openai/x", "--api-base", "http://127.0.0.1:9/v1", "--set", "turn.max_iterations=1"
+    )
+    assert nobody.code == 1
+    assert "connection" in nobody.err
+
+
+@pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="the extra `local` is not installed")
+def test_the_embedded_model_answers(call: Call) -> None:
+    events = [decode(line).body for line in call("ask", "Say hello.", "-m", "local", "--json").out.splitlines()]
+    answers = [body for body in events if isinstance(body, AssistantMessage)]
+    assert len(answers) == 1
+    assert answers[0].content
+    assert not [body for body in events if isinstance(body, SlotContent) and body.slot == "tools"]

@@ -1,0 +1,228 @@
+"""Tools of MCP servers: programs that are started, or addresses that speak streamable HTTP.
+
+A server that cannot be used is a line in `problems` and never the end of a session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from workbench.agent.mcp_link import Link, McpServer, import_mcp
+from workbench.agent.tools.base import Arguments, Limits, Tool, ToolContext, ToolOutcome
+from workbench.agent.tools.threads import in_thread
+from workbench.config.errors import WrongCall
+from workbench.config.settings import printable, shown
+from workbench.models.framing import Style, count_tool
+from workbench.models.tokens import TokenCounter
+
+if TYPE_CHECKING:
+    from mcp.types import Tool as Listed
+
+__all__ = ["McpServer", "McpTools", "check_config"]
+
+START_SECONDS = 30.0
+CALL_SECONDS = 120.0
+_LEAVE_SECONDS = 10.0
+"""For all servers to end; starting one with a grace period, a plea and a kill takes about seven."""
+_MOST_NAME = 64
+"""Characters in a tool's name, as providers have it."""
+_KEYS = ("command", "url", "env", "off")
+
+
+def check_config(table: Mapping[str, Any], origin: str = "config.toml") -> tuple[McpServer, ...]:
+    """The `[mcp]` table: a table for each server. Raises WrongCall for anything that is not one."""
+    return tuple(_check_server(name, entry, origin) for name, entry in table.items())
+
+
+def _check_server(name: str, entry: Any, origin: str) -> McpServer:
+    where = f"{origin}: mcp.{printable(name)}"
+    # Short enough that the name of a tool has room behind it.
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", name):
+        raise WrongCall(f"{where}: expected a name of up to 32 letters, digits, _ and -")
+    if not isinstance(entry, Mapping):
+        raise WrongCall(f"{where}: expected a table with command or url, got {shown(entry)}")
+    for key in entry:
+        if key not in _KEYS:
+            raise WrongCall(f"{where}.{printable(key)}: no such key; expected {', '.join(_KEYS)}")
+    if ("command" in entry) == ("url" in entry):
+        raise WrongCall(f"{where}: expected either command or url")
+    command = _words(entry.get("command", ()), f"{where}.command", "a list of words such as a program and its options")
+    if "command" in entry and not command:
+        raise WrongCall(f"{where}.command: expected a program, got an empty list")
+    off = _words(entry.get("off", ()), f"{where}.off", "a list of tools")
+    env = _environment(entry.get("env", {}), f"{where}.env")
+    if env and not command:
+        raise WrongCall(f"{where}.env: expected it beside a command; a url has no environment")
+    return McpServer(
+        name, command, _url(entry.get("url", ""), f"{where}.url") if not command else "", env, frozenset(off)
+    )
+
+
+def _words(value: Any, where: str, expected: str) -> tuple[str, ...]:
+    good = isinstance(value, list | tuple) and all(
+        isinstance(each, str) and (each or n) and "\0" not in each for n, each in enumerate(value)
+    )
+    if not good:
+        raise WrongCall(f"{where}: expected {expected}, got {shown(value)}")
+    return tuple(value)
+
+
+def _environment(value: Any, where: str) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise WrongCall(f"{where}: expected a table of names and texts, got {shown(value)}")
+    for name, each in value.items():
+        if not name or "=" in name or "\0" in name:
+            raise WrongCall(f"{where}.{printable(name)}: expected the name of a variable")
+        # The value may be a secret: it is not shown.
+        if not isinstance(each, str) or "\0" in each:
+            raise WrongCall(f"{where}.{printable(name)}: expected text")
+    return dict(value)
+
+
+def _url(value: Any, where: str) -> str:
+    try:
+        good = isinstance(value, str) and urlsplit(value).scheme in ("http", "https") and urlsplit(value).hostname
+    except ValueError:
+        good = False
+    if not good:
+        raise WrongCall(f"{where}: expected an http or https address, got {shown(value)}")
+    return str(value)
+
+
+class McpTools:
+    """The servers of a session, from `async with` to its end."""
+
+    def __init__(
+        self,
+        servers: Iterable[McpServer],
+        cwd: Path,
+        *,
+        start_seconds: float = START_SECONDS,
+        call_seconds: float = CALL_SECONDS,
+        limits: Limits | None = None,
+    ) -> None:
+        """`start_seconds`: for each server to start and name its tools. `call_seconds`: for each call."""
+        self._servers = tuple(servers)
+        self._cwd = cwd
+        self._start_seconds = start_seconds
+        self._call_seconds = call_seconds
+        self._most_bytes = (limits or Limits()).output_bytes
+        self._links: list[Link] = []
+        self._wrong_off: list[str] = []
+        self.tools: tuple[Tool, ...] = ()
+        """For the toolbox; those of a server that ends later stay, and answer with an error."""
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong by now, a line each."""
+        return [f"mcp.{link.server.name}: {link.problem}" for link in self._links if link.problem] + self._wrong_off
+
+    async def __aenter__(self) -> McpTools:
+        if not self._servers:
+            return self
+        await in_thread(import_mcp)
+        self._links = [Link(server, self._cwd) for server in self._servers]
+        try:
+            await asyncio.gather(*map(self._wait_for, self._links))
+        except BaseException:
+            await self._leave()
+            raise
+        self.tools = tuple(self._found())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._leave()
+
+    async def _wait_for(self, link: Link) -> None:
+        try:
+            async with asyncio.timeout(self._start_seconds):
+                await link.settled.wait()
+        except TimeoutError:
+            link.fail(f"did not name its tools within {self._start_seconds:g} s")
+
+    async def _leave(self) -> None:
+        """End all servers at the same time. None is left behind but one that cannot even be killed."""
+        for link in self._links:
+            link.stop()
+        tasks = [link.task for link in self._links]
+        if not tasks:
+            return
+        _, late = await asyncio.wait(tasks, timeout=_LEAVE_SECONDS)
+        for task in late:
+            task.cancel()
+
+    def costs(self, counter: TokenCounter, style: Style = "openai") -> list[tuple[str, int]]:
+        """The tokens that each definition takes in every request."""
+        return [(tool.name, count_tool(counter, _definition(tool), style).tokens) for tool in self.tools]
+
+    def _found(self) -> Iterable[Tool]:
+        taken: set[str] = set()
+        for link in self._links:
+            off = link.server.switched_off
+            for name in sorted(off - {each.name for each in link.listed}) if link.listed else ():
+                self._wrong_off.append(f"mcp.{link.server.name}.off: no tool called {printable(name)}")
+            for listed in link.listed:
+                if listed.name not in off:
+                    name = _free_name(f"{link.server.name}__{listed.name}", taken)
+                    taken.add(name)
+                    yield self._tool(name, link, listed)
+
+    def _tool(self, name: str, link: Link, listed: Listed) -> Tool:
+        # A hint, which the server may get wrong; the user who named the server vouches for it.
+        harmless = listed.annotations is not None and listed.annotations.read_only_hint is True
+        return Tool(
+            name=name,
+            kind="read" if harmless else "run",
+            description=listed.description or listed.title or "",
+            parameters={"type": "object", "properties": {}, **_without_flags(listed.input_schema)},
+            run=partial(self._run, link, listed.name),
+            subject=_subject,
+        )
+
+    async def _run(self, link: Link, tool: str, arguments: Arguments, context: ToolContext) -> ToolOutcome:
+        return await link.call(tool, arguments, self._call_seconds, self._most_bytes)
+
+
+def _free_name(wanted: str, taken: set[str]) -> str:
+    clean = re.sub(r"[^A-Za-z0-9_-]", "_", wanted)
+    name, number = clean[:_MOST_NAME], 2
+    while name in taken:
+        ending = f"_{number}"
+        name, number = clean[: _MOST_NAME - len(ending)] + ending, number + 1
+    return name
+
+
+def _subject(arguments: Arguments) -> str:
+    """The arguments, always in the same order; nothing where there are none."""
+    return json.dumps(arguments, ensure_ascii=False, sort_keys=True) if arguments else ""
+
+
+def _without_flags(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema in which no schema is just true or false, which neither our check nor every provider understands."""
+    plain = dict(schema)
+    if isinstance(plain.get("properties"), Mapping):
+        plain["properties"] = {name: _plain(each) for name, each in plain["properties"].items()}
+    if "items" in plain:
+        plain["items"] = _plain(plain["items"])
+    return plain
+
+
+def _plain(schema: Any) -> Any:
+    if isinstance(schema, bool):
+        return {} if schema else {"not": {}}
+    return _without_flags(schema) if isinstance(schema, Mapping) else schema
+
+
+def _definition(tool: Tool) -> str:
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return json.dumps({"type": "function", "function": function}, ensure_ascii=False)

@@ -1,0 +1,200 @@
+"""The connection to one MCP server: a task that holds it open from the beginning to the end.
+
+anyio's cancel scopes must be left in the task that entered them, so the client lives in a task of its own; calls come
+from other tasks and only pass messages to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, TYPE_CHECKING, Any
+
+from workbench.agent.tools.base import ToolFailure, ToolOutcome
+from workbench.agent.tools.output import Output
+from workbench.config.text import printable
+
+if TYPE_CHECKING:
+    from anyio import CancelScope
+    from mcp import Client
+    from mcp.types import CallToolResult
+    from mcp.types import Tool as Listed
+
+_MOST_PAGES = 100
+"""Of a server's list of tools: one that never ends must not hold us."""
+_COMPLAINT_BYTES = 4096
+"""Looked at of what a server wrote to standard error last."""
+
+
+@dataclass(frozen=True)
+class McpServer:
+    """A server as the config describes it: a program to start, or an address."""
+
+    name: str
+    command: tuple[str, ...] = ()
+    url: str = ""
+    env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """For the program, beside the few harmless variables it inherits (PATH, HOME and the like)."""
+    switched_off: frozenset[str] = frozenset()
+    """Tools, as the server calls them, that the model is not told of."""
+
+
+class Link:
+    """One server while it is used."""
+
+    def __init__(self, server: McpServer, cwd: Path) -> None:
+        self.server = server
+        self.listed: tuple[Listed, ...] = ()
+        self.problem = ""
+        """Why the server cannot be used, in one line; empty while it can."""
+        self.settled = asyncio.Event()
+        """Set when the server has named its tools, or failed."""
+        self._cwd = cwd
+        self._stop = asyncio.Event()
+        self._client: Client | None = None
+        self._scope: CancelScope | None = None
+        self._errors: IO[str] | None = None
+        self.task = asyncio.create_task(self._live(), name=f"mcp {server.name}")
+
+    def fail(self, problem: str) -> None:
+        """Give the server up; the first reason stays."""
+        self.problem = self.problem or problem
+        self.settled.set()
+        self.stop()
+
+    def stop(self) -> None:
+        """Ask for the end. A server that stays away must not keep us: what does not end by itself is cut off."""
+        self._stop.set()
+        if self._scope is not None and (self._client is None or self.server.url):
+            self._scope.cancel()
+
+    async def _live(self) -> None:
+        import anyio
+
+        try:
+            # A file and not the terminal, which may belong to a screen. It has no name and goes with the process.
+            with tempfile.TemporaryFile("w+", errors="replace") as self._errors, anyio.CancelScope() as self._scope:
+                await self._connected()
+        except Exception as error:
+            self.fail(f"{'ended' if self.listed else 'cannot be started'}: {self._reason(error)}")
+        finally:
+            self._client = None
+            self._errors = None
+            self.fail("stopped")
+
+    async def _connected(self) -> None:
+        from mcp import Client, StdioServerParameters, stdio_client
+        from mcp.client.streamable_http import streamable_http_client
+
+        server = self.server
+        if server.url:
+            transport = streamable_http_client(server.url)
+        else:
+            command, *words = server.command
+            start = StdioServerParameters(command=command, args=words, env=dict(server.env), cwd=self._cwd)
+            assert self._errors is not None  # opened by the caller
+            transport = stdio_client(start, errlog=self._errors)
+        async with Client(transport) as client:
+            self.listed = await _list(client)
+            self._client = client
+            self.settled.set()
+            await self._stop.wait()
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], seconds: float, most_bytes: int) -> ToolOutcome:
+        """Have the server run a tool; raises ToolFailure where it could not be asked or did not answer."""
+        import anyio
+        from mcp import MCPError
+        from mcp.types import CONNECTION_CLOSED
+
+        name, client = self.server.name, self._client
+        if client is None or self.problem:
+            raise ToolFailure(f"the MCP server {name} is gone: {self.problem or 'stopped'}")
+        try:
+            with anyio.fail_after(seconds):
+                result = await client.call_tool(tool, dict(arguments))
+        except TimeoutError:
+            raise ToolFailure(f"the MCP server {name} did not answer within {seconds:g} s") from None
+        except MCPError as error:
+            if error.code != CONNECTION_CLOSED:
+                raise ToolFailure(f"the MCP server {name} answered: {error.message}") from None
+            self.fail(f"ended: {self._reason(error)}")
+            raise ToolFailure(f"the MCP server {name} is gone: {self.problem}") from None
+        except Exception as error:
+            raise ToolFailure(f"the MCP server {name}: {self._reason(error)}") from None
+        return ToolOutcome(_text(result, most_bytes), result.is_error)
+
+    def _reason(self, error: BaseException) -> str:
+        """An error in one line, with the last that the server wrote to standard error."""
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        if isinstance(error, OSError) and error.strerror:
+            said = error.strerror
+        else:
+            said = getattr(error, "message", "") or f"{type(error).__name__}: {error}".removesuffix(": ")
+        complaint = self._complaint()
+        return printable(f"{said} ({complaint})" if complaint else said)[:400]
+
+    def _complaint(self) -> str:
+        if self._errors is None or self._errors.closed:
+            return ""
+        raw = self._errors.buffer  # type: ignore[attr-defined]  # a text file has one; IO[str] does not say so
+        raw.seek(max(0, raw.seek(0, 2) - _COMPLAINT_BYTES))
+        lines = raw.read().decode(errors="replace").strip().splitlines()
+        return lines[-1].strip()[:200] if lines else ""
+
+
+def import_mcp() -> None:
+    """Load the package, which takes long: meant for a thread. Its log stays off the terminal."""
+    import mcp
+    import mcp.client.streamable_http
+
+    logging.getLogger(mcp.__name__).addHandler(logging.NullHandler())
+
+
+async def _list(client: Client) -> tuple[Listed, ...]:
+    found: list[Listed] = []
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        found += page.tools
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    return tuple(found)
+
+
+def _text(result: CallToolResult, most_bytes: int) -> str:
+    """What a server gave back, as text; what is none has a placeholder."""
+    pieces = [_piece(block) for block in result.content]
+    if not pieces and result.structured_content is not None:
+        pieces = [json.dumps(result.structured_content, ensure_ascii=False)]
+    output = Output(most_bytes // 2, most_bytes // 2)
+    output.add("\n".join(pieces).encode(errors="replace"))
+    return output.text() or "(no output)"
+
+
+def _piece(block: Any) -> str:
+    match block.type:
+        case "text":
+            return str(block.text)
+        case "image" | "audio":
+            return f"[{block.type}: {block.mime_type}, {_bytes(block.data)} bytes]"
+        case "resource":
+            resource = block.resource
+            if hasattr(resource, "text"):
+                return str(resource.text)
+            return f"[resource: {resource.uri}, {_bytes(resource.blob)} bytes]"
+        case "resource_link":
+            return f"[resource: {block.uri}]"
+    return f"[{block.type}]"
+
+
+def _bytes(base64: str) -> int:
+    """How much a text in base64 stands for."""
+    return len(base64.rstrip("=")) * 3 // 4
