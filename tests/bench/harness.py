@@ -131,10 +131,6 @@ class Rounds:
         """The median of one work."""
         return median(self._figures[name])
 
-    def worst(self, name: str) -> float:
-        """The largest of one work, for what must never be more."""
-        return max(self._figures[name])
-
     def ratio(self, ours: str, peer: str) -> float:
         """Two works of the same round, one by the other; the median of that."""
         return median(a / b for a, b in zip(self._figures[ours], self._figures[peer], strict=True))

@@ -60,17 +60,18 @@ def _child(path: Path, ref: str, mode: str) -> float:
         gc.collect()
         if mode == "traced":
             tracemalloc.start()
-        before = _used(mode)
+        before = used(mode)
         events = session.events()
         planner = Planner(policy, limits, counter, model=material.MODEL, events=events)
         plan = planner.plan()
         gc.collect()
-        grown = _used(mode) - before
+        grown = used(mode) - before
         assert plan.rows[-1].seq == len(events)
     return grown / MIB
 
 
-def _used(mode: str) -> int:
+def used(mode: str) -> int:
+    """Bytes that this process has: `traced` by Python, or `resident`."""
     if mode == "traced":
         return tracemalloc.get_traced_memory()[0]
     status = Path("/proc/self/statm")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import append, counting, full_plan, memory, opening, stages, turns
+from bench import append, counting, full_plan, growth, memory, opening, stages, turns
 from bench.harness import FULL, QUICK, Row, Scale, Unit
 
 Benchmark = Callable[[Scale], Iterator[Row]]
@@ -28,6 +28,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "open": opening.run,
     "turn": turns.turn,
     "stream": turns.stream,
+    "growth": growth.run,
 }
 
 RESULTS = Path("bench-results.json")

@@ -13,8 +13,14 @@ from bench.harness import TINY, Rounds, Row, absolute, beside, faster, rounds
 
 KEYS = {"benchmark", "name", "ours", "unit", "peer", "peer_name", "ratio", "target", "ok"}
 
+LITELLM = {"turn", "stream"}
+"""These load litellm, which takes seconds; the tests that do share a process."""
+NAMES = [
+    pytest.param(name, marks=[pytest.mark.xdist_group("litellm")] * (name in LITELLM)) for name in suite.BENCHMARKS
+]
 
-@pytest.mark.parametrize("name", suite.BENCHMARKS)
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_gives_rows_with_positive_figures(name: str) -> None:
     rows = list(suite.BENCHMARKS[name](TINY))
     assert len({row.name + row.peer_name for row in rows}) == len(rows) > 0

@@ -6,15 +6,16 @@ litellm is imported by the gateway when the first of these runs; it takes second
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.harness import Row, Scale, Target, Work, absolute, beside, now, rounds, wall
+from bench.harness import Row, Scale, Target, Work, beside, now, rounds, wall
 from bench.serving import CHUNK, served
 from workbench.agent.approvals import Approvals
 from workbench.agent.loop import Agent, Means
@@ -22,7 +23,7 @@ from workbench.agent.steps import Planned
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.settings import Settings
 from workbench.context.render import request
-from workbench.context.setup import Wishes, set_up
+from workbench.context.setup import Setup, Wishes, set_up
 from workbench.log.session import Session
 from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
@@ -45,9 +46,13 @@ SHORT_ROUNDS = 6
 """A short answer takes a few milliseconds, of which the machine decides some; so there are many."""
 
 
-def agent(session: Session, folder: Path, gateway: Gateway, model: str = MODEL) -> Agent:
+def setup_for(wishes: Wishes) -> Setup:
+    """What the program would have with no settings of the user's."""
+    return set_up(wishes, Settings(), Catalogue())
+
+
+def agent(session: Session, setup: Setup, folder: Path, gateway: Gateway) -> Agent:
     """An agent with all its tools, which nobody calls here."""
-    setup = set_up(Wishes(model=model), Settings(), Catalogue())
     return Agent(session, setup, Means(gateway, Toolbox(folder), Approvals()))
 
 
@@ -56,7 +61,7 @@ def turn(scale: Scale) -> Iterator[Row]:
     with _ready(1) as (runner, gateway), tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with Store.open(folder / "workbench.db") as store, store.create() as session:
-            talking = agent(session, folder, gateway)
+            talking = agent(session, setup_for(Wishes(model=MODEL)), folder, gateway)
             sent: dict[str, Any] = {}
 
             async def ours() -> float:
@@ -77,7 +82,7 @@ def turn(scale: Scale) -> Iterator[Row]:
 
             found = rounds(_works(runner, ours=ours, peer=peer), scale.repeats * SHORT_ROUNDS)
     most = max(found["peer"] * ADDED_SHARE, found["peer"] + ADDED_TIME)
-    yield _at_most("turn over HTTP, answer of one chunk", found["ours"], found["peer"], Target("at most", most, "ours"))
+    yield _row("turn over HTTP, answer of one chunk", found["ours"], found["peer"], Target("at most", most, "ours"))
 
 
 def stream(scale: Scale) -> Iterator[Row]:
@@ -87,26 +92,26 @@ def stream(scale: Scale) -> Iterator[Row]:
         first = {"ours": partial(_first, _texts, gateway, asked), "peer": partial(_first, _bare, gateway, asked)}
         found = rounds(_works(runner, **first), scale.repeats * SHORT_ROUNDS)
     target = Target("below", found["peer"] + FIRST_TOKEN, "ours")
-    yield _at_most("first token over HTTP", found["ours"], found["peer"], target)
+    yield _row("first token over HTTP", found["ours"], found["peer"], target)
 
+    pauses: dict[str, list[float]] = {"ours": [], "peer": []}
     with _ready(scale.chunks) as (runner, gateway):
 
-        async def cost(texts: Texts) -> float:
-            start = now()
-            size = sum([len(text) async for text in texts(gateway, asked)])
-            spent = now() - start
+        async def cost(who: str, texts: Texts) -> float:
+            gc.collect()  # what the one before left behind
+            async with _ticking(pauses[who]):
+                start = now()
+                size = sum([len(text) async for text in texts(gateway, asked)])
+                spent = now() - start
             assert size == scale.chunks * CHUNK
             return spent
 
-        long = {"ours": partial(cost, _texts), "peer": partial(cost, _bare)}
-        long["pause"] = lambda: _longest_pause(cost(_texts))
-        long["peer pause"] = lambda: _longest_pause(cost(_bare))
+        long = {"ours": partial(cost, "ours", _texts), "peer": partial(cost, "peer", _bare)}
         # With the collector on: its work is part of what a stream costs, and makes pauses.
         found = rounds(_works(runner, **long), scale.slow_repeats, gc_on=True, warm_up=False)
     name = f"stream of {scale.chunks:,} chunks"
     yield beside(f"{name}, processor time", found, "ours", "peer", PEER, at_most=1.1)
-    yield absolute(f"{name}, longest pause", found.worst("pause"), below=PAUSE)
-    yield beside(f"{name}, longest pause, median", found, "pause", "peer pause", PEER)
+    yield _row(f"{name}, longest pause", max(pauses["ours"]), max(pauses["peer"]), Target("below", PAUSE, "ours"))
 
 
 Texts = Callable[[Gateway, Mapping[str, Any]], AsyncIterator[str]]
@@ -143,8 +148,9 @@ async def _first(texts: Texts, gateway: Gateway, asked: Mapping[str, Any]) -> fl
     return came[0]
 
 
-async def _longest_pause(work: Awaitable[object]) -> float:
-    """The longest time between two turns of a task that wants to run every millisecond."""
+@asynccontextmanager
+async def _ticking(pauses: list[float]) -> AsyncIterator[None]:
+    """Notes the longest time between two turns of a task that wants to run every millisecond."""
     gaps: list[float] = []
 
     async def tick() -> None:
@@ -155,10 +161,10 @@ async def _longest_pause(work: Awaitable[object]) -> float:
             last += gaps[-1]
 
     ticking = asyncio.ensure_future(tick())
-    await work
+    yield
     await asyncio.sleep(2 * TICK)  # a pause at the very end ends with the tick after it
     ticking.cancel()
-    return max(gaps)
+    pauses.append(max(gaps))
 
 
 @contextmanager
@@ -182,5 +188,5 @@ def _run(runner: asyncio.Runner, work: Callable[[], Any]) -> float:
     return spent
 
 
-def _at_most(name: str, ours: float, peer: float, target: Target) -> Row:
+def _row(name: str, ours: float, peer: float, target: Target) -> Row:
     return Row(name, ours, "s", peer, PEER, ours / peer, target)

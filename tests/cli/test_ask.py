@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,29 @@ def test_what_fails_is_told_and_has_its_exit_code(call: Call, monkeypatch: pytes
     )
     assert nobody.code == 1
     assert "connection" in nobody.err
+
+
+SERVER = """
+from mcp.server import MCPServer
+server = MCPServer("notes")
+@server.tool()
+def note(text: str) -> str:
+    return "noted: " + text
+server.run()
+"""
+
+
+def test_the_tools_of_an_mcp_server_are_offered_and_called(call: Call, tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(SERVER)
+    (tmp_path / "config").mkdir()
+    command = json.dumps([sys.executable, str(script)])
+    config = f"[mcp.notes]\ncommand = {command}\n[mcp.gone]\ncommand = ['/no/such/program']\n"
+    (tmp_path / "config" / "config.toml").write_text(config)
+    outcome = call("ask", 'call notes__note with {"text": "milk"}', "--allow", "notes__note", "--json")
+    bodies = [decode(line).body for line in outcome.out.splitlines()]
+    assert [body.content for body in bodies if isinstance(body, ToolResult)] == ["noted: milk"]
+    assert "mcp.gone" in outcome.err
 
 
 @pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="the extra `local` is not installed")

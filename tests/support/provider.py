@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -118,6 +119,10 @@ class Provider:
         self.requests.append(Received(first.split()[1], headers, raw))
 
     async def _answer(self, answer: Answer, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):  # the client went away, as some tests want it to
+            await self._write(answer, writer)
+
+    async def _write(self, answer: Answer, writer: asyncio.StreamWriter) -> None:
         if answer.silence is not None:
             await answer.silence.wait()
         if answer.before == "close":

@@ -31,7 +31,7 @@ __all__ = ["McpServer", "McpTools", "check_config"]
 START_SECONDS = 30.0
 CALL_SECONDS = 120.0
 _LEAVE_SECONDS = 10.0
-"""For all servers to end; starting one with a grace period, a plea and a kill takes about seven."""
+"""For all servers to end, which they do at the same time."""
 _MOST_NAME = 64
 """Characters in a tool's name, as providers have it."""
 _KEYS = ("command", "url", "env", "off")

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from workbench.agent.tools.base import ToolFailure, ToolOutcome
 from workbench.agent.tools.output import Output
@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 
 _MOST_PAGES = 100
 """Of a server's list of tools: one that never ends must not hold us."""
+_FAREWELL_SECONDS = 5.0
+"""For a server behind an address to hear that we leave."""
 _COMPLAINT_BYTES = 4096
 """Looked at of what a server wrote to standard error last."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class McpServer:
     """A server as the config describes it: a program to start, or an address."""
 
@@ -59,7 +61,7 @@ class Link:
         self._stop = asyncio.Event()
         self._client: Client | None = None
         self._scope: CancelScope | None = None
-        self._errors: IO[str] | None = None
+        self._errors: TextIO | None = None
         self.task = asyncio.create_task(self._live(), name=f"mcp {server.name}")
 
     def fail(self, problem: str) -> None:
@@ -69,26 +71,30 @@ class Link:
         self.stop()
 
     def stop(self) -> None:
-        """Ask for the end. A server that stays away must not keep us: what does not end by itself is cut off."""
+        """Ask for the end: soon for a server that works, at once for one that has not come up."""
         self._stop.set()
-        if self._scope is not None and (self._client is None or self.server.url):
-            self._scope.cancel()
+        if self._scope is not None:
+            # Ending a program is shielded from this; it takes about seven seconds at the most.
+            grace = _FAREWELL_SECONDS if self._client is not None else 0
+            self._scope.deadline = asyncio.get_running_loop().time() + grace
 
     async def _live(self) -> None:
         import anyio
 
-        try:
-            # A file and not the terminal, which may belong to a screen. It has no name and goes with the process.
-            with tempfile.TemporaryFile("w+", errors="replace") as self._errors, anyio.CancelScope() as self._scope:
-                await self._connected()
-        except Exception as error:
-            self.fail(f"{'ended' if self.listed else 'cannot be started'}: {self._reason(error)}")
-        finally:
-            self._client = None
-            self._errors = None
-            self.fail("stopped")
+        # A file and not the terminal, which may belong to a screen. It has no name and goes with the process.
+        with tempfile.TemporaryFile("w+") as errors:
+            self._errors = cast(TextIO, errors)
+            try:
+                with anyio.CancelScope() as self._scope:
+                    await self._connected(self._errors)
+            except Exception as error:
+                self.fail(f"{'ended' if self.listed else 'cannot be started'}: {self._reason(error)}")
+            finally:
+                self._client = None
+                if not self._stop.is_set():
+                    self.fail("ended")
 
-    async def _connected(self) -> None:
+    async def _connected(self, errors: TextIO) -> None:
         from mcp import Client, StdioServerParameters, stdio_client
         from mcp.client.streamable_http import streamable_http_client
 
@@ -98,8 +104,7 @@ class Link:
         else:
             command, *words = server.command
             start = StdioServerParameters(command=command, args=words, env=dict(server.env), cwd=self._cwd)
-            assert self._errors is not None  # opened by the caller
-            transport = stdio_client(start, errlog=self._errors)
+            transport = stdio_client(start, errlog=errors)
         async with Client(transport) as client:
             self.listed = await _list(client)
             self._client = client
@@ -143,7 +148,7 @@ class Link:
     def _complaint(self) -> str:
         if self._errors is None or self._errors.closed:
             return ""
-        raw = self._errors.buffer  # type: ignore[attr-defined]  # a text file has one; IO[str] does not say so
+        raw = self._errors.buffer
         raw.seek(max(0, raw.seek(0, 2) - _COMPLAINT_BYTES))
         lines = raw.read().decode(errors="replace").strip().splitlines()
         return lines[-1].strip()[:200] if lines else ""

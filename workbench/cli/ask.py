@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
 
 from workbench.agent.approvals import Approvals
 from workbench.agent.hooks import Hooks, installed_hooks
 from workbench.agent.loop import Agent, Means
+from workbench.agent.mcp import McpTools, check_config
 from workbench.agent.serving import serving
 from workbench.agent.steps import Appended, Step, Streamed, Waiting
+from workbench.agent.tools.base import Tool
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.errors import WrongCall
 from workbench.config.text import printable, printable_lines
@@ -39,12 +42,16 @@ def run(options: argparse.Namespace) -> int:
             endpoint = Endpoint(options.api_base or desk.settings.api_base(setup.model))
             hooks = Hooks(desk.settings.hooks, installed_hooks())
             approvals = Approvals.load(allow=options.allow or ())
-            toolbox = _toolbox(setup)
+            servers = check_config(desk.settings.mcp, str(desk.settings.file))
 
             async def turn() -> Failure | None:
-                async with serving(setup.model, endpoint) as gateway:
-                    agent = Agent(session, setup, Means(gateway, toolbox, approvals, hooks=hooks))
-                    return await _turn(agent, message, options.json)
+                async with serving(setup.model, endpoint) as gateway, McpTools(servers, Path.cwd()) as mcp:
+                    means = Means(gateway, _toolbox(setup, mcp.tools), approvals, hooks=hooks)
+                    try:
+                        return await _turn(Agent(session, setup, means), message, options.json)
+                    finally:
+                        for problem in mcp.problems:
+                            print(printable(f"· {problem}"), file=sys.stderr)
 
             failed = asyncio.run(turn())
             if not options.json:
@@ -54,11 +61,11 @@ def run(options: argparse.Namespace) -> int:
     return 3 if failed.category == "does_not_fit" else 1
 
 
-def _toolbox(setup: Setup) -> Toolbox:
-    """The project's tools; none for a model that we know to be unable to call them."""
-    every = Toolbox(Path.cwd())
+def _toolbox(setup: Setup, more: Sequence[Tool]) -> Toolbox:
+    """The project's tools and those of the servers; none for a model that we know to be unable to call them."""
+    every = Toolbox(Path.cwd(), more=more)
     unable = setup.info.window_source == "built-in" and "tools" not in setup.info.capabilities
-    return Toolbox(Path.cwd(), switched_off=frozenset(every.names)) if unable else every
+    return Toolbox(Path.cwd(), switched_off=frozenset(every.names), more=more) if unable else every
 
 
 def _title(message: str) -> str:

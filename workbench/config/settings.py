@@ -16,7 +16,7 @@ from workbench.config.errors import WrongCall
 from workbench.config.paths import config_dir
 
 FILE_NAME = "config.toml"
-TABLES = ("models", "hooks")
+TABLES = ("models", "hooks", "mcp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ class Settings:
     """The user's own models by name, as written; the catalogue checks them, and they win over its own."""
     hooks: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     """Commands to run at certain points of a turn, as written; the hooks check them."""
+    mcp: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    """Servers whose tools the model may call, by name, as written; the client checks them."""
     file: Path | None = None
     """Where all this was read from, for messages; None when there is no such file."""
 
@@ -63,7 +65,7 @@ def load_settings(folder: Path | None = None) -> Settings:
             hint = f"; did you mean {near[0]}?" if near else f"; expected one of {', '.join(known)}"
             raise WrongCall(f"{path}: {printable(key)}: no such setting{hint}")
         if key in TABLES:
-            if not isinstance(value, dict):
+            if key != "models" and not isinstance(value, dict):
                 raise WrongCall(f"{path}: {key}: expected a table, got {shown(value)}")
         elif not isinstance(value, str):
             raise WrongCall(f"{path}: {key}: expected text, got {shown(value)}")

@@ -13,29 +13,20 @@ from pathlib import Path
 import httpx
 import pytest
 
-from workbench.cli.rehearse import add_arguments, run
+from workbench.cli.main import _parser
+from workbench.cli.rehearse import run
 from workbench.config.errors import WrongCall
-
-CODE = """
-import argparse, sys
-from workbench.cli.rehearse import add_arguments, run
-parser = argparse.ArgumentParser()
-add_arguments(parser)
-sys.exit(run(parser.parse_args()))
-"""
 
 
 def options(*words: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    return parser.parse_args(words)
+    return _parser().parse_args(["rehearse", *words])
 
 
 async def test_it_serves_until_it_is_interrupted(tmp_path: Path) -> None:
     script = tmp_path / "play.jsonl"
     script.write_text('{"reply": "From the script."}\n', encoding="utf-8")
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", CODE, "--port", "0", "--script", str(script), "--speed", "5000"),
+        *(sys.executable, "-m", "workbench", "rehearse", "--port", "0", "--script", str(script), "--speed", "5000"),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
