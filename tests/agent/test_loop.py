@@ -224,3 +224,27 @@ async def test_two_hundred_iterations_with_large_results_stay_within_a_small_win
             assert problems(messages(step.plan)) == []
         assert not (isinstance(step, Appended) and isinstance(step.event.body, Failure)), step
     assert count == 201
+
+
+async def test_in_anthropics_dialect_the_same_conversation_arrives(session: Session, project: Path) -> None:
+    script = Script([{"calls": [{"tool": "list_files", "arguments": {}}]}, {"reply": "done"}])
+    async with RehearsalServer(script) as server:
+        gateway = Gateway(Endpoint(server.url, "key", "anthropic"))
+        steps = await said(agent(session, project, gateway, model="claude-sonnet-4-5"), "look 測試 🙂")
+        await gateway.close()
+    plan = [step.plan for step in steps if isinstance(step, Planned)][-1]
+    body = server.requests[-1].body
+    assert server.requests[-1].path == "/v1/messages"
+    system, *spoken = messages(plan)
+    arrived = body["system"] if isinstance(body["system"], str) else "".join(part["text"] for part in body["system"])
+    assert arrived == system["content"]
+    blocks = [
+        (message["role"], block["type"])
+        for message in body["messages"]
+        for block in ([{"type": "text"}] if isinstance(message["content"], str) else message["content"])
+    ]
+    assert blocks == [("user", "text"), ("assistant", "tool_use"), ("user", "tool_result")]
+    assert {tool["name"] for tool in body["tools"]} == {row.tool for row in plan.rows if row.kind == "tool_definition"}
+    assert spoken[0]["content"] in str(body["messages"][0]["content"])
+    assert bodies(steps, AssistantMessage)[-1].content == "done"
+    assert all(use.prompt for use in bodies(steps, Usage))

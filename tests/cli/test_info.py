@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.calls import Call
+from workbench.models.local.discovery import FoundModel, LocalServer
 
 
 def test_tokens_counts_a_file(call: Call, tmp_path: Path) -> None:
@@ -102,3 +103,15 @@ def test_a_broken_policy_does_not_hide_the_others(call: Call, tmp_path: Path) ->
     found = {entry["name"]: entry for entry in call("policies", "--json").json["policies"]}
     assert len(found) == 7
     assert found["bad"]["description"].startswith("broken: ")
+
+
+def test_servers_on_this_machine_are_listed(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = LocalServer("ollama", "http://127.0.0.1:11434", (FoundModel("qwen3", 40_960), FoundModel("odd", None)))
+
+    async def found() -> tuple[LocalServer, ...]:
+        return (server,)
+
+    monkeypatch.setattr("workbench.cli.info.discover", found)
+    assert call("models", "local", "--json").json["servers"][0]["models"][0] == {"name": "qwen3", "window": 40_960}
+    assert "40,960" in call("models", "local").out
+    monkeypatch.undo()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from workbench.config.errors import WrongCall
 from workbench.config.text import print_json, printable, table
 from workbench.context.load import describe, load_policy, preset_names, user_policies
 from workbench.models.catalogue import ModelInfo
+from workbench.models.local.discovery import discover
 from workbench.traces.desk import Desk
 from workbench.traces.reading import read_text
 
@@ -99,6 +101,23 @@ def run_models(options: argparse.Namespace) -> int:
         ]
         header = ("model", "window", "output", "$/M in", "$/M out")
         print("\n".join(table(header, rows, frozenset({1, 2, 3, 4}))))
+    return 0
+
+
+def run_local(options: argparse.Namespace) -> int:
+    """The servers on this machine that offer models, with the windows they report."""
+    servers = asyncio.run(discover())
+    if options.json:
+        print_json({"servers": [asdict(each) for each in servers]})
+    elif not servers:
+        print("no Ollama, llama.cpp, LM Studio or vLLM answers on this machine; -m local runs a small model itself")
+    else:
+        rows = [
+            (model.name, f"{model.window:,}" if model.window else "–", each.kind, each.url)
+            for each in servers
+            for model in each.models
+        ]
+        print("\n".join(table(("model", "window", "server", "address"), rows, frozenset({1}))))
     return 0
 
 
