@@ -75,7 +75,7 @@ class Agent:
         places = self._means.toolbox.places
         contents, problems = slots.wanted(places.root, policy.instructions, self._means.toolbox.definitions())
         notes = [Failure("instructions", problem) for problem in problems]
-        changed = slots.changes(self._session.events(), contents)
+        changed = slots.changes(self._planner.slots, contents)
         for step in self._append(*changed, *notes, UserMessage(content)):
             yield step
         self._snapshot_due = True

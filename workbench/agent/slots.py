@@ -12,7 +12,6 @@ from typing import Any
 from workbench.agent.instructions import load_instructions
 from workbench.agent.memory import load_memory, slot_contents
 from workbench.config.paths import config_dir
-from workbench.context.control import slots_of
 from workbench.context.policy import InstructionsPolicy
 from workbench.log.events import Event, SlotContent
 
@@ -35,12 +34,11 @@ def wanted(
     return found, [*instructions.problems, *memory.problems]
 
 
-def changes(events: Iterable[Event], contents: Iterable[SlotContent]) -> list[SlotContent]:
-    """The events that bring a log's slots to these contents: what is new or different, and what is gone."""
-    standing = {
-        (body.slot, body.name): body for event in slots_of(events) if isinstance(body := event.body, SlotContent)
-    }
+def changes(standing: Iterable[Event], contents: Iterable[SlotContent]) -> list[SlotContent]:
+    """What has to be appended so that these contents stand in the slots: the new, the different, and the gone."""
+    bodies = [event.body for event in standing]
+    now = {(body.slot, body.name): body for body in bodies if isinstance(body, SlotContent)}
     asked = {(content.slot, content.name): content for content in contents}
-    fresh = [content for key, content in asked.items() if standing.get(key) != content]
-    gone = [SlotContent(slot, name, "") for slot, name in standing if (slot, name) not in asked]
+    fresh = [content for key, content in asked.items() if now.get(key) != content]
+    gone = [SlotContent(slot, name, "") for slot, name in now if (slot, name) not in asked]
     return [*fresh, *gone]

@@ -159,6 +159,11 @@ class Planner:
 
     # The plan
 
+    @property
+    def slots(self) -> tuple[Event, ...]:
+        """What stands in the fixed slots."""
+        return self._standing.slots
+
     def plan(self) -> ContextPlan:
         """The plan for the events so far."""
         return arrange(Arrangement(self._draft, self._base, self._meter, self._model, self._live))
