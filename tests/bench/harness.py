@@ -45,7 +45,7 @@ class Scale(NamedTuple):
 
 
 FULL = Scale()
-QUICK = Scale(stored=50_000, turns=200, repeats=5, slow_repeats=2)
+QUICK = Scale(stored=50_000, turns=80, repeats=5, slow_repeats=2)
 TINY = Scale(60, 120, 240, 240, text=60_000, mixed=40_000, chunks=20, turns=8, repeats=1, slow_repeats=1)
 """For the test of the suite itself; its figures mean nothing."""
 
