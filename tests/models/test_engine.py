@@ -35,7 +35,7 @@ async def test_all_things_arrive_in_order_however_fast_they_come(batches: list[l
     engine().run(fill())
     found: list[int | None] = []
     while not found or found[-1] is not None:
-        found += await asyncio.wait_for(pipe.take(), 5)
+        found += await asyncio.wait_for(pipe.take(), 60)
     assert found == [*(thing for batch in batches for thing in batch), None]
 
 

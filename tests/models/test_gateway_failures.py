@@ -160,7 +160,7 @@ HEARTBEATS = {
 async def test_silence_before_the_first_token_ends(heartbeat: bytes) -> None:
     async with Provider(Answer([Pause(asyncio.Event(), heartbeat)])) as provider:
         parts, failure = await failing(Endpoint(provider.url, KEY), Patience(first=0.3, between=60))
-        await asyncio.wait_for(provider.gone.wait(), 5)
+        await asyncio.wait_for(provider.gone.wait(), 60)
     assert (parts, failure.category) == ([], "timeout")
     assert "no answer began within 0.3 seconds" in failure.detail
 
@@ -174,10 +174,10 @@ async def test_silence_before_the_headers_ends() -> None:
 @pytest.mark.parametrize("heartbeat", HEARTBEATS.values(), ids=HEARTBEATS.keys())
 async def test_silence_in_mid_stream_ends_and_keeps_what_came(heartbeat: bytes) -> None:
     async with Provider(Answer([*text("so"), Pause(asyncio.Event(), heartbeat)])) as provider:
-        parts, failure = await failing(Endpoint(provider.url, KEY), Patience(first=60, between=0.3))
-        await asyncio.wait_for(provider.gone.wait(), 5)
+        parts, failure = await failing(Endpoint(provider.url, KEY), Patience(first=60, between=1))
+        await asyncio.wait_for(provider.gone.wait(), 60)
     assert (parts, failure.category) == ([Text("so")], "timeout")
-    assert "nothing more came within 0.3 seconds" in failure.detail
+    assert "nothing more came within 1 seconds" in failure.detail
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 503])

@@ -40,7 +40,7 @@ async def main():
         await gateway.warm()
         for _ in answers[:-1]:
             try:
-                async for _ in gateway.stream(REQUEST, patience=Patience(30, 0.2)):
+                async for _ in gateway.stream(REQUEST, patience=Patience(60, 1)):
                     pass
             except ModelFailure:
                 failed += 1

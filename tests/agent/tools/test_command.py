@@ -17,7 +17,7 @@ from workbench.agent.tools.command import user_shell
 from workbench.agent.tools.registry import Toolbox
 
 Use = Callable[..., Awaitable[ToolOutcome]]
-DEADLINE = 20.0
+DEADLINE = 60.0
 
 
 def is_running(pid: int) -> bool:
@@ -85,8 +85,8 @@ async def test_a_flood_of_output_is_bounded(use: Use) -> None:
 
 async def test_past_its_time_a_command_is_stopped_with_all_it_started(root: Path, use: Use) -> None:
     command = "echo $$ > pids; (trap '' TERM; sh -c 'echo $$ >> pids; exec sleep 1000') & sleep 1000"
-    outcome = await use("run_command", command=command, timeout=2)
-    assert outcome == ToolOutcome("[stopped after 2 s, with all it had started]", True)
+    outcome = await use("run_command", command=command, timeout=4)
+    assert outcome == ToolOutcome("[stopped after 4 s, with all it had started]", True)
     pids = written(root / "pids", 2)
     assert len(pids) == 2
     assert await until(lambda: not any(map(is_running, pids)))

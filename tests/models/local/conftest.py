@@ -57,7 +57,7 @@ def is_running(pid: int) -> bool:
 
 
 async def _ended(pid: int) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while is_running(pid):
         assert time.monotonic() < deadline, f"the process {pid} is still there"
         await asyncio.sleep(0.01)

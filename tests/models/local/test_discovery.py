@@ -58,7 +58,7 @@ async def serving(server: Server) -> AsyncIterator[Server]:
 async def look(kind: Kind, server: Server) -> tuple[LocalServer, ...]:
     """What is found where this server stands for one kind. Patient, for a machine that is busy."""
     async with serving(server):
-        return await discover({kind: server.port}, timeout=10)
+        return await discover({kind: server.port}, timeout=60)
 
 
 def models(found: tuple[LocalServer, ...]) -> tuple[FoundModel, ...]:
@@ -137,7 +137,7 @@ async def test_all_are_found_at_once_in_the_order_of_their_ports() -> None:
         }
     )
     async with serving(everyone):
-        found = await discover(dict.fromkeys(KINDS, everyone.port), timeout=10)
+        found = await discover(dict.fromkeys(KINDS, everyone.port), timeout=60)
     assert tuple(server.kind for server in found) == KINDS == tuple(PORTS)
 
 
@@ -161,7 +161,7 @@ async def test_another_program_is_not_taken_for_a_server(kind: Kind, server: Ser
 async def test_a_port_where_nobody_listens_is_nothing(kind: Kind) -> None:
     async with serving(Server({})) as gone:
         pass
-    assert await discover({kind: gone.port}, timeout=10) == ()
+    assert await discover({kind: gone.port}, timeout=60) == ()
 
 
 class Silent(Server):
@@ -233,7 +233,7 @@ def test_whatever_a_server_answers_the_windows_are_numbers_of_tokens_or_unknown(
 
     async def run() -> tuple[LocalServer, ...]:
         async with serving(Server(paths | others)) as server:
-            return await discover(dict.fromkeys(KINDS, server.port), timeout=10)
+            return await discover(dict.fromkeys(KINDS, server.port), timeout=60)
 
     for server in asyncio.run(run()):
         for found in server.models:

@@ -19,7 +19,7 @@ KEY = "a key for this test"
 
 
 def status(port: int, path: str, headers: dict[str, str]) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("GET", path, headers=headers)
         return connection.getresponse().status
@@ -43,7 +43,7 @@ def test_it_says_where_it_listens_asks_for_the_key_and_ends_with_its_input(gguf:
     assert status(ready["port"], "/props", {"Authorization": f"Bearer {KEY}"}) == 200
     assert codes == []
     os.close(parent)
-    thread.join(timeout=20)
+    thread.join(timeout=60)
     os.close(stdin)
     os.close(stdout)
     assert codes == [0]
@@ -62,7 +62,7 @@ def test_a_file_that_cannot_be_loaded_ends_it_with_1_and_no_line(cut_gguf: Path)
 
 def test_a_parent_that_is_gone_before_the_model_is_loaded_ends_it_too(gguf: Path) -> None:
     command = [sys.executable, "-P", "-m", "workbench.models.local.serve", "--model", str(gguf), "--ctx", "512"]
-    done = subprocess.run(command, input=KEY.encode() + b"\n", capture_output=True, timeout=30)
+    done = subprocess.run(command, input=KEY.encode() + b"\n", capture_output=True, timeout=120)
     assert done.returncode == 0, done.stderr
 
 

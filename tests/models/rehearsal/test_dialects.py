@@ -278,7 +278,10 @@ async def test_silence_lasts_until_the_client_goes_away(
 ) -> None:
     with pytest.raises(httpx.ReadTimeout):
         await client.post(
-            PATHS[dialect], json=body(dialect, stream=stream), headers={"x-rehearse-fault": fault}, timeout=0.05
+            PATHS[dialect],
+            json=body(dialect, stream=stream),
+            headers={"x-rehearse-fault": fault},
+            timeout=httpx.Timeout(60, read=0.2),
         )
     assert await (await server.arrival()).outcome == "gone"
 
