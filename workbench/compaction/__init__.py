@@ -1,0 +1,1 @@
+"""How the past is summarised: when, what of it, how, what was lost, and the way back."""

@@ -1,0 +1,164 @@
+"""The values that compaction is made of: checks, cuts, facts, audits, previews and drafts.
+
+All of them are frozen. A draft is edited by making another one; only `Compaction`, an event, changes what is sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from workbench.config.errors import Refused
+from workbench.context.items import Item
+from workbench.log.events import Event, Kept
+
+Trigger = Literal["turns", "tokens", "threshold", "manual", "overflow"]
+"""turns since the last compaction; an absolute number of tokens; a share of the window; by hand; the provider's or our
+own finding that the request is too long."""
+FactKind = Literal["path", "url", "identifier", "number", "error", "commit", "quote", "todo", "constraint"]
+FailureKind = Literal["model", "timeout", "empty", "too_long", "larger", "freed", "vetoed", "nothing", "does_not_fit"]
+"""Why a compaction, or the model's summary, did not come about."""
+
+
+class CompactionRefused(Refused):
+    """A compaction that is not made, and why."""
+
+    def __init__(self, kind: FailureKind, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class Check(NamedTuple):
+    """One trigger, looked at."""
+
+    trigger: Trigger
+    fired: bool
+    why: str
+    """The comparison in numbers: `84,210 of 120,000 = 70.2 % > 70 %`."""
+    measured: int
+    limit: int
+    """What `measured` is compared with, in the same unit: turns or tokens."""
+
+
+class Decision(NamedTuple):
+    """What the triggers, the mode and the brakes say together."""
+
+    action: Literal["none", "ask", "compact"]
+    trigger: Trigger | None
+    why: str
+    """Why it is done, or what holds it back: mode, cool-down, limit, circuit breaker."""
+    checks: tuple[Check, ...]
+    question: str = ""
+    """What to ask, where `action` is `ask`."""
+
+
+class Cut(NamedTuple):
+    """What a compaction would replace, and what of its range stays."""
+
+    first: int
+    last: int
+    """Sequence numbers of the range, both inclusive."""
+    items: tuple[Item, ...]
+    """The plan's rows that would be summarised, in order, as the stages left them."""
+    kept: tuple[Kept, ...]
+    kept_tokens: int
+    """What the kept ones cost."""
+    previous: tuple[Event, ...]
+    """Standing compactions whose range lies inside this one: their summaries are updated and replaced."""
+    why: str
+    """How the range came about, in a sentence with its numbers."""
+
+
+class Fact(NamedTuple):
+    """Something in the source that a summary keeps or loses."""
+
+    text: str
+    kind: FactKind
+    event: str
+    """The id of the event it was first seen in."""
+
+
+class Audit(NamedTuple):
+    """What a summary kept of its source."""
+
+    score: float
+    """Share of the facts that were kept, 0 to 1; 1 where there were none."""
+    kept: tuple[Fact, ...]
+    lost: tuple[Fact, ...]
+    forgotten: tuple[Fact, ...] = ()
+    """What the previous summary held and this one does not."""
+
+
+class CacheEffect(NamedTuple):
+    """What a compaction does to the provider's prompt cache."""
+
+    first_changed: int
+    """The request stays the same up to this token."""
+    rewritten: int
+    """Tokens behind it, which are written again."""
+    saved_per_request: int
+    payback: float | None
+    """Requests until what is saved has paid for what is written again and the summary; None: never, or prices unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A compaction that could be made now. Nothing has been asked of a model yet."""
+
+    trigger: Trigger
+    why: str
+    cut: Cut
+    tokens_before: int
+    """The plan's total now."""
+    source_tokens: int
+    """What the items of the cut cost as they are sent now, and the summaries it replaces."""
+    summary_cap: int
+    """The most the summary may cost."""
+    model: str
+    """Who summarises; empty for the digest."""
+    request_tokens: int
+    """How long the request to the summariser is, over all its parts."""
+    parts: int
+    """Into how many requests it is split so that each fits."""
+    cost: float | None
+    """What they cost in dollars at most; None where prices are unknown."""
+    cache: CacheEffect
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A summary that is not in the log yet: it can be edited, accepted or thrown away."""
+
+    preview: Preview
+    summary: str
+    made_by: str
+    """The model's name, or `digest`."""
+    audit: Audit
+    summary_tokens: int
+    tokens_after: int
+    """The plan's total with it."""
+    seconds: float = 0.0
+    cost: float | None = None
+    prompt_hash: str = ""
+    problems: tuple[str, ...] = ()
+    """Why the model's own summary was not used, where the digest took over."""
+
+    @property
+    def freed(self) -> int:
+        """How much smaller the request becomes."""
+        return self.preview.tokens_before - self.tokens_after
+
+    @property
+    def ratio(self) -> float:
+        """Source to summary."""
+        return self.preview.source_tokens / max(1, self.summary_tokens)
+
+
+class Progress(NamedTuple):
+    """How far a running compaction is."""
+
+    stage: Literal["selecting", "summarising", "merging", "auditing"]
+    part: int = 0
+    parts: int = 0
+    characters: int = 0
+    """Of the summary so far."""
