@@ -1,0 +1,70 @@
+"""What the panes ask for. A pane posts one of these; the main screen hands it to the session model."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from textual.message import Message
+
+from workbench.log.events import OverrideAction
+
+
+class Send(Message):
+    """Say this to the model; while it works, the message waits its turn."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
+class Drafting(Message):
+    """The text in the composer changed; an empty one costs nothing."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
+class Answered(Message):
+    """The user answered a question."""
+
+    def __init__(self, number: int, answer: str) -> None:
+        super().__init__()
+        self.number = number
+        self.answer = answer
+
+
+class Decide(Message):
+    """Pin, mask, exclude or restore events of the log, both ends included."""
+
+    def __init__(self, action: OverrideAction, first: int, last: int) -> None:
+        super().__init__()
+        self.action = action
+        self.first = first
+        self.last = last
+
+
+class Jump(Message):
+    """Show this event in the other pane."""
+
+    def __init__(self, seq: int, pane: Literal["chat", "inspector"]) -> None:
+        super().__init__()
+        self.seq = seq
+        self.pane = pane
+
+
+class Travel(Message):
+    """Look at the context as it was when a request was made; None goes back to now."""
+
+    def __init__(self, upto: int | None) -> None:
+        super().__init__()
+        self.upto = upto
+
+
+class Run(Message):
+    """Run a command of the registry, as its key, the palette or a slash would."""
+
+    def __init__(self, name: str, argument: str = "") -> None:
+        super().__init__()
+        self.name = name
+        self.argument = argument
