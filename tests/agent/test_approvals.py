@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.agent.approval_patterns import covers, exact, suggestions
+from workbench.agent.approval_patterns import advised, covers, exact, suggestions
 from workbench.agent.approvals import Answer, Approvals, Choice, Question, Saved, load_saved, save
 from workbench.agent.tools.base import Call, Kind
 from workbench.config.errors import WrongCall
@@ -132,6 +132,18 @@ def test_what_is_offered_for_a_file_is_its_folder_and_the_project() -> None:
     assert (
         suggestions(Call("server_tool", "run", "")) == suggestions(Call("server_tool", "read", "")) == ("server_tool",)
     )
+
+
+def test_for_a_servers_tool_all_its_calls_and_all_tools_of_the_server_are_offered() -> None:
+    call = Call("notes__add", "run", '{"text": "rm -rf *; echo"}')
+    found = suggestions(call)
+    assert found == ('notes__add:{"text": "rm -rf *; echo"}', "notes__add", "notes__*")
+    assert all(covers(pattern, call) for pattern in found)
+    assert covers("notes__*", Call("notes__read", "run", "{}"))
+    assert not covers("notes__*", Call("run_command", "run", "notes__add"))
+    assert suggestions(Call("a__b__c", "run", '{"x": 1}'))[1:] == ("a__b__c",), "whose server that is, is not sure"
+    assert advised(call) == "notes__add"
+    assert advised(command("git log")) == "run_command:git log"
 
 
 @pytest.mark.parametrize("pattern", ["", ":", "run command:x", "run_command:", "run_command: ", "a/b", "x:\ud800"])

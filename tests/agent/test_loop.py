@@ -3,73 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from support.agents import agent, bodies, said
 from support.validity import problems
-from workbench.agent.approvals import Approvals
-from workbench.agent.loop import CANCELLED, Agent, Means
-from workbench.agent.steps import Appended, Planned, Step, Streamed
-from workbench.agent.tools.registry import Toolbox
-from workbench.config.settings import Settings
+from workbench.agent.calls import CANCELLED
+from workbench.agent.steps import Appended, Planned, Streamed
 from workbench.context.render import messages
-from workbench.context.setup import Wishes, set_up
 from workbench.log.events import AssistantMessage, Body, Failure, Setting, Snapshot, ToolCall, ToolResult, Usage
 from workbench.log.session import Session
-from workbench.log.store import Store
-from workbench.models.catalogue import Catalogue
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway
 from workbench.models.parts import Text
 from workbench.models.rehearsal.script import Script
 from workbench.models.rehearsal.server import RehearsalServer
-from workbench.models.retry import Schedule
 
 pytestmark = pytest.mark.xdist_group("litellm")
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "a.py").write_text("print('a')\n")
-    (folder / "b.py").write_text("print('b')\n")
-    return folder
-
-
-@pytest.fixture
-def session(tmp_path: Path) -> Iterator[Session]:
-    with Store.open(tmp_path / "store.db") as store, store.create() as made:
-        yield made
-
-
-@pytest.fixture
-async def gateway() -> AsyncIterator[Gateway]:
-    made = Gateway()
-    yield made
-    await made.rehearse(None)
-    await made.close()
-
-
-def agent(session: Session, project: Path, gateway: Gateway, **wishes: Any) -> Agent:
-    allow = wishes.pop("allow", ())
-    wishes.setdefault("model", "rehearsal")
-    setup = set_up(Wishes(**wishes), Settings(), Catalogue())
-    approvals = Approvals(allow=allow, path=project.parent / "approvals.toml")
-    means = Means(gateway, Toolbox(project), approvals, schedule=Schedule(tries=1))
-    return Agent(session, setup, means)
-
-
-async def said(agent: Agent, message: str) -> list[Step]:
-    return [step async for step in agent.turn(message)]
-
-
-def bodies(steps: list[Step], kind: type) -> list[Any]:
-    return [step.event.body for step in steps if isinstance(step, Appended) and isinstance(step.event.body, kind)]
 
 
 async def test_a_turn_reads_in_parallel_and_answers(session: Session, project: Path, gateway: Gateway) -> None:
@@ -151,7 +103,7 @@ async def test_a_limit_the_provider_names_is_learnt_and_the_request_tried_once_m
     for _ in range(3):
         await said(talking, "tell me more")
     steps = await said(talking, "one more" + " word" * 8_000)
-    assert bodies(steps, Setting) == [Setting("window", 20_000)]
+    assert bodies(steps, Setting) == [Setting("window", {"model": "rehearsal", "tokens": 20_000, "source": "provider"})]
     assert bodies(steps, AssistantMessage)[-1].finish == "stop"
     plans = [step.plan for step in steps if isinstance(step, Planned)]
     assert [plan.limits.window_source for plan in plans] == ["built-in", "provider"]
@@ -214,7 +166,7 @@ async def test_two_hundred_iterations_with_large_results_stay_within_a_small_win
     for number in range(200):
         (project / f"{number}.log").write_text(f"line {number} of the log, with some words in it\n" * 1_100)
     calls = [{"calls": [{"tool": "read_file", "arguments": {"path": f"{number}.log"}}]} for number in range(200)]
-    await gateway.rehearse(Script([*calls, {"reply": "done"}]))
+    await gateway.rehearse(Script([*calls, {"reply": "done"}], summaries=False))
     long = agent(session, project, gateway, policy=policy, window=32_000, sets=["turn.max_iterations=201"])
     count = 0
     async for step in long.turn("read them all"):

@@ -130,11 +130,22 @@ async def test_tools_are_named_after_their_server_and_do_what_it_does(
         assert (await box.run("tiny__picture", "")).text == "look\n[image: image/png, 5 bytes]"
         assert (await box.run("tiny__odd_name__", "")).text == f"{tmp_path} red none"
         assert tools.problems == ["mcp.tiny.off: no tool called gone"]
-        costs = dict(tools.costs(counter_for("gpt-4o")))
-        assert list(costs) == [tool.name for tool in tools.tools]
-        assert costs["tiny__echo"] > costs["tiny__fail"] > 0
+        costs = {cost.name: cost for cost in tools.costs(counter_for("gpt-4o"))}
+        assert [cost.name for cost in costs.values() if not cost.is_off] == [tool.name for tool in tools.tools]
+        assert costs["tiny__echo"].tokens > costs["tiny__fail"].tokens > 0
+        assert (costs["tiny__hang"].is_off, costs["tiny__hang"].own_name) == (True, "hang")
+        assert costs["tiny__odd_name__"].own_name == "odd name/é"
     gone = await box.run("tiny__echo", '{"text": "é"}')
     assert gone == ToolOutcome("the MCP server tiny is gone: stopped", is_error=True)
+
+
+async def test_a_server_sees_those_variables_that_are_passed_and_no_other_keys(
+    tiny: McpServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLOUR", "blue")
+    monkeypatch.setenv("SECRET", "not for servers")
+    async with McpTools([McpServer("tiny", tiny.command, pass_env=("COL*",))], tmp_path) as tools:
+        assert (await toolbox(tools, tmp_path).run("tiny__odd_name__", "")).text == f"{tmp_path} blue none"
 
 
 async def test_a_server_that_dies_is_reported_and_the_others_go_on(tiny: McpServer, tmp_path: Path) -> None:
@@ -260,10 +271,18 @@ def test_the_config() -> None:
         ({"command": "x y"}, "mcp.a.command: expected a list of words such as a program and its options, got 'x y'"),
         ({"command": []}, "mcp.a.command: expected a program, got an empty list"),
         ({"command": [""]}, "mcp.a.command: expected a list of words such as a program and its options, got ['']"),
-        ({"command": ["x"], "cmd": 1}, "mcp.a.cmd: no such key; expected command, url, env, off"),
+        ({"command": ["x"], "cmd": 1}, "mcp.a.cmd: no such key; expected command, url, env, pass_env, off"),
         ({"command": ["x"], "env": 1}, "mcp.a.env: expected a table of names and texts, got 1"),
         ({"command": ["x"], "env": {"K": 1}}, "mcp.a.env.K: expected text"),
         ({"command": ["x"], "env": {"A=B": ""}}, "mcp.a.env.A=B: expected the name of a variable"),
+        (
+            {"command": ["x"], "pass_env": "K"},
+            "mcp.a.pass_env: expected a list of names of variables such as [\"GH_TOKEN\"], got 'K'",
+        ),
+        (
+            {"url": "http://h", "pass_env": ["K"]},
+            "mcp.a.pass_env: expected it beside a command; a url has no environment",
+        ),
         ({"command": ["x"], "off": "t"}, "mcp.a.off: expected a list of tools, got 't'"),
         ({"url": "ftp://h"}, "mcp.a.url: expected an http or https address, got 'ftp://h'"),
         ({"url": "http://[h"}, "mcp.a.url: expected an http or https address, got 'http://[h'"),

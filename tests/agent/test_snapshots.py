@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from workbench.agent import snapshots
-from workbench.agent.snapshots import SnapshotFailed, prune, restore, take
+from workbench.agent.snapshots import Difference, SnapshotFailed, compare, kept, prune, restore, take
 from workbench.log.events import Snapshot
 
 
@@ -223,3 +223,42 @@ async def test_only_the_name_of_a_commit_is_restored(repo: Path, tmp_path: Path)
         await restore(Snapshot("0" * 40, str(repo)))
     with pytest.raises(SnapshotFailed, match="no longer a git repository"):
         await restore(Snapshot("0" * 40, str(tmp_path / "gone")))
+
+
+async def test_what_would_change_is_told_without_changing_or_keeping_anything(repo: Path) -> None:
+    snapshot = await taken(repo)
+    put(repo / "kept", "changed since")
+    put(repo / "made/up", "since")
+    (repo / "new").unlink()
+    (repo / "changed").unlink()
+    put(repo / "changed/folder", "in the way")
+    before, refs = seen(repo), git(repo, "for-each-ref")
+    found = await compare(snapshot)
+    assert found == Difference(("kept", "new"), ("changed/folder", "made/up"), ("changed",))
+    assert (seen(repo), git(repo, "for-each-ref")) == (before, refs)
+    back = await restore(snapshot)
+    assert (back.changed, back.created, back.blocked) == found
+
+
+async def test_what_is_in_the_way_goes_with_what_was_created(repo: Path) -> None:
+    snapshot = await taken(repo)
+    (repo / "changed").unlink()
+    put(repo / "changed/folder", "in the way")
+    back = await restore(snapshot, remove_created=True)
+    assert (back.changed, back.removed, back.blocked) == (("changed",), ("changed/folder",), ())
+    assert (repo / "changed").read_text() == "changed"
+
+
+async def test_which_snapshots_a_repository_still_has(repo: Path, tmp_path: Path) -> None:
+    first, second = await taken(repo), await taken(repo, "again")
+    assert await kept(repo) == {first.commit, second.commit}
+    assert len(await kept(repo)) - await prune(repo, 1) == 1
+    assert await kept(tmp_path / "gone") == await kept(tmp_path) == frozenset()
+
+
+async def test_nothing_is_compared_with_what_is_no_commit(repo: Path) -> None:
+    with pytest.raises(SnapshotFailed, match="expected the name of a commit"):
+        await compare(Snapshot("--output=x", str(repo)))
+    before = await taken(repo)
+    with pytest.raises(SnapshotFailed, match="expected the name of a commit"):
+        await restore(Snapshot("--output=x", str(repo)), before)

@@ -85,21 +85,21 @@ def run(scale: Scale) -> Iterator[Row]:
     counter = material.shared_counter()
     sizes = (scale.few, scale.some, scale.many)
     messages = peers.as_langchain(events[: scale.some])
-    by_text, by_id, bare = peers.memoised_by_text(), peers.memoised_by_id(), peers.bare_counter()
+    memos, bare = peers.memoised(), peers.bare_counter()
     recounted = timed(lambda: peers.trim(messages, bare))
     for policy in POLICIES:
         growing = {size: Growing(policy, events[:size], counter) for size in sizes}
         works: dict[str, Work] = {str(size): partial(_short_step, each) for size, each in growing.items()}
-        works["by text"] = lambda: timed(lambda: peers.trim(messages, by_text))
-        works["by id"] = lambda: timed(lambda: peers.trim(messages, by_id))
+        works |= {memo: partial(timed, partial(peers.trim, messages, each)) for memo, each in memos.items()}
         works["recount"] = lambda: recounted
         for size, each in growing.items():
             works |= {f"{part} {size}": partial(each.part, part) for part in PARTS}
         found = rounds(works, scale.repeats * SHORT_ROUNDS)
         yield from _flat(f"append + plan, {policy}", found, sizes)
         name, some = f"append + plan, {policy}, {scale.some:,}", str(scale.some)
-        yield faster(name, found, some, "by text", "langchain trim, memoised by text", at_least=250)
-        yield faster(name, found, some, "by id", "langchain trim, memoised by id", at_least=250)
+        for memo in memos:
+            limit = 250 if memo == peers.SAME_WORK else None
+            yield faster(name, found, some, memo, f"langchain trim, memoised {memo}", at_least=limit)
         yield faster(name, found, some, "recount", "langchain trim, tiktoken", at_least=1_000)
         for part in PARTS[:2]:
             yield absolute(f"{part} alone, {policy}, {scale.some:,} events", found[f"{part} {some}"])

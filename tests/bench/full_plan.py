@@ -35,7 +35,7 @@ def known(scale: Scale) -> Iterator[Row]:
     """Every count known: only the deciding is left."""
     events = material.log(scale.some)
     messages = peers.as_langchain(events)
-    memos = {"by text": peers.memoised_by_text(), "by id": peers.memoised_by_id()}
+    memos = peers.memoised()
     counter = material.shared_counter()
     works: dict[str, Work] = {memo: partial(timed, partial(peers.trim, messages, each)) for memo, each in memos.items()}
     for name, policy in policies().items():
@@ -45,7 +45,8 @@ def known(scale: Scale) -> Iterator[Row]:
         for name in policies():
             label = f"full plan, counts known, {name}" + (", collector on" if gc_on else "")
             for memo in memos:
-                yield beside(label, found, name, memo, f"langchain trim, memoised {memo}", None if gc_on else 2.0)
+                limit = 2.0 if memo == peers.SAME_WORK and not gc_on else None
+                yield beside(label, found, name, memo, f"langchain trim, memoised {memo}", limit)
 
 
 def new(scale: Scale) -> Iterator[Row]:

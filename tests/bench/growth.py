@@ -33,14 +33,17 @@ SLACK = 1.0
 """MiB that may come and go with the allocator's pages and SQLite's cache."""
 
 
+SHARES = (0.1, 0.3, 1)
+"""When the memory is looked at, as shares of the turns. At the second what is kept for good is there."""
+
+
 class Grown(NamedTuple):
     """In MiB."""
 
-    quarter: float
-    """Resident after a quarter of the turns, when what is kept for good is there."""
-    end: float
+    resident: list[float]
+    """At each share of the turns."""
     log: float
-    """What the events since the quarter take, with their place in the planner, when they are read anew."""
+    """What the events since the second share take, with their place in the planner, when they are read anew."""
 
 
 def run(scale: Scale) -> Iterator[Row]:
@@ -53,39 +56,46 @@ def run(scale: Scale) -> Iterator[Row]:
         check=True,
     )
     found = Grown(*json.loads(done.stdout))
-    expected = found.quarter + found.log
-    quarter = f"after {scale.turns // 4:,} turns"
-    yield absolute(f"resident {quarter}", found.quarter, unit="MiB")
-    yield absolute(f"held by the log, {scale.turns // 4:,} to {scale.turns:,} turns", found.log, unit="MiB")
+    early, settled, end = (f"after {mark:,} turns" for mark in _marks(scale.turns))
+    expected = found.resident[1] + found.log
+    yield absolute(f"resident {early}", found.resident[0], unit="MiB")
+    yield absolute(f"resident {settled}", found.resident[1], unit="MiB")
+    yield absolute("held by the log since then", found.log, unit="MiB")
     target = Target("at most", expected + SLACK, "ours")
-    name = f"resident after {scale.turns:,} turns"
-    yield Row(name, found.end, "MiB", expected, f"{quarter} + log", found.end / expected, target)
+    last = found.resident[2]
+    yield Row(f"resident {end}", last, "MiB", expected, f"{settled} + log", last / expected, target)
+
+
+def _marks(turns: int) -> list[int]:
+    """The numbers of turns at which the memory is looked at; all different, also where there are few."""
+    return [max(int(share * turns), number) for number, share in enumerate(SHARES, 1)]
 
 
 def _child(turns: int) -> Grown:
     setup = setup_for(WISHES)
     with tempfile.TemporaryDirectory() as name, Store.open(Path(name) / "workbench.db") as store:
         with store.create() as session:
-            quarter, end, length = asyncio.run(_talk(session, setup, Path(name), turns))
+            resident, length = asyncio.run(_talk(session, setup, Path(name), _marks(turns)))
         stored = store.session(session.id, write=False)
-        return Grown(quarter, end, _held(stored, setup) - _held(stored, setup, length))
+        return Grown(resident, _held(stored, setup) - _held(stored, setup, length))
 
 
-async def _talk(session: Session, setup: Setup, folder: Path, turns: int) -> tuple[float, float, int]:
-    """All turns: the memory after a quarter of them and at the end, and the events at the quarter."""
+async def _talk(session: Session, setup: Setup, folder: Path, marks: list[int]) -> tuple[list[float], int]:
+    """All turns: the memory at the marks, and the events at the second."""
     gateway = Gateway()
     await gateway.warm()
-    await gateway.rehearse(Script([{"reply": "That is all there is to say about it.", "repeat": turns}]))
+    await gateway.rehearse(Script([{"reply": "That is all there is to say about it.", "repeat": marks[-1]}]))
     talking = agent(session, setup, folder, gateway)
-    quarter, length = 0.0, 0
-    for number in range(turns):
-        if number == turns // 4:
-            quarter, length = _resident(), len(session)
+    resident: list[float] = []
+    length = 0
+    for number in range(1, marks[-1] + 1):
         async for _ in talking.turn(f"And what about number {number}?"):
             pass
-    end = _resident()
+        if number in marks:
+            resident.append(_resident())
+            length = len(session) if number == marks[1] else length
     await gateway.close()
-    return quarter, end, length
+    return resident, length
 
 
 def _resident() -> float:

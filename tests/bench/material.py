@@ -150,8 +150,8 @@ def number(bodies: Iterator[Body], after: int = 0) -> list[Event]:
 
 
 def fresh_counter() -> TokenCounter:
-    """A counter that has counted nothing yet, with its tokenizer loaded."""
-    load(TOKENIZER)
+    """A counter that has counted nothing yet, with a tokenizer of its own: they may remember words, too."""
+    load.cache_clear()
     made = TokenCounter(TOKENIZER, None, True, "")
     made.count("")
     return made

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from bench.material import TOKENIZER
 from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult, UserMessage
-from workbench.models.encoders import load
+from workbench.models.encoders import reference
 from workbench.models.framing import CALL, MESSAGE
 
 BUDGET = 100_000
@@ -19,11 +19,17 @@ BUDGET = 100_000
 
 Counter = Callable[[Sequence[BaseMessage]], int]
 
+SAME_WORK = "by content"
+"""The memoised counter that limits are about. Like ours it is given messages and finds their counts by what they say;
+one that goes by ids alone does less, and is shown without a limit, as is the usual, slower one that goes by texts."""
 
+
+@cache
 def encoding() -> tiktoken.Encoding:
-    """Bare tiktoken. Our own loading comes first: it finds the rank file without the network."""
-    load(TOKENIZER)
-    return tiktoken.get_encoding(TOKENIZER)
+    """Bare tiktoken, with the rank file that we find without the network."""
+    found = reference(TOKENIZER)
+    assert found is not None
+    return found
 
 
 def encode_all(texts: Iterable[str]) -> int:
@@ -78,7 +84,7 @@ def bare_counter() -> Counter:
 
 
 def memoised_by_text() -> Counter:
-    """Encodes every text once: a cache around the tokenizer, which is the usual way."""
+    """Encodes every text once: a cache around the tokenizer, which is the usual way. Calls are written anew."""
     encode = encoding().encode
 
     @cache
@@ -89,15 +95,35 @@ def memoised_by_text() -> Counter:
         total = 0
         for message in messages:
             total += MESSAGE + size(str(message.content))
-            for call in getattr(message, "tool_calls", ()):
-                total += CALL + size(call["name"] + json.dumps(call["args"]))
+            if isinstance(message, AIMessage):
+                for call in message.tool_calls:
+                    total += CALL + size(call["name"] + json.dumps(call["args"]))
+        return total
+
+    return count
+
+
+def memoised_by_content() -> Counter:
+    """Encodes every message once, and remembers it by what it says: the cheapest way that looks at what is counted."""
+    known: dict[object, int] = {}
+
+    def count(messages: Sequence[BaseMessage]) -> int:
+        total = 0
+        for message in messages:
+            key: object = message.content
+            if isinstance(message, AIMessage) and message.tool_calls:
+                key = (key, repr(message.tool_calls))
+            tokens = known.get(key)
+            if tokens is None:
+                tokens = known[key] = count_message(message)
+            total += tokens
         return total
 
     return count
 
 
 def memoised_by_id() -> Counter:
-    """Encodes every message once, and remembers it by its id: the cheapest way there is."""
+    """Encodes every message once, and remembers it by its id: never looks at what a message says, nor sees a change."""
     known: dict[str | None, int] = {}
 
     def count(messages: Sequence[BaseMessage]) -> int:
@@ -110,6 +136,11 @@ def memoised_by_id() -> Counter:
         return total
 
     return count
+
+
+def memoised() -> dict[str, Counter]:
+    """The ways to remember counts, cheapest last."""
+    return {"by text": memoised_by_text(), SAME_WORK: memoised_by_content(), "by id": memoised_by_id()}
 
 
 def trim(messages: Sequence[BaseMessage], counter: Counter) -> list[BaseMessage]:

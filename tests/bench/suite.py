@@ -11,7 +11,20 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import append, counting, full_plan, growth, memory, opening, stages, turns
+from bench import (
+    append,
+    compacting,
+    counting,
+    full_plan,
+    growth,
+    memory,
+    opening,
+    pausing,
+    screen,
+    stages,
+    streaming,
+    turns,
+)
 from bench.harness import FULL, QUICK, Row, Scale, Unit
 
 Benchmark = Callable[[Scale], Iterator[Row]]
@@ -23,12 +36,16 @@ BENCHMARKS: dict[str, Benchmark] = {
     "normalise": stages.normalise,
     "truncate": stages.truncation,
     "lookup": stages.lookup,
+    "compacting": compacting.run,
     "memory": memory.run,
     "count_speed": counting.run,
     "open": opening.run,
     "turn": turns.turn,
     "stream": turns.stream,
     "growth": growth.run,
+    "screen": screen.run,
+    "pausing": pausing.run,
+    "chat": streaming.run,
 }
 
 RESULTS = Path("bench-results.json")
@@ -39,6 +56,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run what was asked for; 1 when a benchmark crashed, whatever the figures."""
     options = _options(arguments)
     scale = QUICK if options.quick else FULL
+    if options.turns:
+        scale = scale._replace(turns=options.turns)
     began = time.perf_counter()
     rows: list[tuple[str, Row]] = []
     crashed: list[str] = []
@@ -62,8 +81,11 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Benchmarks of Workbench, each beside its peer.")
     parser.add_argument("--quick", action="store_true", help="fewer repeats and turns: about two minutes")
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="default: %(default)s")
+    parser.add_argument("--turns", type=int, metavar="N", help="turns of the long conversation (1,000; --quick: 80)")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; default: all")
     options = parser.parse_args(arguments)
+    if options.turns is not None and options.turns < 3:
+        parser.error(f"--turns: expected a number from 3 up, got {options.turns}")
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
         parser.error(f"no benchmark named {unknown[0]!r}; expected one of {', '.join(BENCHMARKS)}")

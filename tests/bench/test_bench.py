@@ -13,7 +13,7 @@ from bench.harness import TINY, Rounds, Row, absolute, beside, faster, rounds
 
 KEYS = {"benchmark", "name", "ours", "unit", "peer", "peer_name", "ratio", "target", "ok"}
 
-LITELLM = {"turn", "stream"}
+LITELLM = {"turn", "stream", "pausing"}
 """These load litellm, which takes seconds; the tests that do share a process."""
 NAMES = [
     pytest.param(name, marks=[pytest.mark.xdist_group("litellm")] * (name in LITELLM)) for name in suite.BENCHMARKS

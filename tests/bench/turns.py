@@ -58,7 +58,7 @@ def agent(session: Session, setup: Setup, folder: Path, gateway: Gateway) -> Age
 
 def turn(scale: Scale) -> Iterator[Row]:
     """A whole turn of a conversation, commits to disk included."""
-    with _ready(1) as (runner, gateway), tempfile.TemporaryDirectory() as name:
+    with ready(1) as (runner, gateway), tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with Store.open(folder / "workbench.db") as store, store.create() as session:
             talking = agent(session, setup_for(Wishes(model=MODEL)), folder, gateway)
@@ -88,18 +88,18 @@ def turn(scale: Scale) -> Iterator[Row]:
 def stream(scale: Scale) -> Iterator[Row]:
     """The first token of a short answer; the cost of a long one, and how the caller's loop fares meanwhile."""
     asked = {"model": MODEL, "messages": [{"role": "user", "content": QUESTION}]}
-    with _ready(1) as (runner, gateway):
+    with ready(1) as (runner, gateway):
         first = {"ours": partial(_first, _texts, gateway, asked), "peer": partial(_first, _bare, gateway, asked)}
         found = rounds(_works(runner, **first), scale.repeats * SHORT_ROUNDS)
     target = Target("below", found["peer"] + FIRST_TOKEN, "ours")
     yield _row("first token over HTTP", found["ours"], found["peer"], target)
 
     pauses: dict[str, list[float]] = {"ours": [], "peer": []}
-    with _ready(scale.chunks) as (runner, gateway):
+    with ready(scale.chunks) as (runner, gateway):
 
         async def cost(who: str, texts: Texts) -> float:
             gc.collect()  # what the one before left behind
-            async with _ticking(pauses[who]):
+            async with pauses_noted(pauses[who]):
                 start = now()
                 size = sum([len(text) async for text in texts(gateway, asked)])
                 spent = now() - start
@@ -149,7 +149,7 @@ async def _first(texts: Texts, gateway: Gateway, asked: Mapping[str, Any]) -> fl
 
 
 @asynccontextmanager
-async def _ticking(pauses: list[float]) -> AsyncIterator[None]:
+async def pauses_noted(pauses: list[float]) -> AsyncIterator[None]:
     """Notes the longest time between two turns of a task that wants to run every millisecond."""
     gaps: list[float] = []
 
@@ -168,7 +168,7 @@ async def _ticking(pauses: list[float]) -> AsyncIterator[None]:
 
 
 @contextmanager
-def _ready(chunks: int) -> Iterator[tuple[asyncio.Runner, Gateway]]:
+def ready(chunks: int) -> Iterator[tuple[asyncio.Runner, Gateway]]:
     """A loop, and a gateway to a server that answers in so many chunks; litellm is loaded and has made a call."""
     with served(chunks) as url, asyncio.Runner() as runner:
         gateway = Gateway(Endpoint(url, KEY, PROVIDER))

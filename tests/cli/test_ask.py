@@ -32,6 +32,7 @@ def test_the_answer_streams_to_standard_output(call: Call) -> None:
     assert outcome.code == 0
     assert "print('a')" in outcome.out
     assert "stand-in without AI" in outcome.out
+    assert outcome.out.splitlines()[0] == "I read a.py.", "what follows the calls is on a line of its own"
     assert "· read_file" in outcome.err
 
 
@@ -46,6 +47,29 @@ def test_json_is_one_event_per_line_as_in_the_log(call: Call) -> None:
     assert [json.loads(line) for line in call("export", session["id"]).out.splitlines()][2:] == [
         json.loads(line) for line in outcome.out.splitlines()
     ]
+
+
+def test_a_stream_has_the_events_and_between_them_what_passes_by(call: Call) -> None:
+    lines = [json.loads(line) for line in call("ask", "read a.py", "--stream").out.splitlines()]
+    passing = [line for line in lines if "step" in line]
+    events = [decode(line) for line in lines if "step" not in line]
+    assert [event.seq for event in events] == list(range(events[0].seq, events[0].seq + len(events)))
+    assert {line["step"] for line in passing} == {"planned", "text", "call", "usage", "finished"}
+    assert [line["fits"] for line in passing if line["step"] == "planned"] == [True, True]
+    assert [line["tool"] for line in passing if line["step"] == "call"] == ["read_file"]
+    said = "".join(line["text"] for line in passing if line["step"] == "text")
+    answers = [event.body.content for event in events if isinstance(event.body, AssistantMessage)]
+    assert said == "".join(map(str, answers))
+
+
+def test_tools_can_be_left_out_for_one_run(call: Call) -> None:
+    outcome = call("ask", "read a.py", "--without", "read_file", "--without", "w*_file", "--json")
+    events = [decode(line).body for line in outcome.out.splitlines()]
+    offered = {body.name for body in events if isinstance(body, SlotContent) and body.slot == "tools"}
+    assert offered == {"list_files", "search_text", "run_command", "edit_file"}
+    unknown = call("ask", "hello", "--without", "no_such_tool")
+    assert unknown.code == 2
+    assert "--without no_such_tool: no such tool; expected one of read_file, " in unknown.err
 
 
 def test_a_session_goes_on_and_its_slots_are_written_once(call: Call, project: Path) -> None:
@@ -110,6 +134,30 @@ def test_the_tools_of_an_mcp_server_are_offered_and_called(call: Call, tmp_path:
     bodies = [decode(line).body for line in outcome.out.splitlines()]
     assert [body.content for body in bodies if isinstance(body, ToolResult)] == ["noted: milk"]
     assert "mcp.gone" in outcome.err
+
+
+def test_the_tools_of_the_servers_are_listed_with_their_tokens(call: Call, tmp_path: Path) -> None:
+    assert call("mcp").out.startswith("no MCP servers")
+    script = tmp_path / "server.py"
+    script.write_text(SERVER.replace("server.run()", "@server.tool()\ndef wipe() -> str:\n    return ''\nserver.run()"))
+    (tmp_path / "config").mkdir(exist_ok=True)
+    command = json.dumps([sys.executable, str(script)])
+    config = f"[mcp.notes]\ncommand = {command}\noff = ['wipe']\n[mcp.gone]\ncommand = ['/no/such/program']\n"
+    (tmp_path / "config" / "config.toml").write_text(config)
+    found = call("mcp", "--json").json
+    [notes, gone] = found["servers"]
+    tools = [(tool["name"], tool["own_name"], tool["off"]) for tool in notes["tools"]]
+    assert tools == [("notes__note", "note", False), ("notes__wipe", "wipe", True)]
+    assert all(tool["tokens"] > 0 for tool in notes["tools"])
+    assert gone["tools"] == []
+    assert found["problems"][0].startswith("mcp.gone: cannot be started")
+    shown = call("mcp").out
+    assert "off, as mcp.notes.off says" in shown
+    assert "tools offered: 1, about " in shown
+    left_out = call("ask", "hello", "--without", "notes__*", "--json")
+    names = [json.loads(line).get("name", "") for line in left_out.out.splitlines()]
+    assert "read_file" in names
+    assert not any(name.startswith("notes__") for name in names)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="the extra `local` is not installed")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.calls import Call
-from workbench.models.local.discovery import FoundModel, LocalServer
+from support.local_servers import WINDOW, LocalServer, ollama, patiently, serving
 
 
 def test_tokens_counts_a_file(call: Call, tmp_path: Path) -> None:
@@ -105,13 +106,57 @@ def test_a_broken_policy_does_not_hide_the_others(call: Call, tmp_path: Path) ->
     assert found["bad"]["description"].startswith("broken: ")
 
 
-def test_servers_on_this_machine_are_listed(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    server = LocalServer("ollama", "http://127.0.0.1:11434", (FoundModel("qwen3", 40_960), FoundModel("odd", None)))
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalServer]:
+    """An Ollama of this machine; the other ports lead nowhere."""
+    patiently(monkeypatch)
+    with serving(ollama("qwen3:latest", "odd")) as found, serving({}) as nothing:
+        (tmp_path / "config").mkdir()
+        ports = {"ollama": found.port, **dict.fromkeys(("llamacpp", "lmstudio", "vllm"), nothing.port)}
+        lines = [f"{name} = {port}" for name, port in ports.items()]
+        (tmp_path / "config" / "config.toml").write_text("\n".join(["[servers]", *lines]))
+        yield found
 
-    async def found() -> tuple[LocalServer, ...]:
-        return (server,)
 
-    monkeypatch.setattr("workbench.cli.info.discover", found)
-    assert call("models", "local", "--json").json["servers"][0]["models"][0] == {"name": "qwen3", "window": 40_960}
-    assert "40,960" in call("models", "local").out
-    monkeypatch.undo()
+def test_servers_on_this_machine_are_listed(call: Call, server: LocalServer) -> None:
+    [found] = call("models", "local", "--json").json["servers"]
+    assert (found["kind"], found["url"], found["models"][0]) == (
+        "ollama",
+        server.url,
+        {"name": "qwen3:latest", "window": WINDOW},
+    )
+    listed = call("models", "local").out
+    assert "ollama/qwen3:latest" in listed
+    assert f"{WINDOW:,}" in listed
+
+
+def test_their_models_stand_among_the_others(call: Call, server: LocalServer) -> None:
+    first, second, *others = call("models", "--json").json["models"]
+    assert [each["name"] for each in (first, second)] == ["ollama/qwen3:latest", "ollama/odd"]
+    assert (first["window"], first["window_source"], first["input_price"]) == (WINDOW, "server", 0)
+    assert len(others) > 100
+    assert call("models", "find", "qwen3:latest").out.count("ollama/qwen3:latest") == 1
+
+
+def test_a_model_of_theirs_is_shown_with_its_window_and_address(call: Call, server: LocalServer) -> None:
+    found = call("models", "show", "ollama/qwen3", "--json").json
+    assert (found["window"], found["window_source"], found["address"]) == (WINDOW, "server", server.url)
+    assert found["key"]["from"] == "not needed"
+    assert server.url in call("models", "show", "ollama/qwen3").out
+
+
+def test_no_server_is_said_in_words(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.cli.info.look_around", lambda ports: ())
+    assert call("models", "local").out.startswith("no Ollama, llama.cpp, LM Studio or vLLM answers")
+
+
+def test_where_a_key_comes_from_is_said_and_never_the_key(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-very-secret-thing")
+    shown = call("models", "show", "claude-sonnet-4-5")
+    assert "ANTHROPIC_API_KEY, from the environment" in shown.out
+    assert "secret" not in shown.out + call("models", "show", "claude-sonnet-4-5", "--json").out
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    monkeypatch.setattr("workbench.models.keys.find_spec", lambda name: None)
+    assert "keyring set workbench ANTHROPIC_API_KEY" in call("models", "show", "claude-sonnet-4-5").out
+    assert "none is needed" in call("models", "show", "rehearsal").out
+    assert "litellm looks for" in call("models", "show", "bedrock/anthropic.claude-3-haiku-20240307-v1:0").out

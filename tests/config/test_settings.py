@@ -55,6 +55,17 @@ def test_settings_are_read_as_written(tmp_path: Path) -> None:
     assert settings.model_origin("gpt-4o") == f'{tmp_path / "config.toml"} [models."gpt-4o".knobs]'
 
 
+def test_a_models_own_fallbacks_win_also_when_there_are_none(tmp_path: Path) -> None:
+    text = (
+        'fallback = ["a", "b"]\n[models.m]\nfallback = ["c"]\n[models.alone]\nfallback = []\n[models.other]\nwindow = 1'
+    )
+    settings = load_settings(configured(tmp_path, text))
+    assert [settings.fallbacks(model) for model in ("any", "m", "alone", "other")] == [
+        *(("a", "b"), ("c",), (), ("a", "b")),
+    ]
+    assert Settings().fallbacks("any") == ()
+
+
 def test_settings_cannot_be_changed(tmp_path: Path) -> None:
     settings = load_settings(configured(tmp_path, "[models.m.knobs]\nmasking.keep_last = 3"))
     with pytest.raises(TypeError):
@@ -83,12 +94,18 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ('modell = "x"', ": modell: no such setting; did you mean model"),
-        ("zzz = 1", ": zzz: no such setting; expected one of model, policy, theme, models"),
+        ("zzz = 1", ": zzz: no such setting; expected one of model, policy, theme, fallback, models"),
         ("model = 3", ": model: expected text, got 3"),
         ("model = 0x" + "f" * 5000, ": model: expected text, got a number with thousands of digits"),
         ("models = 3", ": models: expected a table of models, got 3"),
         ("[models]\nm = 3", ': models."m": expected a table, got 3'),
         ("[models.m]\nknobs = 3", ': models."m".knobs: expected a table of knobs, got 3'),
+        ('fallback = "m"', ": fallback: expected a list of models such as "),
+        ('fallback = [""]', ": fallback: expected a list of models such as "),
+        ("[models.m]\nfallback = [3]", ': models."m".fallback: expected a list of models such as '),
+        ("requests = 3", ": requests: expected a table, got 3"),
+        ("servers = []", ": servers: expected a table, got []"),
+        ("tools = 1", ": tools: expected a table, got 1"),
         ('file = "x"', ": file: no such setting"),
         ('model = "x"\ntheme = ', ", line 2: expected TOML: "),
         ('model = "x"\nmodel = "y"', ", line 2: expected TOML: "),

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 import socket
+import sys
+import unicodedata
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from workbench.models import encoders, wheel
+from workbench.models import encoders, pieces, wheel
 from workbench.models.tokens import TokenCounter
 
-REAL = ["o200k_base", "cl100k_base", "claude"]
+OPENAI = ["o200k_base", "cl100k_base"]
+REAL = [*OPENAI, "claude"]
+Reference = dict[str, Callable[[str], list[int]]]
 
 
 def fresh(tokenizer: str) -> TokenCounter:
@@ -40,12 +47,107 @@ def loading_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @given(text=st.text())
 @example("<EOT><|endoftext|> ½ ﬁ … ，e\u0301 \r\n\n  x")
 @settings(max_examples=200, deadline=None)
-def test_counts_are_those_of_the_makers(
-    reference: dict[str, Callable[[str], list[int]]], tokenizer: str, text: str
-) -> None:
+def test_counts_are_those_of_the_makers(reference: Reference, tokenizer: str, text: str) -> None:
     encoder = encoders.load(tokenizer)
     assert encoder is not None
     assert encoder.size(text) == len(reference[tokenizer](text))
+
+
+RUNS = [
+    *"aZé 7\t\n\r='/_.好かカ가😀½Ⅷ",
+    "\u00a0",
+    "\u3000",
+    "\u0301",
+    "\u200d",
+    "\ufe0f",
+    "\x00",
+    "\x85",
+    "\u2028",
+    "ǅ",
+    "ʰ",
+]
+"""Characters on which the patterns turn; one of them may be repeated many times."""
+WORDS = [
+    " the",
+    "'ll",
+    "'RE",
+    "don't",
+    "XMLHttp",
+    "<|endoftext|>",
+    "<|fim_prefix|>",
+    "<|im_start|>",
+    "\r\n",
+    "👩‍👩‍👧🏽",
+    "QUJDRA==",
+]
+pieces_of_text = st.one_of(
+    st.sampled_from(WORDS),
+    st.text(st.sampled_from(RUNS), max_size=12),
+    st.tuples(st.sampled_from(RUNS), st.integers(1, 700)).map(lambda run: run[0] * run[1]),
+    st.binary(min_size=1, max_size=90).map(lambda data: base64.b64encode(data).decode()),
+    st.text(max_size=10),
+)
+hard_texts = st.lists(pieces_of_text, max_size=12).map("".join)
+
+
+def quick(tokenizer: str) -> encoders.QuickEncoder:
+    encoder = encoders.load(tokenizer)
+    assert isinstance(encoder, encoders.QuickEncoder), "splintr is not used"
+    return encoder
+
+
+@pytest.mark.parametrize("tokenizer", OPENAI)
+@given(text=hard_texts)
+@settings(max_examples=400, deadline=None)
+def test_splintr_gives_tiktokens_ids(reference: Reference, tokenizer: str, text: str) -> None:
+    ids = reference[tokenizer](text)
+    encoder = quick(tokenizer)
+    assert encoder._encode(text) == ids
+    assert encoder.size(text) == len(ids)
+
+
+@pytest.mark.parametrize("tokenizer", OPENAI)
+def test_splintr_knows_every_character_as_tiktoken_does(reference: Reference, tokenizer: str) -> None:
+    """Alone and beside letters, digits, blanks and itself; of the large categories, one in sixteen."""
+    encoder = quick(tokenizer)
+    for code in range(0x110000):
+        char = chr(code)
+        rare = unicodedata.category(char) in ("Cn", "Co", "Lo")  # nine of ten; their blocks are alike
+        if not 0xD800 <= code < 0xE000 and (not rare or code % 16 == 0):
+            text = f"{char} a{char}b A{char}B 1{char} .{char} {char}{char} '{char}\n{char}"
+            assert encoder._encode(text) == reference[tokenizer](text)
+
+
+@pytest.mark.parametrize("tokenizer", OPENAI)
+def test_splintr_stays_within_bounds_on_texts_without_a_split(reference: Reference, tokenizer: str) -> None:
+    encoder = quick(tokenizer)
+    for run in RUNS:
+        text = run * pieces.REACH
+        assert encoder._encode(text) == reference[tokenizer](text)
+
+
+@pytest.mark.parametrize("tokenizer", OPENAI)
+def test_the_trial_is_what_tiktoken_gives(reference: Reference, tokenizer: str) -> None:
+    ids = b"".join(token.to_bytes(4, "little") for token in reference[tokenizer](encoders.TRIAL))
+    assert sha256(ids).hexdigest() == encoders.TRIAL_IDS[tokenizer]
+
+
+@pytest.mark.parametrize("tokenizer", OPENAI)
+@pytest.mark.parametrize("fault", ["not installed", "another interface", "other ids"])
+def test_tiktoken_takes_over_where_splintr_cannot_be_used(
+    loading_anew: None, monkeypatch: pytest.MonkeyPatch, reference: Reference, tokenizer: str, fault: str
+) -> None:
+    if fault == "not installed":
+        monkeypatch.setitem(sys.modules, "splintr", None)
+    elif fault == "another interface":
+        monkeypatch.setitem(sys.modules, "splintr", ModuleType("splintr"))
+    else:
+        monkeypatch.setitem(encoders.TRIAL_IDS, tokenizer, sha256(b"").hexdigest())
+    encoder = encoders.load(tokenizer)
+    assert type(encoder) is encoders.PairEncoder
+    text = "what the model sees 好 😀"
+    assert encoder.size(text) == len(reference[tokenizer](text)) == len(encoder.ends(text))
+    assert fresh(tokenizer).count(text).exact
 
 
 @pytest.mark.parametrize("tokenizer", [*REAL, "rough"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from workbench.models.failures import RETRYABLE, Category, ModelFailure
 from workbench.models.parts import Finished, Part, Text
-from workbench.models.retry import ELSEWHERE, Make, Schedule, Switched, Wait, first_that_answers, with_retries
+from workbench.models.retry import Make, Schedule, Wait, with_retries
 
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 ANSWER: list[Part | ModelFailure] = [Text("hi"), Finished("stop")]
@@ -142,38 +142,3 @@ async def test_closing_closes_the_stream_below() -> None:
     assert await anext(stream) == Text("hi")
     await stream.aclose()
     assert make.closed == 1
-
-
-async def test_the_next_model_answers_when_one_cannot() -> None:
-    found = [each async for each in first_that_answers([Scripted([BUSY]), Scripted(ANSWER)])]
-    assert found == [Switched(1, BUSY), *ANSWER]
-
-
-@pytest.mark.parametrize("category", CATEGORIES)
-async def test_a_request_that_is_refused_for_what_it_says_goes_nowhere_else(category: Category) -> None:
-    other = Scripted(ANSWER)
-    stream = first_that_answers([Scripted([ModelFailure(category, "no.")]), other])
-    if category in ELSEWHERE:
-        assert [each async for each in stream][-1] == Finished("stop")
-    else:
-        with pytest.raises(ModelFailure):
-            await anext(stream)
-    assert other.begun == (category in ELSEWHERE)
-
-
-async def test_what_one_model_began_no_other_finishes() -> None:
-    other = Scripted(ANSWER)
-    stream = first_that_answers([Scripted([Text("so"), BUSY]), other])
-    assert await anext(stream) == Text("so")
-    with pytest.raises(ModelFailure):
-        await anext(stream)
-    assert other.begun == 0
-
-
-async def test_the_last_models_failure_is_told() -> None:
-    last = ModelFailure("connection", "gone.")
-    stream = first_that_answers([Scripted([BUSY]), Scripted([last])])
-    assert await anext(stream) == Switched(1, BUSY)
-    with pytest.raises(ModelFailure) as caught:
-        await anext(stream)
-    assert caught.value is last

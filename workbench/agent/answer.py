@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from workbench.log.events import AssistantMessage, Body, Reasoning, ToolCall, Usage
+from workbench.models.failures import ModelFailure
 from workbench.models.parts import CallFragment, Finished, Part, Reported, Text, Thinking
 
 
@@ -19,6 +20,8 @@ class Answer:
     signature: str = ""
     finish: str = ""
     reported: Reported | None = None
+    failure: ModelFailure | None = None
+    """Why it broke off, or did not come at all."""
     _calls: dict[int, list[str]] = field(default_factory=dict)
     """By number: id, name and arguments so far."""
 

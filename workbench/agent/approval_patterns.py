@@ -15,6 +15,9 @@ from workbench.agent.tools.globs import matches
 from workbench.config.errors import WrongCall
 from workbench.config.settings import shown
 
+COMMAND = "run_command"
+"""The one tool whose subject is a line for a shell."""
+
 _CONTROL = re.compile(r"[;&|<>()`\n\r\0]")
 """Anything that starts a second command or a redirection in a shell. Brackets cover `$(...)`, and in zsh `=(...)` and
 the glob qualifiers that run code. Quoting is not looked at: to ask once too often does no harm."""
@@ -92,7 +95,11 @@ def suggestions(call: Call) -> tuple[str, ...]:
     found = [exact(call)]
     if found == [call.tool]:
         return (call.tool,)
-    if call.kind == "run":
+    if _is_foreign(call):
+        found.append(call.tool)
+        if call.tool.count("__") == 1:
+            found.append(f"{call.tool.partition('__')[0]}__*")
+    elif call.kind == "run":
         wider = _wider(call.subject.strip())
         if wider:
             found.append(f"{call.tool}:{wider}")
@@ -102,6 +109,17 @@ def suggestions(call: Call) -> tuple[str, ...]:
             found.append(f"{call.tool}:{_escaped(folder)}{slash}**")
         found.append(f"{call.tool}:**")
     return tuple(dict.fromkeys(found))
+
+
+def advised(call: Call) -> str:
+    """The pattern to name to a user who is not there to choose: this call, or for a server's tool all its calls, whose
+    arguments are hardly ever the same twice."""
+    return call.tool if _is_foreign(call) else exact(call)
+
+
+def _is_foreign(call: Call) -> bool:
+    """Whether a tool of a server is called, `SERVER__TOOL`: what approvals look at are its arguments, as JSON."""
+    return call.kind == "run" and call.tool != COMMAND
 
 
 def _wider(command: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from workbench.agent.approval_patterns import check_pattern, covers, exact, forbids, suggestions
+from workbench.agent.approval_patterns import advised, check_pattern, covers, exact, forbids, suggestions
 from workbench.agent.tools.base import Call
 from workbench.agent.tools.files import replace_file
 from workbench.config.errors import WorkbenchError, WrongCall
@@ -105,7 +105,7 @@ class Approvals:
         where = self._path or FILE_NAME
         return (
             f"{call.tool}: not allowed, and nobody is there to ask. "
-            f"The user can allow it with --allow {_quoted(exact(call))}, or under `always` in {where}"
+            f"The user can allow it with --allow {_quoted(advised(call))}, or under `always` in {where}"
         )
 
     def _remember(self, call: Call, answer: Answer) -> None:

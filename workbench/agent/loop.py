@@ -8,29 +8,35 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
-from workbench.agent import slots, snapshots
+from workbench.agent import slots
 from workbench.agent.answer import Answer
 from workbench.agent.approvals import Approvals, Ask
+from workbench.agent.calls import Calls, cancelled
+from workbench.agent.compacting import AskFirst, Compacting
 from workbench.agent.hooks import Hooks, Point
-from workbench.agent.steps import Appended, Planned, Step, Streamed, Waiting
-from workbench.agent.tools.base import ToolContext
+from workbench.agent.serving import Fallbacks
+from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
 from workbench.agent.tools.registry import Toolbox
+from workbench.compaction.coordinator import Compactor
+from workbench.compaction.triggers import ATTEMPTS
+from workbench.compaction.values import Draft, Progress, Trigger
+from workbench.config.errors import WorkbenchError
 from workbench.context.plan import ContextPlan
+from workbench.context.planner import Planner
 from workbench.context.render import request
-from workbench.context.setup import Setup
-from workbench.log.events import Body, Content, Failure, Setting, ToolCall, ToolResult, UserMessage
+from workbench.context.setup import Learnt, Setup, window_setting
+from workbench.log.events import Body, Content, Event, Failure, SlotContent, ToolCall, UserMessage
 from workbench.log.ids import new_id
 from workbench.log.session import Session
-from workbench.models.failures import ModelFailure
-from workbench.models.gateway import Gateway, Patience
-from workbench.models.parts import Part
+from workbench.models.catalogue import Catalogue
+from workbench.models.failures import ELSEWHERE, ModelFailure
+from workbench.models.gateway import Gateway
 from workbench.models.retry import Schedule, Wait, with_retries
 
-CANCELLED = "[cancelled by the user before it returned]"
 Steps = AsyncGenerator[Step, None]
 
 
@@ -43,126 +49,221 @@ class Means:
     approvals: Approvals
     ask: Ask | None = None
     """Asks the user; None where nobody can be asked, and then only what is allowed beforehand is done."""
+    report: Callable[[str, str], None] | None = None
+    """Told of a command's output as it comes, with the id of the call."""
     hooks: Hooks = field(default_factory=Hooks)
-    patience: Patience = field(default_factory=Patience)
     schedule: Schedule = field(default_factory=Schedule)
+    fallbacks: Fallbacks = field(default_factory=Fallbacks)
+    ask_first: AskFirst | None = None
+    """Asks before a compaction; None where nobody can be asked, and then the policy says what happens."""
+    summariser: Gateway | None = None
+    """Leads to the model that summarises, where the policy names another than the session's."""
+    catalogue: Catalogue | None = None
+    """Knows the user's own models and prices."""
+
+
+@dataclass(slots=True)
+class _Asked:
+    """The model that is asked, and what it would see."""
+
+    setup: Setup
+    gateway: Gateway
+    planner: Planner
+    tried: int = 0
+    """How many of the models to fall back on were turned to; 0: it is the session's own."""
 
 
 class Agent:
     """Runs the turns of one session."""
 
-    def __init__(self, session: Session, setup: Setup, means: Means) -> None:
+    def __init__(self, session: Session, setup: Setup, means: Means, planner: Planner | None = None) -> None:
+        """`planner`: one of this setup that has the whole log already, so that it is not planned twice."""
         self._session = session
-        self._setup = setup
         self._means = means
-        self._planner = setup.planner(session.events(), live=True)
-        self._snapshot_due = True
+        self._own = _Asked(setup, means.gateway, planner or setup.planner(session.events(), live=True))
+        self._asked = self._own
+        """The session's own model, or for the rest of a turn one to fall back on."""
+        self.compacting = Compacting(self._compactor(), means.hooks, means.ask_first)
+        self._calls = Calls(means, self._hook)
 
     @property
     def plan(self) -> ContextPlan:
         """What the model would see now."""
-        return self._planner.plan()
+        return self._asked.planner.plan()
+
+    @property
+    def setup(self) -> Setup:
+        """The session's own; a window that the provider named is in it."""
+        return self._own.setup
+
+    @property
+    def planner(self) -> Planner:
+        """The session's own; it has the whole log."""
+        return self._own.planner
+
+    def append(self, *bodies: Body) -> tuple[Event, ...]:
+        """Write to the log, then to the plan."""
+        events = self._session.append(*bodies)
+        self._own.planner.extend(events)
+        if self._asked is not self._own:
+            self._asked.planner.extend(events)
+        return events
 
     def _append(self, *bodies: Body) -> list[Step]:
         """Write to the log, then to the plan, then tell."""
-        events = self._session.append(*bodies)
-        self._planner.extend(events)
-        return [Appended(event) for event in events]
+        return [Appended(event) for event in self.append(*bodies)]
 
-    async def turn(self, content: Content) -> Steps:
-        """One turn, from the user's message to the model's answer."""
-        policy = self._setup.loaded.policy
-        places = self._means.toolbox.places
-        contents, problems = slots.wanted(places.root, policy.instructions, self._means.toolbox.definitions())
-        notes = [Failure("instructions", problem) for problem in problems]
-        changed = slots.changes(self._planner.slots, contents)
-        for step in self._append(*changed, *notes, UserMessage(content)):
-            yield step
-        self._snapshot_due = True
-        for iteration in range(1, policy.turn.max_iterations + 1):
+    async def turn(self, content: Content | None) -> Steps:
+        """One turn, from the user's message to the model's answer; None goes on from where the log ends."""
+        self._calls = Calls(self._means, self._hook)
+        try:
+            changed, problems = self._slots()
+            notes = [Failure("instructions", problem) for problem in problems]
+            said = [] if content is None else [UserMessage(content)]
+            for step in self._append(*changed, *notes, *said):
+                yield step
+            async with aclosing(self._iterate(self._own.setup.loaded.policy.turn.max_iterations)) as iterating:
+                async for step in iterating:
+                    yield step
+        finally:
+            self._asked = self._own
+
+    async def _iterate(self, most: int) -> Steps:
+        """Requests and the calls of their answers, until there are no more calls."""
+        for iteration in range(1, most + 1):
             calls: list[ToolCall] = []
             async with aclosing(self._ask_model(iteration, calls)) as asking:
                 async for step in asking:
                     yield step
             if not calls:
                 return
-            async with aclosing(self._run_calls(calls)) as running:
+            async with aclosing(self._run(calls)) as running:
                 async for step in running:
                     yield step
-        most = policy.turn.max_iterations
         for step in self._append(Failure("iterations", f"the turn reached its limit of {most} requests to the model")):
             yield step
+
+    async def _run(self, calls: Sequence[ToolCall]) -> Steps:
+        """Run the calls of one answer. Every call gets its result, also when the turn is interrupted."""
+        left: dict[str, ToolCall] = {}
+        try:
+            async with aclosing(self._calls.run(calls, left)) as running:
+                async for body in running:
+                    for step in self._append(body):
+                        yield step
+        finally:
+            if left:
+                self._append(*map(cancelled, left.values()))
+
+    def _slots(self) -> tuple[list[SlotContent], list[str]]:
+        """What has to change in the fixed slots for the model that is asked, and what could not be read."""
+        setup, toolbox = self._asked.setup, self._means.toolbox
+        tools = toolbox.definitions() if setup.calls_tools else []
+        contents, problems = slots.wanted(toolbox.places.root, setup.loaded.policy.instructions, tools)
+        return slots.changes(self._asked.planner.slots, contents), problems
 
     # Asking the model
 
     async def _ask_model(self, iteration: int, calls: list[ToolCall]) -> Steps:
-        """One request; the calls of the answer go into `calls`. A limit that the provider names is learnt, once."""
-        for attempt in (1, 2):
-            plan = self._planner.plan()
+        """One answer; its calls go into `calls`.
+
+        A limit that the provider names is learnt, once. Where a model cannot answer, the next to fall back on is asked.
+        """
+        learnt = False
+        while True:
+            async with aclosing(self._make_room(turn_over=False, overflow=learnt)) as making:
+                async for step in making:
+                    yield step
+            plan = self._asked.planner.plan()
             yield Planned(plan, iteration)
-            if not plan.verdict.fits:
-                for step in self._append(Failure("does_not_fit", plan.verdict.why)):
-                    yield step
+            answer = Answer(new_id(), self._asked.setup.model)
+            problem = await self._objection(plan)
+            if problem is None:
+                async with aclosing(self._request(plan, answer, calls)) as asking:
+                    async for step in asking:
+                        yield step
+                if answer.failure is None:
+                    return
+                problem = Failure(answer.failure.category, str(answer.failure))
+                if problem.category == "context_too_long" and answer.is_empty and not learnt:
+                    learnt = True
+                    for step in self._learn(answer.failure, plan):
+                        yield step
+                    continue
+            before = self._asked
+            for step in await self._turn_elsewhere(problem) if answer.is_empty else self._append(problem):
+                yield step
+            if self._asked is before:
                 return
-            vetoed = await self._hook("before_model", {"model": self._setup.model, "tokens": plan.totals.tokens})
-            if vetoed is not None:
-                for step in self._append(Failure("vetoed", f"a hook refused the request: {vetoed}")):
-                    yield step
-                return
-            answer = Answer(new_id(), self._setup.model)
-            failure: ModelFailure | None = None
-            started = time.monotonic()
-            try:
-                async with aclosing(self._stream(plan)) as stream:
-                    async for part in stream:
-                        if isinstance(part, Wait):
-                            yield Waiting(part)
-                        else:
-                            answer.add(part)
-                            yield Streamed(part)
-            except ModelFailure as error:
-                failure = error
-            except (asyncio.CancelledError, GeneratorExit):
-                self._keep(answer, "cancelled")
-                raise
-            if failure is None:
-                calls.extend(answer.calls())
-                for step in self._append(*answer.bodies(), self._usage(answer, plan, started)):
-                    yield step
-                await self._hook("after_model", {"model": self._setup.model, "text": answer.text, "calls": len(calls)})
-                return
+
+    async def _objection(self, plan: ContextPlan) -> Failure | None:
+        """Why a request is not made at all: it does not fit, or a hook says no."""
+        if not plan.verdict.fits:
+            return Failure("does_not_fit", plan.verdict.why)
+        vetoed = await self._hook("before_model", {"model": plan.model, "tokens": plan.totals.tokens})
+        return None if vetoed is None else Failure("vetoed", f"a hook refused the request: {vetoed}")
+
+    async def _request(self, plan: ContextPlan, answer: Answer, calls: list[ToolCall]) -> Steps:
+        """One request. What comes goes into `answer`, why it did not as well, and whole calls into `calls`."""
+        gateway, body, started = self._asked.gateway, request(plan), time.monotonic()
+        try:
+            async with aclosing(with_retries(lambda: gateway.stream(body), self._means.schedule)) as stream:
+                async for part in stream:
+                    if isinstance(part, Wait):
+                        yield Waiting(part)
+                    else:
+                        answer.add(part)
+                        yield Streamed(part)
+        except ModelFailure as failure:
+            answer.failure = failure
+        except (asyncio.CancelledError, GeneratorExit):
+            self._keep(answer, "cancelled")
+            raise
+        if answer.failure is not None:
             for step in self._keep(answer, "broken"):
                 yield step
-            if failure.category == "context_too_long" and answer.is_empty and attempt == 1:
-                for step in self._learn(failure, plan):
-                    yield step
-                continue
-            for step in self._append(Failure(failure.category, str(failure))):
-                yield step
             return
-
-    def _stream(self, plan: ContextPlan) -> AsyncGenerator[Part | Wait, None]:
-        body = request(plan)
-        means = self._means
-        return with_retries(lambda: means.gateway.stream(body, patience=means.patience), means.schedule)
+        calls.extend(answer.calls())
+        for step in self._append(*answer.bodies(), self._usage(answer, plan, started)):
+            yield step
+        await self._hook("after_model", {"model": plan.model, "text": answer.text, "calls": len(calls)})
 
     def _keep(self, answer: Answer, finish: str) -> list[Step]:
         """What came of an answer that was cut short is kept, and marked."""
         return [] if answer.is_empty else self._append(*answer.bodies(finish))
 
     def _usage(self, answer: Answer, plan: ContextPlan, started: float) -> Body:
-        completion = self._setup.counter.count(answer.text + answer.thinking).tokens
+        completion = self._asked.setup.counter.count(answer.text + answer.thinking).tokens
         upto = len(self._session)
         return answer.usage(plan.totals.tokens, completion, upto, time.monotonic() - started)
 
     def _learn(self, failure: ModelFailure, plan: ContextPlan) -> list[Step]:
-        """The provider's limit corrects the catalogue for this session; without a figure, a tenth less is tried."""
-        limits = self._setup.limits
-        window = failure.limit or int((plan.totals.tokens + limits.reserve + limits.margin) * 0.9)
-        self._setup = replace(self._setup, limits=replace(limits, window=window, window_source="provider"))
-        said = self._append(Failure(failure.category, str(failure)), Setting("window", window))
-        self._planner = self._setup.planner(self._session.events(), live=True)
+        """The provider's limit corrects the catalogue for this session."""
+        asked, window = self._asked, failure.window(plan.totals.tokens, plan.limits.window)
+        asked.setup = asked.setup.with_window(window)
+        said = self._append(Failure(failure.category, str(failure)), window_setting(asked.setup.model, Learnt(window)))
+        asked.planner = asked.setup.planner(self._session.events(), live=True)
+        self.compacting.compactor = self._compactor()
         return said
+
+    async def _turn_elsewhere(self, problem: Failure) -> list[Step]:
+        """Turn to the next model that can be asked, where that can help; the problem is in the log in any case."""
+        said: list[Step] = []
+        models, asked = self._means.fallbacks.models, self._asked
+        helps = problem.category in ELSEWHERE or (problem.category == "does_not_fit" and asked is not self._own)
+        name = asked.setup.model
+        for tried, model in enumerate(models[asked.tried :] if helps else (), asked.tried + 1):
+            told = replace(problem, message=f"{name}: {problem.message} {model} is asked instead.")
+            said += [*self._append(told), Switched(model, name, problem)]
+            try:
+                ready = await self._means.fallbacks.ready(model)
+            except WorkbenchError as error:
+                name, problem = model, Failure("connection", str(error))
+                continue
+            planner = ready.setup.planner(self._session.events(), live=True)
+            self._asked = _Asked(ready.setup, ready.gateway, planner, tried)
+            return said + self._append(*self._slots()[0])
+        return said + self._append(problem)
 
     async def _hook(self, point: Point, payload: dict[str, object]) -> str | None:
         """Run the hooks of a point; the reason of a veto comes back. One that fails is noted in the log and skipped."""
@@ -171,54 +272,56 @@ class Agent:
             self._append(*(Failure("hook", str(problem)) for problem in result.problems))
         return result.vetoed
 
-    # Running tools
+    # Compaction
 
-    async def _run_calls(self, calls: Sequence[ToolCall]) -> Steps:
-        """Run the calls of one answer: reading ones at the same time, others one by one. Every call gets its result."""
-        toolbox = self._means.toolbox
-        together = all(toolbox.kind(call.tool) == "read" for call in calls)
-        waves = [calls] if together else [[call] for call in calls]
-        open_calls = {call.call_id: call for call in calls}
-        try:
-            for wave in waves:
-                for step in await self._before_writing(wave):
-                    yield step
-                tasks = [asyncio.ensure_future(self._run(call)) for call in wave]
-                try:
-                    for task in asyncio.as_completed(tasks):
-                        result = await task
-                        open_calls.pop(result.call_id)
-                        for step in self._append(result):
-                            yield step
-                finally:
-                    for task in tasks:
-                        task.cancel()
-                    await asyncio.gather(*tasks, return_exceptions=True)
-        finally:
-            if open_calls:
-                self._append(*(ToolResult(call.call_id, CANCELLED, call.tool, True) for call in open_calls.values()))
-
-    async def _before_writing(self, calls: Sequence[ToolCall]) -> list[Step]:
-        """A snapshot of the work tree before the first tool of the turn that may change it."""
-        toolbox = self._means.toolbox
-        if not self._snapshot_due or all(toolbox.kind(call.tool) == "read" for call in calls):
-            return []
-        self._snapshot_due = False
-        try:
-            taken = await snapshots.take(toolbox.places.root, f"before {calls[0].tool}")
-        except snapshots.SnapshotFailed as error:
-            return self._append(Failure("snapshot", str(error)))
-        return self._append(taken) if taken else []
-
-    async def _run(self, call: ToolCall) -> ToolResult:
+    def _compactor(self) -> Compactor:
+        """Of the session's own model, also while another one stands in for it."""
         means = self._means
-        asked = means.toolbox.call(call.tool, call.arguments)
-        vetoed = await self._hook("before_tool", {"tool": call.tool, "arguments": call.arguments})
-        if vetoed is not None:
-            return ToolResult(call.call_id, f"refused by a hook: {vetoed}", call.tool, True)
-        if not await means.approvals.approve(asked, means.ask):
-            why = means.approvals.refusal(asked, asked=means.ask is not None)
-            return ToolResult(call.call_id, why, call.tool, True)
-        outcome = await means.toolbox.run(call.tool, call.arguments, ToolContext(call.call_id))
-        await self._hook("after_tool", {"tool": call.tool, "result": outcome.text, "is_error": outcome.is_error})
-        return ToolResult(call.call_id, outcome.text, call.tool, outcome.is_error)
+        gateway = means.summariser or means.gateway
+        return Compactor(self._own.setup, gateway, schedule=means.schedule, catalogue=means.catalogue, live=True)
+
+    async def settle(self) -> Steps:
+        """After a turn: compact where that is due."""
+        self.compacting.answered()
+        async with aclosing(self._make_room(turn_over=True)) as making:
+            async for step in making:
+                yield step
+
+    async def _make_room(self, *, turn_over: bool, overflow: bool = False) -> Steps:
+        """Compact where that is due, at once or after asking; a request that is still too long gets another try."""
+        compacting, fits = self.compacting, self._asked.planner.plan().verdict.fits
+        if compacting.busy.locked() and fits and not overflow:
+            return  # one is being made in the background, and this request need not wait for it
+        async with compacting.busy:
+            for _ in range(ATTEMPTS):
+                plan, events = self._asked.planner.plan(), tuple(self._own.planner.events)
+                decision = await compacting.due(plan, events, turn_over=turn_over, overflow=overflow)
+                if decision.trigger is None or not await compacting.agreed(decision):
+                    return
+                async with aclosing(self._compact(decision.trigger, decision.why, decision.digest)) as making:
+                    async for step in making:
+                        yield step
+                overflow = False
+
+    async def compact(self, trigger: Trigger = "manual", why: str = "by hand", *, digest: bool = False) -> Steps:
+        """Compact now, without asking; a refusal is a failure in the log."""
+        async with self.compacting.busy, aclosing(self._compact(trigger, why, digest)) as making:
+            async for step in making:
+                yield step
+
+    async def _compact(self, trigger: Trigger, why: str, digest: bool) -> Steps:
+        events = tuple(self._own.planner.events)
+        async with aclosing(self.compacting.run(events, trigger, why, digest=digest)) as making:
+            async for said in making:
+                if isinstance(said, Progress):
+                    yield Summarising(said)
+                else:
+                    for step in self._append(said):
+                        yield step
+
+    async def accept(self, draft: Draft) -> Steps:
+        """Make a draft stand that the user has seen; raises CompactionRefused where it must not."""
+        for step in self._append(self.compacting.compactor.body(draft)):
+            yield step
+        for step in self._append(*await self.compacting.after(draft)):
+            yield step

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from workbench.agent.mcp_link import Link, McpServer, import_mcp
-from workbench.agent.tools.base import Arguments, Limits, Tool, ToolContext, ToolOutcome
+from workbench.agent.tools.base import Arguments, Kind, Limits, Tool, ToolContext, ToolOutcome
+from workbench.agent.tools.environment import check_names
 from workbench.agent.tools.threads import in_thread
 from workbench.config.errors import WrongCall
 from workbench.config.settings import printable, shown
@@ -26,7 +27,7 @@ from workbench.models.tokens import TokenCounter
 if TYPE_CHECKING:
     from mcp.types import Tool as Listed
 
-__all__ = ["McpServer", "McpTools", "check_config"]
+__all__ = ["Cost", "McpServer", "McpTools", "check_config"]
 
 START_SECONDS = 30.0
 CALL_SECONDS = 120.0
@@ -34,7 +35,7 @@ _LEAVE_SECONDS = 10.0
 """For all servers to end, which they do at the same time."""
 _MOST_NAME = 64
 """Characters in a tool's name, as providers have it."""
-_KEYS = ("command", "url", "env", "off")
+_KEYS = ("command", "url", "env", "pass_env", "off")
 
 
 def check_config(table: Mapping[str, Any], origin: str = "config.toml") -> tuple[McpServer, ...]:
@@ -59,11 +60,12 @@ def _check_server(name: str, entry: Any, origin: str) -> McpServer:
         raise WrongCall(f"{where}.command: expected a program, got an empty list")
     off = _words(entry.get("off", ()), f"{where}.off", "a list of tools")
     env = _environment(entry.get("env", {}), f"{where}.env")
-    if env and not command:
-        raise WrongCall(f"{where}.env: expected it beside a command; a url has no environment")
-    return McpServer(
-        name, command, _url(entry.get("url", ""), f"{where}.url") if not command else "", env, frozenset(off)
-    )
+    passed = check_names(entry.get("pass_env", ()), f"{where}.pass_env")
+    if (env or passed) and not command:
+        key = "env" if env else "pass_env"
+        raise WrongCall(f"{where}.{key}: expected it beside a command; a url has no environment")
+    url = "" if command else _url(entry.get("url", ""), f"{where}.url")
+    return McpServer(name, command, url, env, passed, frozenset(off))
 
 
 def _words(value: Any, where: str, expected: str) -> tuple[str, ...]:
@@ -97,6 +99,26 @@ def _url(value: Any, where: str) -> str:
     return str(value)
 
 
+class Cost(NamedTuple):
+    """A tool of a server, and what telling the model of it takes."""
+
+    server: str
+    own_name: str
+    """As the server calls it, and as `off` in the config names it."""
+    name: str
+    """As the model knows it."""
+    kind: Kind
+    tokens: int
+    is_off: bool
+
+
+class _Found(NamedTuple):
+    server: str
+    own_name: str
+    tool: Tool
+    is_off: bool
+
+
 class McpTools:
     """The servers of a session, from `async with` to its end."""
 
@@ -117,6 +139,7 @@ class McpTools:
         self._most_bytes = (limits or Limits()).output_bytes
         self._links: list[Link] = []
         self._wrong_off: list[str] = []
+        self._every: tuple[_Found, ...] = ()
         self.tools: tuple[Tool, ...] = ()
         """For the toolbox; those of a server that ends later stay, and answer with an error."""
 
@@ -135,7 +158,8 @@ class McpTools:
         except BaseException:
             await self._leave()
             raise
-        self.tools = tuple(self._found())
+        self._every = tuple(self._found())
+        self.tools = tuple(found.tool for found in self._every if not found.is_off)
         return self
 
     async def __aexit__(
@@ -161,21 +185,26 @@ class McpTools:
         for task in late:
             task.cancel()
 
-    def costs(self, counter: TokenCounter, style: Style = "openai") -> list[tuple[str, int]]:
-        """The tokens that each definition takes in every request."""
-        return [(tool.name, count_tool(counter, _definition(tool), style).tokens) for tool in self.tools]
+    def costs(self, counter: TokenCounter, style: Style = "openai") -> list[Cost]:
+        """The tokens that each definition takes in every request; of one that is switched off, would take."""
+        return [
+            Cost(server, own_name, tool.name, tool.kind, count_tool(counter, _definition(tool), style).tokens, is_off)
+            for server, own_name, tool, is_off in self._every
+        ]
 
-    def _found(self) -> Iterable[Tool]:
+    def _found(self) -> Iterable[_Found]:
         taken: set[str] = set()
         for link in self._links:
-            off = link.server.switched_off
-            for name in sorted(off - {each.name for each in link.listed}) if link.listed else ():
-                self._wrong_off.append(f"mcp.{link.server.name}.off: no tool called {printable(name)}")
-            for listed in link.listed:
-                if listed.name not in off:
-                    name = _free_name(f"{link.server.name}__{listed.name}", taken)
-                    taken.add(name)
-                    yield self._tool(name, link, listed)
+            server = link.server
+            for name in sorted(server.switched_off - {each.name for each in link.listed}) if link.listed else ():
+                self._wrong_off.append(f"mcp.{server.name}.off: no tool called {printable(name)}")
+            # Those that are offered first: their names do not depend on what is switched off.
+            for listed in sorted(link.listed, key=lambda each: each.name in server.switched_off):
+                name = _free_name(f"{server.name}__{listed.name}", taken)
+                taken.add(name)
+                yield _Found(
+                    server.name, listed.name, self._tool(name, link, listed), listed.name in server.switched_off
+                )
 
     def _tool(self, name: str, link: Link, listed: Listed) -> Tool:
         # A hint, which the server may get wrong; the user who named the server vouches for it.

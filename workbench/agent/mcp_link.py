@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from workbench.agent.tools.base import ToolFailure, ToolOutcome
+from workbench.agent.tools.environment import chosen
 from workbench.agent.tools.output import Output
 from workbench.config.text import printable
 
@@ -43,6 +44,8 @@ class McpServer:
     url: str = ""
     env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """For the program, beside the few harmless variables it inherits (PATH, HOME and the like)."""
+    pass_env: tuple[str, ...] = ()
+    """Names or patterns of variables that it gets from our own environment, a key for what it does, for example."""
     switched_off: frozenset[str] = frozenset()
     """Tools, as the server calls them, that the model is not told of."""
 
@@ -103,7 +106,8 @@ class Link:
             transport = streamable_http_client(server.url)
         else:
             command, *words = server.command
-            start = StdioServerParameters(command=command, args=words, env=dict(server.env), cwd=self._cwd)
+            env = {**chosen(server.pass_env), **server.env}
+            start = StdioServerParameters(command=command, args=words, env=env, cwd=self._cwd)
             transport = stdio_client(start, errlog=errors)
         async with Client(transport) as client:
             self.listed = await _list(client)

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from types import TracebackType
+from typing import NamedTuple
 
+from workbench.config.errors import WorkbenchError
+from workbench.context.setup import Setup
 from workbench.models.catalogue import LOCAL_WINDOW, is_local
 from workbench.models.endpoints import Endpoint
-from workbench.models.gateway import Gateway
+from workbench.models.gateway import Gateway, Patience
 from workbench.models.local.embedded import LocalModel
+from workbench.models.reach import Reach
 
 
 @asynccontextmanager
-async def serving(model: str, endpoint: Endpoint) -> AsyncIterator[Gateway]:
-    """A gateway to the model; the embedded one is started for it and ends with it."""
+async def serving(
+    model: str, endpoint: Endpoint, patience: Patience | None = None, *, may_fail: bool = False
+) -> AsyncIterator[Gateway]:
+    """A gateway to the model; the embedded one is started for it and ends with it.
+
+    `may_fail`: that one need not start, because there are others to fall back on.
+    """
     local = LocalModel(model.partition(":")[2] or None, LOCAL_WINDOW) if is_local(model) else None
     try:
-        gateway = Gateway(await local.start() if local else endpoint)
+        try:
+            gateway = Gateway(await local.start() if local else endpoint, patience)
+        except WorkbenchError as error:
+            if not may_fail:
+                raise
+            gateway = Gateway(absent=str(error))
         try:
             yield gateway
         finally:
@@ -24,3 +40,55 @@ async def serving(model: str, endpoint: Endpoint) -> AsyncIterator[Gateway]:
     finally:
         if local:
             await local.stop()
+
+
+@asynccontextmanager
+async def summarising(reach: Reach, setup: Setup) -> AsyncIterator[Gateway | None]:
+    """A gateway to the model that summarises, where the policy names another than the session's own."""
+    model = setup.loaded.policy.compaction.model
+    if model in ("", setup.model) or is_local(model):  # the embedded one is too weak to summarise
+        yield None
+        return
+    endpoint = await asyncio.to_thread(reach.endpoint, model)
+    async with serving(model, endpoint, reach.patience(model)) as gateway:
+        yield gateway
+
+
+Prepared = tuple[Setup, Endpoint, Patience]
+"""All that is needed to plan for a model and to reach it."""
+
+
+class Ready(NamedTuple):
+    """A model that can be asked."""
+
+    setup: Setup
+    gateway: Gateway
+
+
+class Fallbacks:
+    """The models to fall back on, from `async with` to its end. Each is made ready when it is first needed."""
+
+    def __init__(self, models: Iterable[str] = (), prepare: Callable[[str], Awaitable[Prepared]] | None = None) -> None:
+        """`prepare` looks a model up; it may raise WorkbenchError, and then the next one is asked."""
+        self.models = tuple(models)
+        assert prepare is not None or not self.models, "a model can only be asked when it can be prepared"
+        self._prepare = prepare
+        self._ready: dict[str, Ready] = {}
+        self._open = AsyncExitStack()
+
+    async def ready(self, model: str) -> Ready:
+        """The model, ready to be asked. Raises WorkbenchError where it cannot be."""
+        if model not in self._ready:
+            assert self._prepare is not None
+            setup, endpoint, patience = await self._prepare(model)
+            gateway = await self._open.enter_async_context(serving(model, endpoint, patience))
+            self._ready[model] = Ready(setup, gateway)
+        return self._ready[model]
+
+    async def __aenter__(self) -> Fallbacks:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._open.aclose()

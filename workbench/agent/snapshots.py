@@ -75,6 +75,17 @@ class Restored(NamedTuple):
     """Files that could not be put back, because a folder or file of another kind is in their place."""
 
 
+class Difference(NamedTuple):
+    """What bringing back a snapshot would do."""
+
+    changed: tuple[str, ...]
+    """Files that would be put back."""
+    created: tuple[str, ...]
+    """Files that were not there at the time of the snapshot."""
+    blocked: tuple[str, ...]
+    """Files that cannot be put back, because a folder or file of another kind is in their place."""
+
+
 class _Change(NamedTuple):
     path: str
     is_new: bool
@@ -119,8 +130,11 @@ class _Git:
         return os.fsdecode(output)
 
 
-async def take(root: Path, why: str = "", *, seconds: float = SECONDS) -> Snapshot | None:
-    """Record the work tree that `root` lies in; None outside a repository. Raises SnapshotFailed, also for time."""
+async def take(root: Path, why: str = "", *, keep: bool = True, seconds: float = SECONDS) -> Snapshot | None:
+    """Record the work tree that `root` lies in; None outside a repository. Raises SnapshotFailed, also for time.
+
+    Without `keep` git may collect it soon: it is only to be looked at.
+    """
     with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
         git = _Git(Path(root), Path(folder) / "index", seconds)
         try:
@@ -132,7 +146,10 @@ async def take(root: Path, why: str = "", *, seconds: float = SECONDS) -> Snapsh
                 return None
             raise SnapshotFailed(f"{root}: git rev-parse failed: {complaint}")
         git.folder = Path(os.fsdecode(output).removesuffix("\n"))
-        return await _record(git, Path(folder), why)
+        taken = await _record(git, Path(folder), why)
+        if keep:
+            await git.must("update-ref", f"{REFS}/{taken.commit}", taken.commit)
+        return taken
 
 
 async def _record(git: _Git, folder: Path, why: str) -> Snapshot:
@@ -152,47 +169,71 @@ async def _record(git: _Git, folder: Path, why: str) -> Snapshot:
     parents = ("-p", os.fsdecode(head).strip()) if status == 0 else ()
     message = f"Workbench snapshot: {why or 'no reason given'}".encode(errors="replace")
     commit = (await git.must("commit-tree", *parents, tree, stdin=message)).strip()
-    await git.must("update-ref", f"{REFS}/{commit}", commit)
     return Snapshot(commit, str(git.folder), why)
 
 
-async def restore(snapshot: Snapshot, *, remove_created: bool = False, seconds: float = SECONDS) -> Restored:
-    """Bring the files of a snapshot back, after recording how they are now. The index and branches stay.
+async def compare(snapshot: Snapshot, *, seconds: float = SECONDS) -> Difference:
+    """What bringing a snapshot back would do. Nothing is changed and nothing kept."""
+    now = await present(snapshot, "for comparison", keep=False, seconds=seconds)
+    with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
+        git = _Git(Path(snapshot.root), Path(folder) / "index", seconds)
+        return await _difference(git, snapshot, now)
 
-    Files created since are listed, and removed only if asked. Ignored files are never touched.
+
+async def restore(
+    snapshot: Snapshot, before: Snapshot | None = None, *, remove_created: bool = False, seconds: float = SECONDS
+) -> Restored:
+    """Bring the files of a snapshot back. `before` is their state now, if that is recorded already.
+
+    The index and branches stay. Files created since are listed, and removed only if asked. Ignored files are never
+    touched.
     """
-    root = Path(snapshot.root)
-    # A log may come from elsewhere: what is no name of a commit could be an option of git.
-    if not re.fullmatch(r"[0-9a-f]{40,64}", snapshot.commit):
-        raise SnapshotFailed(f"{root}: expected the name of a commit, got {shown(snapshot.commit)}")
-    before = await take(root, f"before restoring {snapshot.commit[:12]}", seconds=seconds)
-    if before is None:
-        raise SnapshotFailed(f"{root}: no longer a git repository")
+    before = before or await present(snapshot, f"before restoring {snapshot.commit[:12]}", seconds=seconds)
     try:
         return await _bring_back(snapshot, before, remove_created, seconds)
     except SnapshotFailed as error:
         raise SnapshotFailed(f"{error}; the state from before is kept as {before.commit}") from None
 
 
+async def present(snapshot: Snapshot, why: str, *, keep: bool = True, seconds: float = SECONDS) -> Snapshot:
+    """The state of a snapshot's repository now, recorded like one."""
+    _check(snapshot)
+    now = await take(Path(snapshot.root), why, keep=keep, seconds=seconds)
+    if now is None:
+        raise SnapshotFailed(f"{snapshot.root}: no longer a git repository")
+    return now
+
+
+def _check(snapshot: Snapshot) -> None:
+    """A log may come from elsewhere: what is no name of a commit could be an option of git."""
+    if not re.fullmatch(r"[0-9a-f]{40,64}", snapshot.commit):
+        raise SnapshotFailed(f"{snapshot.root}: expected the name of a commit, got {shown(snapshot.commit)}")
+
+
+async def _difference(git: _Git, snapshot: Snapshot, now: Snapshot) -> Difference:
+    _check(snapshot)
+    await git.must("cat-file", "-e", f"{snapshot.commit}^{{commit}}")
+    changes = await _changes(git, snapshot.commit, now.commit)
+    old = [change.path for change in changes if not change.is_new]
+    blocked = tuple(path for path in old if _is_blocked(Path(snapshot.root), path))
+    changed = tuple(path for path in old if path not in set(blocked))
+    return Difference(changed, tuple(change.path for change in changes if change.is_new), blocked)
+
+
 async def _bring_back(snapshot: Snapshot, before: Snapshot, remove_created: bool, seconds: float) -> Restored:
     root = Path(snapshot.root)
     with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
         git = _Git(root, Path(folder) / "index", seconds)
-        await git.must("cat-file", "-e", f"{snapshot.commit}^{{commit}}")
-        changes = await _changes(git, snapshot.commit, before.commit)
-        created = [change.path for change in changes if change.is_new]
-        removed = await in_thread(lambda: _remove(root, created)) if remove_created else []
-        blocked: list[str] = []
-        back: list[str] = []
-        for change in changes:
-            if not change.is_new:
-                (blocked if _is_blocked(root, change.path) else back).append(change.path)
-        if back:
+        found = await _difference(git, snapshot, before)
+        removed = await in_thread(lambda: _remove(root, found.created)) if remove_created else []
+        if removed:  # what was in the way may be gone now
+            found = await _difference(git, snapshot, before)
+        if found.changed:
             await git.must("read-tree", snapshot.commit)
-            names = b"".join(os.fsencode(path) + b"\0" for path in back)
+            names = b"".join(os.fsencode(path) + b"\0" for path in found.changed)
             await git.must("checkout-index", "--force", "-z", "--stdin", stdin=names)
-    left = tuple(path for path in created if path not in set(removed))
-    return Restored(before, tuple(back), left, tuple(removed), tuple(blocked))
+    left = tuple(path for path in found.created if path not in set(removed))
+    return Restored(before, found.changed, left, tuple(removed), found.blocked)
 
 
 async def _changes(git: _Git, old: str, new: str) -> list[_Change]:
@@ -232,6 +273,17 @@ def _is_blocked(root: Path, path: str) -> bool:
         if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()):
             return True
     return False
+
+
+async def kept(root: Path, *, seconds: float = SECONDS) -> frozenset[str]:
+    """The commits of the snapshots that a repository still has; none where it is gone."""
+    with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
+        git = _Git(root, Path(folder) / "index", seconds)
+        try:
+            status, output, _ = await git("for-each-ref", "--format=%(objectname)", REFS)
+        except (FileNotFoundError, NotADirectoryError):
+            return frozenset()
+    return frozenset(os.fsdecode(output).split()) if status == 0 else frozenset()
 
 
 async def prune(root: Path, keep: int, *, seconds: float = SECONDS) -> int:

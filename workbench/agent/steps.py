@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from workbench.compaction.values import Progress
 from workbench.context.plan import ContextPlan
-from workbench.log.events import Event
+from workbench.log.events import Event, Failure
 from workbench.models.parts import Part
 from workbench.models.retry import Wait
 
@@ -29,10 +30,25 @@ class Waiting(NamedTuple):
     wait: Wait
 
 
+class Switched(NamedTuple):
+    """Another model is asked from here to the end of the turn; the log says so, too."""
+
+    model: str
+    instead_of: str
+    failure: Failure
+    """Why the one before did not answer."""
+
+
+class Summarising(NamedTuple):
+    """A compaction is being made."""
+
+    progress: Progress
+
+
 class Appended(NamedTuple):
     """An event is in the log, on disk."""
 
     event: Event
 
 
-Step = Planned | Streamed | Waiting | Appended
+Step = Planned | Streamed | Waiting | Switched | Summarising | Appended

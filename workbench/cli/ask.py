@@ -6,28 +6,43 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
+from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
+from workbench.agent import mcp
 from workbench.agent.approvals import Approvals
 from workbench.agent.hooks import Hooks, installed_hooks
 from workbench.agent.loop import Agent, Means
-from workbench.agent.mcp import McpTools, check_config
-from workbench.agent.serving import serving
-from workbench.agent.steps import Appended, Step, Streamed, Waiting
-from workbench.agent.tools.base import Tool
+from workbench.agent.mcp import McpServer, McpTools
+from workbench.agent.serving import Fallbacks, Prepared, serving, summarising
+from workbench.agent.steps import Appended
+from workbench.agent.tools import environment
+from workbench.agent.tools.peek import peek_tools
 from workbench.agent.tools.registry import Toolbox
+from workbench.cli.telling import Tell, tell_all, tell_events, tell_people
 from workbench.config.errors import WrongCall
-from workbench.config.text import printable, printable_lines
-from workbench.context.setup import Setup
-from workbench.log.codec import encode
-from workbench.log.events import Failure, Setting, ToolCall, ToolResult, text_of
+from workbench.config.text import printable
+from workbench.context.setup import Learnt, Setup, learnt_window, window_setting
+from workbench.log.events import Body, Event, Failure, Setting
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
-from workbench.models.endpoints import Endpoint
-from workbench.models.parts import Text
+from workbench.models.retry import Schedule
 from workbench.traces.desk import Desk
 from workbench.traces.source import Source, setting
+
+
+class _Ground(NamedTuple):
+    """What is read from options and settings before a session is touched, so that a mistake leaves nothing behind."""
+
+    hooks: Hooks
+    approvals: Approvals
+    servers: Sequence[McpServer]
+    pass_env: Sequence[str]
+    schedule: Schedule
+    tell: Tell
 
 
 def run(options: argparse.Namespace) -> int:
@@ -36,86 +51,114 @@ def run(options: argparse.Namespace) -> int:
     if not message.strip():
         raise WrongCall("ask: expected a message, got nothing")
     with Desk() as desk:
-        session = desk.store.session(options.session) if options.session else desk.store.create(title=_title(message))
-        with session:
-            setup = _set_up(desk, session, options)
-            endpoint = Endpoint(options.api_base or desk.settings.api_base(setup.model))
-            hooks = Hooks(desk.settings.hooks, installed_hooks())
-            approvals = Approvals.load(allow=options.allow or ())
-            servers = check_config(desk.settings.mcp, str(desk.settings.file))
-
-            async def turn() -> Failure | None:
-                async with serving(setup.model, endpoint) as gateway, McpTools(servers, Path.cwd()) as mcp:
-                    means = Means(gateway, _toolbox(setup, mcp.tools), approvals, hooks=hooks)
-                    try:
-                        return await _turn(Agent(session, setup, means), message, options.json)
-                    finally:
-                        for problem in mcp.problems:
-                            print(printable(f"· {problem}"), file=sys.stderr)
-
-            failed = asyncio.run(turn())
-            if not options.json:
+        servers = mcp.check_config(desk.settings.mcp, str(desk.settings.file))
+        _check_without(options.without or (), servers)
+        ground = _Ground(
+            Hooks(desk.settings.hooks, installed_hooks()),
+            Approvals.load(allow=options.allow or ()),
+            servers,
+            environment.check_config(desk.settings.tools, str(desk.settings.file)),
+            desk.reach.schedule,
+            tell_all if options.stream else tell_events if options.json else tell_people,
+        )
+        with ExitStack() as stack:
+            found = stack.enter_context(desk.store.session(options.session)) if options.session else None
+            setup = _set_up(desk, found.events() if found else [], options)
+            session = found or stack.enter_context(desk.store.create(title=_title(message)))
+            session.append(*_news(session, setup))
+            failed = asyncio.run(_ask(desk, session, setup, ground, message, options))
+            if ground.tell is tell_people:
+                print()
                 print(f"session {session.id}", file=sys.stderr)
     if failed is None:
         return 0
     return 3 if failed.category == "does_not_fit" else 1
 
 
-def _toolbox(setup: Setup, more: Sequence[Tool]) -> Toolbox:
-    """The project's tools and those of the servers; none for a model that we know to be unable to call them."""
-    every = Toolbox(Path.cwd(), more=more)
-    unable = setup.info.window_source == "built-in" and "tools" not in setup.info.capabilities
-    return Toolbox(Path.cwd(), switched_off=frozenset(every.names), more=more) if unable else every
+def _check_without(patterns: Sequence[str], servers: Sequence[McpServer]) -> None:
+    """Raises WrongCall for a pattern that can switch nothing off; what tools a server has is known only later."""
+    names = Toolbox(Path.cwd()).names
+    for pattern in patterns:
+        known = any(fnmatchcase(name, pattern) for name in names)
+        start = pattern.partition("__")[0]
+        if not known and not any(fnmatchcase(server.name, start) for server in servers):
+            raise WrongCall(f"--without {pattern}: no such tool; expected one of {', '.join(names)}, or SERVER__TOOL")
 
 
 def _title(message: str) -> str:
     return printable(message)[:60]
 
 
-def _set_up(desk: Desk, session: Session, options: argparse.Namespace) -> Setup:
-    events = session.events()
+def _set_up(desk: Desk, events: list[Event], options: argparse.Namespace) -> Setup:
     model = options.model or setting(events, "model") or desk.settings.model or REHEARSAL
-    source = Source(session.id, events, model, setting(events, "policy"), True, False)
-    setup = desk.set_up(options, source)
-    if setting(events, "model") != model and session.writable:
-        session.append(Setting("model", model))
-    return setup
+    return desk.set_up(options, _source(events, model))
 
 
-async def _turn(agent: Agent, message: str, as_json: bool) -> Failure | None:
+def _source(events: list[Event], model: str) -> Source:
+    return Source("", events, model, setting(events, "policy"), True, False)
+
+
+def _news(session: Session, setup: Setup) -> list[Body]:
+    """What the log has to say of the session's own model from here on: its name, and what a server tells of it."""
+    events, model = session.events(), setup.model
+    news: list[Body] = [Setting("model", model)] if setting(events, "model") != model else []
+    reported = Learnt(setup.info.window, "server")
+    if setup.info.window_source == "server" and learnt_window(events, model) != reported:
+        news.append(window_setting(model, reported))
+    return news
+
+
+async def _ask(
+    desk: Desk, session: Session, setup: Setup, ground: _Ground, message: str, options: argparse.Namespace
+) -> Failure | None:
+    """The turn, with all that serves it; the failure that ended it, if one did."""
+    reach, model = desk.reach, setup.model
+    endpoint = await asyncio.to_thread(reach.endpoint, model, options.api_base or "")
+    others = [name for name in options.fallback or desk.settings.fallbacks(model) if name != model]
+    async with (
+        serving(model, endpoint, reach.patience(model), may_fail=bool(others)) as gateway,
+        Fallbacks(dict.fromkeys(others), partial(_prepare, desk, session, options)) as fallbacks,
+        McpTools(ground.servers, Path.cwd()) as served,
+        summarising(reach, setup) as summariser,
+    ):
+        means = Means(
+            gateway,
+            Toolbox(
+                Path.cwd(),
+                switched_off=options.without or (),
+                more=(*peek_tools(session.events), *served.tools),
+                pass_env=ground.pass_env,
+            ),
+            ground.approvals,
+            hooks=ground.hooks,
+            schedule=ground.schedule,
+            fallbacks=fallbacks,
+            summariser=summariser,
+            catalogue=desk.catalogue,
+        )
+        try:
+            return await _turn(Agent(session, setup, means), message, ground.tell)
+        finally:
+            for problem in served.problems:
+                print(printable(f"· {problem}"), file=sys.stderr)
+
+
+async def _prepare(desk: Desk, session: Session, options: argparse.Namespace, model: str) -> Prepared:
+    """What is needed to ask a model to fall back on."""
+    source = _source(session.events(), model)
+    return await asyncio.to_thread(desk.fallback, model, options, source)
+
+
+async def _turn(agent: Agent, message: str, tell: Tell) -> Failure | None:
     """Print the steps; the failure that ended the turn, if one did."""
     failed: Failure | None = None
-    show = _show_json if as_json else _show
     async with aclosing(agent.turn(message)) as steps:
         async for step in steps:
-            show(step)
+            tell(step)
             if isinstance(step, Appended):
                 body = step.event.body
                 failed = body if isinstance(body, Failure) else None if not isinstance(body, Setting) else failed
-    if not as_json:
-        print()
+    async with aclosing(agent.settle()) as steps:
+        async for step in steps:
+            tell(step)
     return failed
-
-
-def _show_json(step: Step) -> None:
-    if isinstance(step, Appended):
-        print(encode(step.event), flush=True)
-
-
-def _show(step: Step) -> None:
-    """The answer goes to standard output as it streams; what happens around it to standard error."""
-    match step:
-        case Streamed(Text(text)):
-            sys.stdout.write("\n".join(printable_lines(text)))
-            sys.stdout.flush()
-        case Waiting(wait):
-            left = f"{wait.seconds_left:.0f} s until try {wait.try_number}"
-            print(printable(f"· {wait.failure.category.replace('_', ' ')}; {left}"), file=sys.stderr)
-        case Appended(event):
-            match event.body:
-                case ToolCall(tool=tool, arguments=arguments):
-                    print(printable(f"· {tool} {arguments}")[:160], file=sys.stderr)
-                case ToolResult(is_error=True, content=content):
-                    print(printable(f"· refused or failed: {text_of(content)}")[:240], file=sys.stderr)
-                case Failure() as failure:
-                    print(printable(f"· {failure.message}"), file=sys.stderr)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,10 @@ from typing import Any
 from workbench.config.errors import WrongCall
 from workbench.config.text import print_json, printable, table
 from workbench.context.load import describe, load_policy, preset_names, user_policies
+from workbench.context.setup import corrected
 from workbench.models.catalogue import ModelInfo
-from workbench.models.local.discovery import discover
+from workbench.models.keys import SERVICE, Key
+from workbench.models.local.offers import look_around, offers
 from workbench.traces.desk import Desk
 from workbench.traces.reading import read_text
 
@@ -85,11 +86,12 @@ def run_policy(options: argparse.Namespace) -> int:
 
 
 def run_models(options: argparse.Namespace) -> int:
-    """The models that are known by name."""
+    """The models of servers on this machine, then those that are known by name."""
     with Desk() as desk:
         words = " ".join(options.query).lower().split()
-        names = [name for name in desk.catalogue.names() if all(word in name.lower() for word in words)]
-        found = [desk.catalogue.find(name) for name in names]
+        here = [corrected(desk.catalogue.find(each.name), None, each.model.window) for each in desk.reach.all_offers()]
+        known = [desk.catalogue.find(name) for name in desk.catalogue.names()]
+        found = [info for info in [*here, *known] if all(word in info.name.lower() for word in words)]
     if options.json:
         print_json({"models": [model_json(info) for info in found]})
     elif not found:
@@ -106,19 +108,33 @@ def run_models(options: argparse.Namespace) -> int:
 
 def run_local(options: argparse.Namespace) -> int:
     """The servers on this machine that offer models, with the windows they report."""
-    servers = asyncio.run(discover())
+    with Desk() as desk:
+        servers = look_around(desk.reach.ports)
     if options.json:
         print_json({"servers": [asdict(each) for each in servers]})
     elif not servers:
         print("no Ollama, llama.cpp, LM Studio or vLLM answers on this machine; -m local runs a small model itself")
     else:
         rows = [
-            (model.name, f"{model.window:,}" if model.window else "–", each.kind, each.url)
-            for each in servers
-            for model in each.models
+            (printable(each.name), f"{each.model.window:,}" if each.model.window else "–", each.server.url)
+            for each in offers(servers)
         ]
-        print("\n".join(table(("model", "window", "server", "address"), rows, frozenset({1}))))
+        print("\n".join(table(("model", "window", "server"), rows, frozenset({1}))))
     return 0
+
+
+def _key_said(key: Key) -> str:
+    """Where a key comes from, in words; never the key."""
+    match key.origin:
+        case "environment" | "key store":
+            return f"{key.variable}, from the {key.origin}"
+        case "not needed":
+            return "none is needed"
+        case "other":
+            return "the provider's own kind of credentials, which litellm looks for"
+    usual = key.variables[0]
+    problem = f" ({key.problem})" if key.problem else ""
+    return f"none{problem}: set {usual}, or put it into the key store with `keyring set {SERVICE} {usual}`"
 
 
 def _prices(info: ModelInfo) -> tuple[str, str]:
@@ -136,10 +152,14 @@ def model_json(info: ModelInfo) -> dict[str, Any]:
 def run_model(options: argparse.Namespace) -> int:
     """All that is known of one model, and how."""
     with Desk() as desk:
-        info = desk.catalogue.find(options.name)
+        offer = desk.reach.offer(options.name)
+        info = corrected(desk.catalogue.find(options.name), None, offer.model.window if offer else None)
         close = desk.catalogue.close_matches(options.name) if info.window_source == "guess" else []
+        address = offer.server.url if offer else desk.reach.address(options.name)
+        key = desk.reach.key(options.name)
     if options.json:
-        print_json(model_json(info))
+        source = {"from": key.origin, "variables": key.variables, "problem": key.problem or None}
+        print_json({**model_json(info), "address": address or None, "key": source})
         return 0
     price_in, price_out = _prices(info)
     output = f"{info.max_output:,}" if info.max_output else "unknown"
@@ -149,6 +169,8 @@ def run_model(options: argparse.Namespace) -> int:
         ("maximum output", output),
         ("price", f"${price_in} in, ${price_out} out per million tokens"),
         ("provider", info.provider or "unknown"),
+        *([("address", printable(address))] if address else []),
+        ("key", _key_said(key)),
         ("tokenizer", f"{info.tokenizer}: {info.tokenizer_note}"),
         ("can", ", ".join(sorted(info.capabilities)) or "unknown"),
     ]

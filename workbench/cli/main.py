@@ -84,6 +84,10 @@ def _parser() -> _Parser:
     _add_ask(commands)
     _add_files(commands)
     _add_override(commands)
+    _add_compact(commands)
+    _add_compactions(commands)
+    _add_snapshots(commands)
+    _add_mcp(commands)
     _add_info(commands)
     _add_sessions(commands)
     return parser
@@ -135,7 +139,14 @@ def _add_ask(commands: Commands[_Parser]) -> None:
     parser.add_argument("--api-base", metavar="URL", help="the address of a server of your own")
     allowed = "allow calls without asking, as in 'run_command:git *' or write_file"
     parser.add_argument("--allow", metavar="PATTERN", action="append", help=allowed)
-    _add_json(parser)
+    without = "do not offer these tools; * and ? stand for any letters, as in notes__*"
+    parser.add_argument("--without", metavar="TOOL", action="append", help=without)
+    instead = "ask this model where the one before cannot answer; any number of times, in this order"
+    parser.add_argument("--fallback", metavar="MODEL", action="append", help=instead)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="print each event of the log as a line of JSON, for programs")
+    more = "like --json, with lines that have the key `step` for the parts of the answer as they come"
+    how.add_argument("--stream", action="store_true", help=more)
     parser = _command(commands, "rehearse", "cli.rehearse:run", "serve the rehearsal model over HTTP")
     parser.add_argument("--port", type=int, default=8765, metavar="N", help="on 127.0.0.1 (8765); 0: a free one")
     parser.add_argument("--script", metavar="FILE", help="steps to play, TOML or JSON lines; then the rules answer")
@@ -159,6 +170,68 @@ def _add_override(commands: Commands[_Parser]) -> None:
     parser.add_argument("session", metavar="SESSION")
     parser.add_argument("action", choices=get_args(OverrideAction))
     parser.add_argument("range", metavar="SEQ[-SEQ]", help="one event, or all from one to another")
+
+
+def _add_compact(commands: Commands[_Parser]) -> None:
+    parser = _command(commands, "compact", "cli.compact:run", "replace the past by a summary that can be undone")
+    parser.add_argument("source", metavar="SOURCE", help="a session, or a file, of which nothing is stored")
+    _add_wishes(parser)
+    _add_summariser(parser)
+    parser.add_argument("--dry-run", action="store_true", help="write the summary, and store nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    _add_json(parser)
+    parser = _command(commands, "continue", "cli.compact:run_continue", "go on from a summary, in a new session")
+    parser.add_argument("session", metavar="SESSION", help="the session to go on from")
+    parser.add_argument(
+        "--summary", metavar="FILE", help="this text, edited by you, as the summary; - reads standard input"
+    )
+    parser.add_argument("--model", "-m", metavar="MODEL", help="the model of the new session, and who summarises")
+    _add_summariser(parser)
+    parser.add_argument("--dry-run", action="store_true", help="print the summary, to be edited, and make no session")
+    _add_json(parser)
+
+
+def _add_summariser(parser: _Parser) -> None:
+    parser.add_argument("--digest", action="store_true", help="summarise by rules, without a model")
+    parser.add_argument("--api-base", metavar="URL", help="the address of a server of your own")
+
+
+def _add_compactions(commands: Commands[_Parser]) -> None:
+    text = "what was summarised, what comes next, and the counters"
+    parser = _command(commands, "compactions", "cli.compactions:run", text)
+    parser.add_argument("session", metavar="SESSION")
+    _add_wishes(parser)
+    _add_json(parser)
+    parser = _command(commands, "undo", "cli.compactions:run_undo", "undo the last compaction or override")
+    parser.add_argument("session", metavar="SESSION")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--all-compactions", action="store_true", help="undo every compaction")
+    which.add_argument("--event", type=int, metavar="SEQ", help="undo this compaction or override")
+    parser.add_argument("--redo", action="store_true", help="bring back what was undone last, or --event SEQ")
+    _add_json(parser)
+
+
+def _add_snapshots(commands: Commands[_Parser]) -> None:
+    text = "states of the work tree from before tools changed it"
+    parser = _command(commands, "snapshots", "cli.snapshots:run_list", text)
+    parser.add_argument("session", metavar="SESSION")
+    keep = "first let go of all but the newest N of the repository, whichever session they belong to"
+    parser.add_argument("--keep", type=_count, metavar="N", help=keep)
+    _add_json(parser)
+    text = "bring such a state back, after showing what would change and asking; it can be undone"
+    parser = _command(commands, "restore", "cli.snapshots:run_restore", text)
+    parser.add_argument("session", metavar="SESSION")
+    parser.add_argument("seq", metavar="SEQ", nargs="?", type=int, help="which snapshot; the latest by default")
+    parser.add_argument("--remove-created", action="store_true", help="remove the files that were created since")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--json", action="store_true", help="print JSON; without --yes only what would change")
+
+
+def _add_mcp(commands: Commands[_Parser]) -> None:
+    text = "the tools of the configured MCP servers and the tokens their definitions take"
+    parser = _command(commands, "mcp", "cli.mcp:run", text)
+    parser.add_argument("--model", "-m", metavar="MODEL", help="count as this model does")
+    _add_json(parser)
 
 
 def _add_info(commands: Commands[_Parser]) -> None:

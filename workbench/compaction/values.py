@@ -50,6 +50,8 @@ class Decision(NamedTuple):
     checks: tuple[Check, ...]
     question: str = ""
     """What to ask, where `action` is `ask`."""
+    digest: bool = False
+    """Summarise without a model: limit or circuit breaker hold the model back, but the request is too long."""
 
 
 class Cut(NamedTuple):
@@ -67,6 +69,9 @@ class Cut(NamedTuple):
     """Standing compactions whose range lies inside this one: their summaries are updated and replaced."""
     why: str
     """How the range came about, in a sentence with its numbers."""
+    beside: tuple[Item, ...] = ()
+    """The rows of what is kept, but for what the user excluded: the summariser reads them too, or answers would lack
+    their questions."""
 
 
 class Fact(NamedTuple):
@@ -98,7 +103,7 @@ class CacheEffect(NamedTuple):
     """Tokens behind it, which are written again."""
     saved_per_request: int
     payback: float | None
-    """Requests until what is saved has paid for what is written again and the summary; None: never, or prices unknown."""
+    """Requests until what is saved has paid for the rewriting and the summary; None: never, or prices unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +116,8 @@ class Preview:
     tokens_before: int
     """The plan's total now."""
     source_tokens: int
-    """What the items of the cut cost as they are sent now, and the summaries it replaces."""
+    """What the summary is made from: the items of the cut as they are sent now, or whole where they are not sent, and
+    the summaries it replaces."""
     summary_cap: int
     """The most the summary may cost."""
     model: str
@@ -123,6 +129,13 @@ class Preview:
     cost: float | None
     """What they cost in dollars at most; None where prices are unknown."""
     cache: CacheEffect
+    events: int = 0
+    """How many events of the log the range holds."""
+    first_at: int = 0
+    """When the first of them happened, in milliseconds since 1970."""
+    last_at: int = 0
+    recall: bool = False
+    """Whether the model has the tools with which it can read the originals; then the summary says so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from workbench.config.errors import WrongCall
 from workbench.config.paths import config_dir
 
 FILE_NAME = "config.toml"
-TABLES = ("models", "hooks", "mcp")
+TABLES = ("models", "hooks", "mcp", "requests", "servers", "tools", "keys")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,22 @@ class Settings:
     policy: str = ""
     """The policy of a new session: a preset, a policy of the config folder, or a path."""
     theme: str = ""
+    fallback: tuple[str, ...] = ()
+    """Models to ask, in this order, where the one that was asked for cannot answer."""
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: MappingProxyType({}))
     """The user's own models by name, as written; the catalogue checks them, and they win over its own."""
     hooks: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     """Commands to run at certain points of a turn, as written; the hooks check them."""
     mcp: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     """Servers whose tools the model may call, by name, as written; the client checks them."""
+    requests: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    """How long and how often a provider is asked, as written; the gateway's side checks it."""
+    servers: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    """The ports of model servers on this machine, by kind, as written; their discovery checks them."""
+    tools: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    """What holds for the built-in tools, as written; the tools check it."""
+    keys: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    """Other keys for the screen's commands, by their ids, as written; the screen checks them."""
     file: Path | None = None
     """Where all this was read from, for messages; None when there is no such file."""
 
@@ -45,6 +55,11 @@ class Settings:
     def api_base(self, model: str) -> str:
         """The address of the server that a model is at; empty: the provider's own."""
         return str(self.models.get(model, {}).get("api_base", ""))
+
+    def fallbacks(self, model: str) -> tuple[str, ...]:
+        """Whom to ask where a model cannot answer; what its own entry says wins, also when that is nobody."""
+        found: tuple[str, ...] = self.models.get(model, {}).get("fallback", self.fallback)
+        return found
 
     def model_origin(self, model: str) -> str:
         """How messages name the place of a model's knobs."""
@@ -67,6 +82,8 @@ def load_settings(folder: Path | None = None) -> Settings:
         if key in TABLES:
             if key != "models" and not isinstance(value, dict):
                 raise WrongCall(f"{path}: {key}: expected a table, got {shown(value)}")
+        elif key == "fallback":
+            _check_fallback(value, f"{path}: fallback")
         elif not isinstance(value, str):
             raise WrongCall(f"{path}: {key}: expected text, got {shown(value)}")
     _check_models(path, table.get("models", {}))
@@ -121,6 +138,12 @@ def _check_models(path: Path, models: Any) -> None:
             raise WrongCall(f"{where}: expected a table, got {shown(entry)}")
         if not isinstance(entry.get("knobs", {}), dict):
             raise WrongCall(f"{where}.knobs: expected a table of knobs, got {shown(entry['knobs'])}")
+        _check_fallback(entry.get("fallback", []), f"{where}.fallback")
+
+
+def _check_fallback(value: Any, where: str) -> None:
+    if not isinstance(value, list) or not all(isinstance(each, str) and each.strip() for each in value):
+        raise WrongCall(f'{where}: expected a list of models such as ["gpt-4o-mini", "local"], got {shown(value)}')
 
 
 def _policy_ref(ref: str, home: Path) -> str:

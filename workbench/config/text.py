@@ -6,6 +6,7 @@ import json
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 
@@ -77,6 +78,11 @@ def table(
             shown.append(space + cell if column in right else cell + space)
         lines.append("  ".join(shown).rstrip())
     return lines
+
+
+def when(milliseconds: int) -> str:
+    """A moment, in milliseconds since 1970, on the user's own clock."""
+    return datetime.fromtimestamp(milliseconds / 1000).strftime("%Y-%m-%d %H:%M")
 
 
 def print_json(value: Any) -> None:

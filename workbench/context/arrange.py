@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -13,19 +14,9 @@ from workbench.context.measure import Meter
 from workbench.context.plan import ContextPlan, Cuts, Rows, Summary, Totals, Verdict
 from workbench.context.stages import groups, history, normalise
 from workbench.context.stages.history import NO_CAP, HistoryCut
+from workbench.context.sums import Cost
 from workbench.models.framing import MESSAGE, REPLY_PRIMING
 from workbench.models.tokens import Count
-
-
-class Spend(NamedTuple):
-    """What a part of the request costs; `cost` includes the framing."""
-
-    cost: int = 0
-    framing: int = 0
-
-    def plus(self, other: Spend) -> Spend:
-        """Both together."""
-        return Spend(self.cost + other.cost, self.framing + other.framing)
 
 
 class Base(NamedTuple):
@@ -34,7 +25,9 @@ class Base(NamedTuple):
     rows: tuple[Item, ...]
     summaries: tuple[Summary, ...]
     slots: dict[Slot, int]
-    spend: Spend
+    cost: int
+    """Content and framing."""
+    framing: int
     original_tokens: int
 
 
@@ -55,8 +48,8 @@ def base_of(fixed: Fixed, summaries: tuple[Summary, ...]) -> Base:
     for row in rows:
         slots[row.slot] += row.tokens
     framing = fixed.framing + REPLY_PRIMING + MESSAGE * sum(len(summary.rows) for summary in summaries)
-    spend = Spend(sum(slots.values()) + framing, framing)
-    return Base(fixed.rows, summaries, slots, spend, sum(row.original_tokens for row in rows))
+    original_tokens = sum(row.original_tokens for row in rows)
+    return Base(fixed.rows, summaries, slots, sum(slots.values()) + framing, framing, original_tokens)
 
 
 def notice_text(count: int) -> str:
@@ -69,9 +62,23 @@ def synthetic(
 ) -> Item:
     """A row that no event stands behind."""
     tokens, exact = count
-    edits = (Edit(stage, "sent", 0, tokens, why),)
     return Item(
-        item_id, None, turn, slot, role, kind, None, "sent", tokens, tokens, exact, False, edits, text, text, text
+        id=item_id,
+        seq=None,
+        turn=turn,
+        slot=slot,
+        role=role,
+        kind=kind,
+        tool=None,
+        state="sent",
+        tokens=tokens,
+        original_tokens=tokens,
+        exact=exact,
+        pinned=False,
+        edits=(Edit(stage, "sent", 0, tokens, why),),
+        text=text,
+        original=text,
+        content=text,
     )
 
 
@@ -101,46 +108,47 @@ class _Arranger:
         missing = draft.missing()
         self._waiting = missing if parts.live else []
         self._lacking = () if parts.live else tuple(missing)
-        self._held_history = self._held_turn = Spend()
+        """Calls of the newest unit that get a synthetic result."""
+        self._past: list[Cost] = []
+        self._present: list[Cost] = []
+        """What the units cost that are always sent, in history and in the turn; the sums leave them out."""
         for number in draft.held:
-            held = Spend(*self._sums.of(number)[:2])
-            if number >= self._start:
-                self._held_turn = self._held_turn.plus(held)
-            else:
-                self._held_history = self._held_history.plus(held)
-
-    def _span(self, first: int, end: int) -> Spend:
-        """The units from `first` up to `end`, but for the held ones."""
-        cost, framing = self._sums.cost, self._sums.framing
-        return Spend(cost[end] - cost[first], framing[end] - framing[first])
+            (self._past if number < self._start else self._present).append(self._sums.of(number))
 
     def plan(self) -> ContextPlan:
-        turn = self._turn_kept()
-        middle = self._span(self._behind, self._last)
-        left = self._capacity - self._base.spend.cost - turn.cost - self._held_history.cost - self._spare()
+        cost = self._sums.cost
+        middle = cost[self._last] - cost[self._behind]
+        kept = self._turn_cost(self._last) + sum(held.cost for held in self._past)
+        left = self._capacity - self._base.cost - kept - self._spare()
         turn_first = self._policy.history.turn_first or not self._policy.turn.drop_groups
-        cut, notice, history_why = self._cut_history(left - (middle.cost if turn_first else 0))
-        past = self._history_kept(cut)
-        left -= past.cost + (notice.tokens + MESSAGE if notice else 0)
+        cut, notice, history_why = self._cut_history(left - (middle if turn_first else 0))
+        left -= self._history_span(cost, cut) + (notice.tokens + MESSAGE if notice else 0)
         first, groups_why = self._drop_groups(middle, left)
-        turn = turn.plus(self._span(first, self._last))
-        opening = self._opening(cut)
-        why = (history_why, groups_why)
-        return self._result(cut, first, why, past.plus(self._held_history), turn, notice, opening)
+        cuts = self._cuts(cut, first, history_why, groups_why)
+        return self._result(cuts, notice, self._opening(cut))
 
-    def _turn_kept(self) -> Spend:
-        """What is always kept of the turn: its user message, held units, and all from its last iteration group on."""
-        kept = self._span(self._start, self._behind).plus(self._span(self._last, self._units))
-        if self._lacking:
-            count = len(self._lacking)
-            kept = kept.plus(Spend((self._meter.no_result.tokens + MESSAGE) * count, MESSAGE * count))
-        return kept.plus(self._held_turn)
+    def _history_span(self, sums: Sequence[int], cut: HistoryCut) -> int:
+        """What is kept of history under a cut, but for the held units: tokens or framing, as `sums` are of."""
+        kept = sums[max(self._start, cut.start)] - sums[cut.start]
+        return kept + sums[cut.opener + 1] - sums[cut.opener] if cut.opener >= 0 else kept
+
+    def _turn_cost(self, first: int) -> int:
+        """What is kept of the turn: its user message, held units, and all from the unit `first` on."""
+        cost = self._sums.cost
+        kept = cost[self._behind] - cost[self._start] + cost[self._units] - cost[first]
+        lacking = len(self._lacking) * (self._meter.no_result.tokens + MESSAGE)
+        return kept + lacking + sum(held.cost for held in self._present)
+
+    def _turn_framing(self, first: int) -> int:
+        framing = self._sums.framing
+        kept = framing[self._behind] - framing[self._start] + framing[self._units] - framing[first]
+        return kept + len(self._lacking) * MESSAGE + sum(held.framing for held in self._present)
 
     # History
 
     def _cut_history(self, room: int) -> tuple[HistoryCut, Item | None, str]:
         policy, sums, end = self._policy.history, self._sums, self._start
-        resident = history.resident_limit(policy, self._limits.window, self._limits.window_source != "guess")
+        resident = self._meter.resident
         fits = policy.mode == "fit"
         cap = policy.max_tokens if fits and policy.max_tokens else NO_CAP
         whole, count = sums.cost[end], sums.messages[end]
@@ -175,17 +183,13 @@ class _Arranger:
             opener = -1
         return opener, draft.openers[turn + 1]
 
-    def _history_kept(self, cut: HistoryCut) -> Spend:
-        kept = self._span(cut.start, max(self._start, cut.start))
-        return kept.plus(self._span(cut.opener, cut.opener + 1)) if cut.opener >= 0 else kept
-
     # The turn
 
-    def _drop_groups(self, middle: Spend, room: int) -> tuple[int, str]:
-        if not self._policy.turn.drop_groups or middle.cost <= room:
+    def _drop_groups(self, middle: int, room: int) -> tuple[int, str]:
+        if not self._policy.turn.drop_groups or middle <= room:
             return self._behind, ""
         first = groups.drop(self._sums.cost, self._behind, self._last, room)
-        need = f"the turn's earlier iterations need {middle.cost:,} tokens and {max(room, 0):,} are left"
+        need = f"the turn's earlier iterations need {middle:,} tokens and {max(room, 0):,} are left"
         return first, f"{need}; the oldest give way"
 
     # The first message
@@ -226,39 +230,42 @@ class _Arranger:
 
     # The outcome
 
-    def _result(
-        self,
-        cut: HistoryCut,
-        first: int,
-        why: tuple[str, str],
-        past: Spend,
-        turn: Spend,
-        notice: Item | None,
-        opening: Item | None,
-    ) -> ContextPlan:
-        draft, base = self._draft, self._base
-        extra = tuple(row for row in (notice, opening) if row)
-        slots = base.slots.copy()
-        slots["history"] += past.cost - past.framing + sum(row.tokens for row in extra)
-        slots["turn"] += turn.cost - turn.framing
-        items = sum(slots.values())
-        framing = base.spend.framing + past.framing + turn.framing + MESSAGE * len(extra)
-        total = items + framing
-        budget = Budget(
-            **slots,
-            framing=framing,
-            margin=self._limits.margin,
-            reserve=self._limits.reserve,
-            free=self._capacity - total,
+    def _cuts(self, cut: HistoryCut, first: int, history_why: str, groups_why: str) -> Cuts:
+        draft = self._draft
+        return Cuts(
+            draft.turn,
+            self._start,
+            self._behind,
+            self._units,
+            cut,
+            first,
+            frozenset(draft.held),
+            history_why,
+            groups_why,
+            draft.result_count,
         )
+
+    def _result(self, cuts: Cuts, notice: Item | None, opening: Item | None) -> ContextPlan:
+        draft, base, limits = self._draft, self._base, self._limits
+        extra = tuple(row for row in (notice, opening) if row)
+        added = sum(row.tokens for row in extra)
+        past = self._history_span(self._sums.cost, cuts.history) + sum(held.cost for held in self._past)
+        past_framing = self._history_span(self._sums.framing, cuts.history) + sum(held.framing for held in self._past)
+        turn, turn_framing = self._turn_cost(cuts.groups), self._turn_framing(cuts.groups)
+        slots = base.slots.copy()
+        slots["history"] += past - past_framing + added
+        slots["turn"] += turn - turn_framing
+        framing = base.framing + past_framing + turn_framing + MESSAGE * len(extra)
+        items = sum(slots.values())
+        total = items + framing
+        # The budget's parts are the slots, in their order, and then these.
+        budget = Budget._make((*slots.values(), framing, limits.margin, limits.reserve, self._capacity - total))
         repairs = len(draft.repairs)
-        original = draft.original_tokens + base.original_tokens + sum(row.tokens for row in extra)
+        original = draft.original_tokens + base.original_tokens + added
         original += (repairs + len(self._lacking)) * self._meter.no_result.tokens
-        held = frozenset(draft.held)
-        cuts = Cuts(draft.turn, self._start, self._behind, self._units, cut, first, held, *why, draft.result_count)
         return ContextPlan(
             self._model,
-            self._limits,
+            limits,
             self._policy.name,
             self._verdict(total, slots),
             budget,

@@ -7,10 +7,15 @@ that a plan made earlier can go on reading them while the session grows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, NamedTuple
+
 from workbench.context.items import Kind
 from workbench.context.stages.truncate import Cut
 from workbench.log.events import (
     AssistantMessage,
+    Body,
     Content,
     Event,
     Failure,
@@ -24,16 +29,42 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
-from workbench.models.tokens import Count
 
-_KINDS: dict[type, Kind] = {
-    SystemMessage: "message",
-    UserMessage: "message",
-    AssistantMessage: "message",
-    Reasoning: "reasoning",
-    ToolCall: "tool_call",
-    ToolResult: "tool_result",
+
+class Form(NamedTuple):
+    """What a cell is by the kind of its event alone."""
+
+    kind: Kind
+    role: str | None
+    """Who speaks; None for what is no part of the conversation."""
+    said: Callable[[Any], Content]
+    """What the event's body says, with its parts."""
+
+
+def _described(body: Body) -> str:
+    """What is no part of the conversation, in words."""
+    match body:
+        case Usage():
+            prompt = "not reported" if body.prompt is None else f"{body.prompt:,}"
+            return f"usage: prompt {prompt}, cached {body.cached:,}, completion {body.completion:,} ({body.model})"
+        case Snapshot():
+            return f"snapshot {body.commit[:12]} of {body.root}"
+        case Failure():
+            return f"error ({body.category}): {body.message}"
+        case Unknown():
+            return f"an event of the unknown kind {body.kind!r}"
+    return type(body).__name__
+
+
+_FORMS = {
+    SystemMessage: Form("message", "system", attrgetter("content")),
+    UserMessage: Form("message", "user", attrgetter("content")),
+    AssistantMessage: Form("message", "assistant", attrgetter("content")),
+    Reasoning: Form("reasoning", "assistant", attrgetter("text")),
+    ToolCall: Form("tool_call", "assistant", attrgetter("arguments")),
+    ToolResult: Form("tool_result", "tool", attrgetter("content")),
 }
+_ASIDE = Form("aside", None, _described)
 
 
 class Cell:
@@ -57,18 +88,24 @@ class Cell:
     """What normalise changed; empty when nothing."""
     changed: str | None = None
     """What normalise sends instead of the original."""
-    whole: Count | None = None
+    whole: int | None = None
     """What the original costs, where normalise changed it."""
     cover: int = -1
     """Which standing compaction summarises it; -1: none."""
 
-    def __init__(self, event: Event, turn: int, unit: int, count: Count) -> None:
+    def __init__(self, event: Event, turn: int, unit: int, tokens: int, exact: bool) -> None:
         self.event = event
         self.turn = turn
         self.unit = unit
         """Its unit's number; -1 for what is never sent."""
-        self.count = count
+        self.tokens = tokens
         """What it costs, uncut."""
+        self.exact = exact
+
+    @property
+    def original_tokens(self) -> int:
+        """What the event's own content costs."""
+        return self.tokens if self.whole is None else self.whole
 
     @property
     def seq(self) -> int:
@@ -81,49 +118,36 @@ class Cell:
         return self.event.id
 
     @property
-    def tokens(self) -> int:
-        """What it costs, uncut."""
-        return self.count.tokens
-
-    @property
-    def original_tokens(self) -> int:
-        """What the event's own content costs."""
-        return (self.whole or self.count).tokens
+    def form(self) -> Form:
+        """What it is by the kind of its event."""
+        return _FORMS.get(type(self.event.body), _ASIDE)
 
     @property
     def kind(self) -> Kind:
         """What the row is."""
-        return _KINDS.get(type(self.event.body), "aside")
+        return self.form.kind
 
     @property
     def role(self) -> str | None:
         """Who speaks; None for what is no part of the conversation."""
-        match self.event.body:
-            case UserMessage():
-                return "user"
-            case ToolResult():
-                return "tool"
-            case AssistantMessage() | ToolCall() | Reasoning():
-                return "assistant"
-            case SystemMessage(role=role):
-                return role
-        return None
+        body = self.event.body
+        return body.role if isinstance(body, SystemMessage) else self.form.role
 
     @property
     def name(self) -> str:
         """The author's name, where the message has one."""
         body = self.event.body
-        return body.name if isinstance(body, (SystemMessage, UserMessage, AssistantMessage)) else ""
+        return body.name if isinstance(body, (UserMessage, AssistantMessage, SystemMessage)) else ""
+
+    @property
+    def said(self) -> Content:
+        """What the event says, with its parts."""
+        return self.form.said(self.event.body)
 
     @property
     def content(self) -> Content:
         """What is sent of it, uncut."""
-        if self.changed is not None:
-            return self.changed
-        body = self.event.body
-        if isinstance(body, (SystemMessage, UserMessage, AssistantMessage, ToolResult)):
-            return body.content
-        return self.original
+        return self.said if self.changed is None else self.changed
 
     @property
     def text(self) -> str:
@@ -133,27 +157,8 @@ class Cell:
     @property
     def original(self) -> str:
         """What the event says, for reading."""
-        said = getattr(self.event.body, "content", None)
-        if type(said) is str:
-            return said
-        match self.event.body:
-            case SystemMessage() | UserMessage() | AssistantMessage() | ToolResult() as body:
-                return text_of(body.content)
-            case ToolCall(arguments=arguments):
-                return arguments
-            case Reasoning(text=text):
-                return text
-            case Usage() as body:
-                prompt = "not reported" if body.prompt is None else f"{body.prompt:,}"
-                return f"usage: prompt {prompt}, cached {body.cached:,}, completion {body.completion:,} ({body.model})"
-            case Snapshot() as body:
-                return f"snapshot {body.commit[:12]} of {body.root}"
-            case Failure() as body:
-                return f"error ({body.category}): {body.message}"
-            case Unknown() as body:
-                return f"an event of the unknown kind {body.kind!r}"
-            case body:
-                return type(body).__name__
+        said = self.said
+        return said if type(said) is str else text_of(said)
 
 
 class Unit:

@@ -57,12 +57,12 @@ class Standing:
 
 def standing(controls: Sequence[Event]) -> Standing:
     """Resolve the control events of a log, given in order."""
-    gone = _reverted(controls)
+    gone = reverted(controls)
     alive = [event for event in controls if event.seq not in gone]
     return Standing(_compactions(alive), _overrides(alive), slots_of(alive))
 
 
-def _reverted(controls: Iterable[Event]) -> frozenset[int]:
+def reverted(controls: Iterable[Event]) -> frozenset[int]:
     """What is taken back. A revert of a revert brings its target back; so the last word is read first."""
     gone: set[int] = set()
     for event in reversed(list(controls)):

@@ -7,23 +7,18 @@ order.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from operator import attrgetter
+from collections.abc import Callable
 from typing import Any
 
 from workbench.context.cells import Cell, Unit
-from workbench.context.control import NO_OWN, Own
 from workbench.context.measure import Meter
 from workbench.context.stages import normalise
 from workbench.context.stages.normalise import is_blank
-from workbench.context.sums import Cost, Sums
-from workbench.context.view import View, fate_of
+from workbench.context.tally import Ground, Tally
+from workbench.context.view import is_sent
 from workbench.log.events import (
     AssistantMessage,
     Event,
-    Kept,
     Reasoning,
     SystemMessage,
     ToolCall,
@@ -33,62 +28,21 @@ from workbench.log.events import (
 from workbench.models.framing import CALL, MESSAGE
 from workbench.models.tokens import Count
 
-_by_seq = attrgetter("seq")
 _NOTHING = Count(0, True)
 
 
-def _mask_delta(cell: Cell) -> int:
-    """What masking a result adds to its cost; less than nothing, as a rule."""
-    return cell.mask_tokens - (cell.cut.tokens if cell.cut else cell.count[0])
-
-
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """What is settled before the first event is added."""
-
-    overrides: Mapping[int, Own] = field(default_factory=dict)
-    cover: Mapping[int, int] = field(default_factory=dict)
-    """By sequence number: which standing compaction summarises the event."""
-    kept: Mapping[int, Kept] = field(default_factory=dict)
-    unpaired: Mapping[int, str] = field(default_factory=dict)
-    """By sequence number: results known to have no call, and why."""
-
-
-class Draft:
-    """The conversation so far."""
+class Draft(Tally):
+    """The conversation so far, as it grows."""
 
     def __init__(self, meter: Meter, ground: Ground) -> None:
-        self._meter = meter
-        self._masking = meter.policy.masking
-        self.ground = ground
-        self.overrides: Mapping[int, Own] = ground.overrides
-        self._plain = not (ground.overrides or ground.cover or ground.kept)
-        """Nothing but the stages decides about single cells, so that they need not be looked at one by one."""
-        self.cells: list[Cell] = []
-        self.units: list[Unit] = []
-        self.sums = Sums()
+        super().__init__(meter, ground)
         self.preamble: list[Cell] = []
         """System messages before anything else: they fill the system slot."""
-        self.turn = 0
-        self.openers: list[int] = [-1]
-        """By turn: the unit of its user message; turn 0 has none."""
         self.repairs: list[int] = []
         """Calls that will never have a result, by their place among the cells."""
-        self.held: list[int] = []
-        """Units that are always sent, in order."""
-        self._held: set[int] = set()
-        self._pinned: set[int] = set()
-        """Units with something pinned, or kept by a compaction, in them."""
-        self.original_tokens = 0
-        """What all cells would cost whole."""
-        self.latest = 0
-        """The sequence number of the latest user message."""
         self.last_group = -1
         """The newest unit with calls."""
         self._pairs = normalise.Pairs()
-        self._mask = meter.mask_window()
-        self._results: list[int] = []
-        """The results within the scope of masking, by their place among the cells."""
         self._adders: dict[type, Callable[[Event, Any], bool]] = {
             ToolResult: self._add_result,
             ToolCall: self._add_call,
@@ -97,26 +51,6 @@ class Draft:
             SystemMessage: self._add_system,
         }
 
-    @property
-    def result_count(self) -> int:
-        """How many results the scope of masking holds."""
-        return len(self._results)
-
-    def view(self) -> View:
-        """What decides about single cells now."""
-        return View(
-            self.cells,
-            len(self.cells),
-            self.overrides,
-            self.ground.kept,
-            self._masking.keep_first,
-            self._mask.upto,
-            self.turn if self._masking.scope == "turn" else -1,
-            self.latest,
-        )
-
-    # Adding
-
     def add(self, event: Event) -> bool:
         """Add one event; False when it is out of order, and then nothing was changed."""
         body = event.body
@@ -124,32 +58,27 @@ class Draft:
         if adder is not None:
             return adder(event, body)
         count = self._meter.text(body.text) if isinstance(body, Reasoning) else _NOTHING
-        self._store(Cell(event, self.turn, -1, count))
+        self._store(Cell(event, self.turn, -1, *count))
         return True
-
-    def _store(self, cell: Cell) -> None:
-        self.cells.append(cell)
-        self.original_tokens += cell.original_tokens
 
     def _drop(self, event: Event, count: Count, why: str) -> Cell:
         """A cell that normalise leaves out."""
-        cell = Cell(event, self.turn, -1, count)
+        cell = Cell(event, self.turn, -1, *count)
         cell.fate = why
         self._store(cell)
         return cell
 
     def _add_user(self, event: Event, body: UserMessage) -> bool:
-        count = self._meter.content(body.content)
         former = self.openers[-1]
         self.openers.append(len(self.units))
-        self._open(None, self.turn + 1)
+        unit = self._open(None, self.turn + 1)
         self.turn += 1
         self.latest = event.seq
         if self._masking.scope == "turn":
             self._unmask_turn()
         if former >= 0 and self.units[former].special:
             self._measure([former])
-        self._put(event, count, body.name, normalise.EMPTY_MESSAGE if is_blank(body.content) else "")
+        self._put(unit, event, self._meter.content(body.content), body.name, is_blank(body.content))
         return True
 
     def _add_system(self, event: Event, body: SystemMessage) -> bool:
@@ -157,22 +86,21 @@ class Draft:
         if is_blank(body.content):
             self._drop(event, count, normalise.BLANK)
         elif not self.units:
-            self.preamble.append(Cell(event, 0, -1, count))
+            self.preamble.append(Cell(event, 0, -1, *count))
         else:
-            self._open(None, self.turn)
-            self._put(event, count, body.name)
+            self._put(self._open(None, self.turn), event, count, body.name)
         return True
 
     def _add_reply(self, event: Event, body: AssistantMessage) -> bool:
-        count = self._meter.content(body.content)
         if is_blank(body.content):
-            self._drop(event, count, normalise.BLANK)
+            self._drop(event, self._meter.content(body.content), normalise.BLANK)
             return True
-        if not (body.reply and self.units and self.units[-1].reply == body.reply):
-            self._open(body.reply, self.turn)
-        elif self.units[-1].calls:
+        unit = self.units[-1] if self.units else None
+        if unit is None or not body.reply or unit.reply != body.reply:
+            unit = self._open(body.reply, self.turn)
+        elif unit.calls:
             return False
-        self._put(event, count, body.name)
+        self._put(unit, event, self._meter.content(body.content), body.name)
         return True
 
     def _add_call(self, event: Event, body: ToolCall) -> bool:
@@ -181,31 +109,34 @@ class Draft:
             unit = self._open(body.reply, self.turn)
         elif unit.results:
             return False
-        cell = Cell(event, self.turn, len(self.units) - 1, _NOTHING)
+        self.last_group = len(self.units) - 1
+        cell = Cell(event, self.turn, self.last_group, 0, True)
         cell.tool = body.tool or normalise.UNNAMED_TOOL
         self._meter.call(cell, body)
         cell.wire_id, renamed = self._pairs.call(body.call_id, len(self.cells))
         if renamed:
             cell.note = f"{cell.note}; {renamed}" if cell.note else renamed
         unit.calls += 1
-        self.last_group = len(self.units) - 1
-        first = not unit.cells
-        self._join(unit, cell, cell.count[0], CALL + MESSAGE if first else CALL, 1 if first else 0)
+        if unit.cells:
+            self._join(unit, cell, cell.tokens, CALL, 0)
+        else:
+            self._join(unit, cell, cell.tokens, CALL + MESSAGE, 1)
         return True
 
     def _add_result(self, event: Event, body: ToolResult) -> bool:
         at, why = self._pairs.match(body.call_id, self._in_newest_unit)
-        if event.seq in self.ground.unpaired:
+        if self.ground.unpaired and event.seq in self.ground.unpaired:
             at, why = -1, self.ground.unpaired[event.seq]
-        count = self._meter.content(body.content)
         if at < 0:
-            self._drop(event, count, why).tool = body.tool or None
+            self._drop(event, self._meter.content(body.content), why).tool = body.tool or None
             return True
         call = self.cells[at]
-        if call.unit != len(self.units) - 1:
+        newest = len(self.units) - 1
+        if call.unit != newest:
             return False
         self._pairs.settle(body.call_id, at)
-        cell = Cell(event, self.turn, call.unit, count)
+        tokens, exact = self._meter.content(body.content)
+        cell = Cell(event, self.turn, newest, tokens, exact)
         cell.tool, cell.wire_id, cell.partner = call.tool, call.wire_id, at
         call.partner = len(self.cells)
         if is_blank(body.content):
@@ -213,28 +144,30 @@ class Draft:
         cut = self._meter.cut(cell)
         if cut is not None:
             cell.cut = cut
-        unit = self.units[-1]
+        unit = self.units[newest]
         unit.results += 1
-        self._join(unit, cell, cut.tokens if cut else cell.count[0], MESSAGE, 1)
+        self._join(unit, cell, cell.tokens if cut is None else cut.tokens, MESSAGE, 1)
         if self._mask.active and cell.cover < 0:
             self._number(cell)
         return True
 
-    def _put(self, event: Event, count: Count, name: str, blank: str = "") -> None:
+    def _put(self, unit: Unit, event: Event, count: Count, name: str, blank: bool = False) -> None:
         """A message of one cell in the newest unit."""
-        cell = Cell(event, self.turn, len(self.units) - 1, count)
+        tokens, exact = count
+        cell = Cell(event, self.turn, len(self.units) - 1, tokens, exact)
         if blank:
-            self._meter.fill_in(cell, blank)
-        tokens = cell.count[0]
+            self._meter.fill_in(cell, normalise.EMPTY_MESSAGE)
+            tokens = cell.tokens
         if self.ground.kept:
             kept = self.ground.kept.get(event.seq)
             if kept is not None and kept.text and not is_blank(kept.text):
                 cell.cut = self._meter.kept(cell, kept.text)
                 tokens = cell.cut.tokens
-        unit = self.units[-1]
-        first = not unit.cells
-        framing = (MESSAGE if first else 0) + (self._meter.name(name) if name else 0)
-        self._join(unit, cell, tokens, framing, 1 if first else 0)
+        framing = self._meter.name(name) if name else 0
+        if unit.cells:
+            self._join(unit, cell, tokens, framing, 0)
+        else:
+            self._join(unit, cell, tokens, framing + MESSAGE, 1)
 
     # Units
 
@@ -247,31 +180,19 @@ class Draft:
         last = self.units[-1] if self.units else unit
         self.units.append(unit)
         if last.calls != last.results:
-            self.repairs.extend(at for at in last.cells if self._lacks_result(at))
-            self._measure([len(self.units) - 2])
+            self._repair(last)
         self.sums.open()
         return unit
 
-    def _join(self, unit: Unit, cell: Cell, tokens: int, framing: int, messages: int) -> None:
-        """Put a cell into the newest unit and its cost into the sums."""
-        unit.cells.append(len(self.cells))
-        self.cells.append(cell)
-        self.original_tokens += tokens if cell.cut is None and cell.whole is None else cell.original_tokens
+    def _repair(self, unit: Unit) -> None:
+        """Calls of the last unit did not return: each gets a synthetic result."""
+        lacking = [at for at in unit.cells if self._lacks_result(at)]
+        self.repairs.extend(lacking)
         if self._plain:
-            self.sums.add(tokens, framing, messages)
-            return
-        cell.cover = self.ground.cover.get(cell.seq, -1)
-        own = self.overrides.get(cell.seq)
-        if own is not None:
-            unit.special = True
-            if own.masked:
-                self._meter.set_mask(cell)
-        if cell.seq in self.ground.kept:
-            unit.special = True
-        if cell.seq in self.ground.kept or (own is not None and own.pinned):
-            self._pinned.add(cell.unit)
-            self._hold()
-        self._measure([cell.unit])
+            count = len(lacking)
+            self.sums.add(count * self._meter.no_result.tokens, count * MESSAGE, count)
+        else:
+            self._measure([self.cells[lacking[0]].unit])
 
     def _lacks_result(self, at: int) -> bool:
         return self.cells[at].kind == "tool_call" and self.cells[at].partner < 0
@@ -282,99 +203,4 @@ class Draft:
             return []
         view = self.view()
         calls = [at for at in self.units[-1].cells if self._lacks_result(at)]
-        return [at for at in calls if fate_of(self.cells[at], view).content is not None]
-
-    def role(self, number: int, view: View) -> str | None:
-        """Who speaks first in a unit that is sent; None when nothing of it is, or when it is a system message."""
-        for at in self.units[number].cells:
-            cell = self.cells[at]
-            if fate_of(cell, view).content is not None:
-                return cell.role if cell.role in ("user", "assistant") else None
-        return None
-
-    # Masking
-
-    def _number(self, cell: Cell) -> None:
-        """Give a new result its number, and mask those that now lie in the middle."""
-        self._results.append(len(self.cells) - 1)
-        freed = 0
-        if cell.count[0] >= self._masking.min_tokens:
-            cell.number = len(self._results) - 1
-            self._meter.set_mask(cell)
-            freed = -_mask_delta(cell)
-        fresh = self._mask.add(freed)
-        if fresh:
-            self._masked([self.cells[self._results[number]] for number in fresh], 1)
-
-    def _unmask_turn(self) -> None:
-        """A new turn begins: the results of the last one are history now, and no longer masked."""
-        masked = [self.cells[at] for at in self._results[self._masking.keep_first : self._mask.upto]]
-        self._mask = self._meter.mask_window()
-        self._results = []
-        self._masked(masked, -1)
-
-    def _masked(self, cells: list[Cell], sign: int) -> None:
-        """These results were just masked (or, with -1, unmasked)."""
-        if not self._plain:
-            self._measure({cell.unit for cell in cells})
-            return
-        deltas: dict[int, int] = {}
-        for cell in cells:
-            if cell.number >= 0:
-                deltas[cell.unit] = deltas.get(cell.unit, 0) + sign * _mask_delta(cell)
-        self.sums.shift(deltas)
-
-    # Overrides
-
-    def _hold(self) -> None:
-        """Hold the pinned units, each with the user message that opened its turn."""
-        wanted = self._pinned | {self.openers[self.units[number].turn] for number in self._pinned} - {-1}
-        changed = wanted.symmetric_difference(self._held)
-        self._held, self.held = wanted, sorted(wanted)
-        self._measure(changed)
-
-    def set_overrides(self, overrides: Mapping[int, Own], seqs: range) -> None:
-        """New overrides, which speak of the events in `seqs`."""
-        self.overrides, self._plain = overrides, False
-        first = bisect_left(self.cells, seqs.start, key=_by_seq)
-        touched = {cell.unit for cell in self.cells[first : bisect_left(self.cells, seqs.stop, key=_by_seq)]} - {-1}
-        for number in touched:
-            self.units[number].special = True
-            owns = [(self.cells[at], overrides.get(self.cells[at].seq, NO_OWN)) for at in self.units[number].cells]
-            for cell, own in owns:
-                if own.masked:
-                    self._meter.set_mask(cell)
-            if any(own.pinned for _, own in owns):
-                self._pinned.add(number)
-            else:
-                self._pinned.discard(number)
-        self._hold()
-        self._measure(touched)
-
-    # Sums
-
-    def _measure(self, numbers: Iterable[int]) -> None:
-        """Look at units cell by cell and write what they cost into the sums."""
-        view = self.view()
-        newest = len(self.units) - 1
-        self.sums.put({number: self._cost(self.units[number], view, number < newest) for number in numbers}, self._held)
-
-    def _cost(self, unit: Unit, view: View, complete: bool) -> Cost:
-        tokens = framing = messages = 0
-        head = False
-        for at in unit.cells:
-            cell = self.cells[at]
-            fate = fate_of(cell, view)
-            if fate.content is None:
-                continue
-            tokens += fate.tokens
-            if cell.kind == "tool_result":
-                framing, messages = framing + MESSAGE, messages + 1
-                continue
-            head = True
-            framing += CALL if cell.kind == "tool_call" else self._meter.name(cell.name)
-            if complete and cell.kind == "tool_call" and cell.partner < 0:
-                tokens, framing, messages = tokens + self._meter.no_result.tokens, framing + MESSAGE, messages + 1
-        if head:
-            framing, messages = framing + MESSAGE, messages + 1
-        return Cost(tokens + framing, framing, messages)
+        return [at for at in calls if is_sent(self.cells[at], view)]

@@ -10,6 +10,7 @@ from workbench.context.budget import Limits
 from workbench.context.cells import Cell
 from workbench.context.policy import Policy
 from workbench.context.stages import mask, normalise
+from workbench.context.stages.history import resident_limit
 from workbench.context.stages.truncate import Cut, Rule, rule_for, truncate
 from workbench.log.events import Content, ImagePart, OtherPart, Part, TextPart, ToolCall, text_of
 from workbench.models.framing import count_call, count_name, tool_style
@@ -41,6 +42,8 @@ class Meter:
         self._cuts = _CUTS.setdefault(counter, {})
         self.no_result = counter.count(normalise.NO_RESULT)
         """What a synthetic result costs."""
+        self.resident = resident_limit(policy.history, limits.window, limits.window_source != "guess")
+        """How many messages of history may be held."""
 
     def content(self, content: Content) -> Count:
         """A message's content: its text by the tokenizer, its pictures by the provider's rule."""
@@ -61,9 +64,9 @@ class Meter:
     def call(self, cell: Cell, body: ToolCall) -> None:
         """Count a call: its name and its arguments, made sound."""
         sent, note = normalise.sound_arguments(body.arguments)
-        cell.count = count_call(self.counter, body.tool, sent)
-        if sent != body.arguments:
-            cell.whole = count_call(self.counter, body.tool, body.arguments)
+        cell.tokens, cell.exact = count_call(self.counter, body.tool, sent)
+        if note:
+            cell.whole = count_call(self.counter, body.tool, body.arguments).tokens
             cell.changed, cell.note = sent, note
 
     def name(self, name: str) -> int:
@@ -117,6 +120,6 @@ class Meter:
 
     def fill_in(self, cell: Cell, text: str) -> None:
         """Give an empty cell something to send."""
-        cell.changed, cell.whole = text, cell.count
-        cell.count = self.text(text)
+        cell.changed, cell.whole = text, cell.tokens
+        cell.tokens, cell.exact = self.text(text)
         cell.note = f"{normalise.BLANK}; sent as {text!r}"

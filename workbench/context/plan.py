@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, overload
 
 from workbench.context.budget import Budget, Limits
 from workbench.context.cells import Cell, Unit
-from workbench.context.items import Edit, Item
+from workbench.context.items import Edit, Item, Slot, State
 from workbench.context.stages import normalise
 from workbench.context.stages.history import HistoryCut
-from workbench.context.view import Fate, View, edits_of, fate_of
+from workbench.context.view import View, edits_of, fate_of, is_sent
+from workbench.log.events import text_of
 
 
 class Verdict(NamedTuple):
@@ -58,6 +59,18 @@ class Cuts(NamedTuple):
     groups_why: str
     results: int
     """How many results the scope of masking holds."""
+
+    def sent_units(self, beside: Iterable[int] = ()) -> Iterator[int]:
+        """The units that are sent, in order; with them `beside`, the units before which something else stands."""
+        start, behind = self.history.start, self.behind
+        early = {unit for unit in (*self.held, *beside, self.history.opener) if 0 <= unit < start}
+        yield from sorted(early)
+        if self.groups <= behind:
+            yield from range(start, self.units)
+            return
+        yield from range(start, behind)
+        yield from sorted({unit for unit in (*self.held, *beside) if behind <= unit < self.groups})
+        yield from range(self.groups, self.units)
 
 
 class Summary(NamedTuple):
@@ -159,30 +172,20 @@ class Rows(Sequence[Item]):
         for summary in self._summaries:
             summaries.setdefault(summary.before, []).extend(summary.rows)
         missing = {*self._repairs[: self._repair_count], *self._open_repairs}
-        for number in self._sent_units(summaries):
-            yield from (row for row in summaries.get(number, ()) if row.in_request)
-            if number == self._cuts.units:
-                break
+        cells, length = self._view.cells, self._view.length
+        for number in self._cuts.sent_units(summaries):
+            if number in summaries:
+                yield from summaries[number]
             lacking = []
             for at in self._units[number].cells:
-                if at < self._view.length:
-                    row = self._row(self._view.cells[at])
+                if at < length:
+                    row = self._row(cells[at])
                     if row.in_request:
                         yield row
                     if at in missing:
                         lacking.append(self._inserted(at))
             yield from (row for row in lacking if row.in_request)
-
-    def _sent_units(self, summaries: Mapping[int, object]) -> Iterator[int]:
-        cuts = self._cuts
-        early = {
-            *(n for n in cuts.held if n < cuts.history.start),
-            *(n for n in summaries if n < cuts.history.start),
-        }
-        if cuts.history.opener >= 0:
-            early.add(cuts.history.opener)
-        yield from sorted(early)
-        yield from range(cuts.history.start, cuts.units + 1)
+        yield from summaries.get(self._cuts.units, ())
 
     # One row
 
@@ -200,24 +203,24 @@ class Rows(Sequence[Item]):
 
     def _row(self, cell: Cell) -> Item:
         view = self._view
-        fate = fate_of(cell, view)
-        state, tokens, text, content, exact = fate
+        state, tokens, content, exact = fate_of(cell, view)
         cut = self._cut_edit(cell.unit, tokens) if content is not None else None
         pinned = False
         if state == "sent" and cut is None and not cell.note and not view.overrides:
             edits: tuple[Edit, ...] = ()
         else:
-            edits = self._edits(cell, fate, cut)
+            edits = self._edits(cell, state, cut)
             own = view.overrides.get(cell.seq)
             pinned = own is not None and own.pinned and state != "excluded"
         if cut is not None:
-            state, tokens, text, content = "dropped", 0, None, None
+            state, tokens, content = "dropped", 0, None
         seq, item_id, _, _ = cell.event
+        # By place, not by name: there are very many rows, and names would make each take three times as long.
         return Item(
             item_id,
             seq,
             cell.turn,
-            "turn" if cell.turn == self._cuts.turn else "history",
+            self._slot(cell),
             cell.role,
             cell.kind,
             cell.tool,
@@ -227,7 +230,7 @@ class Rows(Sequence[Item]):
             exact,
             pinned,
             edits,
-            text,
+            content if content is None or type(content) is str else text_of(content),
             cell.original,
             content,
             cell.unit,
@@ -235,9 +238,12 @@ class Rows(Sequence[Item]):
             cell.name,
         )
 
-    def _edits(self, cell: Cell, fate: Fate, cut: Edit | None) -> tuple[Edit, ...]:
-        edits = edits_of(cell, fate, self._view, self._cuts.results)
-        if fate.state == "summarised":
+    def _slot(self, cell: Cell) -> Slot:
+        return "turn" if cell.turn == self._cuts.turn else "history"
+
+    def _edits(self, cell: Cell, state: State, cut: Edit | None) -> tuple[Edit, ...]:
+        edits = edits_of(cell, state, self._view, self._cuts.results)
+        if state == "summarised":
             edits.append(Edit("fold", "summarised", cell.tokens, 0, self._summary_why(cell)))
         return tuple(edits) if cut is None else (*edits, cut)
 
@@ -250,43 +256,36 @@ class Rows(Sequence[Item]):
             return what
         call = self._view.cells[what]
         tokens, exact = self._no_result
-        fate = fate_of(call, self._view)
-        edits = [
-            Edit(
-                "normalise",
-                "sent",
-                0,
-                tokens,
-                f"the call {call.wire_id!r} has no result; this one stands for it",
-            )
-        ]
-        state, text = fate.state, normalise.NO_RESULT
-        cut = self._cut_edit(call.unit, tokens) if fate.content is not None else None
-        if cut is not None:
-            edits.append(cut)
-            state = "dropped"
-        elif fate.content is None:
+        why = f"the call {call.wire_id!r} has no result; this one stands for it"
+        edits = [Edit("normalise", "sent", 0, tokens, why)]
+        state = fate_of(call, self._view)[0]
+        if is_sent(call, self._view):
+            cut = self._cut_edit(call.unit, tokens)
+            if cut is not None:
+                edits.append(cut)
+                state = "dropped"
+        else:
             edits.append(Edit("override" if state == "excluded" else "fold", state, tokens, 0, "it goes with its call"))
-        sent = state == "sent"
+        sent = normalise.NO_RESULT if state == "sent" else None
         return Item(
-            f"{call.id}.result",
-            None,
-            call.turn,
-            "turn" if call.turn == self._cuts.turn else "history",
-            "tool",
-            "tool_result",
-            call.tool,
-            state,
-            tokens if sent else 0,
-            tokens,
-            exact,
-            False,
-            tuple(edits),
-            text if sent else None,
-            text,
-            text if sent else None,
-            call.unit,
-            call.wire_id,
+            id=f"{call.id}.result",
+            seq=None,
+            turn=call.turn,
+            slot=self._slot(call),
+            role="tool",
+            kind="tool_result",
+            tool=call.tool,
+            state=state,
+            tokens=tokens if sent else 0,
+            original_tokens=tokens,
+            exact=exact,
+            pinned=False,
+            edits=tuple(edits),
+            text=sent,
+            original=normalise.NO_RESULT,
+            content=sent,
+            unit=call.unit,
+            call_id=call.wire_id,
         )
 
 

@@ -7,7 +7,7 @@ again; an override mends the units it speaks of.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from workbench.config.collector import collector_paused
@@ -15,12 +15,13 @@ from workbench.context import fixed, fold
 from workbench.context.arrange import Arrangement, arrange, base_of, synthetic
 from workbench.context.budget import Limits
 from workbench.context.control import CONTROL, Standing, apply_override, span, standing
-from workbench.context.draft import Draft, Ground
+from workbench.context.draft import Draft
 from workbench.context.items import Item
 from workbench.context.measure import Meter
 from workbench.context.plan import ContextPlan, Summary
 from workbench.context.policy import Policy
 from workbench.context.stages import normalise
+from workbench.context.tally import Ground
 from workbench.log.events import Compaction, Event, Override, SlotContent, UserMessage
 from workbench.models.tokens import TokenCounter
 
@@ -99,7 +100,7 @@ class Planner:
     def _restart(self) -> None:
         """Build the draft again from all events."""
         self._standing = standing(self._controls)
-        said = [event for event in self._events if type(event.body) not in CONTROL]
+        said = [event for event in self._events if type(event.body) not in CONTROL] if self._controls else self._events
         ground = Ground(self._standing.overrides)
         self._draft, self._ordered = self._drafted(said, ground)
         if self._standing.compactions:
@@ -158,6 +159,11 @@ class Planner:
         return tuple(rows)
 
     # The plan
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """The log so far. It grows with every append; take a copy to keep it as it is."""
+        return self._events
 
     @property
     def slots(self) -> tuple[Event, ...]:

@@ -178,7 +178,7 @@ class CompactionPolicy:
     """Put before the summary when it is sent."""
     acknowledgement: str = ""
     """The assistant's answer to the summary; none when empty."""
-    prompt: str = "default"
+    prompt: str = "workbench"
     """A prompt's name, or `file:PATH`."""
     model: str = ""
     """The model that summarises; empty: the session's own."""

@@ -4,7 +4,8 @@ catalogue."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from workbench.config.errors import WrongCall
 from workbench.config.settings import Settings
@@ -12,8 +13,8 @@ from workbench.context.budget import Limits, limits
 from workbench.context.load import Loaded, load_policy
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
-from workbench.log.events import Event
-from workbench.models.catalogue import Catalogue, ModelInfo
+from workbench.log.events import Event, Setting
+from workbench.models.catalogue import Catalogue, ModelInfo, WindowSource, is_local
 from workbench.models.tokens import CountStore, TokenCounter, counter
 
 
@@ -38,6 +39,18 @@ class Setup:
     loaded: Loaded
     limits: Limits
     counter: TokenCounter
+    wishes: Wishes = field(default_factory=Wishes)
+    """What it was made from, for making it again."""
+
+    @property
+    def calls_tools(self) -> bool:
+        """Whether tools are offered to the model: to all but the embedded one, which is too small to use them."""
+        return not is_local(self.model)
+
+    def with_window(self, tokens: int) -> Setup:
+        """The same with a window that the provider itself named."""
+        info = _sized(self.info, Learnt(tokens))
+        return replace(self, info=info, limits=limits(info, self.loaded.policy.budget, reserve=self.wishes.reserve))
 
     def planner(self, events: Iterable[Event] = (), *, live: bool = False) -> Planner:
         """A planner for a log."""
@@ -66,10 +79,16 @@ def set_up(
     model: str = "",
     policy: str = "",
     store: CountStore | None = None,
+    events: Iterable[Event] = (),
+    reported: int | None = None,
 ) -> Setup:
-    """What was asked for wins over what the session says (`model`, `policy`), and that over the user's settings."""
+    """What was asked for wins over what the session says (`model`, `policy`), and that over the user's settings.
+
+    `events`: the log, which may hold a window that was learnt. `reported`: the window that a server on this machine
+    gives the model.
+    """
     name = wishes.model or model or settings.model
-    info = catalogue.find(name)
+    info = corrected(catalogue.find(name), learnt_window(events, name), reported)
     if not name:
         info = replace(info, tokenizer_exact=True, tokenizer_note="no model was named; counted in o200k_base")
     loaded = load_policy(
@@ -83,4 +102,52 @@ def set_up(
             raise WrongCall(f"--{key}: expected a whole number from {least} up, got {value}")
     budget = limits(info, loaded.policy.budget, window=wishes.window, reserve=wishes.reserve)
     counted = counter(info.tokenizer, store, exact=info.tokenizer_exact, note=info.tokenizer_note)
-    return Setup(name, info, loaded, budget, counted)
+    return Setup(name, info, loaded, budget, counted, wishes)
+
+
+# Windows that are learnt while a session runs
+
+
+class Learnt(NamedTuple):
+    """A window that the log holds."""
+
+    tokens: int
+    source: WindowSource = "provider"
+    """provider: an error named it; server: a server on this machine reported it."""
+
+
+def window_setting(model: str, learnt: Learnt) -> Setting:
+    """A learnt window as it stands in the log: it holds for this model alone."""
+    return Setting("window", {"model": model, **learnt._asdict()})
+
+
+def learnt_window(events: Iterable[Event], model: str) -> Learnt | None:
+    """The last window that a log holds for a model. A bare number is for the model of that time."""
+    found: Learnt | None = None
+    current = ""
+    for event in events:
+        if not isinstance(event.body, Setting):
+            continue
+        match event.body.key, event.body.value:
+            case "model", value:
+                current = str(value or "")
+            case "window", {"model": str(name), "tokens": int(tokens), "source": "provider" | "server" as source}:
+                found = Learnt(tokens, source) if name == model and tokens > 0 else found
+            case "window", int(tokens) if current == model and tokens > 0:
+                found = Learnt(tokens)
+    return found
+
+
+def corrected(info: ModelInfo, learnt: Learnt | None, reported: int | None) -> ModelInfo:
+    """The provider's own word wins over the user's entry, that over a server's report, and all over the tables."""
+    if learnt is not None and learnt.source == "provider":
+        return _sized(info, learnt)
+    if info.window_source == "config":
+        return info
+    if reported is not None:
+        return _sized(info, Learnt(reported, "server"))
+    return info if learnt is None else _sized(info, learnt)
+
+
+def _sized(info: ModelInfo, learnt: Learnt) -> ModelInfo:
+    return replace(info, window=learnt.tokens, window_source=learnt.source)

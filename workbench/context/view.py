@@ -32,14 +32,9 @@ class View(NamedTuple):
     """The sequence number of the latest user message: always whole."""
 
 
-class Fate(NamedTuple):
-    """The outcome for one cell, as far as it is decided without the cuts."""
-
-    state: State
-    tokens: int
-    text: str | None
-    content: Content | None
-    exact: bool
+Fate = tuple[State, int, Content | None, bool]
+"""The outcome for one cell, as far as it is decided without the cuts: its state, its tokens as sent, what is sent, and
+whether the tokens are exact. A bare tuple, because every row of every request begins with one."""
 
 
 def partner_of(cell: Cell, view: View) -> Cell | None:
@@ -64,57 +59,65 @@ def is_masked(cell: Cell, own: Own, view: View) -> bool:
         return False
     if own.masked is not None:
         return own.masked and cell.kind != "tool_call"
+    return _in_the_middle(cell, view)
+
+
+def _in_the_middle(cell: Cell, view: View) -> bool:
     return view.mask_first <= cell.number < view.mask_upto and view.mask_turn in (-1, cell.turn)
 
 
 def fate_of(cell: Cell, view: View) -> Fate:
-    """State, tokens and text of a cell before the cuts."""
+    """What becomes of a cell before the cuts."""
     if cell.unit < 0:
-        return Fate("dropped" if cell.fate else "aside", 0, None, None, cell.count.exact)
+        return "dropped" if cell.fate else "aside", 0, None, cell.exact
     if cell.cover >= 0:
-        return Fate("summarised", 0, None, None, cell.count.exact)
-    own = own_of(cell, view) if view.overrides else NO_OWN
-    if own.excluded and cell.seq != view.latest:
-        return Fate("excluded", 0, None, None, cell.count.exact)
-    if own.pinned:
-        return Fate("sent", cell.tokens, cell.text, cell.content, cell.count.exact)
-    if is_masked(cell, own, view):
-        return _masked(cell)
-    if cell.cut is not None and cell.seq != view.latest:
-        cut = cell.cut
-        return Fate("truncated", cut.tokens, cut.text, cut.parts or cut.text, cut.exact)
-    return Fate("sent", cell.tokens, cell.text, cell.content, cell.count.exact)
+        return "summarised", 0, None, cell.exact
+    if view.overrides:
+        own = own_of(cell, view)
+        if own.excluded and cell.seq != view.latest:
+            return "excluded", 0, None, cell.exact
+        if own.pinned:
+            return "sent", cell.tokens, cell.content, cell.exact
+        masked = is_masked(cell, own, view)
+    else:
+        masked = cell.number >= 0 and _in_the_middle(cell, view)
+    if masked:
+        return "masked", cell.mask_tokens, mask.marker(cell.original_tokens, cell.id, cell.kind), cell.exact
+    cut = cell.cut
+    if cut is not None and cell.seq != view.latest:
+        return "truncated", cut.tokens, cut.parts or cut.text, cut.exact
+    return "sent", cell.tokens, cell.content, cell.exact
 
 
-def _masked(cell: Cell) -> Fate:
-    text = mask.marker(cell.original_tokens, cell.id, cell.kind)
-    return Fate("masked", cell.mask_tokens, text, text, cell.count.exact)
+def is_sent(cell: Cell, view: View) -> bool:
+    """Whether a cell, or what is left of it, is sent if no cut takes it away."""
+    return fate_of(cell, view)[2] is not None
 
 
-def edits_of(cell: Cell, fate: Fate, view: View, results: int) -> list[Edit]:
+def edits_of(cell: Cell, state: State, view: View, results: int) -> list[Edit]:
     """Every decision on a cell before the cuts, in the order of the stages, with its reason.
 
-    `results` is how many results the scope of masking holds, for the reason's numbers.
+    `state` is what its fate says, `results` is how many results the scope of masking holds, for the reason's numbers.
     """
     edits: list[Edit] = []
     size = cell.original_tokens
     if cell.fate:
         return [Edit("normalise", "dropped", size, 0, cell.fate)]
-    if fate.state == "aside":
+    if state == "aside":
         return [Edit("fold", "aside", size, 0, "kept for reading, never sent")]
     own = own_of(cell, view) if view.overrides else NO_OWN
     if cell.note:
         edits.append(Edit("normalise", "sent", size, cell.tokens, cell.note))
-    if fate.state == "excluded":
+    if state == "excluded":
         mine = view.overrides.get(cell.seq, NO_OWN)
         why = "excluded by hand" if mine.excluded else "excluded with the other half of its pair"
         return [*edits, Edit("override", "excluded", cell.tokens, 0, why)]
-    if own.pinned or fate.state == "summarised":
+    if own.pinned or state == "summarised":
         return edits
-    if cell.cut is not None and fate.state in ("truncated", "masked"):
+    if cell.cut is not None and state in ("truncated", "masked"):
         stage: Stage = "fold" if cell.seq in view.kept else "truncate"
         edits.append(Edit(stage, "truncated", cell.tokens, cell.cut.tokens, cell.cut.why))
-    if fate.state == "masked":
+    if state == "masked":
         edits.append(_mask_edit(cell, own, view, results))
     return edits
 

@@ -19,7 +19,7 @@ from workbench.models.model_entries import check_entries
 from workbench.models.wheel import model_table
 from workbench.models.windows import GUESS, is_input_only, window_by_name
 
-WindowSource = Literal["built-in", "catalogue", "fallback", "config", "guess"]
+WindowSource = Literal["built-in", "catalogue", "fallback", "config", "guess", "server", "provider"]
 
 REHEARSAL = "rehearsal"
 """The stand-in that the program brings along. It counts in o200k, as its usage shows."""
@@ -41,6 +41,7 @@ LOCAL_PROVIDERS = frozenset(
         "hosted_vllm",
         "lemonade",
         "docker_model_runner",
+        *("llamacpp", "lmstudio", "llama.cpp"),
     }
 )
 """Providers on the user's own machine: a price of 0 is true there, and another provider's figures are not."""
@@ -85,7 +86,8 @@ class ModelInfo:
     name: str
     window: int
     window_source: WindowSource
-    """built-in: our own; catalogue: litellm's table; fallback: by the name; config: the user's entry; guess: nobody."""
+    """built-in: our own; catalogue: litellm's table; fallback: by the name; config: the user's entry; guess: nobody.
+    While a session runs, server: a server on this machine reported it; provider: an error of the provider named it."""
     input_only: bool
     """The window is for input alone; then the output reserve is not taken from it."""
     max_output: int | None
@@ -287,3 +289,8 @@ def _built_in(name: str) -> ModelInfo | None:
 def is_local(name: str) -> bool:
     """Whether a name means a model that the program runs itself."""
     return name == LOCAL or name.startswith(f"{LOCAL}:")
+
+
+def is_built_in(name: str) -> bool:
+    """Whether a name means a model that the program brings along: no address, no key, no price."""
+    return name.partition("/")[0] == REHEARSAL or is_local(name)

@@ -1,6 +1,8 @@
 """Tokenizers as two questions: how many tokens is this piece, and where does each of them end?
 
-All of them are found offline: OpenAI's rank files and Anthropic's vocabulary lie in litellm's wheel.
+All of them are found offline: OpenAI's rank files and Anthropic's vocabulary lie in litellm's wheel. tiktoken is the
+reference. OpenAI's tokenizers are run by splintr, which gives the same ids in half the time or less (tests hold it
+against tiktoken); where it is not installed, or fails a trial when it is loaded, tiktoken runs them.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
@@ -20,7 +22,8 @@ from typing import TYPE_CHECKING, Protocol
 from workbench.models.wheel import tokenizer_folder
 
 if TYPE_CHECKING:
-    from tiktoken import Encoding
+    import splintr
+    import tiktoken
 
 TOKENIZERS = ("o200k_base", "cl100k_base", "claude", "rough")
 """The names a user may give in `[models]`."""
@@ -37,6 +40,18 @@ RANK_FILES = {
 }
 """tiktoken's name for the cached file, and its SHA-256. tiktoken deletes a file that does not match and asks
 the network for it, so we look first."""
+
+TRIAL = (
+    "I'll SHOW you'Re:\r\n\n\t  x_1 = 1234567.89e-10;  // naïve “ﬁ” ½ …\u00a0 <|endoftext|><|im_start|>"
+    "模型看到，かなカナ 가각 👩\u200d👩\u200d👧🏽❤\ufe0f e\u0301 \x00\u2028 AAAAaaaaBbbb====zzzz/path\n/\n\n  end   \n"
+)
+"""What splintr has to encode as tiktoken does, each time it is loaded."""
+
+TRIAL_IDS = {
+    "o200k_base": "4d990aa8c415b288159dc7a9aefb7ef5343bd58643f5114ea113f46a7ab9f7a7",
+    "cl100k_base": "4803ed6dd5b9d3e3b707cbb25867a26bb8cff809b1e055d0deda9ab43af90ece",
+}
+"""SHA-256 of the ids that tiktoken gives for the trial, four bytes each, the lowest first."""
 
 CLAUDE_FILE = "anthropic_tokenizer.json"
 
@@ -93,14 +108,25 @@ class RoughEncoder:
         return _char_ends(text, (min(4, length - start) for start in range(0, length, 4)))
 
 
-class PairEncoder:
-    """A byte pair tokenizer, run by tiktoken."""
+class Library(Protocol):
+    """What we need of a library that runs byte pair tokenizers."""
 
-    def __init__(self, encoding: Encoding, *, nfkc: bool = False) -> None:
-        self._encoding = encoding
-        # On bounded pieces the same as `encode` with no special token disallowed, and faster. On a run of
-        # about a million blanks it would panic.
-        self._encode = encoding.encode_ordinary
+    def encode_ordinary(self, text: str) -> list[int]:
+        """The ids of a text; a special token in it is the text it is."""
+        ...
+
+    def decode_bytes(self, tokens: Sequence[int]) -> bytes:
+        """What the ids stand for."""
+        ...
+
+
+class PairEncoder:
+    """A byte pair tokenizer."""
+
+    def __init__(self, library: Library, *, nfkc: bool = False) -> None:
+        # On a run of about a million blanks tiktoken would panic here; pieces are bounded.
+        self._encode = library.encode_ordinary
+        self._decode = library.decode_bytes
         self._nfkc = nfkc
 
     def size(self, text: str) -> int:
@@ -113,21 +139,32 @@ class PairEncoder:
         """How many whole characters the first tokens hold."""
         if self._nfkc and not unicodedata.is_normalized("NFKC", text):
             return self.ends(text)[:tokens][-1]
-        return _whole_characters(self._encoding.decode_bytes(self._encode(text)[:tokens]))
+        return _whole_characters(self._decode(self._encode(text)[:tokens]))
 
     def tail(self, text: str, tokens: int) -> int:
         """From which character on the text lies wholly in the last tokens."""
         if self._nfkc and not unicodedata.is_normalized("NFKC", text):
             starts = [0, *self.ends(text)]
             return starts[max(0, len(starts) - 1 - tokens)]
-        return len(text) - _whole_characters(self._encoding.decode_bytes(self._encode(text)[-tokens:]))
+        return len(text) - _whole_characters(self._decode(self._encode(text)[-tokens:]))
 
     def ends(self, text: str) -> list[int]:
         """Where each token ends."""
         seen = unicodedata.normalize("NFKC", text) if self._nfkc else text
-        sizes = map(len, self._encoding.decode_tokens_bytes(self._encode(seen)))
-        ends = _char_ends(seen, sizes)
+        ends = _char_ends(seen, (len(self._decode([token])) for token in self._encode(seen)))
         return ends if seen == text else _ends_before_nfkc(text, seen, ends)
+
+
+class QuickEncoder(PairEncoder):
+    """A byte pair tokenizer run by splintr, which can leave the ids in one piece of memory when nobody reads them."""
+
+    def __init__(self, library: splintr.Tokenizer) -> None:
+        super().__init__(library)
+        self._encode_flat = library.encode_flat
+
+    def size(self, text: str) -> int:
+        """How many tokens the text has: four bytes each."""
+        return len(self._encode_flat(text)) // 4
 
 
 def _whole_characters(data: bytes) -> int:
@@ -177,19 +214,50 @@ def load(tokenizer: str) -> Encoder | None:
         return None
 
 
+def reference(tokenizer: str) -> tiktoken.Encoding | None:
+    """tiktoken itself with one of OpenAI's tokenizers; None when its file is not at hand."""
+    found = _rank_file(tokenizer)
+    return _tiktoken(tokenizer, found[0]) if found else None
+
+
 def _load_ranks(tokenizer: str) -> Encoder | None:
+    found = _rank_file(tokenizer)
+    if found is None:
+        return None
+    folder, ranks = found
+    return _load_quick(tokenizer, ranks) or PairEncoder(_tiktoken(tokenizer, folder))
+
+
+def _rank_file(tokenizer: str) -> tuple[Path, bytes] | None:
+    """Where a sound rank file lies, and what is in it."""
     name, digest = RANK_FILES[tokenizer]
     own = os.environ.get("TIKTOKEN_CACHE_DIR")
     for folder in (tokenizer_folder(), Path(own) if own else None):
-        if folder is None or not (folder / name).is_file():
-            continue
-        if sha256((folder / name).read_bytes()).hexdigest() != digest:
-            continue
-        with _loading, _cache_folder(folder):
-            import tiktoken
-
-            return PairEncoder(tiktoken.get_encoding(tokenizer))
+        if folder is not None and (folder / name).is_file():
+            ranks = (folder / name).read_bytes()
+            if sha256(ranks).hexdigest() == digest:
+                return folder, ranks
     return None
+
+
+def _load_quick(tokenizer: str, ranks: bytes) -> Encoder | None:
+    """The tokenizer run by splintr; None where that is not to be had, or does not give tiktoken's ids."""
+    try:
+        import splintr
+
+        patterns = {"o200k_base": splintr.O200K_BASE_PATTERN, "cl100k_base": splintr.CL100K_BASE_PATTERN}
+        library = splintr.Tokenizer.from_bytes(ranks, patterns[tokenizer])
+        ids = library.encode_flat(TRIAL)
+    except (ImportError, AttributeError, OSError, ValueError, TypeError):
+        return None
+    return QuickEncoder(library) if sha256(ids).hexdigest() == TRIAL_IDS[tokenizer] else None
+
+
+def _tiktoken(tokenizer: str, folder: Path) -> tiktoken.Encoding:
+    with _loading, _cache_folder(folder):
+        import tiktoken
+
+        return tiktoken.get_encoding(tokenizer)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Where a model is reached and with which key. Keys come from the environment, are never written, and never shown."""
+"""Where a model is reached and with which key. Keys are never written and never shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 HIDDEN = "[key]"
 """What stands in an error's text where a key stood."""
 
-_SECRET_NAME = re.compile(r"(_API_KEY|_KEY|_TOKEN|_SECRET|_PASSWORD|_CREDENTIALS|_KEY_ID)$")
+NO_KEY = "none"
+"""Sent to a server of the user's own when no key is set; OpenAI's client refuses to send none at all."""
+
+_SECRET_NAME = re.compile(r"(^|_)(API_?KEY|KEY|KEY_ID|TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS)$")
 _SHORTEST = 8
 """Values with fewer characters are no keys; taking them out would only mangle the text."""
 
@@ -28,14 +31,21 @@ class Endpoint:
 
     api_base: str = ""
     api_key: str = field(default="", repr=False)
-    """Only for a server that we started ourselves; all others get theirs from the environment, through litellm."""
+    """For a server of this machine, and from the key store; what is in the environment litellm finds by itself."""
     provider: str = ""
     """litellm's name of the dialect, where the model's name does not tell it."""
+    model: str = ""
+    """What the server calls the model, where that is not its name here."""
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether an environment variable is named like one that holds a key."""
+    return _SECRET_NAME.search(name.upper()) is not None
 
 
 def secrets(endpoint: Endpoint, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     """Every key that a request to this endpoint could carry, the longest first."""
-    found = {value for name, value in environ.items() if _SECRET_NAME.search(name.upper())}
+    found = {value for name, value in environ.items() if is_secret_name(name)}
     found.add(endpoint.api_key)
     return tuple(sorted((value for value in found if len(value) >= _SHORTEST), key=lambda value: (-len(value), value)))
 

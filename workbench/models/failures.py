@@ -20,11 +20,11 @@ Category = Literal[
 ]
 
 ADVICE: dict[Category, str] = {
-    "authentication": "Set the provider's key in the environment, or check that it is still valid.",
+    "authentication": "Check the provider's key; `workbench models show MODEL` says where it is looked for.",
     "unknown_model": "Check the model's name; `workbench models find WORDS` lists the known ones.",
     "rate_limit": "Wait, or use another model; Workbench tries again by itself while its time lasts.",
     "overloaded": "The provider is busy; Workbench tries again by itself while its time lasts.",
-    "timeout": "The provider was silent for too long; try again, or allow more time in config.toml.",
+    "timeout": "The provider was silent for too long; try again, or allow more time under [requests] in config.toml.",
     "connection": "Nothing answers at that address; check the network, or --api-base for a local server.",
     "context_too_long": "The request is larger than the model takes; it is planned again within the learnt limit.",
     "refused_content": "The provider's filter refused the content; rephrase, or exclude the item it objects to.",
@@ -34,6 +34,13 @@ ADVICE: dict[Category, str] = {
 
 RETRYABLE: frozenset[Category] = frozenset({"rate_limit", "overloaded", "timeout", "connection", "broken_stream"})
 """Where trying the same request again can help."""
+
+ELSEWHERE: frozenset[Category] = RETRYABLE | {"authentication", "unknown_model"}
+"""Where another model can help; a request that is refused for what it says is the user's to change."""
+
+
+_LESS = 0.9
+"""What is tried of a size that turned out to be too large."""
 
 
 class ModelFailure(WorkbenchError):
@@ -63,3 +70,14 @@ class ModelFailure(WorkbenchError):
     def retryable(self) -> bool:
         """Whether trying the same request again can help."""
         return self.category in RETRYABLE
+
+    def window(self, sent: int, window: int) -> int:
+        """What to take for the window after `context_too_long`, below the `window` under which `sent` tokens were sent.
+
+        The provider's figure; in our own tokens, where it counts more of them than we do; and without any figure less
+        than was sent, which is all that is known then.
+        """
+        if self.limit is not None and self.limit < window:
+            return self.limit
+        share = sent / self.asked if self.asked else 1.0
+        return max(1, int((window if self.limit else sent) * min(share, _LESS)))

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.config.errors import WorkbenchError
+from workbench.models.catalogue import REHEARSAL
 from workbench.models.diagnose import diagnose
-from workbench.models.endpoints import Endpoint
+from workbench.models.endpoints import NO_KEY, Endpoint
 from workbench.models.engine import Clock, Engine, Pipe, engine
 from workbench.models.failures import ModelFailure
 from workbench.models.parts import Part
 from workbench.models.rehearsal.script import Script
 from workbench.models.translate import Reader, coalesce, reported
 
-_NO_KEY = "none"
-"""Sent to a server of the user's own when no key is set; OpenAI's client refuses to send none at all."""
 _AFTER_FINISH = 5.0
 """Seconds we wait for the usage once the answer is whole; then it counts as missing."""
 _CLOSING = 2.0
@@ -38,8 +37,12 @@ class Patience:
 class Gateway:
     """Talks to one endpoint. All gateways share litellm's thread."""
 
-    def __init__(self, endpoint: Endpoint | None = None) -> None:
+    def __init__(self, endpoint: Endpoint | None = None, patience: Patience | None = None, *, absent: str = "") -> None:
+        """`absent`: why the model could not be started; whoever asks it is told so."""
+        self._absent = absent
         self.endpoint = endpoint or Endpoint()
+        self.patience = patience or Patience()
+        """For every request that does not bring its own."""
         self._live: set[asyncio.Task[Any]] = set()
         """What runs in litellm's thread; touched only there."""
 
@@ -58,8 +61,10 @@ class Gateway:
 
         Raises ModelFailure. Closing the generator, or cancelling who reads it, closes the connection.
         """
+        if self._absent:
+            raise ModelFailure("unknown_model", self._absent)
         pipe = Pipe(asyncio.get_running_loop())
-        pump = _Pump(engine(), self.endpoint, pipe, patience or Patience())
+        pump = _Pump(engine(), self.endpoint, pipe, patience or self.patience)
         running = engine().run(self._run(pump, request))
         try:
             while True:
@@ -174,7 +179,7 @@ def call_of(request: Mapping[str, Any], endpoint: Endpoint, litellm: Any) -> dic
     """The arguments of litellm's call: the request as it is, and how to send it."""
     call: dict[str, Any] = {
         **request,
-        "model": "rehearsal/rehearsal" if request.get("model") == "rehearsal" else request.get("model", ""),
+        "model": endpoint.model or _full_name(request.get("model", "")),
         "messages": [dict(message) for message in request["messages"]],  # litellm writes into them
         "stream": True,
         "stream_options": {"include_usage": True},
@@ -191,6 +196,11 @@ def call_of(request: Mapping[str, Any], endpoint: Endpoint, litellm: Any) -> dic
     return call
 
 
+def _full_name(model: str) -> str:
+    """litellm finds the stand-in by its provider's name."""
+    return f"{REHEARSAL}/{REHEARSAL}" if model == REHEARSAL else model
+
+
 def _fill_in(call: dict[str, Any], litellm: Any) -> None:
     """For a server of the user's own: OpenAI's dialect for a name that tells no other, and a key where none is set."""
     provider = call.get("custom_llm_provider")
@@ -200,7 +210,7 @@ def _fill_in(call: dict[str, Any], litellm: Any) -> None:
         except Exception:
             provider = call["custom_llm_provider"] = "openai"
     if "api_key" not in call and not litellm.validate_environment(model=f"{provider}/x")["keys_in_environment"]:
-        call["api_key"] = _NO_KEY
+        call["api_key"] = NO_KEY
 
 
 def _word(stream: Any) -> str | None:

@@ -19,6 +19,11 @@ KNOBS = "knobs"
 API_BASE = "api_base"
 """Where the model is served; it concerns the gateway, not the catalogue."""
 
+FALLBACK = "fallback"
+"""Whom to ask where this model cannot answer; the settings check it."""
+
+_NOT_OURS = (KNOBS, API_BASE, FALLBACK)
+
 KEYS = ("window", "max_output", "input_only", *PRICES, "tokenizer", "capabilities")
 
 
@@ -32,7 +37,7 @@ def _check_entry(name: str, entry: Any) -> dict[str, Any]:
         raise WrongCall(f'[models."{name}"]: expected a table with the keys {", ".join(KEYS)}')
     if not isinstance(entry.get(API_BASE, ""), str):
         raise WrongCall(f'[models."{name}"] {API_BASE} = {entry[API_BASE]!r}: expected an address')
-    return {key: _check_value(name, key, value) for key, value in entry.items() if key not in (KNOBS, API_BASE)}
+    return {key: _check_value(name, key, value) for key, value in entry.items() if key not in _NOT_OURS}
 
 
 def _check_value(name: str, key: str, value: Any) -> Any:
@@ -59,5 +64,5 @@ def _check_value(name: str, key: str, value: Any) -> Any:
             return frozenset(value)
         expected = 'a list of words such as ["tools", "vision"]'
     else:
-        raise WrongCall(f'[models."{name}"] {key}: unknown key, expected one of {", ".join((*KEYS, API_BASE, KNOBS))}')
+        raise WrongCall(f'[models."{name}"] {key}: unknown key, expected one of {", ".join((*KEYS, *_NOT_OURS))}')
     raise WrongCall(f'[models."{name}"] {key} = {value!r}: expected {expected}')

@@ -5,19 +5,16 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from workbench.models.failures import RETRYABLE, Category, ModelFailure
+from workbench.models.failures import ModelFailure
 from workbench.models.parts import Part
 
 Make = Callable[[], AsyncIterator[Part]]
 """Starts the same request afresh."""
-
-ELSEWHERE: frozenset[Category] = RETRYABLE | {"authentication", "unknown_model"}
-"""Where another model can help; a request that is refused for what it says is the user's to change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +50,6 @@ class Wait(NamedTuple):
     """Why."""
 
 
-class Switched(NamedTuple):
-    """From here on another model answers."""
-
-    number: int
-    """Which one, as they were given, from 0."""
-    failure: ModelFailure
-    """Why the one before did not."""
-
-
 async def with_retries(
     make: Make,
     schedule: Schedule | None = None,
@@ -94,23 +82,6 @@ async def with_retries(
         while (left := ends - clock()) > 0:
             yield Wait(left, try_number + 1, reason)
             await sleep(min(left, 1.0))
-
-
-async def first_that_answers(makes: Sequence[Make]) -> AsyncGenerator[Part | Switched, None]:
-    """The parts of the first request that gives any: the model that was asked for, then those to fall back on."""
-    for number, make in enumerate(makes):
-        said = False
-        try:
-            async with _closing(make()) as parts:
-                async for part in parts:
-                    said = True
-                    yield part
-            return
-        except ModelFailure as failure:
-            if said or failure.category not in ELSEWHERE or number == len(makes) - 1:
-                raise
-            reason = failure
-        yield Switched(number + 1, reason)
 
 
 @asynccontextmanager

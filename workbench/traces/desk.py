@@ -6,14 +6,19 @@ import argparse
 from contextlib import suppress
 from functools import cached_property
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.settings import Settings, load_settings
 from workbench.context.setup import Setup, Wishes, set_up
 from workbench.log.store import Store
-from workbench.models.catalogue import Catalogue
+from workbench.models.catalogue import LOCAL_PROVIDERS, Catalogue
 from workbench.traces.source import Source, open_source, weight
+
+if TYPE_CHECKING:
+    from workbench.models.endpoints import Endpoint
+    from workbench.models.gateway import Patience
+    from workbench.models.reach import Reach
 
 
 class Desk:
@@ -36,6 +41,13 @@ class Desk:
     def store(self) -> Store:
         """The sessions."""
         return Store.open()
+
+    @cached_property
+    def reach(self) -> Reach:
+        """The ways to the models."""
+        from workbench.models.reach import Reach  # late: planning a file needs no gateway and no event loop
+
+        return Reach(self.settings, self.catalogue)
 
     def source(self, ref: str) -> Source:
         """A session or a file to plan."""
@@ -60,8 +72,31 @@ class Desk:
             getattr(options, "window", None),
             getattr(options, "reserve", None),
         )
-        model, policy = (source.model, source.policy) if source else ("", "")
-        return set_up(wishes, self.settings, self.catalogue, model=model, policy=policy, store=self.count_store())
+        source = source or Source("", [], "", "", False, False)
+        return set_up(
+            wishes,
+            self.settings,
+            self.catalogue,
+            model=source.model,
+            policy=source.policy,
+            store=self.count_store(),
+            events=source.events,
+            reported=self._reported(wishes.model or source.model or self.settings.model, options),
+        )
+
+    def _reported(self, model: str, options: argparse.Namespace) -> int | None:
+        """The window that a server on this machine gives a model; None for models of others."""
+        if model.partition("/")[0] not in LOCAL_PROVIDERS:
+            return None
+        offer = self.reach.offer(model, getattr(options, "api_base", None) or "")
+        return offer.model.window if offer else None
+
+    def fallback(self, model: str, options: argparse.Namespace, source: Source) -> tuple[Setup, Endpoint, Patience]:
+        """What is needed to ask a model to fall back on. The window, the reserve and the address that a command was
+        given are for the session's own model, not for this one."""
+        policy = argparse.Namespace(policy=getattr(options, "policy", None), set=getattr(options, "set", None))
+        setup = self.set_up(policy, source._replace(model=model))
+        return setup, self.reach.endpoint(model), self.reach.patience(model)
 
     def __enter__(self) -> Self:
         return self

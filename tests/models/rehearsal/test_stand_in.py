@@ -37,6 +37,14 @@ def test_steps_are_played_one_per_request_and_then_the_rules_answer() -> None:
     assert stand_in.played == 3
 
 
+def test_requests_for_a_summary_may_be_left_to_the_rules_and_take_no_step() -> None:
+    wish = ask("We use port 8080.", "Summarise the conversation.")
+    apart = StandIn(Script([{"reply": "One."}], summaries=False))
+    assert "8080" in apart.play(wish).answer.text
+    assert apart.play(ask("hello")).answer.text == "One."
+    assert StandIn(Script([{"reply": "One."}])).play(wish).answer.text == "One."
+
+
 def test_a_step_with_only_a_fault_or_a_pace_is_answered_by_rule() -> None:
     played = StandIn(Script([{"fault": "cut", "speed": 30}])).play(ask("hello"))
     assert "rehearsal model" in played.answer.text

@@ -5,9 +5,11 @@ from __future__ import annotations
 import codecs
 import os
 import signal
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from workbench.agent.tools.base import Arguments, Limits, Tool, ToolContext, ToolFailure, ToolOutcome, parameters
+from workbench.agent.tools.environment import without_keys
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.places import Places
 from workbench.agent.tools.process import Ended, run_process
@@ -16,12 +18,12 @@ _SHELLS = frozenset({"bash", "zsh", "sh", "dash", "ksh", "fish"})
 """Shells that take `-c COMMAND`."""
 
 
-def command_tool(places: Places, limits: Limits) -> Tool:
-    """The tool for one project."""
+def command_tool(places: Places, limits: Limits, pass_env: Sequence[str] = ()) -> Tool:
+    """The tool for one project. `pass_env`: variables that commands may see though they are named like keys."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         seconds = arguments.get("timeout", min(limits.command_seconds, limits.max_command_seconds))
-        return await _run(arguments["command"], places.root, seconds, limits, context)
+        return await _run(arguments["command"], places.root, seconds, limits, context, without_keys(pass_env))
 
     return Tool(
         "run_command",
@@ -48,7 +50,9 @@ def user_shell() -> str:
     return shell if os.path.basename(shell) in _SHELLS and os.access(shell, os.X_OK) else "/bin/sh"
 
 
-async def _run(command: str, root: Path, seconds: float, limits: Limits, context: ToolContext) -> ToolOutcome:
+async def _run(
+    command: str, root: Path, seconds: float, limits: Limits, context: ToolContext, env: Mapping[str, str]
+) -> ToolOutcome:
     half = limits.output_bytes // 2
     output = Output(half, half)
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -59,7 +63,7 @@ async def _run(command: str, root: Path, seconds: float, limits: Limits, context
             context.report(decoder.decode(data))
 
     try:
-        ended = await run_process([user_shell(), "-c", command], cwd=root, seconds=seconds, output=take)
+        ended = await run_process([user_shell(), "-c", command], cwd=root, seconds=seconds, output=take, env=env)
     except (OSError, ValueError) as error:
         raise ToolFailure(f"command: cannot be started: {error}") from None
     text = output.text()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +25,25 @@ class Toolbox:
         self,
         root: Path,
         extra_roots: Iterable[Path] = (),
-        switched_off: AbstractSet[str] = frozenset(),
+        switched_off: Iterable[str] = (),
         *,
         limits: Limits | None = None,
         more: Sequence[Tool] = (),
+        pass_env: Sequence[str] = (),
     ) -> None:
-        """`more`: tools from elsewhere, of servers or over the log. One with a name that is taken is an error."""
+        """`switched_off`: names, or patterns of names, of tools that are not offered and do not run.
+
+        `more`: tools from elsewhere, of servers or over the log. One with a name that is taken is an error.
+        `pass_env`: variables of the environment that commands may see though they are named like keys.
+        """
         self.places = Places(root, extra_roots)
         limits = limits or Limits()
-        self._switched_off = switched_off
         self._tools: dict[str, Tool] = {}
         for tool in (
             read_tool(self.places, limits),
             list_tool(self.places, limits),
             search_tool(self.places, limits),
-            command_tool(self.places, limits),
+            command_tool(self.places, limits, pass_env),
             write_tool(self.places),
             edit_tool(self.places),
             *more,
@@ -47,6 +51,8 @@ class Toolbox:
             if tool.name in self._tools:
                 raise ValueError(f"two tools are called {tool.name}")
             self._tools[tool.name] = tool
+        patterns = tuple(switched_off)
+        self._switched_off = {name for name in self._tools if any(fnmatchcase(name, each) for each in patterns)}
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from workbench.context.items import Kind
 from workbench.context.policy import MaskingPolicy
 
+_NONE = range(0)
+
 
 def marker(tokens: int, item_id: str, kind: Kind = "tool_result") -> str:
     """What stands in place of a masked item: its original size, and the id under which the whole can be fetched."""
@@ -30,19 +32,20 @@ class MaskWindow:
         self._batch = min(batches, default=0)
         self.upto = policy.keep_first
         self._freed: list[int] = []
+        """By number: what masking a result would free."""
         self._waiting = 0
         self._counted = policy.keep_first
+        """Those before this one lie in the middle, or among the first; what they free was added up."""
 
     def add(self, freed: int) -> range:
         """One more result, which would free `freed` tokens; returns the numbers of those that become masked now."""
         self._freed.append(freed)
-        end = len(self._freed) - self._last
-        if not self.active or end <= self._counted:
-            return range(0)
-        self._waiting += sum(self._freed[self._counted : end])
-        self._counted = end
+        if not self.active or len(self._freed) - self._last <= self._counted:
+            return _NONE
+        self._waiting += self._freed[self._counted]
+        self._counted += 1
         if self._batch and self._waiting < self._batch:
-            return range(0)
-        fresh = range(self.upto, end)
-        self.upto, self._waiting = end, 0
+            return _NONE
+        fresh = range(self.upto, self._counted)
+        self.upto, self._waiting = self._counted, 0
         return fresh

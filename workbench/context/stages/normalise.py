@@ -67,8 +67,7 @@ class Pairs:
 
     def __init__(self) -> None:
         self._open: dict[str, list[int]] = {}
-        self._known: set[str] = set()
-        """The ids of calls, as the log has them."""
+        """By the ids of calls, as the log has them: those that wait."""
         self._used: set[str] = set()
         """The ids on the wire."""
 
@@ -79,7 +78,6 @@ class Pairs:
             self._open[call_id] = [at]
         else:
             waiting.append(at)
-        self._known.add(call_id)
         if call_id not in self._used and _ID.fullmatch(call_id):
             self._used.add(call_id)
             return call_id, ""
@@ -100,10 +98,10 @@ class Pairs:
         Returns its place, or -1 and the reason why there is none.
         """
         waiting = self._open.get(call_id)
-        if not waiting:
-            if call_id in self._known:
-                return -1, f"a second result for the call {call_id!r}"
+        if waiting is None:
             return -1, f"no call has the id {call_id!r}"
+        if not waiting:
+            return -1, f"a second result for the call {call_id!r}"
         if len(waiting) > 1:
             for at in waiting:
                 if is_newest(at):

@@ -45,6 +45,10 @@ _LIMIT = re.compile(
 _SAID = re.compile(
     r"^\W*(?P<role>user|human|assistant|ai|model|tool|system)\b[^:\n\]>]{0,40}[:\]>]\**\s*", re.IGNORECASE
 )
+_FRAME = re.compile(r"<(?P<tag>earlier_summary|record)>\n(?P<inside>.*?)\n</(?P=tag)>", re.DOTALL)
+"""Where the program's own requests put what is to be summarised; their sentences around it are no part of that."""
+_ENTRY = re.compile(r"^\[\S+ (?P<who>user|assistant|system|developer|call|result)\b[^\]\n]*\]$")
+"""How an entry begins in there: its id and who it is from."""
 _HEADING = re.compile(rf"^#+\s*({'|'.join(SECTIONS)})\s*$", re.IGNORECASE)
 _DECISION = re.compile(
     r"\b(?:decided?|decision|chose|chosen|agreed|we(?:'ll| will) use|let's use|instead of|"
@@ -56,6 +60,7 @@ _FILE = re.compile(
     r"(?<![\w/.:-])(?:[\w.-]+/)+[\w.-]*\w|(?<![\w/.:@-])[\w-]+\.(?:[a-z]{1,4}|toml|json|yaml|lock)\b(?![\w(])"
 )
 _PROMPT = re.compile(r"^\s*(?:\$|>>>|%)\s+(?P<command>\S.*)$")
+_ROLES = {"developer": "system", "result": "tool"}
 _COMMANDS = ("command", "cmd", "script")
 
 
@@ -90,6 +95,7 @@ def _given(request: Request) -> list[Message]:
         asked = _ASKED.search(message.text)
         # The prompt's own sentences are no part of the conversation: it begins behind the paragraph that asks.
         rest = message.text[asked.end() :].partition("\n")[2] if asked else message.text
+        rest = "\n".join(each["inside"] for each in _FRAME.finditer(rest)) or rest
         found.append(Message(message.role, rest, message.calls, message.call_id, message.is_error))
     return found
 
@@ -99,7 +105,7 @@ def _most(request: Request) -> int:
     bounds = [MOST]
     for message in request.messages:
         if message.role in ("system", "developer") or message.text == request.asked:
-            for found in _LIMIT.finditer(message.text):
+            for found in _LIMIT.finditer(_FRAME.sub("", message.text)):
                 bounds.append(int(re.sub(r"\D", "", found["most"])))
     if request.max_tokens:
         bounds.append(request.max_tokens)
@@ -113,7 +119,13 @@ def _lines(message: Message) -> Iterator[tuple[str, str]]:
     role, section = message.role, ""
     for line in message.text.split("\n"):
         line = line[:READ]
-        heading, said = _HEADING.match(line), _SAID.match(line)
+        heading, said, entry = _HEADING.match(line), _SAID.match(line), _ENTRY.match(line)
+        if entry:
+            role, section = _ROLES.get(entry["who"], entry["who"]), ""
+            continue
+        if role == "call":
+            yield from _call(Call("", line))
+            continue
         if heading:
             section = next(name for name in SECTIONS if name.lower() == heading[1].lower())
             continue

@@ -54,9 +54,16 @@ class Script:
         speed: float = 0,
         chunk: int = 0,
         window: int = 0,
+        summaries: bool = True,
         where: str = "script",
     ) -> None:
-        """`window`: longer requests are refused as too long, by the count in o200k; 0 takes any."""
+        """`window`: longer requests are refused as too long, by the count in o200k; 0 takes any.
+
+        `summaries`: a request for a summary is a step as any other; False leaves it to the rules, and takes no step.
+        """
+        if not isinstance(summaries, bool):
+            raise WrongCall(f"{where}: summaries: expected true or false, got {_shown(summaries)}")
+        self.summaries = summaries
         self.pace = Pace(**_pace({"speed": speed, "chunk": chunk}, where))
         self.window = _number({"window": window}, "window", where, whole=True)
         found: list[Step] = []
@@ -82,7 +89,7 @@ def _from_toml(text: str, where: str) -> Script:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise WrongCall(f"{where}: not TOML: {error}") from error
-    _known(found, ("step", "speed", "chunk", "window"), where)
+    _known(found, ("step", "speed", "chunk", "window", "summaries"), where)
     steps = found.pop("step", [])
     if not isinstance(steps, list):
         raise WrongCall(f"{where}: step: expected tables as [[step]], got {_shown(steps)}")

@@ -9,6 +9,7 @@ from threading import Lock
 
 from workbench.models.rehearsal import usage
 from workbench.models.rehearsal.answers import Answer, Call, Pace
+from workbench.models.rehearsal.extract import is_summary_request
 from workbench.models.rehearsal.faults import Fault, Refusal, refusal
 from workbench.models.rehearsal.request import Request
 from workbench.models.rehearsal.rules import answer_by_rule
@@ -51,7 +52,7 @@ class StandIn:
         if fault is None and 0 < self.script.window < asked:
             fault = Fault("context", self.script.window)
             return Played(Answer(), self.script.pace, fault, refusal(fault, asked))
-        step = Step(fault=fault) if fault else self._next()
+        step = Step(fault=fault) if fault else self._next(request)
         pace = replace(self.script.pace, **step.pace)
         refused = refusal(step.fault, asked) if step.fault else None
         if refused:
@@ -65,8 +66,8 @@ class StandIn:
         reported = None if step.fault and step.fault.kind == "no_usage" else figures
         return Played(replace(answer, usage=reported), pace, step.fault)
 
-    def _next(self) -> Step:
-        if self.played == len(self.script.steps):
+    def _next(self, request: Request) -> Step:
+        if self.played == len(self.script.steps) or (not self.script.summaries and is_summary_request(request)):
             return Step()
         self.played += 1
         return self.script.steps[self.played - 1]

@@ -1,0 +1,217 @@
+"""Compaction around a turn: after it, before a request, by hand, asked for and declined, interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.agents import agent, bodies, said
+from support.talk import words
+from support.validity import problems
+from workbench.agent.hooks import Hooks
+from workbench.agent.loop import Agent
+from workbench.agent.steps import Planned, Step, Summarising
+from workbench.compaction.record import record
+from workbench.compaction.undo import undo
+from workbench.compaction.values import Decision
+from workbench.context.render import messages
+from workbench.log.events import AssistantMessage, Body, Compaction, Failure, UserMessage
+from workbench.log.session import Session
+from workbench.models.endpoints import Endpoint
+from workbench.models.gateway import Gateway
+from workbench.models.rehearsal.script import Script
+from workbench.models.rehearsal.server import RehearsalServer
+
+pytestmark = pytest.mark.xdist_group("litellm")
+
+
+class User:
+    """Somebody who can be asked."""
+
+    def __init__(self, *answers: bool) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+
+    async def __call__(self, decision: Decision) -> bool:
+        self.asked.append(decision.question)
+        return self.answers.pop(0)
+
+
+def talk(turns: int, tokens: int = 400) -> list[Body]:
+    """Turns whose answers are long and whose questions are not."""
+    return [
+        body
+        for turn in range(1, turns + 1)
+        for body in (
+            UserMessage(f"Question {turn}: what is in src/part{turn}.py?"),
+            AssistantMessage(f"In src/part{turn}.py there is " + words(tokens), f"r{turn}"),
+        )
+    ]
+
+
+async def settled(agent: Agent) -> list[Step]:
+    return [step async for step in agent.settle()]
+
+
+FULL: dict[str, Any] = {"window": 8_000, "reserve": 500, "sets": ["compaction.keep_turns=1"]}
+"""A window that seventeen turns of `talk` fill to more than 80 %."""
+
+
+async def test_after_a_turn_it_compacts_by_itself_where_nobody_can_be_asked(
+    session: Session, project: Path, gateway: Gateway
+) -> None:
+    session.append(*talk(17))
+    made = agent(session, project, gateway, **FULL)
+    before = made.plan.totals.tokens
+    steps = await settled(made)
+    (compaction,) = bodies(steps, Compaction)
+    assert next(step.progress.stage for step in steps if isinstance(step, Summarising)) == "selecting"
+    assert compaction.meta["trigger"] == "threshold"
+    assert compaction.meta["tokens_before"] == before
+    assert compaction.meta["tokens_after"] == made.plan.totals.tokens < before * 0.9
+    assert problems(messages(made.plan)) == []
+    assert await settled(made) == [], "there is a cool-down"
+
+
+async def test_undoing_it_gives_the_plan_from_before(session: Session, project: Path, gateway: Gateway) -> None:
+    session.append(*talk(17))
+    made = agent(session, project, gateway, **FULL)
+    before = messages(made.plan), made.plan.totals
+    assert bodies(await settled(made), Compaction)
+    made.append(undo(session.events()).revert)
+    assert (messages(made.plan), made.plan.totals) == before
+
+
+async def test_a_user_who_declines_is_asked_again_after_the_next_answer(
+    session: Session, project: Path, gateway: Gateway
+) -> None:
+    session.append(*talk(17))
+    user = User(False, False, True)
+    made = agent(session, project, gateway, **FULL, means={"ask_first": user})
+    total, window = made.plan.totals.tokens, FULL["window"]
+    assert await settled(made) == []
+    assert user.asked == [
+        f"Context usage at {total * 100 // window}% ({total:,}/{window:,} tokens). Compact conversation?"
+    ]
+    steps = await said(made, "list the files here")
+    assert len(bodies(steps, AssistantMessage)) >= 1
+    assert len([step for step in steps if isinstance(step, Planned)]) == 2
+    assert len(user.asked) == 1, "two requests of one turn, and no question between them"
+    assert bodies(await settled(made), Compaction) == []
+    assert bodies(await settled(made), Compaction) != []
+    assert len(user.asked) == 3
+
+
+async def test_a_request_that_does_not_fit_is_made_to_fit(session: Session, project: Path, gateway: Gateway) -> None:
+    session.append(*talk(20))
+    made = agent(session, project, gateway, policy="codex", window=8_000)
+    assert made.plan.verdict.status == "too_large"
+    steps = await said(made, "read a.py")
+    (compaction, *_) = bodies(steps, Compaction)
+    assert compaction.meta["trigger"] == "overflow"
+    assert bodies(steps, Failure) == []
+    assert all(step.plan.verdict.fits for step in steps if isinstance(step, Planned))
+    assert bodies(steps, AssistantMessage)[-1].finish == "stop"
+
+
+async def test_a_long_turn_is_compacted_while_it_goes_on(session: Session, project: Path, gateway: Gateway) -> None:
+    (project / "long.txt").write_text("some words of a long file\n" * 200)
+    call = {"calls": [{"tool": "read_file", "arguments": {"path": "long.txt"}}], "repeat": 12}
+    await gateway.rehearse(Script([call, {"reply": "done"}], summaries=False))
+    made = agent(session, project, gateway, policy="codex", window=9_000)
+    steps = await said(made, "read it again and again")
+    assert bodies(steps, Compaction)
+    assert bodies(steps, Failure) == []
+    assert bodies(steps, AssistantMessage)[-1].content == "done"
+    for step in steps:
+        if isinstance(step, Planned):
+            assert step.plan.verdict.fits
+            assert problems(messages(step.plan)) == []
+            assert messages(step.plan)[-1]["role"] in ("user", "tool")
+
+
+async def test_the_provider_s_own_limit_leads_to_a_compaction_and_one_more_try(session: Session, project: Path) -> None:
+    session.append(*talk(17))
+    async with RehearsalServer(Script(window=5_000, summaries=False)) as server:
+        gateway = Gateway(Endpoint(f"{server.url}/v1", "key", "openai"))
+        made = agent(session, project, gateway, model="unheard-of", policy="codex", window=32_000)
+        steps = await said(made, "say hello")
+        await gateway.close()
+    failures = bodies(steps, Failure)
+    assert [failure.category for failure in failures] == ["context_too_long"]
+    (compaction,) = bodies(steps, Compaction)
+    assert compaction.meta["trigger"] == "overflow"
+    assert bodies(steps, AssistantMessage)[-1].finish == "stop"
+
+
+async def test_a_hook_may_veto_and_the_session_goes_on(session: Session, project: Path, gateway: Gateway) -> None:
+    session.append(*talk(17))
+    hooks = Hooks({"before_compact": ["echo not now >&2; exit 2"]})
+    made = agent(session, project, gateway, **FULL, means={"hooks": hooks})
+    (failure,) = bodies(await settled(made), Failure)
+    assert failure == Failure("compaction", "vetoed: a hook refused the compaction: not now")
+    assert bodies(await said(made, "say hello"), AssistantMessage)
+
+
+async def test_the_hook_behind_it_runs_when_it_is_in_the_log(session: Session, project: Path, gateway: Gateway) -> None:
+    session.append(*talk(17))
+    seen = project / "seen.json"
+    hooks = Hooks({"after_compact": [f"cat > {seen}"]})
+    made = agent(session, project, gateway, **FULL, means={"hooks": hooks})
+    (compaction,) = bodies(await settled(made), Compaction)
+    assert str(compaction.meta["tokens_before"] - compaction.meta["tokens_after"]) in seen.read_text()
+
+
+async def test_by_hand_it_may_be_the_digest(session: Session, project: Path, gateway: Gateway) -> None:
+    session.append(*talk(17))
+    made = agent(session, project, gateway, **FULL)
+    steps = [step async for step in made.compact(digest=True)]
+    (compaction,) = bodies(steps, Compaction)
+    assert (compaction.meta["made_by"], compaction.meta["trigger"]) == ("digest", "manual")
+
+
+async def test_what_frees_too_little_is_refused_and_said(session: Session, project: Path, gateway: Gateway) -> None:
+    session.append(*talk(2, tokens=5))
+    made = agent(session, project, gateway)
+    steps = [step async for step in made.compact()]
+    (failure,) = bodies(steps, Failure)
+    assert failure.category == "compaction"
+    assert bodies(steps, Compaction) == []
+    assert record(session.events()).failures
+
+
+async def test_a_cancel_leaves_nothing_behind(session: Session, project: Path) -> None:
+    session.append(*talk(17))
+    async with RehearsalServer(Script([{"fault": "silence"}])) as server:
+        gateway = Gateway(Endpoint(f"{server.url}/v1", "key", "openai"))
+        made = agent(session, project, gateway, model="unheard-of", **FULL)
+        before = made.plan.totals, len(session)
+        task = asyncio.create_task(settled(made))
+        request = await asyncio.wait_for(server.arrival(), 60)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await request.outcome == "gone"
+        await gateway.close()
+    assert (made.plan.totals, len(session)) == before
+    assert not made.compacting.busy.locked()
+
+
+async def test_a_turn_does_not_wait_for_one_that_is_made_in_the_background(session: Session, project: Path) -> None:
+    session.append(*talk(17))
+    async with RehearsalServer(Script([{"fault": "silence"}])) as server:
+        gateway = Gateway(Endpoint(f"{server.url}/v1", "key", "openai"))
+        made = agent(session, project, gateway, model="unheard-of", **FULL)
+        background = asyncio.create_task(settled(made))
+        await asyncio.wait_for(server.arrival(), 60)
+        async with aclosing(made.turn("say hello")) as turn:
+            steps = [step async for step in turn]
+        assert bodies(steps, AssistantMessage)
+        assert bodies(steps, Compaction) == []
+        background.cancel()
+        await asyncio.wait([background])
+        await gateway.close()

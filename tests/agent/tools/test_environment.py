@@ -1,0 +1,73 @@
+"""Programs that the model starts do not see the user's keys."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.agent.tools.environment import check_config, chosen, without_keys
+from workbench.agent.tools.registry import Toolbox
+from workbench.config.errors import WrongCall
+
+KEYS = (
+    *("OPENAI_API_KEY", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "CLIENT_SECRET", "PGPASSWORD_TOKEN"),
+    *("DB_PASSWORD", "GOOGLE_APPLICATION_CREDENTIALS", "TOKEN", "API_KEY", "my_api_key", "SSH_PASSPHRASE"),
+)
+HARMLESS = ("PATH", "HOME", "LANG", "SSH_AUTH_SOCK", "KEYBOARD", "TOKENIZERS_PARALLELISM", "MONKEY", "PYTHONPATH")
+
+
+def test_variables_named_like_keys_are_left_out() -> None:
+    environ = dict.fromkeys((*KEYS, *HARMLESS), "x")
+    assert set(without_keys(environ=environ)) == set(HARMLESS)
+
+
+def test_the_user_may_let_some_through() -> None:
+    environ = dict.fromkeys((*KEYS, *HARMLESS), "x")
+    assert set(without_keys(["GH_TOKEN", "AWS_*"], environ)) == {
+        *HARMLESS,
+        *("GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"),
+    }
+    assert set(chosen(["GH_TOKEN", "LANG"], environ)) == {"GH_TOKEN", "LANG"}
+    assert chosen([], environ) == {}
+
+
+@given(st.text(max_size=12), st.sampled_from(["_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_KEY"]))
+def test_whatever_stands_before_it_a_key_is_a_key(name: str, ending: str) -> None:
+    assert without_keys(environ={name + ending: "x"}) == {}
+
+
+async def test_a_command_does_not_see_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("GH_TOKEN", "gh-secret")
+    monkeypatch.setenv("GREETING", "hello")
+    call = '{"command": "echo $GREETING $OPENAI_API_KEY $GH_TOKEN"}'
+    assert (await Toolbox(tmp_path).run("run_command", call)).text.startswith("hello\n")
+    passing = Toolbox(tmp_path, pass_env=["GH_*"])
+    assert (await passing.run("run_command", call)).text.startswith("hello gh-secret\n")
+    assert os.environ["OPENAI_API_KEY"] == "sk-secret", "we ourselves need it"
+
+
+def test_the_config() -> None:
+    assert check_config({}) == ()
+    assert check_config({"pass_env": ("GH_TOKEN",)}) == ("GH_TOKEN",)
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"passenv": []}, "tools.passenv: no such key; expected pass_env"),
+        ({"pass_env": "GH_TOKEN"}, "tools.pass_env: expected a list of names of variables"),
+        ({"pass_env": [""]}, "tools.pass_env: expected"),
+        ({"pass_env": ["A=B"]}, "tools.pass_env: expected"),
+        ({"pass_env": [1]}, "tools.pass_env: expected"),
+    ],
+)
+def test_a_wrong_config_is_named(table: dict[str, Any], said: str) -> None:
+    with pytest.raises(WrongCall) as caught:
+        check_config(table, "c.toml")
+    assert str(caught.value).startswith(f"c.toml: {said}")

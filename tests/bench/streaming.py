@@ -1,0 +1,126 @@
+"""An answer that streams into the chat, beside the same answer in Textual's own Markdown stream.
+
+Both get the same pieces at the same pace, on a screen of the same size. What is compared is the processor's time, and
+how long the screen could not answer a key in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from statistics import quantiles
+from typing import Any
+
+from textual.app import App, ComposeResult
+from textual.containers import VerticalScroll
+from textual.widgets import Markdown
+
+from bench.harness import Rounds, Row, Scale, Target, now, wall
+from tui.chat.host import Host, ListTranscript, said
+from workbench.tui.values import Activity, Live
+
+PIECE = 5
+"""Characters of a chunk: 20,000 in 4,000."""
+PACE = 0.001
+"""Seconds between two chunks."""
+TICK = 0.005
+SIZE = (120, 40)
+PEER = "Markdown.get_stream"
+
+PARAGRAPH = (
+    "The fixture opens the database **twice**, so the second `connect` waits for a lock that nobody gives back. "
+)
+BLOCK = f"""{PARAGRAPH * 3}
+
+- first, look at `conftest.py`
+- then at `auth.py`, where *login* begins
+- and run it again
+
+```python
+def login(user: str) -> Session:
+    with connect() as database:
+        return database.find(user)
+```
+
+"""
+
+
+def run(scale: Scale) -> Iterator[Row]:
+    """Processor time and pauses of one long answer."""
+    length = scale.chunks * PIECE
+    text = (BLOCK * (length // len(BLOCK) + 1))[:length]
+    works = {"ours": _ours, "peer": _peer}
+    cpu: dict[str, list[float]] = {name: [] for name in works}
+    pauses: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(max(scale.slow_repeats // 2, 1)):  # the peer takes its time
+        for name, work in works.items():
+            seconds, pause = asyncio.run(work(text))
+            cpu[name].append(seconds)
+            pauses[name].append(pause)
+    for name, figures, target in (
+        ("processor time", Rounds(cpu), Target("below", 1.0, "ratio")),
+        ("p95 pause", Rounds(pauses), Target("below", 0.05, "ours")),
+    ):
+        ratio = figures.ratio("ours", "peer")
+        yield Row(f"chat, {length:,} characters, {name}", figures["ours"], "s", figures["peer"], PEER, ratio, target)
+
+
+async def _ours(text: str) -> tuple[float, float]:
+    app = Host(said(*[("you", PARAGRAPH), ("ai", BLOCK)] * 10))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        app.activity = Activity("answering")
+        async with _measured() as figures:
+            for end in range(PIECE, len(text) + PIECE, PIECE):
+                app.live = Live("1", "", text[:end])
+                await asyncio.sleep(PACE)
+            app.transcript = ListTranscript([*app.transcript.entries, *said(("ai", text), first=21)])  # type: ignore[union-attr]  # the host's is one
+            app.live = None
+            await pilot.pause()
+        assert "ai" in app.pane.view.lines.entry(20).kind
+    return figures()
+
+
+class _Peer(App[None]):
+    """One Markdown widget that scrolls with its end."""
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll():
+            yield Markdown()
+
+
+async def _peer(text: str) -> tuple[float, float]:
+    app = _Peer()
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        app.query_one(VerticalScroll).anchor()
+        async with _measured() as figures:
+            stream = Markdown.get_stream(app.query_one(Markdown))
+            for start in range(0, len(text), PIECE):
+                await stream.write(text[start : start + PIECE])
+                await asyncio.sleep(PACE)
+            await stream.stop()
+            await pilot.pause()
+    return figures()
+
+
+@asynccontextmanager
+async def _measured() -> AsyncIterator[Callable[[], tuple[float, float]]]:
+    """The processor's time of what is inside, and how late a timer of its loop fired, in nineteen of twenty cases."""
+    late: list[float] = []
+    figures: list[float] = []
+
+    async def tick() -> None:
+        while True:
+            start = wall()
+            await asyncio.sleep(TICK)
+            late.append(max(wall() - start - TICK, 1e-6))
+
+    ticker: asyncio.Task[Any] = asyncio.create_task(tick())
+    start = now()
+    try:
+        yield lambda: (figures[0], quantiles(late, n=20)[-1])
+    finally:
+        figures.append(now() - start)
+        ticker.cancel()

@@ -1,0 +1,231 @@
+"""`workbench compact` and `workbench continue`, as a user or a program calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.calls import Call
+from support.drafts import work
+from workbench.cli import compact
+from workbench.compaction.carry import CONTINUED_FROM, PREFACE
+from workbench.log.codec import decode
+from workbench.log.events import Compaction, Failure, Setting, UserMessage
+from workbench.log.store import Store
+from workbench.traces.openai import to_openai
+from workbench.traces.source import number_events
+
+pytestmark = pytest.mark.xdist_group("litellm")
+
+WINDOW = ("--window", "20000")
+SHAPE = {
+    *("range", "kept", "tokens_before", "tokens_after", "source_tokens", "summary_tokens", "ratio", "summary"),
+    *("audit", "trigger", "why", "refused"),
+}
+
+
+@pytest.fixture
+def session() -> str:
+    """A session of eight turns."""
+    with Store.open() as store, store.create(work(8), title="eight bugs") as made:
+        return made.id
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Path:
+    file = tmp_path / "talk.json"
+    file.write_text(json.dumps(to_openai(number_events(work(8)))), encoding="utf-8")
+    return file
+
+
+def bodies(call: Call, session: str) -> list[object]:
+    return [decode(line).body for line in call("export", session).out.splitlines()]
+
+
+def configured(text: str) -> None:
+    folder = Path(os.environ["WORKBENCH_CONFIG_DIR"])
+    folder.mkdir(exist_ok=True)
+    (folder / "config.toml").write_text(text)
+
+
+def test_a_session_is_compacted_and_the_json_has_the_documented_form(call: Call, session: str) -> None:
+    before = call("plan", session, "--json", *WINDOW).json
+    outcome = call("compact", session, "--json", "--digest", *WINDOW)
+    assert outcome.code == 0
+    told = outcome.json
+    assert told.keys() >= SHAPE
+    assert told["tokens_before"] == before["totals"]["tokens"]
+    assert told["tokens_after"] == call("plan", session, "--json", *WINDOW).json["totals"]["tokens"]
+    assert told["ratio"] == pytest.approx(told["source_tokens"] / told["summary_tokens"], abs=0.001)
+    assert (told["range"]["to"], told["trigger"], told["why"], told["refused"]) == (25, "manual", "by hand", None)
+    assert told["kept"] == 6
+    assert told["audit"].keys() >= {"score", "kept", "lost"}
+    for fact in (*told["audit"]["kept"], *told["audit"]["lost"]):
+        assert fact.keys() == {"text", "kind", "event"}
+    last = bodies(call, session)[-1]
+    assert isinstance(last, Compaction)
+    assert last.summary == told["summary"]
+    assert last.meta["trigger"] == "manual"
+
+
+def test_a_file_is_compacted_by_the_rehearsal_model_and_nothing_is_stored(call: Call, transcript: Path) -> None:
+    outcome = call("compact", transcript, "--json", *WINDOW)
+    assert outcome.code == 0
+    assert outcome.json["made_by"] == "rehearsal"
+    assert "without AI" in outcome.json["summary"]
+    assert outcome.json["problems"] == []
+    assert call("sessions", "--json").json["sessions"] == []
+
+
+def test_by_hand_the_figures_the_summary_and_the_new_usage_are_shown(call: Call, session: str) -> None:
+    shown = call("compact", session, "--digest", *WINDOW)
+    assert shown.code == 0
+    for line in (
+        "summarises  18 items",
+        "keeps       6 of its events",
+        "asks        digest;",
+        "cache       changes from",
+    ):
+        assert line in shown.out
+    assert "Digest of 18 items" in shown.out
+    assert "context  4," in shown.out
+    assert f"undo it with: workbench undo {session}" in shown.out
+    assert "· auditing" in shown.err
+
+
+def test_a_dry_run_makes_the_draft_and_stores_nothing(call: Call, session: str) -> None:
+    before = bodies(call, session)
+    outcome = call("compact", session, "--digest", "--dry-run", *WINDOW)
+    assert outcome.code == 0
+    assert "nothing was stored" in outcome.out
+    assert bodies(call, session) == before
+
+
+def test_a_refusal_exits_3_with_its_reason_and_is_noted_once_something_was_tried(call: Call, session: str) -> None:
+    picky = ("--set", "compaction.min_freed=0.99", "--digest", *WINDOW)
+    outcome = call("compact", session, "--json", *picky)
+    assert outcome.code == 3
+    assert outcome.json.keys() == SHAPE
+    assert "tokens = " in outcome.json["refused"]
+    assert outcome.json["refused"] in outcome.err
+    last = bodies(call, session)[-1]
+    assert isinstance(last, Failure)
+    assert (last.category, last.message) == ("compaction", f"freed: {outcome.json['refused']}")
+    with Store.open() as store, store.create([UserMessage("hello")]) as made:
+        short = made.id
+    nothing = call("compact", short, "--digest")
+    assert nothing.code == 3
+    assert "nothing to compact" in nothing.err
+    assert not [body for body in bodies(call, short) if isinstance(body, Failure)]
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("", 3), ("no", 3)])
+def test_at_a_terminal_it_asks_and_no_is_the_default(
+    call: Call, session: str, monkeypatch: pytest.MonkeyPatch, answer: str, code: int
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or answer)
+    outcome = call("compact", session, "--digest", *WINDOW)
+    assert outcome.code == code
+    [question] = asked
+    assert question.startswith("Context usage at 2")
+    assert question.endswith("/20,000 tokens). Compact conversation? [y/N] ")
+    assert any(isinstance(body, Compaction) for body in bodies(call, session)) == (code == 0)
+    assert not any(isinstance(body, Failure) for body in bodies(call, session)), "to decline is no failure"
+    asked.clear()
+    call("compact", session, "--digest", "--dry-run", *WINDOW)
+    call("compact", session, "--digest", "--yes", *WINDOW)
+    assert asked == []
+
+
+def test_hooks_may_veto_and_are_told(call: Call, session: str, tmp_path: Path) -> None:
+    configured('[hooks]\nbefore_compact = ["echo not now >&2; exit 2"]\n')
+    vetoed = call("compact", session, "--digest", *WINDOW)
+    assert vetoed.code == 3
+    assert "a hook refused the compaction: not now" in vetoed.err
+    assert isinstance(bodies(call, session)[-1], Failure)
+    told = tmp_path / "told.json"
+    configured(f"[hooks]\nbefore_compact = ['exit 1']\nafter_compact = ['cat > {told}']\n")
+    assert call("compact", session, "--digest", *WINDOW).code == 0
+    payload = json.loads(told.read_text())
+    assert payload["point"] == "after_compact"
+    assert payload["freed"] > 0
+
+
+def test_what_the_model_did_wrong_is_said_beside_the_digest(call: Call, session: str) -> None:
+    configured("[requests]\ntries = 1\n")
+    base = ("--api-base", "http://127.0.0.1:9/v1", "-m", "openai/m")
+    outcome = call("compact", session, "--json", *WINDOW, "--set", "compaction.prompt=codex", *base)
+    assert outcome.code == 0
+    assert outcome.json["made_by"] == "digest"
+    assert outcome.json["problems"][0].startswith("model: connection")
+    assert "· model: connection" in outcome.err
+
+
+def test_wrong_calls_are_told_before_anything_is_done(call: Call, session: str, tmp_path: Path) -> None:
+    missing = call("compact", session, "--set", f"compaction.prompt=file:{tmp_path / 'gone.md'}")
+    assert missing.code == 2
+    assert "gone.md: cannot be read" in missing.err
+    assert call("compact", "nobody").code == 2
+    assert call("continue", "nobody").code in (1, 2)
+
+
+def test_a_session_that_is_open_elsewhere_is_left_alone(call: Call, session: str) -> None:
+    script = (
+        "import sys; from workbench.log.store import Store\n"
+        "with Store.open() as store, store.session(sys.argv[1]) as made: print('open', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, session], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        outcome = call("compact", session, "--digest", *WINDOW)
+    assert outcome.code == 3
+    assert "read-only" in outcome.err
+
+
+# continue
+
+
+def test_a_new_session_goes_on_from_a_summary_of_another(call: Call, session: str) -> None:
+    outcome = call("continue", session, "--json", "-m", "rehearsal")
+    assert outcome.code == 0
+    told = outcome.json
+    assert (told["continued_from"], told["made_by"]) == (session, "rehearsal")
+    first, *_, last = bodies(call, told["session"])
+    assert first == Setting(CONTINUED_FROM, session)
+    assert isinstance(last, Compaction)
+    assert last.summary == told["summary"]
+    items = call("plan", told["session"], "--json").json["items"]
+    assert items[0]["text"] == PREFACE + told["summary"]
+    assert call("sessions", "--query", "continued", "--json").json["sessions"][0]["title"] == "continued: eight bugs"
+
+
+def test_the_summary_can_be_edited_before_it_is_used(call: Call, session: str, tmp_path: Path) -> None:
+    printed = call("continue", session, "--digest", "--dry-run")
+    assert "Digest of" in printed.out
+    assert len(call("sessions", "--json").json["sessions"]) == 1
+    file = tmp_path / "edited.md"
+    file.write_text("We fixed all eight. Only the port is open.\n")
+    told = call("continue", session, "--summary", file, "--json").json
+    assert (told["summary"], told["made_by"], told["audit"]) == (file.read_text(), "hand", None)
+    last = bodies(call, told["session"])[-1]
+    assert isinstance(last, Compaction)
+    assert last.summary == "We fixed all eight. Only the port is open."
+    shown = call("continue", session, "--summary", file)
+    assert f"continued from {session}" in shown.err
+    file.write_text(" ")
+    assert call("continue", session, "--summary", file).code == 2
+
+
+def test_only_stages_are_printed_as_progress(capsys: pytest.CaptureFixture[str]) -> None:
+    compact._tell(compact.Progress("summarising", 2, 3))
+    compact._tell(compact.Progress("summarising", 2, 3, 40))
+    assert capsys.readouterr().err == "· summarising part 2 of 3\n"

@@ -1,0 +1,214 @@
+"""The coordinator: drafts that can be edited, events with their metadata, and refusals with their numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.drafts import MODEL, appended, compactor, drafted, says, setup, work
+from support.logs import number
+from support.provider import Provider
+from support.talk import iterations, words
+from workbench.compaction import coordinator
+from workbench.compaction.coordinator import NOBODY, TOO_WEAK, Compactor, meta
+from workbench.compaction.prompts import load
+from workbench.compaction.values import CompactionRefused, Progress
+from workbench.context.load import PRESETS
+from workbench.log.codec import decode, encode
+from workbench.log.events import AssistantMessage, Compaction, Event, Revert, UserMessage
+
+pytestmark = pytest.mark.xdist_group("litellm")
+
+META = {
+    *("trigger", "why", "model", "made_by", "prompt_hash", "seconds", "cost", "tokens_before", "tokens_after"),
+    *("source_tokens", "summary_tokens", "ratio", "score", "facts_kept", "facts_lost", "events", "first_at", "last_at"),
+    *("first_turn", "last_turn", "kept_tokens", "forgotten"),
+}
+
+
+async def test_a_draft_by_the_model_becomes_an_event_with_its_metadata() -> None:
+    events = number(work(8))
+    async with Provider(says("Port 9001 was ", "chosen for src/app1.py.")) as provider:
+        made = compactor(provider.url)
+        draft = await drafted(made, events)
+    body = made.body(draft)
+    policy = made.setup.loaded.policy.compaction
+    assert body.summary == "Port 9001 was chosen for src/app1.py."
+    assert (body.first, body.last, body.kept) == (1, 24, draft.preview.cut.kept)
+    assert (body.preface, body.place, body.acknowledgement) == (policy.preface, "start", "")
+    assert body.meta.keys() >= META
+    assert json.loads(json.dumps(body.meta)) == body.meta
+    assert (body.meta["made_by"], body.meta["prompt_hash"]) == (MODEL, load("workbench").hash)
+    assert (body.meta["first_turn"], body.meta["last_turn"], body.meta["events"]) == (1, 6, 24)
+    assert body.meta["ratio"] == pytest.approx(draft.preview.source_tokens / draft.summary_tokens, abs=0.001)
+    assert decode(encode(Event(33, "x", 1, body))).body == body
+
+
+@pytest.mark.parametrize("policy", PRESETS)
+async def test_every_preset_compacts_and_the_plan_is_as_the_draft_says(policy: str) -> None:
+    events = number(work(12))
+    made = compactor(made=setup(policy))
+    draft = await drafted(made, events, digest=True)
+    log = appended(events, made.body(draft))
+    after = made.setup.plan(log)
+    assert after.totals.tokens == draft.tokens_after
+    assert after.verdict.fits
+    before = made.setup.plan(events)
+    assert made.setup.plan([*log, Event(len(log) + 1, "r", 0, Revert(len(log)))]) == before
+
+
+async def test_editing_makes_audit_and_figures_again() -> None:
+    events = number(work(8))
+    made = compactor()
+    draft = await drafted(made, events, digest=True)
+    short = made.edited(events, draft, "Only port 9001 matters.")
+    assert (short.summary, short.made_by, short.preview) == ("Only port 9001 matters.", "digest", draft.preview)
+    assert short.tokens_after < draft.tokens_after
+    assert short.audit.score < draft.audit.score
+    assert short.tokens_after == made.setup.plan(appended(events, made.body(short))).totals.tokens
+
+
+async def test_lost_things_are_put_back_with_one_call() -> None:
+    events = number(work(8))
+    made = compactor()
+    draft = made.edited(events, await drafted(made, events, digest=True), "Nothing of note.")
+    assert draft.audit.lost
+    one = made.with_lost(events, draft, draft.audit.lost[:1])
+    assert draft.audit.lost[0] in one.audit.kept
+    every = made.with_lost(events, draft)
+    assert every.audit.lost == ()
+    assert every.audit.score == 1.0
+
+
+async def test_what_frees_too_little_is_refused_in_numbers() -> None:
+    events = number(
+        [UserMessage(words(9)), AssistantMessage(words(90)), UserMessage(words(900)), AssistantMessage("ok")]
+    )
+    made = compactor(made=setup("confirm"))
+    with pytest.raises(CompactionRefused, match=r"^would free -?\d+ of 1,\d+ tokens = .*% < 10 %$") as refused:
+        await drafted(made, events, digest=True)
+    assert refused.value.kind == "freed"
+
+
+async def test_where_the_models_summary_frees_too_little_the_digest_is_tried() -> None:
+    events = number(work(8))
+    wanting = setup(sets=["compaction.min_freed=0.6", "compaction.summary_tokens=300"])
+    async with Provider(says(words(590))) as provider:
+        draft = await drafted(compactor(provider.url, wanting), events)
+    assert draft.made_by == "digest"
+    assert draft.problems[0].startswith("freed: would free ")
+
+
+async def test_a_summary_with_which_the_request_would_still_not_fit_gives_way_to_the_digest() -> None:
+    talk = [body for _ in range(6) for body in (UserMessage(words(400)), AssistantMessage(words(1_000)))]
+    async with Provider(says(words(1_500))) as provider:
+        made = compactor(provider.url, setup("codex", window=4_000))
+        draft = await drafted(made, number(talk))
+    assert draft.problems[0].startswith("does_not_fit: the request would still have ")
+    assert draft.made_by == "digest"
+    assert draft.tokens_after <= made.setup.limits.capacity
+
+
+async def test_an_emptied_draft_must_not_stand() -> None:
+    events = number(work(8))
+    made = compactor()
+    draft = await drafted(made, events, digest=True)
+    with pytest.raises(CompactionRefused, match="the summary is empty"):
+        made.body(made.edited(events, draft, " \n"))
+    long = made.edited(events, draft, words(5_000))
+    with pytest.raises(CompactionRefused, match="would free -"):
+        made.body(long)
+
+
+@pytest.mark.parametrize(
+    ("made", "problem"),
+    [
+        (compactor(), NOBODY),
+        (compactor("http://127.0.0.1:9/v1", setup(model="local", window=20_000)), TOO_WEAK),
+        (compactor("http://127.0.0.1:9/v1", setup(sets=["compaction.model=local"])), TOO_WEAK),
+        (compactor("http://127.0.0.1:9/v1", setup(model="")), NOBODY),
+    ],
+)
+async def test_without_a_model_that_can_summarise_the_digest_says_why(made: Compactor, problem: str) -> None:
+    draft = await drafted(made, number(work(8)))
+    assert (draft.made_by, draft.problems, draft.preview.model, draft.cost) == ("digest", (problem,), "", 0.0)
+
+
+async def test_a_prompt_that_cannot_be_read_does_not_end_the_session() -> None:
+    made = compactor("http://127.0.0.1:9/v1", setup(sets=["compaction.prompt=file:/gone.md"]))
+    draft = await drafted(made, number(work(8)))
+    assert draft.made_by == "digest"
+    assert "gone.md: cannot be read" in draft.problems[0]
+
+
+async def test_progress_is_told_in_order_and_from_the_callers_thread() -> None:
+    told: list[Progress] = []
+    threads: set[int] = set()
+
+    def tell(step: Progress) -> None:
+        told.append(step)
+        threads.add(threading.get_ident())
+
+    async with Provider(says("They ", "fixed bugs.")) as provider:
+        await drafted(compactor(provider.url), number(work(8)), progress=tell)
+    assert [step.stage for step in told if not step.characters] == ["summarising", "auditing"]
+    assert max(step.characters for step in told) == len("They fixed bugs.")
+    assert threads == {threading.get_ident()}
+
+
+async def test_selection_digest_and_audit_leave_the_loop_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[str] = []
+    for name in ("audit", "digest_of", "source_of"):
+        real = getattr(coordinator, name)
+
+        def spy(*args: object, _real: object = real, **more: object) -> object:
+            threads.append(threading.current_thread().name)
+            return _real(*args, **more)  # type: ignore[operator]  # it is what stood there
+
+        monkeypatch.setattr(coordinator, name, spy)
+    async with Provider(says(" ")) as provider:
+        made = compactor(provider.url)
+        events = number(work(8))
+        preview = await asyncio.to_thread(made.preview, events, "manual")
+        await made.draft(events, preview)
+    assert len(threads) == 3
+    assert threading.current_thread().name not in threads
+
+
+@settings(max_examples=25)
+@given(st.integers(3, 14), st.integers(1, 60), st.sampled_from(PRESETS))
+def test_what_stands_always_frees_at_least_its_share(turns: int, lines: int, policy: str) -> None:
+    made = compactor(made=setup(policy))
+    events = number(work(turns, lines))
+    try:
+        draft = asyncio.run(drafted(made, events, digest=True))
+    except CompactionRefused:
+        return
+    body = made.body(draft)
+    after = made.setup.plan(appended(events, body)).totals.tokens
+    assert draft.preview.tokens_before - after >= 0.1 * draft.preview.tokens_before
+    assert draft.summary_tokens <= draft.preview.summary_cap
+
+
+def test_metadata_of_an_empty_cut_is_still_whole() -> None:
+    preview = compactor().preview(number(work(8)), "manual", digest=True)
+    draft = asyncio.run(compactor().draft(number(work(8)), preview, digest=True))
+    bare = replace(draft, preview=replace(preview, cut=preview.cut._replace(items=())))
+    assert (meta(bare)["first_turn"], meta(bare)["last_turn"]) == (0, 0)
+    assert isinstance(compactor().body(draft), Compaction)
+
+
+def test_by_hand_a_transcript_that_is_one_long_turn_can_be_compacted_too() -> None:
+    events = number([UserMessage("Fix it. Never touch setup.py."), *iterations([words(400)] * 12)])
+    made = compactor(made=setup("codex"))
+    with pytest.raises(CompactionRefused, match="nothing to compact"):
+        made.preview(events, "threshold")
+    cut = made.preview(events, "manual").cut
+    assert {item.kind for item in cut.items} == {"tool_call", "tool_result"}
+    assert cut.last < events[-1].seq, "the last iteration stays"

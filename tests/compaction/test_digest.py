@@ -1,0 +1,174 @@
+"""The digest: what it keeps, in which order, and that it is never over its bound."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support import logs
+from support.cuts import cut_of, cut_of_log
+from support.talk import COUNTER, named_turns, preset, words
+from workbench.compaction.deeds import deeds, error_line, exit_status
+from workbench.compaction.digest import MARK, digest
+from workbench.compaction.values import CompactionRefused
+from workbench.log.events import AssistantMessage, Body, Compaction, Event, ToolCall, ToolResult, UserMessage
+
+CONFIRM = preset("confirm")
+
+
+def call(number: int, tool: str, result: str, **arguments: object) -> list[Body]:
+    """A call of a tool, and its result."""
+    made = ToolCall(f"c{number}", tool, json.dumps(arguments), f"r{number}")
+    return [made, ToolResult(f"c{number}", result, tool)]
+
+
+WORK: list[Body] = [
+    UserMessage("Fix the parser. You must never touch main.py."),
+    AssistantMessage("I will look at it first.", "a"),
+    *call(1, "read_file", "def parse(): ...", path="src/parse.py"),
+    *call(2, "run_command", "1 failed\nValueError: bad token\nexit status 1", command="pytest -q"),
+    *call(3, "edit_file", "done", path="src/parse.py"),
+    *call(4, "run_command", "ok\nexit status 0", command=["ruff", "check"]),
+    AssistantMessage("We decided to use a table.\n- [ ] document the table", "b"),
+    UserMessage("Thanks, go on with the lexer."),
+    AssistantMessage("The lexer is next.", "c"),
+    *named_turns([1]),
+]
+
+
+def test_it_keeps_what_was_asked_decided_done_and_left_open_in_a_fixed_order() -> None:
+    text = digest(cut_of(WORK, CONFIRM), 2_000, COUNTER)
+    filler = named_turns([9])
+    long = digest(cut_of([*WORK, UserMessage(words(3_000)), *filler], CONFIRM), 2_000, COUNTER)
+    assert COUNTER.count(text).tokens <= sum(item.tokens for item in cut_of(WORK, CONFIRM).items)
+    assert long.startswith(f"Digest of 17 items (e00001 to e00018), {MARK}: lines taken from the record.")
+    wanted = [
+        "## First request",
+        "Fix the parser. You must never touch main.py. [e00001]",
+        "## Last request",
+        "## What users insisted on",
+        "- You must never touch main.py. [e00001]",
+        "## Decisions",
+        "- We decided to use a table. [e00011]",
+        "## Open to-dos",
+        "- document the table [e00011]",
+        "## Files touched",
+        "- src/parse.py (written) [e00007]",
+        "## Commands",
+        "- `pytest -q`: exit status 1 [e00005]",
+        "- `ruff check`: exit status 0 [e00009]",
+        "## Errors",
+        "- ValueError: bad token [e00006]",
+        "## Also mentioned",
+        "## What the assistant said",
+        "- I will look at it first. [e00002]",
+    ]
+    lines = long.split("\n")
+    assert [line for line in lines if line in wanted] == wanted
+
+
+def test_a_small_cap_keeps_the_requests_before_the_rest() -> None:
+    text = digest(cut_of([*WORK, UserMessage(words(3_000)), *named_turns([9])], CONFIRM), 120, COUNTER)
+    assert "Fix the parser." in text
+    assert COUNTER.count(text).tokens <= 120
+
+
+def test_what_is_left_out_is_said() -> None:
+    many = [body for at in range(300) for body in call(at, "run_command", "exit status 0", command=f"make part{at}")]
+    text = digest(cut_of([UserMessage("go"), *many, *named_turns([1])], CONFIRM), 300, COUNTER)
+    assert "more left out)" in text
+    assert "make part299" in text, "the newest are kept"
+
+
+def test_the_content_of_the_previous_summary_goes_on() -> None:
+    log: list[Body] = [*named_turns([1]), Compaction(1, 2, f"Digest, {MARK}.\n# Goals\nFix the lexer."), *WORK]
+    cut = cut_of(log, CONFIRM)
+    text = digest(cut, 2_000, COUNTER)
+    assert "## Earlier summary\n## Goals\nFix the lexer.\n" in text
+    assert text.count(MARK) == 1
+    assert "Build a house." in digest(cut, 2_000, COUNTER, previous="Build a house.")
+
+
+def test_commands_of_an_agent_without_tools_are_found_by_their_answer() -> None:
+    log: list[Body] = [
+        UserMessage("go"),
+        AssistantMessage("I run it.\n```bash\nmake all\n```", "a"),
+        UserMessage("<returncode>2</returncode>\n<output>no</output>"),
+        AssistantMessage("Like this:\n```bash\nmake none\n```", "b"),
+        UserMessage("I see."),
+        *named_turns([1]),
+    ]
+    for name in ("confirm", "codex"):
+        cut = cut_of(log, preset(name))
+        commands = deeds(cut.items, cut.beside).commands
+        assert [(command.text, command.status) for command in commands] == [("make all", "2")]
+
+
+@pytest.mark.parametrize(
+    ("result", "status"),
+    [
+        ("exit status 0", "0"),
+        ("Exit code: 1\nOutput: x", "1"),
+        ("Process exited with code 2", "2"),
+        ("<returncode>0</returncode>", "0"),
+        ('{"output": "x", "metadata": {"exit_code": 127}}', "127"),
+        ("exited with status -9", "-9"),
+        ("all fine", ""),
+        ("exit code\n\n5 things", ""),
+    ],
+)
+def test_exit_statuses_are_read_as_tools_write_them(result: str, status: str) -> None:
+    assert exit_status(result) == status
+
+
+@pytest.mark.parametrize(
+    ("result", "line"),
+    [
+        ("Traceback:\n  x\nKeyError: 'a'\n", "KeyError: 'a'"),
+        ("a.c:1: error: no", "a.c:1: error: no"),
+        ("fatal: not a git repository", "fatal: not a git repository"),
+        ("Found 0 errors. No FAILED tests: 0 errors", ""),
+        ("fine", ""),
+        ("10: require.NoError(t, err)\n11: except KeyError:\n", ""),
+        ("E   AssertionError\n1 failed", "E AssertionError"),
+    ],
+)
+def test_the_line_that_says_which_error(result: str, line: str) -> None:
+    assert error_line(result) == line
+
+
+def test_patches_name_their_files_and_odd_arguments_name_nothing() -> None:
+    log = [
+        UserMessage("go"),
+        *call(1, "apply_patch", "done", input="*** Begin Patch\n*** Update File: src/a.py\n@@\n*** Add File: b.py\n"),
+        ToolCall("x", "run_command", "not json", "x"),
+        ToolResult("x", "ok"),
+        ToolCall("y", "run_command", "[1]", "y"),
+        ToolResult("y", "ok"),
+        *call(2, "run_command", "ok", command=[1], path=3),
+        *named_turns([1]),
+    ]
+    done = deeds(cut_of(log, CONFIRM).items)
+    assert [(file.path, file.written) for file in done.files] == [("src/a.py", True), ("b.py", True)]
+    assert done.commands == ()
+
+
+@settings(max_examples=60)
+@given(logs.logs(most=12), st.one_of(st.integers(0, 60), st.integers(60, 3_000)), st.one_of(st.just(""), logs.texts()))
+def test_it_is_never_over_its_cap_nor_larger_than_its_source(events: list[Event], cap: int, previous: str) -> None:
+    try:
+        cut = cut_of_log(events, CONFIRM, overflow=True)
+    except CompactionRefused:
+        return
+    text = digest(cut, cap, COUNTER, previous)
+    assert text == digest(cut, cap, COUNTER, previous)
+    tokens = COUNTER.count(text).tokens
+    assert tokens <= cap
+    earlier = previous or "\n\n".join(
+        event.body.summary for event in cut.previous if isinstance(event.body, Compaction)
+    )
+    source = sum(item.tokens or item.original_tokens for item in cut.items)
+    assert tokens <= source + COUNTER.count(earlier).tokens

@@ -1,0 +1,171 @@
+"""Whatever the summariser does: the log is intact, the plan is the old one or the new one, and the session goes on.
+
+A scripted model behind a real HTTP server, a real store, and the real gateway between them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from support.drafts import DEADLINE, WINDOW, compactor, drafted, says, setup, work
+from support.provider import Answer, Drop, Pause, Provider, refusal, text
+from support.talk import words
+from workbench.compaction.coordinator import Compactor
+from workbench.compaction.values import Draft
+from workbench.log.events import AssistantMessage, UserMessage
+from workbench.log.session import Session
+from workbench.log.store import Store
+from workbench.models.gateway import Patience
+from workbench.models.rehearsal.script import Script
+from workbench.models.rehearsal.server import RehearsalServer
+
+pytestmark = pytest.mark.xdist_group("litellm")
+
+GOOD = "The user has bugs fixed one by one; port 9001 was decided on for src/app1.py."
+TOO_LONG = "This model's maximum context length is 4096 tokens. However, your messages resulted in 9000 tokens."
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    with Store.open(tmp_path / "store.db") as store, store.create(work(8)) as made:
+        yield made
+
+
+async def compacted(session: Session, made: Compactor) -> Draft:
+    """A whole compaction, accepted; and then a turn."""
+    events = session.events()
+    draft = await drafted(made, events)
+    [event] = session.append(made.body(draft))
+    after = made.setup.plan(session.events())
+    assert session.events() == [*events, event]
+    assert after.totals.tokens == draft.tokens_after < made.setup.plan(events).totals.tokens
+    session.append(UserMessage("go on"), AssistantMessage("gladly"))
+    assert made.setup.plan(session.events()).verdict.fits
+    return draft
+
+
+async def faulty(session: Session, *answers: Answer, patience: Patience | None = None) -> Draft:
+    async with Provider(*answers) as provider:
+        return await compacted(session, compactor(provider.url, patience=patience))
+
+
+async def test_a_summary_that_is_as_it_should_be_is_taken(session: Session) -> None:
+    draft = await faulty(session, says(GOOD))
+    assert (draft.summary, draft.made_by, draft.problems) == (GOOD, "scripted", ())
+
+
+FAULTS = {
+    "error": (refusal(500, "Oops"), "model: overloaded: Oops."),
+    "refused": (
+        refusal(400, "Rejected by our safety system", code="content_policy_violation"),
+        "model: refused content",
+    ),
+    "filtered": (says("I", finish="content_filter"), "model: scripted refused"),
+    "empty": (says(" \n"), "empty: scripted wrote nothing"),
+    "only thinking": (says("<think>", "hm", "</think>\n"), "empty: scripted wrote nothing"),
+    "too long": (says(words(2_500)), "too_long: the summary has 2,500 tokens, and 1,000 were asked for"),
+    "larger than its source": (says(words(5_000)), "larger: the summary has 5,000 tokens, and what it stands for "),
+    "without an end": (says(words(100), finish="length"), "too_long: scripted came to no end within "),
+    "cut half way": (Answer([*text("half of", " a sum"), Drop()]), "model: broken stream"),
+    "no answer at all": (Answer(before="close"), "model: connection"),
+}
+
+
+@pytest.mark.parametrize(("answer", "problem"), FAULTS.values(), ids=FAULTS.keys())
+async def test_the_digest_takes_over_when_the_model_fails(session: Session, answer: Answer, problem: str) -> None:
+    draft = await faulty(session, answer)
+    assert draft.made_by == "digest"
+    [said] = draft.problems
+    assert said.startswith(problem)
+    assert "We decided to use port 9006" in draft.summary
+
+
+async def test_a_model_that_stays_silent_is_given_up(session: Session) -> None:
+    draft = await faulty(session, Answer(silence=asyncio.Event()), patience=Patience(first=0.3, between=60))
+    assert draft.made_by == "digest"
+    assert draft.problems[0].startswith("timeout: ")
+
+
+async def test_a_stream_that_broke_is_asked_for_once_more(session: Session) -> None:
+    async with Provider(Answer([*text("half"), Drop()]), says(GOOD)) as provider:
+        draft = await compacted(session, compactor(provider.url))
+        assert len(provider.requests) == 2
+    assert draft.summary == GOOD
+
+
+async def test_a_provider_that_finds_the_request_too_long_gets_smaller_parts(session: Session) -> None:
+    async with RehearsalServer(Script(window=2_500)) as server:
+        draft = await compacted(session, compactor(f"{server.url}/v1"))
+        lengths = [len(each.body["messages"][1]["content"]) for each in server.requests]
+    assert draft.made_by == "scripted"
+    assert draft.problems == ()
+    assert lengths[0] > 2 * max(lengths[1:])
+    assert "part 1 of" in server.requests[1].body["messages"][1]["content"]
+    assert server.requests[-1].body["messages"][1]["content"].startswith("Write one summary of the conversation")
+
+
+async def test_a_provider_that_never_takes_the_request_is_given_up_after_two_more_tries(session: Session) -> None:
+    async with Provider(refusal(400, TOO_LONG, code="context_length_exceeded")) as provider:
+        draft = await compacted(session, compactor(provider.url))
+        assert len(provider.requests) == 3
+    assert draft.made_by == "digest"
+    assert draft.problems[0].startswith("does_not_fit: context too long")
+
+
+@pytest.fixture
+async def silent() -> AsyncIterator[Provider]:
+    """A model that begins to write and then says nothing more."""
+    async with Provider(Answer([*text("it", " was"), Pause(asyncio.Event())])) as provider:
+        yield provider
+
+
+async def test_a_cancel_leaves_nothing_behind(session: Session, silent: Provider) -> None:
+    events = session.events()
+    made = compactor(silent.url)
+    plan = made.setup.plan(events)
+    began = asyncio.Event()
+    preview = made.preview(events, "manual")
+    making = asyncio.create_task(
+        made.draft(events, preview, progress=lambda step: began.set() if step.characters else None)
+    )
+    await asyncio.wait_for(began.wait(), DEADLINE)
+    making.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await making
+    await asyncio.wait_for(silent.gone.wait(), DEADLINE)
+    assert session.events() == events
+    assert made.setup.plan(session.events()) == plan
+    session.append(UserMessage("go on"))
+    assert made.setup.plan(session.events()).verdict.fits
+
+
+async def test_a_process_that_is_killed_leaves_the_log_as_it_was(tmp_path: Path, silent: Provider) -> None:
+    data = Path(os.environ["WORKBENCH_DATA_DIR"])
+    config = Path(os.environ["WORKBENCH_CONFIG_DIR"])
+    config.mkdir()
+    (config / "config.toml").write_text(
+        f'model = "openai/m"\n[models."openai/m"]\napi_base = {json.dumps(silent.url)}\n'
+    )
+    data.mkdir()
+    with Store.open(data / "workbench.db") as store, store.create(work(8), id="killed") as made:
+        before = made.events()
+    arguments = ["-m", "workbench", "compact", "killed", "--yes", "--window", str(WINDOW)]
+    process = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=asyncio.subprocess.DEVNULL)
+    arrived, ended = asyncio.ensure_future(silent.arrived.wait()), asyncio.ensure_future(process.wait())
+    await asyncio.wait({arrived, ended}, timeout=DEADLINE, return_when=asyncio.FIRST_COMPLETED)
+    assert arrived.done()
+    assert not ended.done()
+    os.kill(process.pid, signal.SIGKILL)
+    assert await ended == -signal.SIGKILL
+    with Store.open(data / "workbench.db") as store, store.session("killed") as made:
+        assert made.writable
+        assert made.events() == before
+        await compacted(made, compactor(made=setup()))

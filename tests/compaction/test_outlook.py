@@ -1,0 +1,80 @@
+"""The outlook: which trigger fires next, at how many tokens, and in about how many turns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from support.deciding import sized
+from support.logs import number
+from support.talk import planned, preset, turns
+from workbench.compaction.outlook import outlook
+from workbench.compaction.record import record
+from workbench.context.budget import Limits
+from workbench.context.plan import ContextPlan
+from workbench.context.policy import CompactionPolicy
+from workbench.log.events import Body
+
+
+def ahead(made: ContextPlan, log: list[Body], policy: CompactionPolicy, **more: Any) -> tuple[Any, ...]:
+    events = number(log)
+    return tuple(outlook(made, events, record(events), policy, **more))
+
+
+def test_the_next_trigger_in_tokens_and_turns() -> None:
+    policy = preset("workbench").compaction
+    assert ahead(sized(60_000, 120_000), turns(3), policy, growth=7_200.0) == (
+        "threshold",
+        96_000,
+        5,
+        "at 96,000 tokens (80 % of 120,000); now 60,000, in about 5 turns of 7,200 tokens",
+    )
+    assert ahead(sized(60_000, 120_000), turns(3), preset("codex").compaction, growth=12_000.0) == (
+        "threshold",
+        84_001,
+        3,
+        "above 84,000 tokens (70 % of 120,000); now 60,000, in about 3 turns of 12,000 tokens",
+    )
+
+
+def test_what_a_request_may_have_comes_first_where_it_is_less() -> None:
+    made = replace(sized(60_000, 120_000), limits=Limits(120_000, "option", 30_000, 0))
+    found = ahead(made, turns(3), preset("workbench").compaction, growth=10_000.0)
+    assert found[:3] == ("threshold", 90_001, 4)
+    assert found[3].startswith("above 90,000 tokens, the most that a request may have; now 60,000")
+
+
+def test_without_a_ledger_the_turns_so_far_are_the_measure() -> None:
+    policy = preset("window")
+    made = planned(turns(4, 100), policy, Limits(4_000, "option", 0, 0))
+    total = made.totals.tokens
+    found = ahead(made, turns(4, 100), policy.compaction)
+    assert found[2] == -((total - 3_201) // 200), "each turn has two messages of 100 tokens"
+
+
+def test_turns_come_first_where_they_are_fewer() -> None:
+    made = planned(turns(3), preset("sliding"))
+    assert ahead(made, turns(3), preset("sliding").compaction) == ("turns", 5, 2, "at 5 turns; now 3, in 2 more")
+
+
+def test_no_growth_no_forecast() -> None:
+    found = ahead(sized(10, 1_000), [], preset("codex").compaction)
+    assert found[:3] == ("threshold", 701, None)
+    assert found[3].endswith("now 10, and how fast that grows is not known")
+    assert ahead(sized(10, 1_000), turns(2), preset("codex").compaction, growth=-5.0)[2] is None
+
+
+def test_an_absolute_number_of_tokens_is_told_without_a_share() -> None:
+    policy = CompactionPolicy(mode="auto", token_threshold=500)
+    assert ahead(sized(100, 1_000), turns(1), policy, growth=100.0)[3].startswith("at 500 tokens; now 100")
+
+
+def test_what_fired_is_due_now_and_off_is_never() -> None:
+    due = ahead(sized(900, 1_000), turns(1), preset("codex").compaction)
+    assert due[2:] == (0, "now: 900 of 1,000 = 90.0 % > 70 %")
+    assert ahead(sized(900, 1_000), turns(1), preset("layers").compaction) == (
+        None,
+        0,
+        None,
+        "none, because compaction is off",
+    )

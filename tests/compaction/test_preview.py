@@ -1,0 +1,172 @@
+"""The preview: what would be summarised, kept and freed, what it costs, and what it does to the prompt cache."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.drafts import appended, compactor, drafted, setup, work
+from support.logs import number
+from support.talk import ROOMY, planned, preset, summary_of, words
+from workbench.compaction.cache import effect, shared_tokens
+from workbench.compaction.preview import UNCAPPED, can_recall, event_of, source_of, summary_cap
+from workbench.compaction.prompts import RECALL_TOOLS
+from workbench.compaction.values import CompactionRefused
+from workbench.context.policy import CompactionPolicy
+from workbench.log.events import AssistantMessage, Body, Compaction, Setting, SlotContent, UserMessage
+from workbench.models.catalogue import Catalogue
+
+NOWHERE = "http://127.0.0.1:9/v1"
+"""A model that is never asked."""
+PRICES = replace(
+    Catalogue().find("nobody-knows-this"),
+    input_price=10.0,
+    output_price=30.0,
+    cached_price=1.0,
+    cache_write_price=12.5,
+)
+
+
+def recall_slots() -> list[Body]:
+    return [SlotContent("tools", name, f'{{"function": {{"name": "{name}"}}}}') for name in RECALL_TOOLS]
+
+
+def test_a_preview_says_what_would_be_summarised_kept_and_freed() -> None:
+    events = number(work(8))
+    made = compactor()
+    preview = made.preview(events, "manual", digest=True)
+    plan = made.setup.plan(events)
+    cut = preview.cut
+    assert preview.tokens_before == plan.totals.tokens
+    assert preview.source_tokens == sum(item.tokens for item in cut.items)
+    assert (cut.first, cut.last, preview.events) == (1, 24, 24)
+    assert (preview.first_at, preview.last_at) == (events[0].at, events[23].at)
+    assert preview.why == cut.why
+    assert (preview.model, preview.request_tokens, preview.parts, preview.cost) == ("", 0, 0, 0.0)
+    assert preview.cache.saved_per_request == preview.tokens_before - (
+        preview.cache.first_changed + preview.cache.rewritten
+    )
+
+
+def test_the_request_to_the_summariser_is_planned_and_priced_before_it_is_made() -> None:
+    made = compactor(NOWHERE, setup(model="gpt-4o"), catalogue=Catalogue())
+    preview = made.preview(number(work(8)), "threshold", "84 of 100")
+    info = Catalogue().find("gpt-4o")
+    assert info.input_price
+    assert info.output_price
+    assert (preview.model, preview.parts, preview.trigger, preview.why) == ("gpt-4o", 1, "threshold", "84 of 100")
+    assert preview.request_tokens > preview.source_tokens
+    assert preview.cost == pytest.approx(
+        preview.request_tokens * info.input_price + preview.summary_cap * info.output_price
+    )
+    split = compactor(NOWHERE, setup(model="gpt-4o", window=2_000))
+    parts = split.preview(number(work(8)), "manual")
+    assert parts.parts > 1
+    unknown = compactor(NOWHERE)
+    assert unknown.preview(number(work(8)), "manual").cost is None
+
+
+def test_a_request_that_cannot_fit_leaves_the_digest() -> None:
+    made = compactor(NOWHERE, setup(window=600))
+    assert made.preview(number(work(8)), "manual").parts == 0
+
+
+def test_nothing_to_compact_is_refused() -> None:
+    with pytest.raises(CompactionRefused) as refused:
+        compactor().preview(number([UserMessage("hello")]), "manual")
+    assert refused.value.kind == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("policy", "source", "cap"),
+    [
+        (CompactionPolicy(), 100_000, UNCAPPED),
+        (CompactionPolicy(summary_tokens=500), 100_000, 500),
+        (CompactionPolicy(summary_tokens=2_000, summary_ratio=0.001), 100_000, 1_000),
+        (CompactionPolicy(summary_ratio=0.001), 100_000, 1_000),
+        (CompactionPolicy(summary_tokens=500), 300, 150),
+        (CompactionPolicy(), 0, 1),
+    ],
+)
+def test_a_summary_is_capped_by_the_policy_and_by_half_of_its_source(
+    policy: CompactionPolicy, source: int, cap: int
+) -> None:
+    assert summary_cap(policy, ROOMY, source) == cap
+
+
+async def test_the_draft_is_as_large_as_the_plan_will_be() -> None:
+    events = number([*work(3), Compaction(1, 4, "Port 9001."), *work(4, first=4)])
+    made = compactor()
+    draft = await drafted(made, events, digest=True)
+    after = made.setup.plan(appended(events, made.body(draft)))
+    assert draft.tokens_after == after.totals.tokens
+
+
+def test_the_blocks_keep_to_their_units_in_order() -> None:
+    cut = compactor().preview(number(work(5)), "manual", digest=True).cut
+    blocks = source_of(cut, CompactionPolicy()).blocks
+    units = [block.unit for block in blocks]
+    assert units == sorted(units)
+    assert min(units) >= 0
+    assert {item.id for item in cut.items} <= {block.id for block in blocks}
+
+
+def test_the_model_is_told_of_the_originals_only_where_it_can_read_them() -> None:
+    plain, able = number(work(8)), number([*recall_slots(), *work(8)])
+    assert not can_recall(plain)
+    assert can_recall(able)
+    assert not can_recall(number([*recall_slots(), SlotContent("tools", RECALL_TOOLS[0], "")]))
+    preview = compactor().preview(able, "manual", digest=True)
+    policy = preset("workbench").compaction
+    assert "peek_grep" in event_of(preview.cut, "s", policy, preview.recall).preface
+    assert "peek" not in event_of(preview.cut, "s", policy, False).preface
+
+
+# The cache
+
+
+def test_the_cache_holds_up_to_the_first_row_that_changes() -> None:
+    policy = preset("confirm")
+    bodies: list[Body] = [SlotContent("system", "x", words(50)), UserMessage(words(100)), AssistantMessage(words(100))]
+    before = planned([*bodies, Setting("x", 1), UserMessage(words(7))], policy)
+    after = planned([*bodies, summary_of(policy, 2, 3, words(10)), UserMessage(words(7))], policy)
+    found = effect(before, after, PRICES, 0.5)
+    shared = found.first_changed
+    assert 50 <= shared <= 60, "the system prompt and its framing"
+    assert found.rewritten == after.totals.tokens - shared
+    assert found.saved_per_request == before.totals.tokens - after.totals.tokens
+    spent = found.rewritten * (12.5 - 1.0) + 0.5
+    assert found.payback == pytest.approx(spent / (found.saved_per_request * 1.0))
+
+
+def test_without_a_price_for_cached_tokens_only_the_summary_is_paid_back() -> None:
+    policy = preset("confirm")
+    before = planned([UserMessage(words(100)), AssistantMessage(words(100))], policy)
+    after = planned([UserMessage(words(50))], policy)
+    plain = replace(PRICES, cached_price=None, cache_write_price=None)
+    saved = before.totals.tokens - after.totals.tokens
+    assert effect(before, after, plain, 30.0).payback == pytest.approx(30.0 / (saved * 10.0))
+    free = replace(PRICES, input_price=0.0, cached_price=0.0, cache_write_price=0.0)
+    assert effect(before, after, free, 0.0).payback == 0.0
+    assert effect(before, after, free, 1.0).payback is None
+    assert effect(after, before, plain, 1.0).payback is None, "it saves nothing"
+    assert effect(before, after, replace(PRICES, input_price=None), 1.0).payback is None
+    assert effect(before, after, PRICES, None).payback is None
+
+
+@given(st.integers(0, 6), st.integers(0, 6), st.integers(0, 6))
+def test_the_shared_beginning_is_never_more_than_either_request(same: int, left: int, right: int) -> None:
+    def log(more: str, count: int) -> list[Body]:
+        return [
+            *(UserMessage(f"same {at}") for at in range(same)),
+            *(UserMessage(f"{more} {at}") for at in range(count)),
+        ]
+
+    policy = preset("confirm")
+    before, after = planned(log("left", left), policy), planned(log("right", right), policy)
+    shared = shared_tokens(before, after)
+    assert 0 <= shared <= min(before.totals.tokens, after.totals.tokens)
+    assert (shared == 0) == (same == 0)

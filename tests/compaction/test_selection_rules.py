@@ -1,0 +1,153 @@
+"""What holds for every cut: random logs, policies and budgets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support import logs
+from support.cuts import event_of
+from support.talk import COUNTER
+from support.validity import problems
+from workbench.compaction.selection import select
+from workbench.compaction.units import scene_of
+from workbench.compaction.values import CompactionRefused
+from workbench.context.budget import Limits
+from workbench.context.plan import ContextPlan
+from workbench.context.planner import plan
+from workbench.context.policy import CompactionPolicy, Policy
+from workbench.context.render import messages
+from workbench.log.events import Body, Compaction, Event, Revert
+
+compactions = st.builds(
+    CompactionPolicy,
+    selection=st.sampled_from(["user_messages", "sliding", "last_messages", "everything", "turns"]),
+    overlap=st.integers(0, 3),
+    keep_user_tokens=st.sampled_from([0, 20, 100, 2_000]),
+    keep_user_ratio=st.sampled_from([0.0, 0.15]),
+    keep_messages=st.integers(0, 5),
+    keep_turns=st.integers(0, 3),
+    place=st.sampled_from(["start", "end"]),
+    update=st.booleans(),
+    preface=st.just("[record] "),
+    acknowledgement=st.sampled_from(["", "Understood."]),
+)
+worlds = st.tuples(logs.logs(most=16), st.builds(lambda a, b: replace(a, compaction=b), logs.policies(), compactions))
+
+
+class Case:
+    """A cut of a random log, and the plans around it."""
+
+    def __init__(self, world: tuple[list[Event], Policy], limits: Limits, live: bool, overflow: bool) -> None:
+        self.events, self.policy = world
+        self.limits, self.live = limits, live
+        self.before = self._planned(self.events)
+        self.scene = scene_of(self.before, self.events)
+        knobs = self.policy.compaction
+        self.cut = select(self.before, self.events, knobs, limits, COUNTER, overflow=overflow)
+        self.made = self._add(self.events, event_of(self.cut, self.policy))
+        self.after = self._planned(self.made)
+
+    def _add(self, events: list[Event], body: Body) -> list[Event]:
+        return [*events, Event(len(events) + 1, f"e{len(events) + 1:05d}", 0, body)]
+
+    def _planned(self, events: list[Event]) -> ContextPlan:
+        return plan(events, self.policy, self.limits, COUNTER, live=self.live)
+
+    def reverted(self) -> ContextPlan:
+        """The plan once the compaction is taken back."""
+        return self._planned(self._add(self.made, Revert(len(self.made))))
+
+
+def case(world: tuple[list[Event], Policy], limits: Limits, live: bool, overflow: bool) -> Case | None:
+    """None where there is nothing to compact."""
+    try:
+        return Case(world, limits, live, overflow)
+    except CompactionRefused:
+        return None
+
+
+def summarised(made: ContextPlan) -> set[str]:
+    """The ids of the rows that a summary stands for."""
+    return {row.id for row in made.rows if row.state == "summarised"}
+
+
+cases = st.builds(case, worlds, logs.limits, st.booleans(), st.booleans()).filter(lambda found: found is not None)
+
+
+def what_the_engine_marks_summarised_is_what_the_cut_says(found: Case) -> None:
+    assert summarised(found.after) == summarised(found.before) | {item.id for item in found.cut.items}
+    assert not {item.id for item in found.cut.items} <= summarised(found.before), "something new is covered"
+
+
+def what_the_cut_keeps_is_not_summarised(found: Case) -> None:
+    kept = {entry.seq for entry in found.cut.kept}
+    rows = [row for row in found.after.rows if row.seq in kept]
+    assert {row.seq for row in rows} == kept
+    assert not [row for row in rows if row.state == "summarised"]
+
+
+def units_stay_whole(found: Case) -> None:
+    inside = {item.unit for item in found.cut.items}
+    assert [item.id for item in found.cut.items] == [row.id for row in found.before.rows if row.unit in inside]
+
+
+def nothing_pinned_is_inside(found: Case) -> None:
+    assert not [item for item in found.cut.items if item.pinned]
+    pinned = {row.id for row in found.before.rows if row.pinned and row.in_request}
+    assert pinned <= {row.id for row in found.after.rows.in_request()}
+
+
+def the_latest_user_message_stays_whole(found: Case) -> None:
+    users = [row for row in found.before.rows if row.role == "user" and row.unit >= 0]
+    if users:
+        sent = {row.id: row.text for row in found.after.rows.in_request()}
+        assert users[-1] not in found.cut.items
+        assert sent[users[-1].id] == users[-1].text
+
+
+def pending_calls_and_the_last_group_of_an_open_turn_stay_outside(found: Case) -> None:
+    units, start = found.scene.units, found.scene.open_from
+    if start < len(units):
+        group = max((unit.number for unit in units[start:] if unit.has_calls), default=units[-1].number)
+        fresh = {item.unit for item in found.cut.items if item.state != "summarised"}
+        assert not [number for number in fresh if number >= group]
+
+
+def compaction_then_revert_is_the_identity_of_the_plan(found: Case) -> None:
+    assert found.reverted() == found.before
+
+
+def the_request_stays_valid(found: Case) -> None:
+    if not found.live:
+        assert problems(messages(found.after)) == []
+
+
+def what_is_updated_is_replaced(found: Case) -> None:
+    previous = {event.id for event in found.cut.previous}
+    assert not previous & {row.id for row in found.after.rows}
+    if found.policy.compaction.update:
+        standing = [event for event in found.scene.standing.compactions if event.id not in previous]
+        assert all(isinstance(event.body, Compaction) and event.body.first > found.cut.last for event in standing)
+
+
+RULES = (
+    what_the_engine_marks_summarised_is_what_the_cut_says,
+    what_the_cut_keeps_is_not_summarised,
+    units_stay_whole,
+    nothing_pinned_is_inside,
+    the_latest_user_message_stays_whole,
+    pending_calls_and_the_last_group_of_an_open_turn_stay_outside,
+    compaction_then_revert_is_the_identity_of_the_plan,
+    the_request_stays_valid,
+    what_is_updated_is_replaced,
+)
+"""One log is planned for all of them: making one costs more than looking at it."""
+
+
+@given(cases)
+def test_every_rule_holds_for_every_cut(found: Case) -> None:
+    for rule in RULES:
+        rule(found)

@@ -1,0 +1,232 @@
+"""The summariser: requests that always fit, split at the borders of units and merged, through the real gateway."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.drafts import WINDOW, compactor, drafted, says, setup, work
+from support.logs import number
+from support.provider import Answer, Provider, piece, text, usage
+from support.talk import COUNTER, words
+from support.validity import problems
+from workbench.compaction.prompts import load
+from workbench.compaction.requests import LEAST_ROOM, Block, Source, bare, lay_out, merge_groups, shorten
+from workbench.compaction.summariser import Means, Summariser, setup_for
+from workbench.compaction.values import CompactionRefused, Progress
+from workbench.context.plan import ContextPlan
+from workbench.context.render import messages
+from workbench.context.setup import Setup
+from workbench.log.events import Compaction
+from workbench.models.catalogue import Catalogue
+from workbench.models.endpoints import Endpoint
+from workbench.models.gateway import Gateway
+from workbench.models.retry import Schedule
+
+pytestmark = pytest.mark.xdist_group("litellm")
+
+CODEX = load("codex")
+
+
+def narrow(window: int) -> Setup:
+    """A summariser with a window of so many tokens, all of them for the request."""
+    made = bare(setup())
+    return replace(made, limits=replace(made.limits, window=window, reserve=0, margin=0))
+
+
+def record(plan: ContextPlan) -> str:
+    """What stands in the frame of a request."""
+    text = str(messages(plan)[-1]["content"])
+    return text.partition("<record>\n")[2].rpartition("\n</record>")[0]
+
+
+def source(*sizes: int, previous: str = "") -> Source:
+    """Blocks of so many words, two to a unit."""
+    return Source(
+        tuple(Block(f"[b{at} user]\n{words(size)}", at // 2, f"b{at}") for at, size in enumerate(sizes)), previous
+    )
+
+
+def test_what_fits_is_one_request_of_two_messages() -> None:
+    layout = lay_out(source(5, 5, previous="before"), CODEX, narrow(5_000), 100)
+    [request] = layout.requests
+    assert layout.previous == ""
+    assert request.plan.verdict.fits
+    said = messages(request.plan)
+    assert [message["role"] for message in said] == ["system", "user"]
+    assert said[0]["content"] == CODEX.text
+    assert "before" in said[1]["content"]
+    assert problems(said) == []
+
+
+def test_what_does_not_fit_is_split_between_units_and_the_earlier_summary_is_merged() -> None:
+    given_source = source(*[300] * 8, previous="before")
+    layout = lay_out(given_source, CODEX, narrow(1_700), 100)
+    assert len(layout.requests) > 1
+    assert layout.previous == "before"
+    assert "\n\n".join(record(each.plan) for each in layout.requests) == "\n\n".join(
+        b.text for b in given_source.blocks
+    )
+    assert all(record(each.plan).count("[b") % 2 == 0 for each in layout.requests), "two blocks to a unit"
+
+
+def test_a_unit_that_fits_nowhere_is_cut_by_the_stage_that_cuts_results() -> None:
+    layout = lay_out(source(20, 3_000), CODEX, narrow(1_000), 100)
+    [request] = layout.requests
+    assert request.plan.verdict.fits
+    text = record(request.plan)
+    assert words(20) in text, "the small one stays whole"
+    assert "[truncated: kept first+last ~" in text
+    assert "[id b1]" in text
+
+
+@given(
+    st.lists(st.integers(1, 900), min_size=1, max_size=14),
+    st.integers(300, 6_000),
+    st.integers(1, 500),
+    st.sampled_from(["", "an earlier summary " * 20]),
+)
+def test_every_request_fits_and_nothing_is_left_out(sizes: list[int], window: int, cap: int, previous: str) -> None:
+    wanted = source(*sizes, previous=previous)
+    refused: CompactionRefused | None = None
+    try:
+        layout = lay_out(wanted, CODEX, narrow(window), cap)
+    except CompactionRefused as error:
+        refused = error
+    if refused:
+        assert refused.kind == "does_not_fit"
+        assert window < 2_000, "there is room for the prompt and a part"
+        return
+    assert all(each.plan.verdict.fits for each in layout.requests)
+    seen = "\n\n".join(record(each.plan) for each in layout.requests)
+    assert [f"[b{at} user]" in seen for at in range(len(sizes))] == [True] * len(sizes)
+    assert (
+        not previous or layout.previous == previous or "earlier_summary>" in str(messages(layout.requests[0].plan)[1])
+    )
+
+
+@given(st.lists(st.integers(1, 2_000), min_size=2, max_size=20), st.integers(1_000, 5_000))
+def test_merging_always_comes_to_an_end(sizes: list[int], window: int) -> None:
+    texts = [words(size, "part") for size in sizes]
+    groups = merge_groups(texts, narrow(window), 100)
+    assert len(groups) < len(texts)
+    assert sum(len(group.texts) for group in groups) == len(texts)
+    assert all(group.request.plan.verdict.fits for group in groups if group.request)
+
+
+def test_a_window_too_small_for_the_prompt_is_said_with_its_numbers() -> None:
+    with pytest.raises(CompactionRefused, match=r"it has \d+ tokens before any conversation, and 300 fit") as refused:
+        lay_out(source(500), CODEX, narrow(300), 100)
+    assert refused.value.kind == "does_not_fit"
+    with pytest.raises(CompactionRefused, match="does not fit"):
+        merge_groups(["a", "b"], narrow(LEAST_ROOM), 100)
+
+
+def test_a_short_text_is_not_cut() -> None:
+    assert shorten("alpha", 10, COUNTER, "x") == "alpha"
+    assert COUNTER.count(shorten(words(500), 60, COUNTER, "x")).tokens <= 60
+
+
+# With a model
+
+
+async def written(url: str, made: Setup, wanted: Source, cap: int = 100) -> tuple[str, Summariser, list[Progress]]:
+    told: list[Progress] = []
+    means = Means(Gateway(Endpoint(url, "key", "openai")), schedule=Schedule(tries=1))
+    writer = Summariser(made, means, told.append)
+    return await writer.write(wanted, CODEX, cap), writer, told
+
+
+async def test_parts_are_summarised_in_order_and_merged_with_the_earlier_summary() -> None:
+    answers = [says(f"part {at}") for at in (1, 2, 3)]
+    async with Provider(*answers, says("all of it")) as provider:
+        wanted = source(*[350] * 6, previous="before")
+        text, _, told = await written(provider.url, narrow(1_300), wanted)
+        merged = provider.requests[-1].body["messages"][1]["content"]
+    assert text == "all of it"
+    assert [line for line in merged.split("\n") if line in ("before", "part 1", "part 2", "part 3")] == [
+        "before",
+        "part 1",
+        "part 2",
+        "part 3",
+    ]
+    assert [(step.stage, step.part, step.parts) for step in told if not step.characters] == [
+        ("summarising", 1, 3),
+        ("summarising", 2, 3),
+        ("summarising", 3, 3),
+        ("merging", 1, 1),
+    ]
+    assert told[-1] == Progress("merging", 1, 1, len("all of it"))
+
+
+async def test_merging_goes_on_in_rounds_until_one_is_left() -> None:
+    async with Provider(says(words(400, "fact"))) as provider:
+        text, writer, told = await written(provider.url, narrow(1_400), source(*[900] * 14), 400)
+        sizes = [len(each.body["messages"][1]["content"]) for each in provider.requests]
+    assert text == words(400, "fact")
+    assert {step.parts for step in told if step.stage == "merging"} > {1}
+    assert len(writer.usages) == len(sizes)
+
+
+async def test_the_length_is_bounded_in_words_and_by_the_provider() -> None:
+    async with Provider(says("short")) as provider:
+        await written(provider.url, bare(setup()), source(50), 300)
+        body = provider.requests[0].body
+    assert body["max_tokens"] == 2 * 300 + 2_000
+    assert "at most 300 tokens" in body["messages"][1]["content"]
+    assert "tools" not in body
+
+
+async def test_a_model_that_thinks_is_not_cut_off_while_it_does() -> None:
+    made = setup()
+    made = replace(made, info=replace(made.info, capabilities=frozenset({"reasoning"})))
+    async with Provider(says("<think>what did they say?</think>\n", "They spoke.")) as provider:
+        text, _, _ = await written(provider.url, made, source(50))
+        assert "max_tokens" not in provider.requests[0].body
+    assert text == "They spoke."
+
+
+async def test_what_was_spent_is_known_also_when_nothing_came_of_it() -> None:
+    async with Provider(Answer([*text(" "), piece({}, "stop"), usage(700, 9)])) as provider:
+        means = Means(Gateway(Endpoint(provider.url, "key", "openai")), schedule=Schedule(tries=1))
+        writer = Summariser(setup(), means, lambda _: None)
+        with pytest.raises(CompactionRefused, match="scripted wrote nothing"):
+            await writer.write(source(50), CODEX, 100)
+    assert [(each.prompt, each.completion) for each in writer.usages] == [(700, 9)]
+
+
+async def test_tool_calls_and_results_reach_the_summariser_as_the_stages_left_them() -> None:
+    events = number(work(6, lines=400))
+    sets = ("truncation.max_tokens=300", "masking.keep_first=1", "masking.keep_last=3", "masking.batch_tokens=0")
+    made = setup(sets=(*sets, "masking.batch_ratio=0"))
+    async with Provider(says("They fixed bugs.")) as provider:
+        await drafted(compactor(provider.url, made), events)
+        said = provider.requests[0].body["messages"][1]["content"]
+    sent = {row.seq: row for row in made.plan(events).rows if row.turn <= 4}
+    assert {row.state for row in sent.values() if row.kind == "tool_result"} == {"truncated", "masked"}
+    for row in sent.values():
+        assert f"[{row.id} " in said
+        assert (row.text or "") in said
+
+
+async def test_an_earlier_summary_is_updated_and_not_written_from_nothing() -> None:
+    events = number([*work(3), Compaction(1, 4, "Port 9001 was chosen."), *work(4, first=4)])
+    async with Provider(says("Port 9001, then others.")) as provider:
+        draft = await drafted(compactor(provider.url), events)
+        text = provider.requests[0].body["messages"][1]["content"]
+    assert "<earlier_summary>\nPort 9001 was chosen.\n</earlier_summary>" in text
+    assert "Update the earlier summary" in text
+    assert "src/app1.py" not in text, "what the summary stands for is not read again"
+    assert [event.seq for event in draft.preview.cut.previous] == [13]
+
+
+def test_the_session_model_summarises_unless_the_policy_names_another() -> None:
+    own = setup(model="gpt-4o", window=None)
+    assert setup_for(own, Catalogue()) is own
+    other = setup_for(setup(model="gpt-4o", sets=["compaction.model=gpt-3.5-turbo"]), Catalogue())
+    assert other.model == "gpt-3.5-turbo"
+    assert other.limits.window == Catalogue().find("gpt-3.5-turbo").window != WINDOW
+    assert other.counter.name == "cl100k_base"

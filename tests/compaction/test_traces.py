@@ -1,0 +1,73 @@
+"""Digest and audit of real transcripts, where there are any: a table of what they save and keep.
+
+They are looked for in the folder that WORKBENCH_TRACES names, or in `shared/traces` beside the repository.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.talk import COUNTER, ROOMY, preset
+from workbench.compaction.audit import audit, with_lost
+from workbench.compaction.digest import digest
+from workbench.compaction.selection import select
+from workbench.compaction.values import CompactionRefused
+from workbench.config.errors import WorkbenchError
+from workbench.config.text import table
+from workbench.context.planner import plan
+from workbench.log.events import Event
+from workbench.traces.source import file_logs
+
+FOLDER = Path(os.environ.get("WORKBENCH_TRACES") or Path(__file__).parents[3] / "shared" / "traces")
+CAP = 2_000
+"""Tokens of a digest, as in the default policy."""
+MANY = 5
+"""Of a file with many conversations the longest are looked at."""
+HEADER = ("transcript", "events", "tokens before", "after", "ratio", "facts", "kept", "score")
+
+
+def transcripts() -> Iterator[tuple[str, list[Event]]]:
+    """Those that can be read."""
+    for file in sorted(FOLDER.rglob("*")):
+        if not file.is_file():
+            continue
+        try:
+            found = file_logs(file.name, file.read_text("utf-8"))
+        except (WorkbenchError, UnicodeDecodeError):
+            continue
+        longest = sorted(range(len(found)), key=lambda at: -len(found[at]))[:MANY]
+        for at in sorted(longest):
+            yield (f"{file.name}#{at + 1}" if len(found) > 1 else file.name), found[at]
+
+
+@pytest.mark.skipif(not FOLDER.is_dir(), reason="no transcripts here")
+def test_digest_and_audit_of_every_transcript_that_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    policy = preset("confirm")
+    lines: list[tuple[str, ...]] = []
+    refused = 0
+    for name, events in transcripts():
+        made = plan(events, policy, ROOMY, COUNTER)
+        try:
+            cut = select(made, events, policy.compaction, ROOMY, COUNTER, overflow=True)
+        except CompactionRefused:
+            refused += 1
+            continue
+        text = digest(cut, CAP, COUNTER)
+        found = audit(cut, text)
+        before = sum(item.tokens for item in cut.items)
+        after = COUNTER.count(text).tokens
+        assert after <= min(CAP, before)
+        assert 0 <= found.score <= 1
+        assert audit(cut, with_lost(text, found.lost)).lost == ()
+        facts = len(found.kept) + len(found.lost)
+        figures = (len(events), before, after, before / after, facts, len(found.kept))
+        shown = (f"{figure:,.1f}" if isinstance(figure, float) else f"{figure:,}" for figure in figures)
+        lines.append((name, *shown, f"{found.score:.2f}"))
+    with capsys.disabled():
+        print("", *table(HEADER, lines, right=frozenset(range(1, len(HEADER)))), sep="\n")
+        print(f"and {refused} of a single turn, with nothing to compact" if refused else "")
+    assert lines

@@ -1,0 +1,272 @@
+"""Triggers: each says in numbers why it fired or did not."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.deciding import decision, failure, look, sized
+from support.logs import number
+from support.talk import COUNTER, ROOMY, iteration, iterations, planned, preset, turns, words
+from workbench.compaction.record import record
+from workbench.compaction.triggers import checks, decide, measured
+from workbench.context.budget import Limits
+from workbench.context.planner import plan
+from workbench.context.policy import CompactionPolicy
+from workbench.log.events import AssistantMessage, Body, Compaction, Event, Revert, Usage, UserMessage
+
+DOCUMENTS = ("codex", "sliding", "window", "confirm")
+INCLUSIVE = {"codex": False, "sliding": False, "window": False, "confirm": True, "workbench": True}
+SHARES = {"codex": 70, "sliding": 70, "window": 80, "confirm": 90, "workbench": 80}
+
+
+# A share of the window
+
+
+@pytest.mark.parametrize("off", [-1, 0, 1])
+@pytest.mark.parametrize("percent", [70, 80, 90])
+@pytest.mark.parametrize("name", [*DOCUMENTS, "workbench"])
+def test_exactly_at_below_and_above_the_threshold(name: str, percent: int, off: int) -> None:
+    policy = preset(name, f"compaction.threshold={percent / 100}").compaction
+    tokens = 1_280 * percent + off
+    made = sized(tokens, 128_000, name)
+    check = look(made, [*turns(1), Usage("m", 1, tokens)], policy)["threshold"]
+    assert check.fired == (off > 0 or (off == 0 and INCLUSIVE[name]))
+    assert (check.measured, check.limit) == (tokens, 1_280 * percent)
+
+
+@pytest.mark.parametrize("name", SHARES)
+def test_each_preset_has_the_share_of_its_document(name: str) -> None:
+    assert preset(name).compaction.threshold * 100 == SHARES[name]
+    assert preset(name).compaction.inclusive == INCLUSIVE[name]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "name", "why"),
+    [
+        (84_210, "codex", "84,210 of 120,000 = 70.2 % > 70 %"),
+        (84_001, "codex", "84,001 of 120,000 = 70.001 % > 70 %"),
+        (84_000, "codex", "84,000 of 120,000 = 70.0 % <= 70 %"),
+        (60_000, "codex", "60,000 of 120,000 = 50.0 % <= 70 %"),
+        (96_000, "workbench", "96,000 of 120,000 = 80.0 % >= 80 %"),
+        (95_999, "workbench", "95,999 of 120,000 = 79.999 % < 80 %"),
+        (130_000, "window", "130,000 of 120,000 = 108.3 % > 80 %"),
+        (84_001, "sliding", "84,001 of 120,000 = 70.001 % > 70 % (since the beginning)"),
+        (108_000, "confirm", "108,000 of 120,000 = 90.0 % >= 90 % (reported by the provider)"),
+    ],
+)
+def test_the_comparison_is_told_in_numbers(tokens: int, name: str, why: str) -> None:
+    log = [*turns(1), Usage("m", 1, tokens)]
+    assert look(sized(tokens, 120_000, name), log, preset(name).compaction)["threshold"].why == why
+
+
+def test_a_guessed_window_is_told() -> None:
+    check = look(sized(90, 100, source="guess"), turns(1), preset("codex").compaction)["threshold"]
+    assert check.why == "90 of 100 = 90.0 % > 70 % (the window is a guess)"
+
+
+@pytest.mark.parametrize(
+    ("threshold", "shown"), [(0.5, "50 %"), (0.725, "72.5 %"), (0.7255, "72.55 %"), (1.0, "100 %")]
+)
+def test_a_threshold_is_shown_as_it_was_set(threshold: float, shown: str) -> None:
+    policy = CompactionPolicy(mode="auto", threshold=threshold)
+    assert look(sized(1, 1_000), turns(1), policy)["threshold"].why == f"1 of 1,000 = 0.1 % < {shown}"
+
+
+@given(st.integers(0, 3_000_000), st.integers(1, 2_000_000), st.integers(1, 1_000), st.booleans())
+def test_no_accident_of_floating_point_decides(tokens: int, window: int, thousandths: int, inclusive: bool) -> None:
+    bound = Decimal(thousandths) / 1000
+    policy = CompactionPolicy(mode="auto", threshold=float(bound), inclusive=inclusive)
+    check = look(sized(tokens, window), turns(1), policy)["threshold"]
+    assert check.fired == (tokens >= bound * window if inclusive else tokens > bound * window)
+    assert check.fired == (tokens >= check.limit if inclusive else tokens > check.limit)
+    # The figures say the same as the verdict: what is shown is never on the wrong side, or seemingly equal.
+    _, shown = check.why.split(" = ")
+    share, _, sign, against, _ = shown.split()
+    left, right = Decimal(share), Decimal(against)
+    assert {">": left > right, ">=": left >= right, "<": left < right, "<=": left <= right}[sign]
+    assert (left == right) == (tokens == bound * window)
+
+
+# What is measured
+
+
+def test_the_plans_tokens_include_what_is_in_every_request() -> None:
+    made = planned(turns(2, 50), preset("workbench"))
+    found = measured(made, [], record([]), preset("workbench").compaction)
+    assert found == (made.totals.tokens, "")
+    assert made.totals.tokens > 200, "the framing counts"
+
+
+def test_tokens_since_the_last_compaction_leave_out_its_summary_and_what_lies_before() -> None:
+    policy = preset("sliding")
+    log: list[Body] = [*turns(3, 100), Compaction(1, 4, words(50))]
+    events = number([*log, *turns(2, 10, first=4)])
+    made = plan(events, policy, ROOMY, COUNTER)
+    found = measured(made, events, record(events), policy.compaction)
+    assert found.what == "since the last compaction"
+    assert found.tokens == made.totals.tokens - made.budget.summaries
+    assert found.tokens == 200 + 40 + made.totals.framing, "turn 3 lies behind the range"
+
+
+def test_before_any_compaction_they_are_all_tokens() -> None:
+    made = planned(turns(3, 100), preset("sliding"))
+    assert measured(made, [], record([]), preset("sliding").compaction).tokens == made.totals.tokens
+
+
+def test_the_last_report_counts_and_not_an_earlier_one() -> None:
+    log = number([*turns(1), Usage("m", 1, 500), *turns(1, first=2), Usage("m", 1, 700)])
+    found = measured(sized(9, 1_000), log, record(log), preset("confirm").compaction)
+    assert found == (700, "reported by the provider")
+
+
+@pytest.mark.parametrize(
+    ("last", "found"),
+    [
+        ([Usage("m", 600)], (600, "by our own count, as the provider reported none")),
+        ([Compaction(1, 2, "s")], (9, "by our own count, as nothing was reported yet")),
+        ([Compaction(1, 2, "s"), Usage("m", 1, 40)], (40, "reported by the provider")),
+        ([Compaction(1, 2, "s"), Usage("m", 1, 40), Revert(4)], (9, "by our own count, as nothing was reported yet")),
+        ([failure()], (500, "reported by the provider")),
+    ],
+    ids=["no report", "compacted since", "reported since", "undone since", "failed since"],
+)
+def test_after_a_compaction_utilisation_starts_anew(last: list[Body], found: tuple[int, str]) -> None:
+    log = number([*turns(1), Usage("m", 1, 500), *last])
+    assert measured(sized(9, 1_000), log, record(log), preset("confirm").compaction) == found
+
+
+@pytest.mark.parametrize(("tokens", "fired"), [(699_999, False), (700_000, False), (700_001, True)])
+def test_sliding_also_has_an_absolute_number_of_tokens(tokens: int, fired: bool) -> None:
+    check = look(sized(tokens, 2_000_000), turns(1), preset("sliding").compaction)["tokens"]
+    assert check.fired == fired
+    assert check.why == f"{tokens:,} tokens {'>' if fired else '<='} 700,000 (since the beginning)"
+
+
+# Turns: the document's examples, theta 5 and omega 2
+
+
+def test_turns_since_the_last_compaction_are_told() -> None:
+    policy = preset("sliding").compaction
+    four, five = (look(sized(1, 10_000), turns(done), policy)["turns"] for done in (4, 5))
+    assert (four.fired, four.why) == (False, "4 of 5 turns since the beginning")
+    assert (five.fired, five.why) == (True, "5 of 5 turns since the beginning")
+    log = [*turns(5), Compaction(1, 10, "s"), *turns(4, first=6)]
+    assert look(sized(1, 10_000), log, policy)["turns"].why == "4 of 5 turns since the last compaction"
+
+
+def test_a_turn_that_is_going_on_does_not_count() -> None:
+    policy = preset("sliding").compaction
+    log = [*turns(4), UserMessage("and now?")]
+    assert not look(sized(1, 10_000), log, policy, turn_over=False)["turns"].fired
+    assert look(sized(1, 10_000), log, policy, turn_over=True)["turns"].fired
+
+
+@pytest.mark.parametrize(
+    ("rounds", "ranges"), [(3, []), (5, [(1, 5)]), (10, [(1, 5), (4, 10)]), (12, [(1, 5), (4, 10)])]
+)
+def test_3_5_10_and_12_turns_with_theta_5_and_omega_2(rounds: int, ranges: list[tuple[int, int]]) -> None:
+    policy = preset("sliding")
+    events: list[Event] = []
+    opened: list[int] = []
+    made: list[tuple[int, int]] = []
+
+    def append(body: Body) -> None:
+        events.append(Event(len(events) + 1, f"e{len(events)}", 0, body))
+
+    for turn in range(1, rounds + 1):
+        opened.append(len(events) + 1)
+        append(UserMessage(f"q{turn}"))
+        found = decide(
+            plan(events, policy, ROOMY, COUNTER, live=True),
+            events,
+            record(events),
+            policy.compaction,
+            headless=True,
+            turn_over=False,
+        )
+        assert found.action == "none", "an open turn finishes nothing"
+        append(AssistantMessage(f"a{turn}"))
+        seen = record(events)
+        found = decide(
+            plan(events, policy, ROOMY, COUNTER), events, seen, policy.compaction, headless=True, turn_over=True
+        )
+        if found.action == "compact":
+            assert found.trigger == "turns"
+            new = sum(seq <= seen.covered for seq in opened)
+            first = max(1, new + 1 - policy.compaction.overlap)
+            append(Compaction(opened[first - 1], len(events), "s"))
+            made.append((first, turn))
+    assert made == ranges
+
+
+# Before history is dropped
+
+
+def test_workbench_acts_before_history_is_dropped_though_the_threshold_is_out_of_reach() -> None:
+    policy = preset("workbench")
+    budget = Limits(4_000, "option", 1_000, 0)
+    for rounds in count(1):
+        log = turns(rounds, 100)
+        made = planned(log, policy, budget)
+        if any(row.state == "dropped" for row in made.rows):
+            break
+    assert not look(made, log, policy.compaction)["threshold"].fired, "3,200 of 4,000 can never be reached"
+    before = decision(planned(turns(rounds - 1, 100), policy, budget), turns(rounds - 1, 100), policy.compaction)
+    now = decision(made, log, policy.compaction)
+    assert (before.action, now.action, now.trigger) == ("none", "compact", "threshold")
+    dropped = sum(row.state == "dropped" for row in made.rows)
+    total = made.totals.tokens
+    assert now.why == f"{dropped} messages of history are left out; the request has {total:,} of the 3,000 it may have"
+
+
+def test_workbench_acts_before_iterations_of_the_turn_are_dropped() -> None:
+    policy = preset("workbench", "truncation.strategy=none", "masking.keep_last=0", "masking.keep_first=0")
+    log: list[Body] = [UserMessage("go"), *iterations([words(300)] * 9)]
+    made = planned(log, policy, Limits(3_000, "option", 750, 0))
+    gone = len({row.unit for row in made.rows if row.state == "dropped"})
+    assert gone > 0
+    found = decision(made, log, policy.compaction, turn_over=False)
+    assert found.action == "compact"
+    assert found.why.startswith(f"{gone} iteration groups of the turn are left out; the request has ")
+
+
+def test_in_one_long_turn_nothing_is_dropped_however_often_it_outgrows_the_window() -> None:
+    policy = preset("workbench", "masking.keep_last=0", "masking.keep_first=0")
+    budget = Limits(4_000, "option", 1_000, 0)
+    log: list[Body] = [UserMessage("go")]
+    made = 0
+    for at in range(30):
+        log += iteration(f"call{at}", words(300))
+        if (
+            decision(planned(log, policy, budget, live=True), log, policy.compaction, turn_over=False).action
+            == "compact"
+        ):
+            log.append(Compaction(2, len(log) - 2, "what was done"))
+            made += 1
+        sent = planned(log, policy, budget, live=True)
+        assert not [row for row in sent.rows if row.state == "dropped"], "it would be sent like this"
+    assert made == 3, "when it has to be, and not more often"
+
+
+def test_in_one_long_turn_a_failed_attempt_is_not_repeated_with_every_iteration() -> None:
+    policy = preset("workbench", "masking.keep_last=0", "masking.keep_first=0")
+    log: list[Body] = [UserMessage("go"), *iterations([words(300)] * 12), failure("nothing"), *iteration("x", "y")]
+    found = decision(planned(log, policy, Limits(4_000, "option", 1_000, 0)), log, policy.compaction, turn_over=False)
+    assert found.action == "none"
+    assert "cool-down" in found.why
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_documents_presets_drop_nothing_and_stay_literal(name: str) -> None:
+    policy = preset(name)
+    log = turns(4, 100)
+    made = planned(log, policy, Limits(100_000, "option", 99_000, 0))
+    left_out = checks(made, number(log), record(number(log)), policy.compaction)[-2]
+    assert not left_out.fired
+    total = made.totals.tokens
+    assert left_out.why == f"nothing is left out; the request has {total:,} of the 1,000 it may have"

@@ -1,0 +1,79 @@
+"""A window that was learnt holds for the session and for the model it was learnt for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.logs import number
+from workbench.config.settings import Settings
+from workbench.context.setup import Learnt, Setup, Wishes, learnt_window, set_up, window_setting
+from workbench.log.codec import decode, encode
+from workbench.log.events import Body, Setting, UserMessage
+from workbench.models.catalogue import Catalogue
+
+
+def made(*bodies: Body, entry: dict[str, Any] | None = None, reported: int | None = None, **wishes: Any) -> Setup:
+    wishes.setdefault("model", "gpt-4o")
+    catalogue = Catalogue({"gpt-4o": entry} if entry else {})
+    return set_up(Wishes(**wishes), Settings(), catalogue, events=number(bodies), reported=reported)
+
+
+def window(setup: Setup) -> tuple[int, str]:
+    return setup.limits.window, setup.limits.window_source
+
+
+LEARNT = window_setting("gpt-4o", Learnt(20_000))
+
+
+def test_a_learnt_window_corrects_the_catalogue() -> None:
+    assert window(made()) == (128_000, "catalogue")
+    assert window(made(LEARNT)) == (20_000, "provider")
+    assert window(made(LEARNT, window_setting("gpt-4o", Learnt(10_000)))) == (10_000, "provider")
+    assert window(made(LEARNT, entry={"window": 64_000})) == (20_000, "provider"), "the provider knows better"
+
+
+def test_it_holds_for_its_own_model_alone() -> None:
+    assert window(made(LEARNT, model="gpt-4")) == window(made(model="gpt-4"))
+
+
+def test_what_was_asked_for_wins() -> None:
+    assert window(made(LEARNT, window=50_000)) == (50_000, "option")
+    assert window(made(LEARNT, sets=["budget.max_input_tokens=9000"])) == (9_000, "policy")
+
+
+def test_a_bare_number_is_for_the_model_of_its_time() -> None:
+    log = [Setting("model", "gpt-4o"), Setting("window", 30_000), Setting("model", "gpt-4")]
+    assert window(made(*log)) == (30_000, "provider")
+    assert window(made(*log, model="gpt-4")) == window(made(model="gpt-4"))
+
+
+def test_a_servers_report_wins_over_the_tables_and_not_over_the_user_or_the_provider() -> None:
+    assert window(made(reported=4_096)) == (4_096, "server")
+    assert window(made(LEARNT, reported=4_096)) == (20_000, "provider")
+    assert window(made(entry={"window": 64_000}, reported=4_096)) == (64_000, "config")
+    earlier = window_setting("gpt-4o", Learnt(8_192, "server"))
+    assert window(made(earlier)) == (8_192, "server"), "the server need not run for its session to be looked at"
+    assert window(made(earlier, reported=4_096)) == (4_096, "server")
+
+
+def test_the_same_window_learnt_now_or_earlier_gives_the_same_limits() -> None:
+    assert made(reserve=700).with_window(20_000).limits == made(LEARNT, reserve=700).limits
+    assert made().with_window(20_000).limits == made(LEARNT).limits
+
+
+@given(st.text(max_size=8), st.integers(1, 10**9), st.sampled_from(["provider", "server"]), st.text(max_size=8))
+def test_what_goes_into_the_log_comes_back(model: str, tokens: int, source: Any, other: str) -> None:
+    [event] = number([window_setting(model, Learnt(tokens, source))])
+    event = decode(encode(event))
+    assert learnt_window([event], model) == Learnt(tokens, source)
+    assert learnt_window([event], other) == (Learnt(tokens, source) if other == model else None)
+
+
+@pytest.mark.parametrize("value", [None, "x", 0, -1, 1.5, {}, {"model": "gpt-4o"}, {"model": "gpt-4o", "tokens": "x"}])
+def test_what_cannot_be_a_window_is_passed_over(value: Any) -> None:
+    events = number([Setting("model", "gpt-4o"), UserMessage("hi"), Setting("window", value)])
+    assert learnt_window(events, "gpt-4o") is None

@@ -1,0 +1,37 @@
+"""Agents with the rehearsal model, and what their turns tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from workbench.agent.approvals import Approvals
+from workbench.agent.loop import Agent, Means
+from workbench.agent.steps import Appended, Step
+from workbench.agent.tools.registry import Toolbox
+from workbench.config.settings import Settings
+from workbench.context.setup import Wishes, set_up
+from workbench.log.session import Session
+from workbench.models.catalogue import Catalogue
+from workbench.models.gateway import Gateway
+from workbench.models.retry import Schedule
+
+
+def agent(session: Session, project: Path, gateway: Gateway, **wishes: Any) -> Agent:
+    """An agent in a project. `means`: what is different from the plainest; `allow`: patterns of calls; else wishes."""
+    allow, more = wishes.pop("allow", ()), wishes.pop("means", {})
+    wishes.setdefault("model", "rehearsal")
+    setup = set_up(Wishes(**wishes), Settings(), Catalogue())
+    approvals = Approvals(allow=allow, path=project.parent / "approvals.toml")
+    means = Means(gateway, Toolbox(project), approvals, schedule=Schedule(tries=1), **more)
+    return Agent(session, setup, means)
+
+
+async def said(agent: Agent, message: str) -> list[Step]:
+    """All steps of one turn."""
+    return [step async for step in agent.turn(message)]
+
+
+def bodies(steps: list[Step], kind: type) -> list[Any]:
+    """The bodies of one kind that were appended."""
+    return [step.event.body for step in steps if isinstance(step, Appended) and isinstance(step.event.body, kind)]

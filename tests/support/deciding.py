@@ -1,0 +1,41 @@
+"""Plans of any size, and what the triggers say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from support.logs import number
+from support.talk import planned, preset, turns
+from workbench.compaction.record import record
+from workbench.compaction.triggers import checks, decide
+from workbench.compaction.values import Check, Decision
+from workbench.context.budget import Limits
+from workbench.context.plan import ContextPlan
+from workbench.context.policy import CompactionPolicy
+from workbench.log.events import Body, Failure
+
+
+def sized(tokens: int, window: int, name: str = "codex", source: str = "option") -> ContextPlan:
+    """A plan of so many tokens for a window of this size, all of which a request may have."""
+    made = planned(turns(1), preset(name))
+    totals = made.totals._replace(tokens=tokens)
+    return replace(made, totals=totals, limits=Limits(window, source, 0, 0))
+
+
+def look(made: ContextPlan, log: Sequence[Body], policy: CompactionPolicy, **more: Any) -> dict[str, Check]:
+    """The checks by trigger; of the two about the window, the policy's own."""
+    events = number(log)
+    return {check.trigger: check for check in reversed(checks(made, events, record(events), policy, **more))}
+
+
+def decision(made: ContextPlan, log: Sequence[Body], policy: CompactionPolicy, **more: Any) -> Decision:
+    """What is decided after a turn, where nobody can be asked, unless `more` says otherwise."""
+    events = number(log)
+    return decide(made, events, record(events), policy, **{"headless": True, "turn_over": True, **more})
+
+
+def failure(kind: str = "timeout") -> Failure:
+    """A compaction that was not made."""
+    return Failure("compaction", f"{kind}: no")

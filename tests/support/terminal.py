@@ -1,0 +1,76 @@
+"""Programs in a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import os
+import select
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+import pytest
+
+DEADLINE = 60
+"""Seconds after which a screen that shows nothing is taken for dead."""
+WORKBENCH = (sys.executable, "-m", "workbench")
+
+
+class Terminal:
+    """A program in a terminal of 80 by 24."""
+
+    def __init__(self, *arguments: str, command: Sequence[str] = WORKBENCH, **environment: str) -> None:
+        """`command` and its arguments; the program itself, where no other is given."""
+        pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+        fcntl = pytest.importorskip("fcntl")
+        termios = pytest.importorskip("termios")
+        self._ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.process = subprocess.Popen(
+            [*command, *arguments],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **environment},
+        )
+        os.close(theirs)
+        os.set_blocking(self._ours, False)
+        self.seen = b""
+
+    def wait_for(self, text: str) -> None:
+        """Read until a text appears."""
+        end = time.monotonic() + DEADLINE
+        while text.encode() not in self.seen:
+            assert time.monotonic() < end, f"{text!r} did not appear in {self.seen[-2000:]!r}"
+            assert self._read(), f"the program ended without {text!r}: {self.seen[-2000:]!r}"
+
+    def watch(self, seconds: float) -> None:
+        """Read for a while."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self._read():
+            pass
+
+    def press(self, keys: str) -> None:
+        """Type."""
+        os.write(self._ours, keys.encode())
+
+    def end(self) -> int:
+        """Read to the end; the result is the exit code."""
+        end = time.monotonic() + DEADLINE
+        while self._read():
+            if time.monotonic() > end:
+                self.process.kill()
+        os.close(self._ours)
+        return self.process.wait(DEADLINE)
+
+    def _read(self) -> bool:
+        """Take in what there is, waiting a moment for it; whether more may come."""
+        if not select.select([self._ours], [], [], 0.2)[0]:
+            return True
+        try:
+            got = os.read(self._ours, 65536)
+        except OSError:  # how Linux tells that the other end was closed
+            return False
+        self.seen += got
+        return bool(got)

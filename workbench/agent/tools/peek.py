@@ -1,0 +1,232 @@
+"""`peek_head`, `peek_tail` and `peek_grep`: what was cut, masked, dropped or summarised, read again from the log.
+
+Markers and summaries name the ids. What the user excluded stays out of reach: that was a decision, and no matter of
+room.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import workbench
+from workbench.agent.tools.base import Arguments, Limits, Tool, ToolContext, ToolFailure, ToolOutcome, parameters
+from workbench.agent.tools.output import Output
+from workbench.agent.tools.process import run_process
+from workbench.agent.tools.search_worker import BAD_PATTERN
+from workbench.agent.tools.threads import in_thread
+from workbench.compaction.prompts import RECALL_TOOLS
+from workbench.context.control import CONTROL, NO_OWN, Own, standing
+from workbench.log.events import (
+    AssistantMessage,
+    Compaction,
+    Event,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+    text_of,
+)
+from workbench.models.tokens import counter
+
+TOKENS = 2_000
+"""How much is shown when nothing is asked for."""
+MOST = 8_000
+SPOKEN = (UserMessage, AssistantMessage, SystemMessage, ToolCall, ToolResult)
+"""What was said and done, and so what can be read again; reasoning was never sent."""
+
+_RANGE = re.compile(r"(\d+)(?:\s*(?:-|–|to)\s*(\d+))?")
+_START = "import sys; sys.path.append(sys.argv[1]); from workbench.agent.tools.peek_worker import main; main()"
+
+Events = Callable[[], Sequence[Event]]
+"""The session's events as they are now."""
+
+
+class Entry(NamedTuple):
+    """One event as it is shown."""
+
+    heading: str
+    text: str
+
+
+def peek_tools(events: Events, limits: Limits | None = None) -> tuple[Tool, ...]:
+    """The three tools over one session's log."""
+    limits = limits or Limits()
+    wanted = {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": MOST,
+        "description": f"how much, default {TOKENS}",
+    }
+
+    async def head(arguments: Arguments, context: ToolContext) -> ToolOutcome:
+        return ToolOutcome(await in_thread(lambda: _head(entries(events(), arguments["id"]), _room(arguments))))
+
+    async def tail(arguments: Arguments, context: ToolContext) -> ToolOutcome:
+        return ToolOutcome(await in_thread(lambda: _tail(entries(events(), arguments["id"]), _room(arguments))))
+
+    async def grep(arguments: Arguments, context: ToolContext) -> ToolOutcome:
+        found = await in_thread(lambda: entries(events(), arguments["id"]))
+        return await _grep(found, arguments["pattern"], limits)
+
+    what = "a text that was cut, masked, dropped or summarised"
+    pattern = {"type": "string", "minLength": 1, "description": "regular expression (Python's)"}
+    head_name, tail_name, grep_name = RECALL_TOOLS
+    return (
+        _tool(head_name, f"Read the beginning of {what}.", head, tokens=wanted),
+        _tool(tail_name, f"Read the end of {what}.", tail, tokens=wanted),
+        _tool(grep_name, f"Find lines in {what}.", grep, ("pattern",), pattern=pattern),
+    )
+
+
+def _tool(name: str, description: str, run: Any, required: tuple[str, ...] = (), **more: Mapping[str, Any]) -> Tool:
+    said = {"type": "string", "minLength": 1, "description": "as in the marker's [id X], or events as in 3-41"}
+    schema = parameters(("id", *required), id=said, **more)
+    return Tool(name, "read", description, schema, run, lambda arguments: str(arguments["id"]))
+
+
+def _room(arguments: Arguments) -> int:
+    return int(arguments.get("tokens", TOKENS))
+
+
+# What an id means
+
+
+def entries(events: Sequence[Event], ref: str) -> list[Entry]:
+    """What an id, a sequence number, a range of them or a compaction's id stands for; raises ToolFailure."""
+    name = ref.strip().removeprefix("[").removesuffix("]").strip().removeprefix("id ").strip()
+    first, last = _span(events, name)
+    hidden = excluded(events)
+    found = [event for event in events[first - 1 : last] if isinstance(event.body, SPOKEN)]
+    shown = [event for event in found if event.seq not in hidden]
+    if not shown:
+        why = "the user has excluded it" if found else "nothing that was said or done has that id"
+        raise ToolFailure(f"id: {name[:80]}: {why}")
+    return [Entry(f"[{event.id}] {_who(event)}", _text(event)) for event in shown]
+
+
+def _span(events: Sequence[Event], name: str) -> tuple[int, int]:
+    """The first and the last sequence number that are meant."""
+    for event in events:
+        if event.id == name:
+            body = event.body
+            return (body.first, min(body.last, event.seq - 1)) if isinstance(body, Compaction) else (event.seq,) * 2
+    numbers = _RANGE.fullmatch(name)
+    if numbers is None:
+        hint = "expected the id of a marker, as in [id X], or events as in 3-41"
+        raise ToolFailure(f"id: {name[:80]}: there is no such item; {hint}")
+    first, last = int(numbers[1]), int(numbers[2] or numbers[1])
+    if not 1 <= first <= last or first > len(events):
+        raise ToolFailure(f"id: {name[:80]}: expected events from 1 to {len(events)}")
+    return first, min(last, len(events))
+
+
+def excluded(events: Sequence[Event]) -> frozenset[int]:
+    """What the user excluded. A pair is excluded as a whole; the later decision on either half holds."""
+    overrides = standing([event for event in events if type(event.body) in CONTROL]).overrides
+    if not overrides:
+        return frozenset()
+    pairs: dict[str, Own] = {}
+    for event in events:
+        own = overrides.get(event.seq, NO_OWN)
+        if isinstance(event.body, ToolCall | ToolResult) and own.by > pairs.get(event.body.call_id, NO_OWN).by:
+            pairs[event.body.call_id] = own
+    return frozenset(
+        event.seq
+        for event in events
+        if (
+            pairs.get(event.body.call_id, NO_OWN)
+            if isinstance(event.body, ToolCall | ToolResult)
+            else overrides.get(event.seq, NO_OWN)
+        ).excluded
+    )
+
+
+def _who(event: Event) -> str:
+    match event.body:
+        case ToolCall(tool=tool):
+            return f"call of {tool}"
+        case ToolResult(tool=tool, is_error=failed):
+            return f"{'failed ' if failed else ''}result{f' of {tool}' if tool else ''}"
+        case SystemMessage():
+            return "system"
+    return "user" if isinstance(event.body, UserMessage) else "assistant"
+
+
+def _text(event: Event) -> str:
+    body = event.body
+    if isinstance(body, ToolCall):
+        return body.arguments
+    assert isinstance(body, UserMessage | AssistantMessage | SystemMessage | ToolResult)
+    return text_of(body.content)
+
+
+# The three ways to look
+
+
+def _pieces(found: Sequence[Entry], *, backwards: bool = False) -> Iterator[str]:
+    """The texts to show, the nearest first; a single item needs no heading."""
+    for entry in reversed(found) if backwards else found:
+        yield entry.text if len(found) == 1 else f"{entry.heading}\n{entry.text}"
+
+
+def _head(found: Sequence[Entry], room: int) -> str:
+    count = counter("o200k_base")
+    shown: list[str] = []
+    for piece in _pieces(found):
+        end = count.head(piece, room)
+        shown.append(piece[:end])
+        if end < len(piece):
+            break
+        room -= count.count(piece).tokens
+    return _with_note("\n".join(shown), found, "the beginning", len(shown))
+
+
+def _tail(found: Sequence[Entry], room: int) -> str:
+    count = counter("o200k_base")
+    shown: list[str] = []
+    for piece in _pieces(found, backwards=True):
+        start = count.tail(piece, room)
+        shown.insert(0, piece[start:])
+        if start:
+            break
+        room -= count.count(piece).tokens
+    return _with_note("\n".join(shown), found, "the end", len(shown))
+
+
+def _with_note(text: str, found: Sequence[Entry], what: str, shown: int) -> str:
+    """The text, with a last line that says how much of what it is, unless it is all."""
+    whole = sum(len(entry.text) for entry in found)
+    if len(found) == 1:
+        note = f"[{what}: {len(text):,} of {whole:,} characters]" if len(text) < whole else ""
+        return f"{text}\n{note}" if note else text or "[empty]"
+    note = f"[{what}: {shown:,} of {len(found):,} items]" if shown < len(found) else f"[{len(found):,} items]"
+    return f"{text}\n{note}"
+
+
+async def _grep(found: Sequence[Entry], pattern: str, limits: Limits) -> ToolOutcome:
+    wanted = {"pattern": pattern, "texts": found, "limit": limits.max_matches, "seconds": limits.search_seconds}
+    stdin = await in_thread(lambda: json.dumps(wanted).encode())
+    output, errors = Output(limits.output_bytes, 0), Output(4096, 0)
+    root = Path(workbench.__file__).parent.parent
+    ended = await run_process(
+        [sys.executable, "-I", "-S", "-c", _START, str(root)],
+        cwd=root,
+        # The worker keeps the time by itself, except inside one match; it needs a moment to start and to end.
+        seconds=limits.search_seconds + 1,
+        output=output.add,
+        errors=errors.add,
+        stdin=stdin,
+    )
+    if ended.timed_out:
+        note = f"[stopped after {limits.search_seconds:g} s: the pattern takes too long; make it simpler]"
+        return ToolOutcome(output.text() + note, is_error=True)
+    if ended.status == BAD_PATTERN:
+        raise ToolFailure(errors.text())
+    if ended.status != 0:
+        raise ToolFailure(f"peek_grep broke off with status {ended.status}: {errors.text()[-500:]}")
+    return ToolOutcome(output.text())

@@ -1,0 +1,284 @@
+"""`workbench compact` and `workbench continue`: summarise a session, or go on from a summary of it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from typing import Any, NamedTuple
+
+from workbench.agent.compacting import Compacting, failure_of
+from workbench.agent.hooks import Hooks, installed_hooks
+from workbench.agent.serving import serving
+from workbench.compaction import prompts
+from workbench.compaction.carry import Carried, bodies, carried
+from workbench.compaction.coordinator import Compactor
+from workbench.compaction.summariser import setup_for
+from workbench.compaction.triggers import question
+from workbench.compaction.values import Audit, CompactionRefused, Draft, Fact, Preview, Progress
+from workbench.config.errors import Refused
+from workbench.config.text import print_json, printable, printable_lines
+from workbench.context.setup import Setup
+from workbench.log.errors import ReadOnly
+from workbench.log.events import Event, Failure, Setting
+from workbench.log.session import Session
+from workbench.models.catalogue import REHEARSAL, is_local
+from workbench.traces.desk import Desk
+from workbench.traces.reading import read_text
+from workbench.traces.source import Source, setting
+
+LOST_SHOWN = 12
+
+
+class Job(NamedTuple):
+    """What is compacted, and where it goes."""
+
+    desk: Desk
+    options: argparse.Namespace
+    events: Sequence[Event]
+    setup: Setup
+    session: Session | None
+    """None for a file, of which nothing is stored."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compact a session, or show what compacting a file would give."""
+    with Desk() as desk, ExitStack() as stack:
+        job = _job(desk, options, stack)
+        try:
+            draft = asyncio.run(_compact(job))
+        except CompactionRefused as refused:
+            if options.json:
+                print_json(refused_json(refused))
+            raise
+        if options.json:
+            print_json(as_json(draft))
+        else:
+            _print(job, draft)
+    return 0
+
+
+def _job(desk: Desk, options: argparse.Namespace, stack: ExitStack) -> Job:
+    source = desk.source(options.source)
+    session = None
+    if not source.is_file and not options.dry_run:
+        session = stack.enter_context(desk.store.session(options.source))
+        if not session.writable:
+            raise ReadOnly(session.why_read_only)
+        source = source._replace(events=session.events())
+    setup = _set_up(desk, options, source)
+    if not options.digest:
+        prompts.load(setup.loaded.policy.compaction.prompt)
+    return Job(desk, options, source.events, setup, session)
+
+
+def _set_up(desk: Desk, options: argparse.Namespace, source: Source) -> Setup:
+    """Without a model named anywhere the one that needs no key summarises, by rules."""
+    model = source.model or desk.settings.model or REHEARSAL
+    return desk.set_up(options, source._replace(model=model))
+
+
+@asynccontextmanager
+async def _compactor(desk: Desk, options: argparse.Namespace, setup: Setup) -> AsyncIterator[Compactor]:
+    """A compactor with a gateway to the model that summarises, where one is asked."""
+    model = setup_for(setup, desk.catalogue).model
+    if options.digest or is_local(model):
+        yield Compactor(setup, None, catalogue=desk.catalogue)
+        return
+    reach = desk.reach
+    # The address that a command was given is for the session's own model.
+    base = options.api_base or "" if model == setup.model else ""
+    endpoint = await asyncio.to_thread(reach.endpoint, model, base)
+    async with serving(model, endpoint, reach.patience(model)) as gateway:
+        yield Compactor(setup, gateway, schedule=reach.schedule, catalogue=desk.catalogue)
+
+
+async def _compact(job: Job) -> Draft:
+    """Preview, question, hooks, draft, and the event; a refusal is noted in the log and raised."""
+    options, setup, session = job.options, job.setup, job.session
+    hooks = Hooks(job.desk.settings.hooks, installed_hooks()) if session else Hooks()
+    async with _compactor(job.desk, options, setup) as compactor:
+        compacting = Compacting(compactor, hooks)
+        try:
+            preview = await asyncio.to_thread(compactor.preview, job.events, "manual", "by hand", digest=options.digest)
+            if not (options.json or options.dry_run):
+                _agree(preview, setup, options.yes)
+            problems = await compacting.before(preview)
+            tell = None if options.json else _tell
+            draft = await compactor.draft(job.events, preview, digest=options.digest, progress=tell)
+            body = compactor.body(draft)
+        except CompactionRefused as refused:
+            # That there is nothing to compact is no failure of anything.
+            if session and refused.kind != "nothing":
+                session.append(failure_of(refused))
+            raise
+        if session:
+            session.append(*problems, body)
+            noted = await compacting.after(draft)
+            session.append(*noted)
+            _warn(str(each.message) for each in (*problems, *noted) if isinstance(each, Failure))
+    _warn(draft.problems)
+    return draft
+
+
+def _warn(lines: Any) -> None:
+    for line in lines:
+        print(printable(f"· {line}"), file=sys.stderr)
+
+
+def _tell(progress: Progress) -> None:
+    """A line for each stage; the characters that stream in between are for a screen."""
+    if not progress.characters:
+        part = f" part {progress.part} of {progress.parts}" if progress.parts > 1 else ""
+        print(f"· {progress.stage}{part}", file=sys.stderr)
+
+
+# By hand
+
+
+def _agree(preview: Preview, setup: Setup, agreed: bool) -> None:
+    """Show the figures and ask, where somebody can answer; no is the default."""
+    for what, figure in figures(preview):
+        print(f"{what:<11} {printable(figure)}")
+    if agreed or not sys.stdin.isatty():
+        return
+    if input(f"{question(preview.tokens_before, setup.limits.window)} [y/N] ").strip().lower() not in ("y", "yes"):
+        raise Refused("nothing was compacted")
+
+
+def figures(preview: Preview) -> list[tuple[str, str]]:
+    """The preview in lines: what it is about, and the figures."""
+    cut, cache = preview.cut, preview.cache
+    summarised = f"{len(cut.items):,} items with {preview.source_tokens:,} tokens, events {cut.first:,} to {cut.last:,}"
+    kept = f"{len(cut.kept):,} of its events with {cut.kept_tokens:,} tokens"
+    who = (
+        f"{preview.model}, {preview.request_tokens:,} tokens in {preview.parts:,} requests"
+        if preview.model
+        else "digest"
+    )
+    cost = "price unknown" if preview.cost is None else f"at most ${preview.cost:.4f}"
+    changed = f"changes from token {cache.first_changed:,} on, writes {cache.rewritten:,} again"
+    payback = "never, or prices unknown" if cache.payback is None else f"after {cache.payback:.1f} requests"
+    return [
+        ("summarises", f"{summarised} ({cut.why})"),
+        ("keeps", kept),
+        ("frees", f"about {cache.saved_per_request:,} of {preview.tokens_before:,} tokens"),
+        ("asks", f"{who}; {cost}; summary of at most {preview.summary_cap:,} tokens"),
+        ("cache", f"{changed}, pays back {payback}"),
+    ]
+
+
+def _print(job: Job, draft: Draft) -> None:
+    """The summary, what it lost, and the new usage."""
+    window, audit = job.setup.limits.window, draft.audit
+    print("\n".join(printable_lines(draft.summary)))
+    print()
+    print(f"audit    {audit.score:.0%} of {len(audit.kept) + len(audit.lost):,} facts kept")
+    for fact in audit.lost[:LOST_SHOWN]:
+        print(f"lost     {printable(f'{fact.kind}: {fact.text} ({fact.event})')}")
+    if len(audit.lost) > LOST_SHOWN:
+        print(f"lost     and {len(audit.lost) - LOST_SHOWN:,} more; --json lists them all")
+    before, after = draft.preview.tokens_before, draft.tokens_after
+    print(f"by       {printable(draft.made_by)}, {draft.preview.source_tokens:,} to {draft.summary_tokens:,} tokens")
+    print(f"context  {before:,} to {after:,} of {window:,} tokens ({after * 100 // max(window, 1)}%)")
+    if job.session is None:
+        print("nothing was stored")
+    else:
+        print(f"undo it with: workbench undo {job.session.id}")
+
+
+# JSON
+
+
+def as_json(draft: Draft) -> dict[str, Any]:
+    """The documented form."""
+    preview, cut = draft.preview, draft.preview.cut
+    return {
+        "range": {"from": cut.first, "to": cut.last},
+        "kept": len(cut.kept),
+        "tokens_before": preview.tokens_before,
+        "tokens_after": draft.tokens_after,
+        "source_tokens": preview.source_tokens,
+        "summary_tokens": draft.summary_tokens,
+        "ratio": round(draft.ratio, 3),
+        "summary": draft.summary,
+        "audit": audit_json(draft.audit),
+        "trigger": preview.trigger,
+        "why": preview.why,
+        "refused": None,
+        "made_by": draft.made_by,
+        "problems": list(draft.problems),
+    }
+
+
+def refused_json(refused: CompactionRefused) -> dict[str, Any]:
+    """The same form for a compaction that is not made."""
+    keys = ("range", "kept", "tokens_before", "tokens_after", "source_tokens", "summary_tokens", "ratio", "summary")
+    return {**dict.fromkeys(keys), "audit": None, "trigger": "manual", "why": "by hand", "refused": str(refused)}
+
+
+def audit_json(audit: Audit) -> dict[str, Any]:
+    """What was kept and lost."""
+    return {
+        "score": round(audit.score, 4),
+        "kept": [_fact(fact) for fact in audit.kept],
+        "lost": [_fact(fact) for fact in audit.lost],
+        "forgotten": [_fact(fact) for fact in audit.forgotten],
+    }
+
+
+def _fact(fact: Fact) -> dict[str, str]:
+    return {"text": fact.text, "kind": fact.kind, "event": fact.event}
+
+
+# workbench continue
+
+
+def run_continue(options: argparse.Namespace) -> int:
+    """Make a session that goes on from a summary of another."""
+    with Desk() as desk:
+        info = desk.store.info(options.session)
+        with desk.store.session(info.id, write=False) as old:
+            events = old.events()
+        policy = setting(events, "policy")
+        source = Source(info.id, events, setting(events, "model"), policy, False, False)
+        setup = _set_up(desk, options, source)
+        made = None if options.summary else asyncio.run(_carried(desk, options, setup, events))
+        summary = made.summary if made else read_text(options.summary)[1]
+        if options.dry_run:
+            _show(made, summary, "", info.id, options.json)
+            return 0
+        title = f"continued: {info.title}" if info.title else "continued"
+        settings = [Setting("title", title), Setting("model", setup.model)]
+        settings += [Setting("policy", policy)] if policy else []
+        with desk.store.create(bodies(info.id, summary, settings, made)) as session:
+            _show(made, summary, session.id, info.id, options.json)
+    return 0
+
+
+async def _carried(desk: Desk, options: argparse.Namespace, setup: Setup, events: Sequence[Event]) -> Carried:
+    tell = None if options.json else _tell
+    async with _compactor(desk, options, setup) as compactor:
+        made = await carried(compactor, events, digest=options.digest, progress=tell)
+    _warn(made.problems)
+    return made
+
+
+def _show(made: Carried | None, summary: str, session: str, origin: str, as_object: bool) -> None:
+    if as_object:
+        print_json(
+            {
+                "session": session or None,
+                "continued_from": origin,
+                "summary": summary,
+                "made_by": made.made_by if made else "hand",
+                "audit": audit_json(made.audit) if made else None,
+                "problems": list(made.problems) if made else [],
+            }
+        )
+        return
+    print("\n".join(printable_lines(summary)))
+    if session:
+        print(f"session {session}, continued from {origin}", file=sys.stderr)

@@ -1,0 +1,251 @@
+"""`workbench compactions` and `workbench undo`: what was summarised, what comes next, and the way back.
+
+`compactions --json` prints
+
+    {"session", "policy", "model", "mode", "headless_mode", "tokens", "window",
+     "decision": {"action", "trigger", "why", "question", "digest"},
+     "checks": [{"trigger", "fired", "why", "measured", "limit"}],
+     "next": {"trigger", "limit", "turns", "why"},
+     "history": [{"event", "id", "at", "from", "to", "status", "by", "trigger", "why", "model", "made_by",
+                  "prompt_hash", "seconds", "cost", "ratio", "score", "tokens_before", "tokens_after",
+                  "source_tokens", "summary_tokens", "kept_tokens", "facts_kept", "facts_lost", "events", "first_at",
+                  "last_at", "first_turn", "last_turn", "summary", "inside": [the same again]}],
+     "failures": [{"event", "kind", "message"}],
+     "metrics": {"made", "by_trigger", "by_status", "digests", "failures", "seconds", "ratios", "scores", "freed",
+                 "cost", "uncosted"}}
+
+where `inside` are the compactions that one has replaced, `by` is the event that replaced or reverted it, and `seconds`,
+`ratios` and `scores` are null or {"of", "least", "mean", "most"}. What a compaction did not note is null. `undo --json`
+prints
+
+    {"redo", "changes": [{"event", "target", "kind", "what"}], "tokens_before", "tokens_after", "window"}
+
+with the plan's totals before and after.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from workbench.compaction.outlook import Outlook, outlook
+from workbench.compaction.record import Metrics, Record, Spread, metrics, record
+from workbench.compaction.triggers import decide
+from workbench.compaction.undo import Change, Node, redo, tree, undo, undo_all_compactions
+from workbench.compaction.values import Decision
+from workbench.config.errors import WrongCall
+from workbench.config.text import print_json, printable, table
+from workbench.context.plan import ContextPlan
+from workbench.context.policy import CompactionPolicy
+from workbench.context.setup import Setup
+from workbench.log.events import Compaction, Event
+from workbench.models.ledger import Ledger
+from workbench.traces.desk import Desk
+from workbench.traces.source import Source, setting
+
+# workbench compactions
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the status, the history and the counters of a session's compactions."""
+    with Desk() as desk:
+        source = desk.source(options.session)
+        setup = desk.set_up(options, source)
+        plan = setup.plan(source.events, live=source.live)
+        growth = Ledger.from_events(source.events, desk.catalogue).growth
+    found = record(source.events)
+    policy = setup.loaded.policy.compaction
+    over = not source.live
+    decision = decide(plan, source.events, found, policy, headless=False, turn_over=over)
+    coming = outlook(plan, source.events, found, policy, growth=growth, turn_over=over)
+    if options.json:
+        print_json(_as_json(source, setup, plan, found, decision, coming))
+    else:
+        for line in _lines(setup, plan, found, decision, coming):
+            print(line)
+    return 0
+
+
+def _as_json(
+    source: Source, setup: Setup, plan: ContextPlan, found: Record, decision: Decision, coming: Outlook
+) -> dict[str, Any]:
+    policy = setup.loaded.policy.compaction
+    said = decision._asdict()
+    return {
+        "session": source.name,
+        "policy": plan.policy,
+        "model": plan.model or None,
+        "mode": policy.mode,
+        "headless_mode": _headless_mode(policy),
+        "tokens": plan.totals.tokens,
+        "window": plan.limits.window,
+        "decision": {key: said[key] for key in ("action", "trigger", "why", "question", "digest")},
+        "checks": [check._asdict() for check in decision.checks],
+        "next": coming._asdict(),
+        "history": [_node_json(node) for node in tree(found)],
+        "failures": [{"event": one.seq, "kind": one.kind, "message": one.message} for one in found.failures],
+        "metrics": _metrics_json(metrics(found)),
+    }
+
+
+def _headless_mode(policy: CompactionPolicy) -> str:
+    return (policy.headless_mode or "confirm") if policy.mode == "confirm" else policy.mode
+
+
+def _node_json(node: Node) -> dict[str, Any]:
+    event, status, by, details = node.entry
+    assert isinstance(event.body, Compaction)
+    first, last = node.entry.range
+    return {
+        "event": event.seq,
+        "id": event.id,
+        "at": event.at,
+        "from": first,
+        "to": last,
+        "status": status,
+        "by": by,
+        **asdict(details),
+        "summary": event.body.summary,
+        "inside": [_node_json(inner) for inner in node.inside],
+    }
+
+
+def _metrics_json(counted: Metrics) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in Metrics.__dataclass_fields__:
+        value = getattr(counted, name)
+        found[name] = value._asdict() if isinstance(value, Spread) else value
+    return found
+
+
+# In lines
+
+
+def _lines(setup: Setup, plan: ContextPlan, found: Record, decision: Decision, coming: Outlook) -> Iterator[str]:
+    policy = setup.loaded.policy.compaction
+    elsewhere = f", {_headless_mode(policy)} where nobody can be asked" if policy.mode == "confirm" else ""
+    used = f"{plan.totals.tokens:,} of {plan.limits.window:,} tokens"
+    yield f"policy    {printable(plan.policy)}; mode {policy.mode}{elsewhere}; {used}"
+    names = [*(check.trigger for check in decision.checks[:-2]), "left out", "overflow"]
+    for name, check in zip(names, decision.checks, strict=True):
+        yield f"{name:<10}{'fired' if check.fired else 'no'}: {check.why}"
+    yield f"now       {_now(decision)}"
+    yield f"next      {coming.why}"
+    yield ""
+    rows = [row for node in tree(found) for row in _rows(node, 0)]
+    header = ("event", "made", "events", "turns", "before", "after", "ratio", "kept", "trigger", "by", "state")
+    yield from table(header, rows, frozenset({4, 5, 6, 7})) if rows else ["no compactions yet"]
+    for failed in found.failures:
+        yield f"event {failed.seq} failed, {failed.kind}: {printable(failed.message)}"
+    yield from _counters(metrics(found))
+
+
+def _now(decision: Decision) -> str:
+    match decision.action:
+        case "none":
+            return f"nothing: {decision.why}"
+        case "ask":
+            return f"asks: {decision.question}"
+        case "compact":
+            return f"compacts{' without a model' if decision.digest else ''}: {decision.why}"
+
+
+def _rows(node: Node, depth: int) -> Iterator[tuple[str, ...]]:
+    event, status, by, noted = node.entry
+    first, last = node.entry.range
+    cause = f" by {by}" if by is not None else ""
+    yield (
+        f"{'  ' * (depth - 1)}{'└ ' if depth else ''}{event.seq}",
+        _when(event.at),
+        f"{first}–{last}",
+        "–" if noted.first_turn is None or noted.last_turn is None else f"{noted.first_turn}–{noted.last_turn}",
+        "–" if noted.tokens_before is None else f"{noted.tokens_before:,}",
+        "–" if noted.tokens_after is None else f"{noted.tokens_after:,}",
+        "–" if noted.ratio is None else f"{noted.ratio:.1f}",
+        "–" if noted.score is None else f"{noted.score:.0%}",
+        printable(noted.trigger or "–"),
+        printable(noted.made_by or noted.model or "–"),
+        f"{status}{cause}",
+    )
+    for inner in node.inside:
+        yield from _rows(inner, depth + 1)
+
+
+def _when(milliseconds: int) -> str:
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000).strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError, OSError):  # a file may hold any number
+        return "–"
+
+
+def _counters(counted: Metrics) -> Iterator[str]:
+    if counted.made:
+        yield ""
+        yield f"made      {counted.made} ({_counts(counted.by_status)}), by trigger: {_counts(counted.by_trigger)}"
+        yield f"freed     {counted.freed:,} tokens; {counted.digests} without a model"
+        unknown = f", and {counted.uncosted} at an unknown cost" if counted.uncosted else ""
+        yield f"cost      ${counted.cost:.4f}{unknown}"
+        spreads = (("seconds", counted.seconds), ("ratio", counted.ratios), ("kept", counted.scores))
+        for name, spread in spreads:
+            if spread:
+                yield f"{name:<10}{spread.least:.2f} to {spread.most:.2f}, {spread.mean:.2f} on average of {spread.of}"
+    if counted.failures:
+        yield f"failures  {_counts(counted.failures)}"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {printable(name)}" for name, count in sorted(counts.items()))
+
+
+# workbench undo
+
+
+def run_undo(options: argparse.Namespace) -> int:
+    """Undo or redo the last compaction or override, a certain one, or all compactions."""
+    if options.redo and options.all_compactions:
+        raise WrongCall("--redo: expected one event to bring back, not --all-compactions")
+    with Desk() as desk, desk.store.session(options.session) as session:
+        events = session.events()
+        changes = _changes(events, options)
+        model, policy = setting(events, "model"), setting(events, "policy")
+        setup = desk.set_up(options, Source(options.session, events, model, policy, live=False, is_file=False))
+        before = setup.plan(events)
+        added = session.append(*(change.revert for change in changes))
+        after = setup.plan([*events, *added])
+    if options.json:
+        print_json(_undo_json(options.redo, changes, added, before, after))
+    else:
+        for event, change in zip(added, changes, strict=True):
+            print(f"event {event.seq}: {change.what}")
+        was, now, window = before.totals.tokens, after.totals.tokens, after.limits.window
+        print(f"the request has {now:,} of {window:,} tokens now; it had {was:,}")
+    return 0
+
+
+def _changes(events: list[Event], options: argparse.Namespace) -> list[Change]:
+    if options.all_compactions:
+        return undo_all_compactions(events)
+    return [redo(events, options.event) if options.redo else undo(events, options.event)]
+
+
+def _undo_json(
+    again: bool, changes: list[Change], added: tuple[Event, ...], before: ContextPlan, after: ContextPlan
+) -> dict[str, Any]:
+    return {
+        "redo": again,
+        "changes": [
+            {
+                "event": event.seq,
+                "target": change.target.seq,
+                "kind": "compaction" if isinstance(change.target.body, Compaction) else "override",
+                "what": change.what,
+            }
+            for event, change in zip(added, changes, strict=True)
+        ],
+        "tokens_before": before.totals.tokens,
+        "tokens_after": after.totals.tokens,
+        "window": after.limits.window,
+    }

@@ -1,0 +1,91 @@
+"""The steps of a turn as they are printed: for people, as the log's events, or as all that passes by."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
+from workbench.config.text import printable, printable_lines
+from workbench.log.codec import encode
+from workbench.log.events import AssistantMessage, Failure, ToolCall, ToolResult, text_of
+from workbench.models.parts import CallFragment, Finished, Part, Reported, Text, Thinking
+
+Tell = Callable[[Step], None]
+
+
+def tell_people(step: Step) -> None:
+    """The answer goes to standard output as it streams; what happens around it to standard error."""
+    match step:
+        case Streamed(Text(text)):
+            sys.stdout.write("\n".join(printable_lines(text)))
+            sys.stdout.flush()
+        case Waiting(wait):
+            left = f"{wait.seconds_left:.0f} s until try {wait.try_number}"
+            _aside(f"{wait.failure.category.replace('_', ' ')}; {left}")
+        case Appended(event):
+            match event.body:
+                case AssistantMessage(content=content, finish="tool_calls") if content:
+                    print(flush=True)  # what comes after the calls is on a line of its own
+                case ToolCall(tool=tool, arguments=arguments):
+                    _aside(f"{tool} {arguments}", 160)
+                case ToolResult(is_error=True, content=content):
+                    _aside(f"refused or failed: {text_of(content)}", 240)
+                case Failure() as failure:
+                    _aside(failure.message)
+
+
+def _aside(text: str, most: int | None = None) -> None:
+    print(printable(f"· {text}")[:most], file=sys.stderr)
+
+
+def tell_events(step: Step) -> None:
+    """One line for each event, as it stands in the log."""
+    if isinstance(step, Appended):
+        print(encode(step.event), flush=True)
+
+
+def tell_all(step: Step) -> None:
+    """The events' lines, and between them lines with the key `step` for what passes by and is in no log."""
+    if isinstance(step, Appended):
+        tell_events(step)
+    else:
+        print(json.dumps(_passing(step), ensure_ascii=False), flush=True)
+
+
+def _passing(step: Planned | Streamed | Waiting | Switched | Summarising) -> dict[str, Any]:
+    match step:
+        case Planned(plan, iteration):
+            return {
+                "step": "planned",
+                "iteration": iteration,
+                "model": plan.model,
+                "tokens": plan.totals.tokens,
+                "window": plan.limits.window,
+                "fits": plan.verdict.fits,
+            }
+        case Waiting(wait):
+            seconds = round(wait.seconds_left, 3)
+            return {"step": "waiting", "seconds": seconds, "try": wait.try_number, "why": wait.failure.category}
+        case Switched(model, instead_of, failure):
+            return {"step": "switched", "model": model, "instead_of": instead_of, "why": failure.category}
+        case Summarising(progress):
+            return {"step": "summarising", **progress._asdict()}
+        case Streamed(part):
+            return _part(part)
+
+
+def _part(part: Part) -> dict[str, Any]:
+    match part:
+        case Text(text):
+            return {"step": "text", "text": text}
+        case Thinking(text):
+            return {"step": "thinking", "text": text}
+        case CallFragment(number, call_id, name, arguments):
+            return {"step": "call", "number": number, "id": call_id, "tool": name, "arguments": arguments}
+        case Reported():
+            return {"step": "usage", **part._asdict()}
+        case Finished(reason):
+            return {"step": "finished", "reason": reason}

@@ -1,0 +1,99 @@
+"""Audit: what a summary kept of its source and what it lost. Deterministic, instant, and no judge of style."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from workbench.compaction import phrases, words
+from workbench.compaction.facts import collect, facts_of_text, key_of
+from workbench.compaction.source import previous_summary
+from workbench.compaction.values import Audit, Cut, Fact
+
+HEADING = "## From the record, word for word"
+"""Above what was added because a summary had lost it."""
+ENOUGH = 0.6
+"""A sentence is kept when one line of the summary has at least this share of its telling words."""
+TELLING = 4
+"""Letters of a telling word; shorter ones hold sentences together."""
+
+_WORD = re.compile(r"\w+")
+_MARKUP = str.maketrans("", "", "`*")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
+
+
+def _plain(text: str) -> str:
+    """A text without what is trivial: case, white space, markup, separators of thousands."""
+    return _THOUSANDS.sub("", " ".join(text.translate(_MARKUP).split()).casefold())
+
+
+def _telling(text: str) -> frozenset[str]:
+    return frozenset(word for word in _WORD.findall(_plain(text)) if len(word) >= TELLING)
+
+
+class Held:
+    """What a summary holds, ready to be asked."""
+
+    def __init__(self, summary: str, paths: Iterable[str] = ()) -> None:
+        """`paths`: all that the source speaks of; they say whether a shortened path is unambiguous."""
+        found = words.split(summary)
+        self._plain = _plain(summary)
+        self._names = words.parts_of(found)
+        self._keys = {key_of(kind, text) for word in found for kind, text in words.kinds(word)}
+        self._keys |= {key_of("number", number) for number in phrases.numbers(summary)}
+        self._commits = [text for kind, text in self._keys if kind == "commit"]
+        self._paths = {text for kind, text in self._keys if kind == "path"}
+        self._lines = [_telling(line) for line in summary.split("\n") if line.strip()]
+        self._tails = Counter(tail for path in {*paths} for tail in words.tails(path))
+
+    def has(self, fact: Fact) -> bool:
+        """Whether a fact was kept."""
+        key = key_of(fact.kind, fact.text)
+        if key in self._keys:
+            return True
+        match fact.kind:
+            case "path":
+                return any(tail in self._paths and self._tails[tail] <= 1 for tail in words.tails(key[1]))
+            case "identifier" | "error":
+                return key[1] in self._names
+            case "commit":
+                return any(key[1].startswith(other) or other.startswith(key[1]) for other in self._commits)
+            case "constraint" | "todo":
+                return self._says(fact.text)
+            case "quote":
+                return _plain(fact.text) in self._plain
+        return False
+
+    def _says(self, sentence: str) -> bool:
+        if _plain(sentence) in self._plain:
+            return True
+        wanted = _telling(sentence)
+        return bool(wanted) and any(len(wanted & line) >= ENOUGH * len(wanted) for line in self._lines)
+
+
+def audit(cut: Cut, summary: str, *, previous: str = "") -> Audit:
+    """What a summary kept of the items it stands for, and what it dropped of the summary before it.
+
+    `previous` is that summary; by default the ones that the cut replaces.
+    """
+    table = collect(cut.items)
+    held = Held(summary, table.paths())
+    kept: list[Fact] = []
+    lost: list[Fact] = []
+    for fact in table.listed():
+        (kept if held.has(fact) else lost).append(fact)
+    earlier = previous or previous_summary(cut)
+    event = cut.previous[-1].id if cut.previous else ""
+    forgotten = tuple(fact for fact in facts_of_text(earlier, event) if not held.has(fact)) if earlier else ()
+    total = len(kept) + len(lost)
+    return Audit(len(kept) / total if total else 1.0, tuple(kept), tuple(lost), forgotten)
+
+
+def with_lost(summary: str, facts: Iterable[Fact]) -> str:
+    """The summary with lost facts added under a heading, each with the event it came from."""
+    lines = [f"- {fact.kind}: {fact.text}{f' [{fact.event}]' if fact.event else ''}" for fact in facts]
+    if not lines:
+        return summary
+    head = [] if HEADING in summary else ["", HEADING, ""]
+    return "\n".join([summary.rstrip(), *head, *lines]).lstrip("\n")

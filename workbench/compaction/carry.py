@@ -1,0 +1,99 @@
+"""Going on in a new session from a summary of an earlier one.
+
+The new log begins with a link back and the summary as a compaction whose range holds nothing that was said. So it is
+sent as a record, in the user's role and framed, survives every later plan, and is updated by the next compaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from workbench.compaction.audit import audit
+from workbench.compaction.coordinator import DIGEST, Compactor
+from workbench.compaction.preview import previous_text, source_tokens, summary_cap
+from workbench.compaction.summariser import Tell, aside
+from workbench.compaction.values import Audit, CompactionRefused, Cut, Progress
+from workbench.config.errors import WrongCall
+from workbench.context.control import CONTROL, standing
+from workbench.context.plan import ContextPlan
+from workbench.context.policy import CompactionPolicy
+from workbench.log.events import Body, Compaction, Event, Setting
+
+CONTINUED_FROM = "continued_from"
+"""The setting that links a session to the one it goes on from."""
+PREFACE = """\
+Record of an earlier conversation, from which this one goes on. It reports what was said and done there and contains \
+no instructions:
+
+"""
+
+
+class Carried(NamedTuple):
+    """A summary of a whole session. It may be edited before it is used."""
+
+    summary: str
+    made_by: str
+    """The model's name, `digest`, or `hand`."""
+    audit: Audit
+    cost: float | None = 0.0
+    problems: tuple[str, ...] = ()
+
+
+async def carried(
+    compactor: Compactor, events: Sequence[Event], *, digest: bool = False, progress: Tell | None = None
+) -> Carried:
+    """A summary of all of a session, by the model or by the digest; raises CompactionRefused for an empty one."""
+    tell = progress or (lambda _: None)
+    tell(Progress("selecting"))
+    cut, cap = await aside(_cut, compactor, events)
+    text, problems, cost = ("", [], 0.0) if digest else await compactor.summary(cut, cap, tell)
+    made_by = compactor.summariser.model if text else DIGEST
+    if not text:
+        text = await aside(compactor.digest, cut, cap)
+    tell(Progress("auditing"))
+    audited = await aside(audit, cut, text, previous=previous_text(cut, _policy(compactor)))
+    return Carried(text, made_by, audited, cost, tuple(problems))
+
+
+def _policy(compactor: Compactor) -> CompactionPolicy:
+    return compactor.setup.loaded.policy.compaction
+
+
+def _cut(compactor: Compactor, events: Sequence[Event]) -> tuple[Cut, int]:
+    """Everything, and how long its summary may be."""
+    setup, policy = compactor.setup, _policy(compactor)
+    plan = setup.plan(events)
+    cut = whole(plan, events, policy)
+    return cut, summary_cap(policy, setup.limits, source_tokens(cut, plan))
+
+
+def whole(plan: ContextPlan, events: Sequence[Event], policy: CompactionPolicy) -> Cut:
+    """A cut that holds all that was said and done, but for what the user excluded."""
+    stands = standing([event for event in events if type(event.body) in CONTROL])
+    previous = stands.compactions
+    # What a summary stands for is read from the summary, unless the policy starts over from the log.
+    left_out = {"excluded", "aside"} | ({"summarised"} if policy.update else set())
+    items = tuple(row for row in plan.rows if row.unit >= 0 and row.state not in left_out)
+    if not items and not previous:
+        raise CompactionRefused("nothing", "there is nothing to go on from: nothing was said in this session")
+    last = events[-1].seq
+    return Cut(1, last, items, (), 0, previous, "all of the session")
+
+
+def bodies(source: str, summary: str, settings: Sequence[Setting], carried: Carried | None = None) -> list[Body]:
+    """The first events of a session that goes on from another, whose id is `source`."""
+    if not summary.strip():
+        raise WrongCall("the summary to go on from is empty: expected text")
+    head = [Setting(CONTINUED_FROM, source), *settings]
+    meta: dict[str, object] = {"trigger": "manual", "why": f"goes on from session {source}", CONTINUED_FROM: source}
+    meta["made_by"] = carried.made_by if carried else "hand"
+    if carried:
+        meta |= {
+            "score": round(carried.audit.score, 4),
+            "facts_kept": len(carried.audit.kept),
+            "facts_lost": len(carried.audit.lost),
+            "cost": carried.cost,
+            "problems": list(carried.problems),
+        }
+    return [*head, Compaction(1, len(head), summary.strip(), preface=PREFACE, meta=meta)]

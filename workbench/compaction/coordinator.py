@@ -1,0 +1,253 @@
+"""The coordinator: from a log to a preview, a draft, and the event that would make it stand.
+
+It never appends. Whoever holds the session does, and until then nothing has happened: a cancel leaves nothing behind.
+Everything that grows with the conversation runs in a thread, so that the event loop is never blocked.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from workbench.compaction import prompts
+from workbench.compaction.audit import audit, with_lost
+from workbench.compaction.digest import digest as digest_of
+from workbench.compaction.preview import Terms, event_of, preview_of, previous_text, source_of, with_event
+from workbench.compaction.selection import select
+from workbench.compaction.summariser import FAR, Means, Summariser, Tell, aside, cost_of, setup_for
+from workbench.compaction.triggers import percent
+from workbench.compaction.values import CompactionRefused, Cut, Draft, Fact, Preview, Progress, Trigger
+from workbench.config.collector import collector_paused
+from workbench.config.errors import WrongCall
+from workbench.context.plan import ContextPlan
+from workbench.context.setup import Setup
+from workbench.log.events import Compaction, Event
+from workbench.models.catalogue import Catalogue, is_local
+from workbench.models.gateway import Gateway, Patience
+from workbench.models.retry import Schedule
+
+DIGEST = "digest"
+"""Who made a summary that no model wrote."""
+TOO_WEAK = "the embedded model is too weak to summarise, so this is the digest; name another with compaction.model"
+NOBODY = "there is no model to ask, so this is the digest"
+
+
+class Compactor:
+    """Makes the compactions of one session."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        gateway: Gateway | None,
+        *,
+        patience: Patience | None = None,
+        schedule: Schedule | None = None,
+        catalogue: Catalogue | None = None,
+        live: bool = False,
+    ) -> None:
+        """`gateway` leads to the model that summarises; without one there is only the digest.
+
+        `catalogue` knows the user's own models and all prices. `live`: calls without a result are still running.
+        """
+        self.setup = setup
+        self.catalogue = catalogue or Catalogue()
+        self.summariser = setup_for(setup, self.catalogue)
+        """The setup of the model that summarises."""
+        self._gateway = gateway
+        self._patience = patience
+        self._schedule = schedule or Schedule()
+        self._live = live
+        self._policy = setup.loaded.policy.compaction
+
+    @property
+    def unable(self) -> str:
+        """Why no model can be asked; empty where one can."""
+        if is_local(self.summariser.model):
+            return TOO_WEAK
+        if self._gateway is None or not self.summariser.model:
+            return NOBODY
+        try:
+            prompts.load(self._policy.prompt)
+        except WrongCall as error:
+            return f"{error}; so this is the digest"
+        return ""
+
+    def terms(self, digest: bool = False) -> Terms:
+        """Who plans and who summarises."""
+        model = "" if digest or self.unable else self.summariser.model
+        return Terms(self.setup, self.summariser, self.catalogue, model)
+
+    # Preview
+
+    def preview(self, events: Sequence[Event], trigger: Trigger, why: str = "", *, digest: bool = False) -> Preview:
+        """What a compaction would do now; raises CompactionRefused where there is nothing to compact."""
+        setup = self.setup
+        with collector_paused():
+            planner = setup.planner(events, live=self._live)
+            plan = planner.plan()
+            cut = self._cut(plan, events, trigger)
+            made = preview_of(self.terms(digest), events, planner, plan, cut, trigger, why)
+            setup.counter.flush()
+        return made
+
+    def _cut(self, plan: ContextPlan, events: Sequence[Event], trigger: Trigger) -> Cut:
+        """By hand the finished iterations of an open turn may go as well, where there is nothing else.
+
+        Many an agent's transcript is one long turn.
+        """
+        setup, policy = self.setup, self._policy
+        try:
+            return select(plan, events, policy, setup.limits, setup.counter, overflow=trigger == "overflow")
+        except CompactionRefused as refused:
+            if refused.kind != "nothing" or trigger != "manual":
+                raise
+            with suppress(CompactionRefused):
+                return select(plan, events, policy, setup.limits, setup.counter, overflow=True)
+            raise
+
+    # Draft
+
+    async def draft(
+        self,
+        events: Sequence[Event],
+        preview: Preview,
+        *,
+        digest: bool = False,
+        progress: Tell | None = None,
+    ) -> Draft:
+        """A summary by the model or, where that fails, by the digest; raises CompactionRefused when neither will do."""
+        tell = progress or (lambda _: None)
+        started = time.monotonic()
+        problems: list[str] = []
+        cost: float | None = 0.0
+        made: Draft | None = None
+        if not digest:
+            text, problems, cost = await self.summary(preview.cut, preview.summary_cap, tell)
+            if text:
+                tell(Progress("auditing"))
+                try:
+                    made = await aside(self._by_model, events, preview, text)
+                except CompactionRefused as refused:
+                    problems.append(f"{refused.kind}: {refused}")
+        if made is None:
+            tell(Progress("auditing"))
+            made = await aside(self._by_digest, events, preview)
+        return replace(made, seconds=time.monotonic() - started, cost=cost, problems=tuple(problems))
+
+    async def summary(self, cut: Cut, cap: int, tell: Tell) -> tuple[str, list[str], float | None]:
+        """The model's summary, or nothing and why; and what was spent on it."""
+        if unable := self.unable:
+            return "", [unable], 0.0
+        assert self._gateway is not None
+        writer = Summariser(self.summariser, Means(self._gateway, self._patience, self._schedule), tell)
+        prompt = prompts.load(self._policy.prompt)
+        source = await aside(source_of, cut, self._policy)
+        text, problems = "", []
+        try:
+            text = await writer.write(source, prompt, cap)
+        except CompactionRefused as refused:
+            problems.append(f"{refused.kind}: {refused}")
+        return text, problems, cost_of(writer.usages, self.catalogue)
+
+    def _by_model(self, events: Sequence[Event], preview: Preview, text: str) -> Draft:
+        made = self._drafted(events, preview, text, self.summariser.model)
+        tokens, cap = made.summary_tokens, preview.summary_cap
+        if tokens >= preview.source_tokens:
+            size = f"the summary has {tokens:,} tokens, and what it stands for {preview.source_tokens:,}"
+            raise CompactionRefused("larger", size)
+        if tokens > FAR * cap:
+            raise CompactionRefused("too_long", f"the summary has {tokens:,} tokens, and {cap:,} were asked for")
+        self._check(made)
+        room = self.setup.limits.capacity
+        if made.tokens_after > room:
+            left = f"the request would still have {made.tokens_after:,} tokens, and {room:,} fit"
+            raise CompactionRefused("does_not_fit", left)
+        return replace(made, prompt_hash=prompts.load(self._policy.prompt).hash)
+
+    def _by_digest(self, events: Sequence[Event], preview: Preview) -> Draft:
+        text = self.digest(preview.cut, preview.summary_cap)
+        made = self._drafted(events, preview, text, DIGEST)
+        self._check(made)
+        return made
+
+    def digest(self, cut: Cut, cap: int) -> str:
+        """The summary that needs no model."""
+        return digest_of(cut, cap, self.setup.counter, previous_text(cut, self._policy))
+
+    def _drafted(self, events: Sequence[Event], preview: Preview, summary: str, made_by: str) -> Draft:
+        """A draft with its audit and its figures, as the plan would have them."""
+        cut = preview.cut
+        audited = audit(cut, summary, previous=previous_text(cut, self._policy))
+        tokens = self.setup.counter.count(summary).tokens
+        body = event_of(cut, summary, self._policy, preview.recall)
+        after = with_event(self.setup.planner(events, live=self._live), events, body)
+        self.setup.counter.flush()
+        return Draft(preview, summary, made_by, audited, tokens, after.totals.tokens)
+
+    # Editing
+
+    def edited(self, events: Sequence[Event], draft: Draft, summary: str) -> Draft:
+        """The draft with another text; audit and figures are made again."""
+        made = self._drafted(events, draft.preview, summary, draft.made_by)
+        return replace(draft, summary=summary, audit=made.audit, **_figures(made))
+
+    def with_lost(self, events: Sequence[Event], draft: Draft, facts: Sequence[Fact] | None = None) -> Draft:
+        """The draft with things that its summary lost put back: these, or all of them."""
+        return self.edited(events, draft, with_lost(draft.summary, draft.audit.lost if facts is None else facts))
+
+    # Accepting
+
+    def _check(self, draft: Draft) -> None:
+        """Raise CompactionRefused for a draft that must not stand."""
+        if not draft.summary.strip():
+            raise CompactionRefused("empty", "the summary is empty")
+        before, bound = draft.preview.tokens_before, Fraction(str(self._policy.min_freed))
+        share = Fraction(draft.freed, max(before, 1))
+        if share <= 0 or share < bound:
+            figures = f"{draft.freed:,} of {before:,} tokens = {percent(share, bound)}"
+            raise CompactionRefused("freed", f"would free {figures} < {percent(bound)}")
+
+    def body(self, draft: Draft) -> Compaction:
+        """The event to append; raises CompactionRefused when it must not stand."""
+        self._check(draft)
+        body = event_of(draft.preview.cut, draft.summary, self._policy, draft.preview.recall)
+        return replace(body, meta=meta(draft))
+
+
+def _figures(made: Draft) -> dict[str, Any]:
+    return {"summary_tokens": made.summary_tokens, "tokens_after": made.tokens_after}
+
+
+def meta(draft: Draft) -> dict[str, Any]:
+    """How a compaction came about, in values that JSON has."""
+    preview, cut = draft.preview, draft.preview.cut
+    turns = [item.turn for item in cut.items]
+    return {
+        "trigger": preview.trigger,
+        "why": preview.why,
+        "model": preview.model,
+        "made_by": draft.made_by,
+        "prompt_hash": draft.prompt_hash,
+        "seconds": round(draft.seconds, 3),
+        "cost": draft.cost,
+        "tokens_before": preview.tokens_before,
+        "tokens_after": draft.tokens_after,
+        "source_tokens": preview.source_tokens,
+        "summary_tokens": draft.summary_tokens,
+        "ratio": round(draft.ratio, 3),
+        "score": round(draft.audit.score, 4),
+        "facts_kept": len(draft.audit.kept),
+        "facts_lost": len(draft.audit.lost),
+        "forgotten": len(draft.audit.forgotten),
+        "events": preview.events,
+        "first_at": preview.first_at,
+        "last_at": preview.last_at,
+        "first_turn": min(turns, default=0),
+        "last_turn": max(turns, default=0),
+        "kept_tokens": cut.kept_tokens,
+        "problems": list(draft.problems),
+    }

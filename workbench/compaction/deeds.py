@@ -1,0 +1,162 @@
+"""Deeds: what was done in a conversation, read from its calls and results: files, commands, errors."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from workbench.compaction.phrases import shortened
+from workbench.compaction.source import ends, said
+from workbench.context.items import Item
+
+RESULT = 4_000
+"""Characters that are looked at of a result: its two ends, where the exit status and the error stand."""
+COMMAND = 160
+"""Characters shown of a command or an error."""
+
+_COMMAND_KEYS = ("command", "cmd", "script")
+_PATH_KEYS = ("path", "file_path", "filepath", "filename", "file", "target_file", "notebook_path", "absolute_path")
+_WRITES = ("write", "edit", "create", "patch", "replace", "insert", "delete", "move", "save", "update")
+_PATCHED = re.compile(r"\*\*\* (?:Add|Update|Delete) File: ([^\\\n\"]{1,300})")
+_STATUS = re.compile(
+    r"(?:exit(?:ed)?[ _](?:with )?(?:code|status)|return[ _]?code)(?:[ :=>\"]|is ){1,4}(-?\d{1,5})(?!\d)", re.IGNORECASE
+)
+_SIGNS = ("Error", "Exception", "error", "fatal: ", "panic: ", "FAILED", "command not found")
+"""What an error is told by; looked for one by one first, because that is much quicker than a pattern."""
+_ERROR = re.compile(
+    r"^(?:E +)?[A-Za-z_][\w.]*(?:Error|Exception)(?::|$)|(?:^|[\s:\]])(?:error|fatal|panic)(?:\[\w+\])?: |\bFAILED\b"
+    r"|command not found"
+)
+_FENCE = re.compile(r"```(?:bash|sh|shell|console|mswea_bash_command)\n([^`]{1,4000})")
+_NONE = re.compile(r"\b(?:0|no) (?:errors?|failures?)\b", re.IGNORECASE)
+
+
+class Command(NamedTuple):
+    """A command that was run."""
+
+    text: str
+    status: str
+    """Its exit status as the result says it; empty where it does not."""
+    event: str
+
+
+class Touched(NamedTuple):
+    """A file that calls named."""
+
+    path: str
+    written: bool
+    event: str
+    """The last call that named it."""
+
+
+class Trouble(NamedTuple):
+    """An error in a result."""
+
+    text: str
+    event: str
+
+
+class Deeds(NamedTuple):
+    """All of them, in order."""
+
+    commands: tuple[Command, ...]
+    files: tuple[Touched, ...]
+    errors: tuple[Trouble, ...]
+
+
+def deeds(items: Sequence[Item], beside: Sequence[Item] = ()) -> Deeds:
+    """What was done in `items`. What stays beside them may hold the answer to a command."""
+    results = {item.call_id: said(item) for item in items if item.kind == "tool_result" and item.call_id}
+    commands = _fenced_commands(items, beside)
+    files: dict[str, Touched] = {}
+    errors: dict[str, Trouble] = {}
+    for item in items:
+        if item.kind == "tool_call":
+            arguments = _arguments(said(item))
+            command = _command(arguments)
+            if command:
+                commands.append(Command(command, exit_status(results.get(item.call_id, "")), item.id))
+            for path in _paths(arguments):
+                earlier = files.pop(path, None)
+                files[path] = Touched(
+                    path, _writes(item.tool or "") or (earlier is not None and earlier.written), item.id
+                )
+        elif item.kind == "tool_result":
+            trouble = error_line(said(item))
+            if trouble:
+                errors.pop(trouble, None)
+                errors[trouble] = Trouble(trouble, item.id)
+    return Deeds(tuple(commands), tuple(files.values()), tuple(errors.values()))
+
+
+@lru_cache(maxsize=1_000)
+def _writes(tool: str) -> bool:
+    return any(word in tool.lower() for word in _WRITES)
+
+
+def _fenced_commands(items: Sequence[Item], beside: Sequence[Item]) -> list[Command]:
+    """Commands of agents without tools: a fenced block in a reply, answered by a message with its exit status."""
+    own = {item.id for item in items}
+    found: list[Command] = []
+    asked: tuple[str, str] | None = None
+    for item in sorted((*items, *beside), key=lambda item: item.unit):
+        if item.kind != "message":
+            asked = None
+        elif item.role == "assistant":
+            block = _FENCE.search(said(item))
+            asked = (shortened(block[1], COMMAND), item.id) if block else None
+        elif asked is not None:
+            status = exit_status(said(item))
+            if status and asked[1] in own:
+                found.append(Command(asked[0], status, asked[1]))
+            asked = None
+    return found
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _command(arguments: dict[str, Any]) -> str:
+    for key in _COMMAND_KEYS:
+        value = arguments.get(key)
+        if isinstance(value, list) and all(isinstance(part, str) for part in value):
+            value = " ".join(value)
+        if isinstance(value, str) and value.strip():
+            return shortened(value, COMMAND)
+    return ""
+
+
+def _paths(arguments: dict[str, Any]) -> list[str]:
+    named = [arguments[key] for key in _PATH_KEYS if isinstance(arguments.get(key), str)]
+    patched = [
+        path
+        for value in arguments.values()
+        if isinstance(value, str) and "*** " in value
+        for path in _PATCHED.findall(value)
+    ]
+    return [shortened(path, COMMAND) for path in (*named, *patched) if path.strip()]
+
+
+def exit_status(result: str) -> str:
+    """The exit status that a command's result reports; the last one, where several do."""
+    found = _STATUS.findall(ends(result, RESULT))
+    return found[-1] if found else ""
+
+
+def error_line(result: str) -> str:
+    """The last line of a result that speaks of an error: in a traceback, the one that says which."""
+    text = ends(result, RESULT)
+    if any(sign in text for sign in _SIGNS):
+        for line in reversed(text.split("\n")):
+            line = line.strip()
+            if _ERROR.search(line) and not _NONE.search(line):
+                return shortened(line, COMMAND)
+    return ""

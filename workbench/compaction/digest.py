@@ -1,0 +1,196 @@
+"""Digest: a summary without any model: lines taken from the record, bounded, and the same for the same record.
+
+It takes over where a model fails, so that a full window never means a dead session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from workbench.compaction import phrases
+from workbench.compaction.deeds import Deeds, deeds
+from workbench.compaction.facts import MESSAGE, facts
+from workbench.compaction.source import ends, previous_summary, said
+from workbench.compaction.values import Cut, Fact, FactKind
+from workbench.context.items import Item
+from workbench.models.tokens import TokenCounter
+
+MARK = "made without a model"
+REQUEST_SHARE = 0.6
+"""Characters of the first and of the last request, for each token of the cap."""
+LEAST_REQUEST = 80
+TO_A_LINE = 5
+"""Things mentioned on one line."""
+OPENING = 1_000
+"""Characters of a reply in which its first sentence is looked for."""
+_MENTIONED = frozenset({"path", "error", "commit", "url", "identifier", "number"})
+
+
+@dataclass(slots=True)
+class _Section:
+    """A heading and its lines, the most important last."""
+
+    title: str
+    lines: Sequence[str]
+    share: float
+    """Of the cap, before what others leave over is given out."""
+    oldest_first: bool = False
+    """Whether its first lines are the ones to keep."""
+    taken: int = 0
+
+    def next(self) -> str:
+        """The line that would be taken next; empty when all are."""
+        if self.taken == len(self.lines):
+            return ""
+        return self.lines[self.taken] if self.oldest_first else self.lines[len(self.lines) - 1 - self.taken]
+
+    def shown(self) -> list[str]:
+        """Its lines in the digest, with a word on what is missing."""
+        left = len(self.lines) - self.taken
+        lines = list(self.lines[: self.taken] if self.oldest_first else self.lines[left:])
+        note = [f"({left:,} more left out)"] if left else []
+        if not lines:
+            return []
+        return [f"## {self.title}", *(lines + note if self.oldest_first else note + lines), ""]
+
+
+def digest(cut: Cut, max_tokens: int, counter: TokenCounter, previous: str = "") -> str:
+    """A digest of what the cut would replace, in at most `max_tokens`, and never larger than its source.
+
+    `previous` is the summary that it replaces; by default those that the cut replaces.
+    """
+    earlier = previous or previous_summary(cut)
+    items = [item for item in cut.items if item.state != "excluded"]
+    source = sum(item.tokens or item.original_tokens for item in items) + counter.count(earlier).tokens
+    cap = min(max_tokens, source)
+    sections = _sections(items, cut.beside, earlier, cap)
+    head = _head(items)
+    _fill(sections, cap - counter.count(head).tokens, counter)
+    while True:
+        text = _assembled(head, sections)
+        if counter.count(text).tokens <= cap:
+            return text
+        fullest = next((section for section in reversed(sections) if section.taken), None)
+        if fullest is None:
+            return _headed(text, cap, counter)
+        fullest.taken -= 1
+
+
+def _head(items: Sequence[Item]) -> str:
+    if not items:
+        return f"Digest, {MARK}."
+    return f"Digest of {len(items):,} items ({items[0].id} to {items[-1].id}), {MARK}: lines taken from the record."
+
+
+def _assembled(head: str, sections: Iterable[_Section]) -> str:
+    lines = [head, "", *(line for section in sections for line in section.shown())]
+    return "\n".join(lines).rstrip()
+
+
+def _headed(text: str, cap: int, counter: TokenCounter) -> str:
+    """As much of a text as fits, where the cap leaves no room for a section."""
+    text = text[: counter.head(text, cap)].rstrip()
+    while text and counter.count(text).tokens > cap:
+        text = text[:-1].rstrip()
+    return text
+
+
+def _fill(sections: Sequence[_Section], room: int, counter: TokenCounter) -> None:
+    """Give each section its share, then what is left over to whoever needs it, in order."""
+    left = room
+    for share in (True, False):
+        for section in sections:
+            mine = min(left, int(room * section.share)) if share else left
+            left -= mine - _take(section, mine, counter)
+
+
+def _take(section: _Section, room: int, counter: TokenCounter) -> int:
+    """Take lines as far as the room reaches; returns the room that is left."""
+    while True:
+        line = section.next()
+        title = 0 if section.taken else counter.count(f"## {section.title}\n\n").tokens + 8
+        cost = counter.count(line).tokens + 1 + title
+        if not line or cost > room:
+            return room
+        section.taken += 1
+        room -= cost
+
+
+# What is in it
+
+
+def _sections(items: Sequence[Item], beside: Sequence[Item], earlier: str, cap: int) -> list[_Section]:
+    done, found = deeds(items, beside), facts(items)
+    users = [item for item in items if item.role == "user" and item.kind == "message"]
+    speech = [item for item in items if item.kind == "message"]
+    decisions = _decisions(speech)
+    most = max(LEAST_REQUEST, int(cap * REQUEST_SHARE))
+    return [
+        _Section("Earlier summary", _earlier(earlier), 0.3, oldest_first=True),
+        _Section("First request", _requests(users[:1], most), 0.2),
+        _Section("Last request", _requests(users[1:][-1:], most), 0.2),
+        _Section("What users insisted on", _of_kind(found, "constraint"), 0.1),
+        _Section("Decisions", decisions, 0.1),
+        _Section("Open to-dos", _of_kind(found, "todo"), 0.1),
+        _Section("Files touched", _files(done), 0.1),
+        _Section("Commands", _commands(done), 0.1),
+        _Section("Errors", [f"- {error.text} [{error.event}]" for error in done.errors], 0.1),
+        _Section("Also mentioned", _mentions(found), 0.1, oldest_first=True),
+        _Section("What the assistant said", [line for line in _openings(speech) if line not in decisions], 0.1),
+    ]
+
+
+def _earlier(text: str) -> list[str]:
+    """The lines of the summary before, one level deeper; of an earlier digest without its first line."""
+    lines = [line.rstrip() for line in text.split("\n") if line.strip() and not (MARK in line and "Digest" in line)]
+    return [f"#{line}" if line.startswith("#") else line for line in lines]
+
+
+def _requests(items: Iterable[Item], most: int) -> list[str]:
+    return [f"{phrases.shortened(ends(said(item), 4 * most), most)} [{item.id}]" for item in items]
+
+
+def _decisions(speech: Iterable[Item]) -> list[str]:
+    found: dict[str, str] = {}
+    for item in speech:
+        for phrase in phrases.DECISIONS.phrases(phrases.prose(ends(said(item), MESSAGE))):
+            found.pop(phrase, None)
+            found[phrase] = item.id
+    return [f"- {phrase} [{event}]" for phrase, event in found.items()]
+
+
+def _of_kind(found: Iterable[Fact], kind: FactKind) -> list[str]:
+    return [f"- {fact.text} [{fact.event}]" for fact in found if fact.kind == kind]
+
+
+def _mentions(found: Iterable[Fact]) -> list[str]:
+    """Names and figures, a few to a line, from the kind that matters most."""
+    lines: list[str] = []
+    for kind, group in groupby((fact for fact in found if fact.kind in _MENTIONED), key=lambda fact: fact.kind):
+        named = [f"{fact.text} [{fact.event}]" for fact in group]
+        lines += [f"- {kind}: {', '.join(named[at : at + TO_A_LINE])}" for at in range(0, len(named), TO_A_LINE)]
+    return lines
+
+
+def _openings(speech: Iterable[Item]) -> list[str]:
+    """The first sentence of each reply."""
+    replies = ((item, phrases.sentences(ends(said(item), OPENING))) for item in speech if item.role == "assistant")
+    first = ((item, next(sentences, "")) for item, sentences in replies)
+    return [f"- {sentence} [{item.id}]" for item, sentence in first if sentence]
+
+
+def _files(done: Deeds) -> list[str]:
+    """Files, the ones written last."""
+    ordered = sorted(done.files, key=lambda file: file.written)
+    return [f"- {file.path} ({'written' if file.written else 'read'}) [{file.event}]" for file in ordered]
+
+
+def _commands(done: Deeds) -> list[str]:
+    found: dict[str, str] = {}
+    for command in done.commands:
+        status = f": exit status {command.status}" if command.status else ""
+        found.pop(command.text, None)
+        found[command.text] = f"- `{command.text}`{status} [{command.event}]"
+    return list(found.values())

@@ -1,0 +1,198 @@
+"""Facts: what of a conversation a summary should not lose, found by rule and not by a model.
+
+A person has to read the list. So what users and assistants mention counts more than what stands somewhere in a tool's
+output, each kind has a most, and the same thing is listed once, under the event where it was first seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from workbench.compaction import phrases, words
+from workbench.compaction.source import ends, said
+from workbench.compaction.values import Fact, FactKind
+from workbench.context.items import Item
+
+MOST: dict[FactKind, int] = {
+    "constraint": 30,
+    "todo": 20,
+    "path": 40,
+    "error": 20,
+    "commit": 15,
+    "url": 20,
+    "identifier": 30,
+    "number": 20,
+    "quote": 15,
+}
+"""How many of a kind are listed; also the order of the kinds."""
+MESSAGE, ARGUMENTS, RESULT = 40_000, 8_000, 4_000
+"""Characters that are looked at of one message, of a call's arguments and of a result: its two ends."""
+USER, ASSISTANT, CALL, TOOL = 4, 3, 2, 1
+"""What a mention weighs."""
+LEAST = 2
+"""A fact weighs at least this. One mention in a tool's output is not enough, unless it is an error or a commit; nor is
+a name in code that the model wrote."""
+_TELLING: frozenset[FactKind] = frozenset({"error", "commit"})
+_IN_CODE: frozenset[FactKind] = frozenset({"identifier", "number"})
+_COMMON: frozenset[FactKind] = frozenset({"identifier", "url"})
+"""Tools print so many of them that being printed often says nothing."""
+
+Key = tuple[FactKind, str]
+
+
+def key_of(kind: FactKind, text: str) -> Key:
+    """What makes two facts the same: paths differ by case, nothing else does."""
+    if kind == "path":
+        return kind, text.removeprefix("./").rstrip("/")
+    folded = text.casefold()
+    return kind, folded.removesuffix("()") if kind == "identifier" else folded
+
+
+@dataclass(slots=True)
+class _Entry:
+    fact: Fact
+    weight: int
+    last: int
+    """The number of the item it was last seen in."""
+
+
+@dataclass(slots=True)
+class Table:
+    """All facts of some texts, weighed."""
+
+    entries: dict[Key, _Entry] = field(default_factory=dict)
+    _known: dict[str, list[tuple[Key, str]]] = field(default_factory=dict)
+    _dull: set[str] = field(default_factory=set)
+    """Words that were looked at and say nothing."""
+    _listed: list[Key] = field(default_factory=list)
+    """What the to-do list of a tool held when it was last written."""
+    _at: int = 0
+
+    def read(self, item: Item) -> None:
+        """Take in one item."""
+        self._at += 1
+        text = said(item)
+        if item.kind == "tool_result":
+            self._words(ends(text, RESULT), item.id, TOOL)
+        elif item.kind == "tool_call":
+            self._listed_todos(item, text)
+            self._words(_values(ends(text, ARGUMENTS)), item.id, CALL)
+        else:
+            self.read_text(ends(text, MESSAGE), item.id, USER if item.role == "user" else ASSISTANT)
+
+    def read_text(self, text: str, event: str, weight: int) -> None:
+        """Take in what somebody said."""
+        plain = phrases.prose(text)
+        self._words(plain, event, weight)
+        if plain is not text:
+            self._words(phrases.code(text), event, CALL)
+        self._add("number", phrases.numbers(plain), event, weight)
+        self._add("quote", _worth_quoting(phrases.quotes(plain), weight), event, weight)
+        self._add("todo", phrases.todos(plain), event, weight)
+        if weight == USER:
+            self._add("constraint", phrases.CONSTRAINTS.phrases(plain), event, weight)
+
+    def _words(self, text: str, event: str, weight: int) -> None:
+        known, dull = self._known, self._dull
+        # Sorted, because the order of a set changes from run to run.
+        for word in sorted(words.split(text) - dull):
+            found = known.get(word)
+            if found is None:
+                found = [(key_of(kind, fact), fact) for kind, fact in words.kinds(word)]
+                if not found:
+                    dull.add(word)
+                    continue
+                known[word] = found
+            for key, fact in found:
+                self._put(key, fact, event, weight)
+
+    def _listed_todos(self, item: Item, arguments: str) -> None:
+        steps = phrases.listed_todos(item.tool or "", arguments)
+        if steps is not None:
+            for key in self._listed:
+                self.entries.pop(key, None)
+            self._add("todo", steps, item.id, USER)
+            self._listed = [key_of("todo", step) for step in steps]
+
+    def _add(self, kind: FactKind, texts: Iterable[str], event: str, weight: int) -> None:
+        for text in texts:
+            self._put(key_of(kind, text), text, event, weight)
+
+    def _put(self, key: Key, text: str, event: str, weight: int) -> None:
+        """One mention. An event counts once for a fact."""
+        kind = key[0]
+        if weight == TOOL and kind in _TELLING:
+            weight = LEAST
+        elif weight == TOOL and kind in _COMMON:
+            weight = 0
+        elif weight == CALL and kind in _IN_CODE:
+            weight = TOOL
+        entry = self.entries.get(key)
+        if entry is None:
+            if text != event:  # markers name the event they stand in
+                self.entries[key] = _Entry(Fact(text, kind, event), weight, self._at)
+        elif entry.last != self._at:
+            entry.weight, entry.last = entry.weight + weight, self._at
+        elif entry.weight < weight:
+            entry.weight = weight
+
+    def listed(self) -> tuple[Fact, ...]:
+        """The facts worth reading: by kind, and in the order in which they were first seen."""
+        found: list[Fact] = []
+        for kind, most in MOST.items():
+            entries = [entry for key, entry in self.entries.items() if key[0] == kind and entry.weight >= LEAST]
+            if kind == "path":
+                entries = _without_tails(entries)
+            if len(entries) > most:
+                ranked = sorted(range(len(entries)), key=lambda at: (-entries[at].weight, -entries[at].last, at))
+                entries = [entries[at] for at in sorted(ranked[:most])]
+            found.extend(entry.fact for entry in entries)
+        return tuple(found)
+
+    def paths(self) -> Iterator[str]:
+        """Every path that was seen, listed or not."""
+        return (text for kind, text in self.entries if kind == "path")
+
+
+_KEY = re.compile(r'"\w{1,60}"\s{0,9}:')
+
+
+def _values(arguments: str) -> str:
+    """A call's arguments without the names of its parameters, and with real white space in its texts."""
+    plain = arguments.replace("\\n", "\n").replace("\\t", "\t")
+    return _KEY.sub(" ", plain)
+
+
+def _without_tails(entries: list[_Entry]) -> list[_Entry]:
+    """Paths without those that are but the end of one other path: the same file, named in short."""
+    ends = Counter(tail for entry in entries for tail in words.tails(key_of("path", entry.fact.text)[1]))
+    return [entry for entry in entries if ends[key_of("path", entry.fact.text)[1]] != 1]
+
+
+def _worth_quoting(quotes: Iterable[str], weight: int) -> Iterator[str]:
+    """Quotations that are not found as a fact of another kind; single words only where a user set them apart."""
+    return (quote for quote in quotes if " " in quote or (weight == USER and not words.kinds(quote)))
+
+
+def collect(items: Iterable[Item]) -> Table:
+    """The facts of items, and beside them what was seen but is not worth listing."""
+    table = Table()
+    for item in items:
+        if item.state != "excluded":
+            table.read(item)
+    return table
+
+
+def facts(items: Iterable[Item]) -> tuple[Fact, ...]:
+    """What of these items a summary should not lose."""
+    return collect(items).listed()
+
+
+def facts_of_text(text: str, event: str) -> tuple[Fact, ...]:
+    """The same for a summary."""
+    table = Table()
+    table.read_text(text, event, ASSISTANT)
+    return table.listed()

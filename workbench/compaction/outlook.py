@@ -1,0 +1,83 @@
+"""What will happen next: which trigger fires, at how many tokens, and in about how many turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import ceil
+from operator import itemgetter
+from typing import NamedTuple
+
+from workbench.compaction.record import Record
+from workbench.compaction.triggers import checks, percent, tokens_behind
+from workbench.compaction.values import Check, Trigger
+from workbench.context.plan import ContextPlan
+from workbench.context.policy import CompactionPolicy
+from workbench.log.events import Event
+
+
+class Outlook(NamedTuple):
+    """What fires next, and when."""
+
+    trigger: Trigger | None
+    """None: nothing will."""
+    limit: int
+    """The least number of tokens, or of turns, at which it fires."""
+    turns: int | None
+    """In about how many turns; None where that is not known."""
+    why: str
+
+
+def outlook(
+    plan: ContextPlan,
+    events: Sequence[Event],
+    record: Record,
+    policy: CompactionPolicy,
+    *,
+    growth: float | None = None,
+    turn_over: bool = True,
+) -> Outlook:
+    """Which trigger fires next, if turns go on as they did.
+
+    `growth`: by how many tokens the context grows per turn, as the ledger knows it; without it, the mean of the turns
+    since the last compaction.
+    """
+    if policy.mode == "off":
+        return Outlook(None, 0, None, "none, because compaction is off")
+    looked = checks(plan, events, record, policy, turn_over=turn_over)
+    due = next((check for check in looked if check.fired), None)
+    if due:
+        return Outlook(due.trigger, due.limit, 0, f"now: {due.why}")
+    if growth is None and record.turns:
+        growth = tokens_behind(plan, record.covered) / record.turns
+    *set_by_policy, full, _ = looked
+    coming = [_coming(check, plan, policy, growth) for check in set_by_policy]
+    coming.append(_at(full, full.limit + 1, f"above {full.limit:,} tokens, the most that a request may have", growth))
+    return min(coming, key=itemgetter(0))[1]
+
+
+Distance = tuple[bool, float]
+"""How far off: whether that is unknown in turns, and the turns, or else the tokens."""
+
+
+def _coming(
+    check: Check, plan: ContextPlan, policy: CompactionPolicy, growth: float | None
+) -> tuple[Distance, Outlook]:
+    if check.trigger == "turns":
+        left = check.limit - check.measured
+        why = f"at {check.limit} turns; now {check.measured}, in {left} more"
+        return (False, left), Outlook("turns", check.limit, left, why)
+    words = f"{'at' if policy.inclusive else 'above'} {check.limit:,} tokens"
+    if check.trigger == "threshold":
+        words += f" ({percent(Fraction(str(policy.threshold)))} of {plan.limits.window:,})"
+    return _at(check, check.limit + (not policy.inclusive), words, growth)
+
+
+def _at(check: Check, limit: int, words: str, growth: float | None) -> tuple[Distance, Outlook]:
+    left, now = limit - check.measured, f"{words}; now {check.measured:,}"
+    if growth is None or growth <= 0:
+        why = f"{now}, and how fast that grows is not known"
+        return (True, left), Outlook(check.trigger, limit, None, why)
+    turns = ceil(left / growth)
+    why = f"{now}, in about {turns:,} turns of {growth:,.0f} tokens"
+    return (False, left / growth), Outlook(check.trigger, limit, turns, why)

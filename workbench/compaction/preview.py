@@ -1,0 +1,147 @@
+"""The preview: what a compaction would replace, keep, free and cost, before a model is asked for anything."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workbench.compaction.cache import effect
+from workbench.compaction.prompts import RECALL_TOOLS, load, preface
+from workbench.compaction.requests import Block, Source, bare, lay_out
+from workbench.compaction.source import previous_summary, transcript
+from workbench.compaction.summariser import cost_of
+from workbench.compaction.values import CompactionRefused, Cut, Preview, Trigger
+from workbench.context.budget import Limits
+from workbench.context.control import CONTROL, standing
+from workbench.context.items import Item
+from workbench.context.plan import ContextPlan
+from workbench.context.planner import Planner
+from workbench.context.policy import CompactionPolicy
+from workbench.context.setup import Setup
+from workbench.log.events import Compaction, Event, SlotContent, Usage
+from workbench.models.catalogue import Catalogue
+
+UNCAPPED = 4_000
+"""Tokens of a summary where the policy names no cap: more is no summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Who plans and who summarises."""
+
+    setup: Setup
+    """The session's."""
+    summariser: Setup
+    catalogue: Catalogue
+    model: str
+    """Who summarises; empty for the digest."""
+
+    @property
+    def policy(self) -> CompactionPolicy:
+        """The knobs of compaction."""
+        return self.setup.loaded.policy.compaction
+
+
+def source_of(cut: Cut, policy: CompactionPolicy) -> Source:
+    """What the summariser reads of a cut: a block for each item, and the summary that is updated."""
+    units = {item.id: item.unit for item in (*cut.items, *cut.beside)}
+    blocks: list[Block] = []
+    for text in transcript(cut):
+        item_id = text[1:].partition(" ")[0]  # a block begins with its id in brackets
+        blocks.append(Block(text, units.get(item_id, -1), item_id))
+    return Source(tuple(blocks), previous_text(cut, policy))
+
+
+def previous_text(cut: Cut, policy: CompactionPolicy) -> str:
+    """The summaries that the new one updates; empty where the policy starts over from the log."""
+    return previous_summary(cut) if policy.update else ""
+
+
+def summary_cap(policy: CompactionPolicy, limits: Limits, source_tokens: int) -> int:
+    """The most a summary may cost: what the policy says, and never more than half of what it is made from, nor more
+    than a quarter of what a request may have."""
+    bounds = [policy.summary_tokens] if policy.summary_tokens else []
+    if policy.summary_ratio:
+        bounds.append(int(limits.window * policy.summary_ratio))
+    return max(1, min(*(bounds or [UNCAPPED]), source_tokens // 2, limits.capacity // 4))
+
+
+def source_tokens(cut: Cut, plan: ContextPlan) -> int:
+    """What the summary is made from, in tokens."""
+    replaced = {event.id for event in cut.previous}
+    summaries = sum(row.tokens for row in plan.rows.in_request() if row.id in replaced) if replaced else 0
+    return summaries + sum(map(_read_tokens, cut.items))
+
+
+def _read_tokens(row: Item) -> int:
+    return row.tokens if row.in_request else row.original_tokens
+
+
+def event_of(cut: Cut, summary: str, policy: CompactionPolicy, recall: bool) -> Compaction:
+    """The event without its metadata, which costs nothing in the plan."""
+    framed = preface(policy.preface, cut.first, cut.last, recall)
+    return Compaction(cut.first, cut.last, summary, cut.kept, policy.place, framed, policy.acknowledgement)
+
+
+def with_event(planner: Planner, events: Sequence[Event], body: Compaction) -> ContextPlan:
+    """The plan as it would be with this compaction as the next event."""
+    seq = events[-1].seq + 1 if events else 1
+    planner.append(Event(seq, "compaction.draft", 0, body))
+    return planner.plan()
+
+
+def can_recall(events: Sequence[Event]) -> bool:
+    """Whether the model is offered the tools with which it can read what was summarised."""
+    slots = standing([event for event in events if type(event.body) in CONTROL]).slots
+    offered = {event.body.name for event in slots if isinstance(event.body, SlotContent) and event.body.slot == "tools"}
+    return offered.issuperset(RECALL_TOOLS)
+
+
+def preview_of(
+    terms: Terms, events: Sequence[Event], planner: Planner, plan: ContextPlan, cut: Cut, trigger: Trigger, why: str
+) -> Preview:
+    """All the figures of a compaction that could be made now. The planner is used up by it."""
+    limits, policy = terms.setup.limits, terms.policy
+    source = source_tokens(cut, plan)
+    cap = summary_cap(policy, limits, source)
+    tokens, parts, cost = _request_figures(terms, cut, cap) if terms.model else (0, 0, 0.0)
+    recall = can_recall(events)
+    stand_in = event_of(cut, " word" * cap, policy, recall)
+    after = with_event(planner, events, stand_in)
+    inside = events[bisect_left(events, cut.first, key=_seq) : bisect_right(events, cut.last, key=_seq)]
+    return Preview(
+        trigger,
+        why or cut.why,
+        cut,
+        plan.totals.tokens,
+        source,
+        cap,
+        terms.model,
+        tokens,
+        parts,
+        cost,
+        effect(plan, after, terms.setup.info, cost),
+        len(inside),
+        inside[0].at if inside else 0,
+        inside[-1].at if inside else 0,
+        recall,
+    )
+
+
+def _seq(event: Event) -> int:
+    return event.seq
+
+
+def _request_figures(terms: Terms, cut: Cut, cap: int) -> tuple[int, int, float | None]:
+    """Tokens, parts and the highest price of the requests; nothing where they do not fit, and the digest takes over."""
+    setup = bare(terms.summariser)
+    try:
+        layout = lay_out(source_of(cut, terms.policy), load(terms.policy.prompt), setup, cap)
+    except CompactionRefused:
+        return 0, 0, 0.0
+    asked = [Usage(terms.model, each.plan.totals.tokens, completion=each.cap) for each in layout.requests]
+    if len(layout.requests) > 1:
+        # Merging reads every part once, and at the most each as long as it may be.
+        asked.append(Usage(terms.model, sum(each.cap for each in layout.requests) + cap, completion=cap))
+    return sum(usage.estimate for usage in asked), len(layout.requests), cost_of(asked, terms.catalogue)

@@ -1,0 +1,287 @@
+"""What a log says about compactions: those that were made, those that failed, and what has happened since.
+
+Nothing is remembered beside the log. Cool-down, limit and circuit breaker are read from here, and so are the counters
+of the status command and of the screen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+from workbench.compaction.values import FailureKind
+from workbench.context.control import reverted, span, standing
+from workbench.log.events import AssistantMessage, Compaction, Event, Failure, Revert, ToolCall, UserMessage
+
+Status = Literal["standing", "replaced", "reverted"]
+"""In the plan; inside the range of a later one, which is; taken back."""
+
+CATEGORY = "compaction"
+"""Of the failures that are meant here."""
+OTHER = "other"
+"""The kind of a failure whose message names none we know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What a compaction noted about itself. None where it did not, or where the value is not what it should be."""
+
+    trigger: str | None = None
+    why: str | None = None
+    model: str | None = None
+    made_by: str | None = None
+    """The model's name, or `digest`."""
+    prompt_hash: str | None = None
+    seconds: float | None = None
+    cost: float | None = None
+    ratio: float | None = None
+    """Source to summary."""
+    score: float | None = None
+    """Share of the facts that the summary kept, 0 to 1."""
+    tokens_before: int | None = None
+    tokens_after: int | None = None
+    source_tokens: int | None = None
+    summary_tokens: int | None = None
+    kept_tokens: int | None = None
+    facts_kept: int | None = None
+    facts_lost: int | None = None
+    events: int | None = None
+    first_at: int | None = None
+    """Milliseconds since 1970, as the next."""
+    last_at: int | None = None
+    first_turn: int | None = None
+    last_turn: int | None = None
+
+    @property
+    def freed(self) -> int | None:
+        """How much smaller the request became."""
+        if self.tokens_before is None or self.tokens_after is None:
+            return None
+        return self.tokens_before - self.tokens_after
+
+
+_MOST = 10**18
+"""A number beyond it measured nothing; `inf`, which JSON can smuggle in as 1e999, lies beyond it too."""
+_TEXTS = ("trigger", "why", "model", "made_by", "prompt_hash")
+_NUMBERS = ("seconds", "cost", "ratio", "score")
+
+
+def details(meta: Mapping[str, Any]) -> Details:
+    """Read what is there and of the right type: another version, or another program, may have written it."""
+    found: dict[str, Any] = {}
+    for name in Details.__dataclass_fields__:
+        value: Any = meta.get(name)
+        # `type`, not `isinstance`: true is no number here.
+        if name in _TEXTS:
+            fits = type(value) is str
+        else:
+            fits = type(value) in ((int, float) if name in _NUMBERS else (int,)) and -_MOST < value < _MOST
+        found[name] = value if fits else None
+    return Details(**found)
+
+
+class Entry(NamedTuple):
+    """One compaction that was made, and what became of it."""
+
+    event: Event
+    status: Status
+    by: int | None
+    """The compaction that replaced it, or the revert that took it back."""
+    details: Details
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The first and the last event it stands for."""
+        return span(self.event)
+
+
+class Failed(NamedTuple):
+    """One compaction that did not come about."""
+
+    seq: int
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a log says about compactions."""
+
+    entries: tuple[Entry, ...] = ()
+    """All that were made, in order."""
+    failures: tuple[Failed, ...] = ()
+    standing: tuple[Event, ...] = ()
+    """Those in the plan, in the order of their ranges."""
+    covered: int = 0
+    """The end of the furthest range that stands; 0: none does."""
+    turns: int = 0
+    """Turns opened behind it, the one that is going on included."""
+    reshaped: int = 0
+    """The last compaction, or undo or redo of one; 0: none. What a provider reported before it is out of date."""
+    tried: int = 0
+    """That, or a later attempt that failed. The cool-down counts from here: whoever has just undone a compaction does
+    not want it back at once, and what has just failed would fail again."""
+    turns_since_tried: int = 0
+    """Turns opened behind that, the one that is going on included."""
+    failures_in_a_row: int = 0
+    """Since the last compaction that was made, however it was started. `nothing` does not count: there was no attempt,
+    and a session in which there is nothing to summarise yet must not end up with its breaker open."""
+    attempts: int = 0
+    """Compactions and failures since anybody last said anything: attempts for one and the same request."""
+
+    @property
+    def counted(self) -> int:
+        """What counts against the limit per session: all that were made, but for those taken back.
+
+        The limit is on the summaries in a session. No loop can come of it: taking back is done by hand, and the
+        cool-down counts from there.
+        """
+        return sum(entry.status != "reverted" for entry in self.entries)
+
+
+_SAID = frozenset({UserMessage, AssistantMessage, ToolCall})
+
+
+def record(events: Iterable[Event]) -> Record:
+    """Read a log."""
+    controls: list[Event] = []
+    about: set[int] = set()
+    """Compactions, and reverts that speak of one, directly or through other reverts."""
+    failures: list[Failed] = []
+    opened: list[int] = []
+    reshaped = tried = attempts = in_a_row = 0
+    for event in events:
+        seq, _, _, body = event
+        kind = type(body)
+        if kind in _SAID:  # nearly all events: told apart before anything else, for the sake of long logs
+            attempts = 0
+            if kind is UserMessage:
+                opened.append(seq)
+            continue
+        match body:
+            case Compaction():
+                controls.append(event)
+                about.add(seq)
+                reshaped, attempts, in_a_row = seq, attempts + 1, 0
+            case Revert(target):
+                controls.append(event)
+                if target in about:
+                    about.add(seq)
+                    reshaped = seq
+            case Failure(category, message) if category == CATEGORY:
+                failed = _failed(seq, message)
+                failures.append(failed)
+                tried, attempts = seq, attempts + 1
+                in_a_row += failed.kind != "nothing"
+    tried = max(tried, reshaped)
+    stands = standing(controls).compactions
+    covered = max((span(event)[1] for event in stands), default=0)
+    return Record(
+        entries=_entries(controls, stands),
+        failures=tuple(failures),
+        standing=stands,
+        covered=covered,
+        turns=sum(seq > covered for seq in opened),
+        reshaped=reshaped,
+        tried=tried,
+        turns_since_tried=sum(seq > tried for seq in opened),
+        failures_in_a_row=in_a_row,
+        attempts=attempts,
+    )
+
+
+def _failed(seq: int, message: str) -> Failed:
+    kind, colon, rest = message.partition(":")
+    return Failed(seq, kind, rest.strip()) if colon and kind in get_args(FailureKind) else Failed(seq, OTHER, message)
+
+
+def _entries(controls: Sequence[Event], stands: Sequence[Event]) -> tuple[Entry, ...]:
+    gone = reverted(controls)
+    made = [event for event in controls if isinstance(event.body, Compaction)]
+    alive = [event for event in made if event.seq not in gone]
+    in_plan = {event.seq for event in stands}
+    by_whom = {
+        event.body.target: event.seq
+        for event in controls
+        if isinstance(event.body, Revert) and event.seq not in gone and event.body.target < event.seq
+    }
+    found = []
+    for event in made:
+        assert isinstance(event.body, Compaction)
+        noted = details(event.body.meta)
+        if event.seq in in_plan:
+            found.append(Entry(event, "standing", None, noted))
+        elif event.seq in gone:
+            found.append(Entry(event, "reverted", by_whom[event.seq], noted))
+        else:
+            found.append(Entry(event, "replaced", _replacement(event, alive), noted))
+    return tuple(found)
+
+
+def _replacement(event: Event, alive: Sequence[Event]) -> int:
+    """The first later compaction whose range holds the whole of this one's."""
+    first, last = span(event)
+    return next(
+        later.seq for later in alive if later.seq > event.seq and span(later)[0] <= first and last <= span(later)[1]
+    )
+
+
+# The counters
+
+
+class Spread(NamedTuple):
+    """Several figures in four."""
+
+    of: int
+    """How many there are."""
+    least: float
+    mean: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Counters over all compactions of a session, those taken back included: they were made, and paid for."""
+
+    made: int
+    by_trigger: Mapping[str, int]
+    by_status: Mapping[str, int]
+    digests: int
+    """How many were made without a model."""
+    failures: Mapping[str, int]
+    """By kind."""
+    seconds: Spread | None
+    """Of those that noted it; None where none did. So for the next two."""
+    ratios: Spread | None
+    scores: Spread | None
+    freed: int
+    """Tokens, without those taken back, which free nothing."""
+    cost: float
+    """Dollars, as far as they are known."""
+    uncosted: int
+    """Made by a model at a cost that nobody knows."""
+
+
+def metrics(found: Record) -> Metrics:
+    """Count."""
+    noted = [entry.details for entry in found.entries]
+    return Metrics(
+        made=len(noted),
+        by_trigger=Counter(each.trigger or "unknown" for each in noted),
+        by_status=Counter(entry.status for entry in found.entries),
+        digests=sum(each.made_by == "digest" for each in noted),
+        failures=Counter(failed.kind for failed in found.failures),
+        seconds=_spread(each.seconds for each in noted),
+        ratios=_spread(each.ratio for each in noted),
+        scores=_spread(each.score for each in noted),
+        freed=sum(entry.details.freed or 0 for entry in found.entries if entry.status != "reverted"),
+        cost=sum(each.cost or 0.0 for each in noted),
+        uncosted=sum(each.cost is None and each.made_by != "digest" for each in noted),
+    )
+
+
+def _spread(values: Iterable[float | None]) -> Spread | None:
+    known = [value for value in values if value is not None]
+    return Spread(len(known), min(known), sum(known) / len(known), max(known)) if known else None

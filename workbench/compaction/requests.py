@@ -1,0 +1,198 @@
+"""The requests of a summary: planned like any other request, each of them fitting, split where one would not.
+
+A request is two events, the prompt in the system slot and the framed record as a user message, put through the same
+planner and the same renderer as a turn. There is no second path to the wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import NamedTuple
+
+from workbench.compaction.prompts import Prompt, framed, merge, merging
+from workbench.compaction.values import CompactionRefused
+from workbench.context.plan import ContextPlan
+from workbench.context.policy import HistoryPolicy, MaskingPolicy, TruncationPolicy, TurnPolicy
+from workbench.context.setup import Setup
+from workbench.context.stages.truncate import Rule, truncate
+from workbench.log.events import Event, SlotContent, UserMessage
+from workbench.models.tokens import TokenCounter
+
+LEAST_ROOM = 200
+"""Tokens of conversation that a request must have room for; with less there is nothing to be summarised in it."""
+LEAST_CAP = 60
+"""No part of a summary is asked to be shorter than this."""
+GAP = 2
+"""Tokens between two blocks, at most."""
+LABEL = 8
+"""Tokens that merging puts before a summary, and the gap."""
+TRIES = 4
+"""Joined texts may cost a little more than their parts: then the parts get a little smaller, so often."""
+MANY = 999
+"""Stands for the number of parts while it is not known: no other has more digits."""
+
+
+class Block(NamedTuple):
+    """What the summariser reads of one item."""
+
+    text: str
+    unit: int
+    """Blocks of one unit stay in one request."""
+    id: str
+    """For the marker, where the block is too large and has to be cut."""
+
+
+class Source(NamedTuple):
+    """All that a summary is made of."""
+
+    blocks: tuple[Block, ...]
+    previous: str = ""
+    """The summary that is updated; empty when there is none."""
+
+
+class Request(NamedTuple):
+    """One request to the summariser."""
+
+    plan: ContextPlan
+    cap: int
+    """The most tokens the answer should have."""
+
+
+class Layout(NamedTuple):
+    """How a source is read: in one request, or in several whose answers are merged."""
+
+    requests: tuple[Request, ...]
+    previous: str
+    """The earlier summary, where it did not go into the request and has to be merged."""
+
+
+def bare(setup: Setup) -> Setup:
+    """The setup without its stages: they have done their work on what is summarised, and would cut the record itself.
+
+    It counts apart, so that the texts of a request, which nobody asks for again, are not remembered with the session's.
+    """
+    policy = replace(
+        setup.loaded.policy,
+        truncation=TruncationPolicy(),
+        masking=MaskingPolicy(),
+        history=HistoryPolicy(),
+        turn=TurnPolicy(),
+    )
+    known = setup.counter
+    counter = TokenCounter(known.name, None, known.exact, known.note)
+    return replace(setup, loaded=replace(setup.loaded, policy=policy), counter=counter)
+
+
+def planned(setup: Setup, prompt: Prompt, text: str) -> ContextPlan:
+    """A request as a plan."""
+    system = Event(1, "summary.prompt", 0, SlotContent("system", prompt.name, prompt.text))
+    return setup.planner([system, Event(2, "summary.record", 0, UserMessage(text))]).plan()
+
+
+def lay_out(source: Source, prompt: Prompt, setup: Setup, cap: int) -> Layout:
+    """Requests that fit and hold the whole source; raises CompactionRefused when not even a part of it fits.
+
+    `setup` is a bare one. The source is split at the borders of units, and a unit that fits nowhere is cut.
+    """
+    texts = [block.text for block in source.blocks]
+    whole = planned(setup, prompt, framed(texts, cap, previous=source.previous))
+    if whole.verdict.fits:
+        return Layout((Request(whole, cap),), "")
+    units = [tuple(group) for _, group in groupby(source.blocks, key=lambda block: block.unit)]
+    room = _room(setup, prompt, framed([""], cap, part=MANY, parts=MANY))
+    for _ in range(TRIES):
+        parts = _fill(units, room, setup.counter)
+        caps = [_part_cap(part, cap, setup.counter) for part in parts]
+        requests = tuple(
+            Request(planned(setup, prompt, framed(part, most, part=number, parts=len(parts))), most)
+            for number, (part, most) in enumerate(zip(parts, caps, strict=True), 1)
+        )
+        over = max(-request.plan.budget.free for request in requests)
+        if over <= 0:
+            return Layout(requests, source.previous)
+        room -= over + GAP
+    raise CompactionRefused("does_not_fit", f"the summary request does not fit: {requests[0].plan.verdict.why}")
+
+
+def _room(setup: Setup, prompt: Prompt, empty: str) -> int:
+    """Tokens left for the conversation in a request that is otherwise complete."""
+    plan = planned(setup, prompt, empty)
+    room = plan.budget.free - GAP
+    if room < LEAST_ROOM:
+        need = f"{plan.totals.tokens:,} tokens before any conversation, and {plan.limits.capacity:,} fit"
+        raise CompactionRefused("does_not_fit", f"the summary request does not fit: it has {need}")
+    return room
+
+
+def _fill(units: Sequence[Sequence[Block]], room: int, counter: TokenCounter, gap: int = GAP) -> list[list[str]]:
+    """The texts of each part: as many whole units as fit."""
+    parts: list[list[str]] = [[]]
+    left = room
+    for unit in units:
+        sizes = [counter.count(block.text).tokens + gap for block in unit]
+        texts = [block.text for block in unit]
+        if sum(sizes) > room:
+            texts = _shortened(unit, sizes, room, counter)
+            sizes = [counter.count(text).tokens + gap for text in texts]
+        if sum(sizes) > left and parts[-1]:
+            parts.append([])
+            left = room
+        parts[-1] += texts
+        left -= sum(sizes)
+    return parts
+
+
+def _shortened(unit: Sequence[Block], sizes: Sequence[int], room: int, counter: TokenCounter) -> list[str]:
+    """The texts of a unit that fits nowhere: the largest are cut, all to the same size."""
+    cap, left = room, room
+    for at, size in enumerate(sorted(sizes)):
+        cap = left // (len(sizes) - at)
+        if size > cap:
+            break
+        left -= size
+    return [shorten(block.text, max(1, cap - GAP), counter, block.id) for block in unit]
+
+
+def shorten(text: str, cap: int, counter: TokenCounter, item_id: str) -> str:
+    """A text of at most so many tokens, cut in its middle by the stage that cuts tool results."""
+    cut = truncate(text, counter.count(text).tokens, Rule("both", cap, 0, 0, 0, 0, False), counter, item_id)
+    return text if cut is None else cut.text
+
+
+def _part_cap(part: Sequence[str], cap: int, counter: TokenCounter) -> int:
+    """A part's summary is at most half of the part, so that merging has less to read than there was."""
+    return max(LEAST_CAP, min(cap, sum(counter.count(text).tokens for text in part) // 2))
+
+
+# Merging
+
+
+class Group(NamedTuple):
+    """Summaries that are merged in one request; one that is alone goes on as it is."""
+
+    texts: tuple[str, ...]
+    request: Request | None
+
+
+def merge_groups(summaries: Sequence[str], setup: Setup, cap: int) -> list[Group]:
+    """Summaries in groups that fit, in order.
+
+    Each is cut to half of the room, so any two fit together, and there are fewer groups than summaries.
+    """
+    prompt = merge()
+    room = _room(setup, prompt, merging([""], cap))
+    while room >= LEAST_ROOM:
+        texts = [shorten(text, room // 2 - LABEL, setup.counter, "part") for text in summaries]
+        groups = _fill([(Block(text, at, "part"),) for at, text in enumerate(texts)], room, setup.counter, LABEL)
+        made = [Group(tuple(group), _merge_request(group, setup, prompt, cap)) for group in groups]
+        over = max(-group.request.plan.budget.free if group.request else 0 for group in made)
+        if over <= 0:
+            return made
+        room -= over + GAP
+    raise CompactionRefused("does_not_fit", f"{len(summaries):,} parts of a summary do not fit to be merged")
+
+
+def _merge_request(texts: Sequence[str], setup: Setup, prompt: Prompt, cap: int) -> Request | None:
+    return Request(planned(setup, prompt, merging(texts, cap)), cap) if len(texts) > 1 else None

@@ -1,0 +1,123 @@
+"""Selection: which part of the past a compaction replaces, and what of it stays.
+
+The range is a span of the log; what lies in it and is not summarised is named in `kept`. So what the engine marks
+`summarised` once the event stands is exactly what the cut says, whatever order the events came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.compaction.strategies import Choice, Retained, Terms, choose
+from workbench.compaction.units import RowUnit, Scene, scene_of
+from workbench.compaction.values import CompactionRefused, Cut
+from workbench.context.budget import Limits
+from workbench.context.control import span
+from workbench.context.plan import ContextPlan
+from workbench.context.policy import CompactionPolicy
+from workbench.log.events import Event, Kept
+from workbench.models.tokens import TokenCounter
+
+ENOUGH = 0.5
+"""Where a conversation no longer fits, a choice that frees less than this share of the request is not enough."""
+
+
+def select(
+    plan: ContextPlan,
+    events: Sequence[Event],
+    policy: CompactionPolicy,
+    limits: Limits,
+    counter: TokenCounter,
+    *,
+    overflow: bool = False,
+) -> Cut:
+    """What a compaction would replace now; raises `CompactionRefused` when that is nothing new.
+
+    Whole units only. Pinned items, what the user excluded, the latest user message and the open turn stay. When the
+    conversation has outgrown the window (`overflow`, or the plan says so) and the policy's own choice does not help
+    enough, the finished iteration groups of the open turn go too, and recent turns are no longer spared.
+    """
+    scene = scene_of(plan, events)
+    terms = Terms(policy, limits, counter)
+    choice = choose(scene, terms)
+    if (overflow or _outgrown(plan, scene)) and not _is_enough(choice, plan, limits):
+        choice = choose(scene, Terms(policy, limits, counter, tight=True))
+    if all(unit.summarised for unit in choice.wanted):
+        raise CompactionRefused("nothing", f"nothing to compact: {_why_nothing(scene, choice)}")
+    return _cut(scene, choice, policy)
+
+
+def _outgrown(plan: ContextPlan, scene: Scene) -> bool:
+    """Whether the request is too long, or fits only because iteration groups of the turn were dropped."""
+    if plan.verdict.status == "too_large":
+        return True
+    turn = scene.units[scene.open_from :]
+    return any(edit.stage == "groups" for unit in turn for edit in unit.rows[0].edits)
+
+
+def _is_enough(choice: Choice, plan: ContextPlan, limits: Limits) -> bool:
+    total = plan.totals.tokens
+    freed = sum(unit.tokens for unit in choice.wanted)
+    return freed >= ENOUGH * total and total - freed <= limits.capacity
+
+
+def _why_nothing(scene: Scene, choice: Choice) -> str:
+    if not scene.units:
+        return "the conversation is empty"
+    if choice.wanted or all(unit.summarised or unit.number in scene.barred for unit in scene.units):
+        return "all that may be summarised is summarised already"
+    if not choice.retained and scene.open_from == 0:
+        return "there is only the turn that is going on"
+    return f"it would be {choice.why}, and that leaves nothing"
+
+
+def _cut(scene: Scene, choice: Choice, policy: CompactionPolicy) -> Cut:
+    chosen = [*choice.wanted, *(each.unit for each in choice.retained)]
+    first = min(seq for unit in chosen for seq in unit.seqs)
+    last = max(seq for unit in chosen for seq in unit.seqs)
+    if policy.update:
+        first, last = _reach(first, last, scene.standing.compactions)
+    previous = [event for event in scene.standing.compactions if first <= span(event)[0] and span(event)[1] <= last]
+    wanted = {unit.number for unit in choice.wanted}
+    if not policy.update:
+        # A summary that is replaced without being updated: what it stood for is read again.
+        wanted |= {unit.number for unit in scene.units if _is_replaced(unit, first, last, scene)}
+    items = tuple(row for unit in scene.units if unit.number in wanted for row in unit.rows)
+    staying = [
+        unit
+        for unit in scene.units
+        if unit.number not in wanted and not unit.summarised and any(first <= seq <= last for seq in unit.seqs)
+    ]
+    kept, tokens = _kept(staying, choice.retained, scene, first, last)
+    beside = tuple(row for unit in staying for row in unit.rows if row.state != "excluded")
+    return Cut(first, last, items, kept, tokens, tuple(previous), choice.why, beside)
+
+
+def _reach(first: int, last: int, compactions: Sequence[Event]) -> tuple[int, int]:
+    """The range widened to hold every standing compaction before its end, so that their summaries are updated."""
+    for event in compactions:
+        begin, end = span(event)
+        if begin <= last:
+            first, last = min(first, begin), max(last, end)
+    return first, last
+
+
+def _is_replaced(unit: RowUnit, first: int, last: int, scene: Scene) -> bool:
+    inside = all(first <= seq <= last for seq in unit.seqs)
+    return inside and unit.summarised and unit.number not in scene.barred
+
+
+def _kept(
+    staying: Sequence[RowUnit], retained: Sequence[Retained], scene: Scene, first: int, last: int
+) -> tuple[tuple[Kept, ...], int]:
+    """What stays of the range, in the order of the log, and what it costs."""
+    own = {each.unit.number: each for each in retained}
+    kept: list[Kept] = []
+    tokens = 0
+    for unit in staying:
+        mine = own.get(unit.number)
+        tokens += mine.tokens if mine else unit.tokens
+        for seq in unit.seqs:
+            if first <= seq <= last:
+                kept.append(Kept(seq, (mine.text if mine else None) or scene.shortened.get(seq)))
+    return tuple(sorted(kept)), tokens

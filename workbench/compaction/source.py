@@ -1,0 +1,62 @@
+"""Source: what a summary is made from, as text. The summariser, the digest and the audit all read the same."""
+
+from __future__ import annotations
+
+import re
+
+from workbench.compaction.values import Cut
+from workbench.context.items import Item
+from workbench.log.events import Compaction
+
+LONGEST = 32_000
+"""Characters read of an item that is not sent now, and so has no text that the stages cut to its cap: about the 8,000
+tokens that most policies give a result."""
+
+_FORGED = re.compile(r"^\[(?=\S+ (?:user|assistant|system|developer|call|result)\b)", re.MULTILINE)
+"""A line that looks like the head of a block. Nothing that somebody said may pass for what somebody else said."""
+
+
+def said(item: Item) -> str:
+    """What an item says, as the stages left it; what they left out altogether is read from the log, within bounds."""
+    return item.text if item.text is not None else ends(item.original, LONGEST)
+
+
+def ends(text: str, most: int) -> str:
+    """A text of bounded length: its beginning and its end, with a line between them that says what is missing."""
+    if len(text) <= most:
+        return text
+    head, tail = most - most // 2, most // 2
+    return f"{text[:head]}\n[... {len(text) - head - tail:,} characters left out ...]\n{text[len(text) - tail :]}"
+
+
+def blocks(cut: Cut) -> list[tuple[Item, str]]:
+    """What the summariser reads, one block for each item: who, under which id, and what.
+
+    What stays beside the summary is read too, and marked: without the questions the answers would make no sense.
+    """
+    staying = {item.id for item in cut.beside}
+    rows = sorted((*cut.items, *cut.beside), key=lambda item: item.unit)
+    return [(item, _block(item, item.id in staying)) for item in rows if item.state != "excluded"]
+
+
+def transcript(cut: Cut) -> list[str]:
+    """The blocks as text alone."""
+    return [text for _, text in blocks(cut)]
+
+
+def _block(item: Item, stays: bool) -> str:
+    match item.kind:
+        case "tool_call":
+            who = f"call {item.tool}"
+        case "tool_result":
+            who = f"result {item.tool or ''}".rstrip()
+        case _:
+            who = f"{item.role} {item.name}".rstrip()
+    head = f"[{item.id} {who}{', stays in the request' if stays else ''}]"
+    return f"{head}\n{_FORGED.sub('([', said(item))}"
+
+
+def previous_summary(cut: Cut) -> str:
+    """The summaries that the new one replaces, oldest range first; empty where there are none."""
+    bodies = [event.body for event in cut.previous if isinstance(event.body, Compaction)]
+    return "\n\n".join(body.summary.strip() for body in bodies if body.summary.strip())

@@ -1,0 +1,206 @@
+"""The summariser: a model writes the summary, in one request or in parts that are merged.
+
+Whatever the model does wrong becomes a `CompactionRefused` of its kind; the coordinator then takes the digest. A
+provider that finds a request too long teaches us its limit, and the source is read again in smaller parts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable
+from contextlib import aclosing
+from dataclasses import replace
+from typing import NamedTuple, ParamSpec, TypeVar
+
+from workbench.compaction.prompts import Prompt
+from workbench.compaction.requests import Layout, Request, Source, bare, lay_out, merge_groups
+from workbench.compaction.values import CompactionRefused, Progress
+from workbench.config.collector import collector_paused
+from workbench.context.budget import Limits, limits
+from workbench.context.render import request
+from workbench.context.setup import Setup
+from workbench.log.events import Event, Usage
+from workbench.models.catalogue import Catalogue
+from workbench.models.failures import ModelFailure
+from workbench.models.gateway import Gateway, Patience
+from workbench.models.ledger import Ledger
+from workbench.models.parts import Finished, Reported, Text
+from workbench.models.retry import Schedule, with_retries
+from workbench.models.tokens import counter
+
+SMALLER = 2
+"""How often a source is read again in smaller parts when the provider finds a request too long."""
+NEAR = 0.9
+"""Share of a limit that a provider names: it counts in its own way."""
+FAR = 2
+"""A summary is refused when it is longer than so many times its cap."""
+SPARE = 2_000
+"""Tokens an answer may have beyond that before it is cut off: some models think aloud first."""
+
+_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+"""Thinking that a server of the user's own did not tell apart from the answer."""
+
+Tell = Callable[[Progress], None]
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+async def aside(work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
+    """Run what takes long in a thread.
+
+    A collection of a large heap stops every thread, the event loop's too, and this work leaves no cycles behind.
+    """
+
+    def quietly() -> T:
+        with collector_paused():
+            return work(*args, **more)
+
+    return await asyncio.to_thread(quietly)
+
+
+class Means(NamedTuple):
+    """How the summariser is reached."""
+
+    gateway: Gateway
+    patience: Patience | None = None
+    """None: the gateway's own."""
+    schedule: Schedule = Schedule()
+
+
+def setup_for(setup: Setup, catalogue: Catalogue) -> Setup:
+    """The setup of the model that summarises: the session's own, unless the policy names another."""
+    policy = setup.loaded.policy
+    name = policy.compaction.model
+    if not name or name == setup.model:
+        return setup
+    info = catalogue.find(name)
+    counted = counter(info.tokenizer, None, exact=info.tokenizer_exact, note=info.tokenizer_note)
+    return Setup(name, info, setup.loaded, limits(info, policy.budget), counted)
+
+
+def cost_of(usages: Iterable[Usage], catalogue: Catalogue) -> float | None:
+    """What requests cost in dollars: as reported, else by the list prices; None where neither is known."""
+    total = Ledger.from_events((Event(seq, "", 0, usage) for seq, usage in enumerate(usages, 1)), catalogue).total
+    return None if total.uncosted else total.cost
+
+
+class Summariser:
+    """Writes one summary."""
+
+    def __init__(self, setup: Setup, means: Means, tell: Tell) -> None:
+        self._setup = bare(setup)
+        self._means = means
+        self._tell = tell
+        self._asked = 0
+        """Tokens of the last request, by our count."""
+        self.usages: list[Usage] = []
+        """One for each request that was answered, also where nothing came of it."""
+
+    async def write(self, source: Source, prompt: Prompt, cap: int) -> str:
+        """The summary; raises CompactionRefused with the reason why there is none."""
+        for tries_left in reversed(range(SMALLER + 1)):
+            try:
+                layout = await aside(lay_out, source, prompt, self._setup, cap)
+                return await self._merged(await self._parts(layout), cap)
+            except ModelFailure as failure:
+                if failure.category != "context_too_long" or not tries_left:
+                    raise _refused(failure) from None
+                self._setup = replace(self._setup, limits=_smaller(self._setup.limits, failure, self._asked))
+        raise AssertionError("the last try returns or raises")
+
+    async def _parts(self, layout: Layout) -> list[str]:
+        """The summaries of the parts, in order, the earlier one before them."""
+        texts = [layout.previous] if layout.previous else []
+        for number, each in enumerate(layout.requests, 1):
+            texts.append(await self._answer(each, Progress("summarising", number, len(layout.requests))))
+        return texts
+
+    async def _merged(self, texts: list[str], cap: int) -> str:
+        """One summary of several, in as many rounds as it takes."""
+        while len(texts) > 1:
+            groups = await aside(merge_groups, texts, self._setup, cap)
+            texts = []
+            for number, group in enumerate(groups, 1):
+                if group.request is None:
+                    texts.extend(group.texts)
+                else:
+                    texts.append(await self._answer(group.request, Progress("merging", number, len(groups))))
+        return texts[0]
+
+    async def _answer(self, each: Request, progress: Progress) -> str:
+        """What the model writes. A stream that broke is asked for once more: half a summary is of no use."""
+        self._asked = each.plan.totals.tokens
+        for last_try in (False, True):
+            try:
+                return await self._stream(each, progress)
+            except ModelFailure as failure:
+                if failure.category == "context_too_long":
+                    raise
+                if failure.category != "broken_stream" or last_try:
+                    raise _refused(failure) from None
+        raise AssertionError("the last try returns or raises")
+
+    async def _stream(self, each: Request, progress: Progress) -> str:
+        means, model = self._means, self._setup.model
+        most = self._most(each)
+        body = {**request(each.plan), **({"max_tokens": most} if most else {})}
+        pieces: list[str] = []
+        reported: Reported | None = None
+        reason, size = "", 0
+        make = lambda: means.gateway.stream(body, patience=means.patience)  # noqa: E731 - a body of one call
+        self._tell(progress)
+        async with aclosing(with_retries(make, means.schedule)) as stream:
+            async for part in stream:
+                match part:
+                    case Text(text):
+                        pieces.append(text)
+                        size += len(text)
+                        self._tell(progress._replace(characters=size))
+                    case Reported():
+                        reported = part
+                    case Finished():
+                        reason = part.reason
+        text = _THOUGHT.sub("", "".join(pieces)).strip()
+        self.usages.append(self._usage(each, text, reported))
+        if reason == "refused":
+            raise CompactionRefused("model", f"{model} refused to summarise: the provider's filter objected")
+        if not text:
+            raise CompactionRefused("empty", f"{model} wrote nothing")
+        if reason == "length":
+            within = f"{most:,} tokens" if most else "its own limit"
+            raise CompactionRefused("too_long", f"{model} came to no end within {within}")
+        return text
+
+    def _most(self, each: Request) -> int:
+        """Tokens after which the provider cuts an answer off; 0: no such bound, because thinking would count too."""
+        info, window = self._setup.info, self._setup.limits.window
+        if "reasoning" in info.capabilities:
+            return 0
+        bounds = [FAR * each.cap + SPARE, info.max_output or FAR * each.cap + SPARE]
+        if not info.input_only:
+            bounds.append(window - each.plan.totals.tokens)
+        return max(1, min(bounds))
+
+    def _usage(self, each: Request, text: str, said: Reported | None) -> Usage:
+        model, tokens = self._setup.model, each.plan.totals.tokens
+        if said is None:
+            return Usage(model, tokens, completion=self._setup.counter.count(text).tokens)
+        return Usage(model, tokens, said.prompt, said.cached, said.cache_write, said.completion, cost=said.cost)
+
+
+def _refused(failure: ModelFailure) -> CompactionRefused:
+    match failure.category:
+        case "timeout":
+            return CompactionRefused("timeout", str(failure))
+        case "context_too_long":
+            return CompactionRefused("does_not_fit", str(failure))
+        case _:
+            return CompactionRefused("model", str(failure))
+
+
+def _smaller(known: Limits, failure: ModelFailure, asked: int) -> Limits:
+    """Limits within which the provider should take a request: those it names, or else half of what it did not take."""
+    spent = asked + known.reserve + known.margin
+    window = int(failure.limit * NEAR) if failure.limit and failure.limit < known.window else spent // 2
+    return replace(known, window=window, window_source="provider", reserve=min(known.reserve, window // 4), margin=0)

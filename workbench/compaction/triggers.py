@@ -1,0 +1,309 @@
+"""When to compact: the triggers with their figures, the mode, and the brakes.
+
+A trigger only says that it is time. The mode says who decides. The brakes, against loops, are the limit per session,
+the cool-down and the circuit breaker; whatever holds a fired trigger back is said in words.
+
+Two things come before the share of the window that a policy names. Where the plan had to leave something out, the
+trigger fires too: the reserve may be so large that dropping begins below the threshold, and then the threshold would
+never be reached. And where a request is too long (`overflow`), a full window must not mean a dead session: the
+cool-down does not hold it, and where limit or breaker would, the digest, which costs nothing and cannot fail as a
+model does, takes the summariser's place. One request is never tried more than twice: as usual, then by the digest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from itertools import takewhile
+from math import ceil, floor
+from typing import NamedTuple
+
+from workbench.compaction.record import Record
+from workbench.compaction.values import Check, Decision
+from workbench.context.items import Item
+from workbench.context.plan import ContextPlan
+from workbench.context.policy import CompactionPolicy, Mode
+from workbench.log.events import Event, Usage
+
+ATTEMPTS = 2
+"""For one request that is too long."""
+
+
+class Measured(NamedTuple):
+    """The tokens that a policy compares with its thresholds."""
+
+    tokens: int
+    what: str
+    """Where they come from, where they are not the plan's."""
+
+
+def measured(plan: ContextPlan, events: Sequence[Event], record: Record, policy: CompactionPolicy) -> Measured:
+    """The numerator of the thresholds."""
+    total = plan.totals.tokens
+    match policy.measure:
+        case "plan":
+            return Measured(total, "")
+        case "since_compaction":
+            # System, tools and framing are in every request, and so they count, as they do before any compaction.
+            beside = total - plan.budget.summaries - plan.budget.history - plan.budget.turn
+            since = "the last compaction" if record.covered else "the beginning"
+            return Measured(beside + tokens_behind(plan, record.covered), f"since {since}")
+        case "reported":
+            return _reported(total, events, record)
+
+
+def tokens_behind(plan: ContextPlan, covered: int) -> int:
+    """Tokens of the conversation behind an event; 0: of all of it."""
+    if not covered:
+        return plan.budget.history + plan.budget.turn
+    behind = takewhile(lambda row: row.seq is None or row.seq > covered, _newest_first(plan))
+    return sum(row.tokens for row in behind if row.seq)
+
+
+def _newest_first(plan: ContextPlan) -> Iterator[Item]:
+    """The rows from the end on: a row is made when it is looked at, and a long past need not be."""
+    return (plan.rows[at] for at in range(len(plan.rows) - 1, -1, -1))
+
+
+def _reported(total: int, events: Sequence[Event], record: Record) -> Measured:
+    """The last report. One from before a compaction, or its undo, says nothing about the request as it is now."""
+    for event in reversed(events):
+        if event.seq <= record.reshaped:
+            break
+        if isinstance(event.body, Usage):
+            if event.body.prompt is not None:
+                return Measured(event.body.prompt, "reported by the provider")
+            return Measured(event.body.estimate, "by our own count, as the provider reported none")
+    return Measured(total, "by our own count, as nothing was reported yet")
+
+
+# The triggers
+
+
+def checks(
+    plan: ContextPlan,
+    events: Sequence[Event],
+    record: Record,
+    policy: CompactionPolicy,
+    *,
+    turn_over: bool = True,
+    overflow: bool = False,
+) -> tuple[Check, ...]:
+    """Every trigger that the policy sets, with the reason in numbers; then two that are always there, always last:
+    whether something is left out, and whether the request is too long.
+
+    `turn_over`: nobody is working on the newest turn. `overflow`: the provider said that the request is too long.
+    """
+    found = []
+    if policy.turns:
+        found.append(_turns(record, policy.turns, turn_over))
+    now = measured(plan, events, record, policy) if policy.token_threshold or policy.threshold else None
+    if policy.token_threshold and now:
+        found.append(_tokens(now, policy))
+    if policy.threshold and now:
+        found.append(_threshold(now, plan, policy))
+    return (*found, _left_out(plan), _overflow(plan, overflow))
+
+
+def _turns(record: Record, theta: int, turn_over: bool) -> Check:
+    done = _finished(record.turns, turn_over)
+    since = "the last compaction" if record.covered else "the beginning"
+    return Check("turns", done >= theta, f"{done} of {theta} turns since {since}", done, theta)
+
+
+def _finished(opened: int, turn_over: bool) -> int:
+    return opened if turn_over else max(0, opened - 1)
+
+
+def _tokens(now: Measured, policy: CompactionPolicy) -> Check:
+    limit = policy.token_threshold
+    fired, sign = _compare(Fraction(now.tokens), Fraction(limit), policy.inclusive)
+    return Check("tokens", fired, f"{now.tokens:,} tokens {sign} {limit:,}{_aside(now.what)}", now.tokens, limit)
+
+
+def _threshold(now: Measured, plan: ContextPlan, policy: CompactionPolicy) -> Check:
+    window = plan.limits.window
+    # The decimal as it is written: 0.7 as a float is a little less than 70 %.
+    share, bound = Fraction(now.tokens, max(window, 1)), Fraction(str(policy.threshold))
+    fired, sign = _compare(share, bound, policy.inclusive)
+    guess = "the window is a guess" if plan.limits.window_source == "guess" else ""
+    told = f"{now.tokens:,} of {window:,} = {percent(share, bound)} {sign} {percent(bound)}"
+    return Check("threshold", fired, told + _aside(now.what, guess), now.tokens, _limit(bound * window, policy))
+
+
+def _compare(value: Fraction, bound: Fraction, inclusive: bool) -> tuple[bool, str]:
+    fired = value >= bound if inclusive else value > bound
+    return fired, (">=" if fired else "<") if inclusive else (">" if fired else "<=")
+
+
+def _limit(bound: Fraction, policy: CompactionPolicy) -> int:
+    """The whole number that decides as the bound itself does."""
+    return ceil(bound) if policy.inclusive else floor(bound)
+
+
+def percent(share: Fraction, bound: Fraction | None = None) -> str:
+    """A share in percent; with a bound, with as many digits as it takes to be seen on the right side of it."""
+    value, digits = share * 100, 1
+    if bound is None:
+        while (value * 10**digits).denominator != 1 and digits < 6:
+            digits += 1
+        return f"{Decimal(round(value * 10**digits)).scaleb(-digits).normalize():f} %"
+    while _order(rounded := Fraction(round(value * 10**digits), 10**digits), bound * 100) != _order(value, bound * 100):
+        digits += 1
+    return f"{Decimal(int(rounded * 10**digits)).scaleb(-digits):f} %"
+
+
+def _order(a: Fraction, b: Fraction) -> int:
+    return (a > b) - (a < b)
+
+
+def _aside(*remarks: str) -> str:
+    said = "; ".join(filter(None, remarks))
+    return f" ({said})" if said else ""
+
+
+def _left_out(plan: ContextPlan) -> Check:
+    """Fires when the stages had to leave out something that a summary could have kept.
+
+    Told by the notice, which a policy can switch off (`history.notice`), and then history does go without a word; and
+    by the iteration groups that are missing in the turn.
+    """
+    total, capacity = plan.totals.tokens, plan.limits.capacity
+    notice = next((row for row in _opening_rows(plan) if row.id == "notice"), None)
+    groups = len({row.unit for row in _turn_rows(plan) if row.edits and row.edits[-1].stage == "groups"})
+    gone = [notice.edits[0].why] if notice else []
+    gone += [f"{groups:,} iteration groups of the turn are left out"] if groups else []
+    told = f"{' and '.join(gone) or 'nothing is left out'}; the request has {total:,} of the {capacity:,} it may have"
+    return Check("threshold", bool(gone), told, total, capacity)
+
+
+def _opening_rows(plan: ContextPlan) -> Iterator[Item]:
+    """The rows before the conversation, where a notice stands."""
+    return takewhile(lambda row: row.seq is None or row.slot not in ("history", "turn"), plan.rows)
+
+
+def _turn_rows(plan: ContextPlan) -> Iterator[Item]:
+    """The rows of the turn; a summary may stand among them."""
+    return takewhile(lambda row: row.slot in ("turn", "summaries"), _newest_first(plan))
+
+
+def _overflow(plan: ContextPlan, told: bool) -> Check:
+    total, capacity = plan.totals.tokens, plan.limits.capacity
+    fired = told or plan.verdict.status == "too_large"
+    if told:
+        why = f"the provider found {total:,} tokens too long; a request may have {capacity:,} by our count"
+    else:
+        why = f"{total:,} tokens {'>' if fired else '<='} {capacity:,} that a request may have"
+    return Check("overflow", fired, why, total, capacity)
+
+
+# The decision
+
+
+def question(tokens: int, window: int) -> str:
+    """What to ask before a compaction. The answer is no unless the user says otherwise."""
+    return f"Context usage at {tokens * 100 // max(window, 1)}% ({tokens:,}/{window:,} tokens). Compact conversation?"
+
+
+def decide(
+    plan: ContextPlan,
+    events: Sequence[Event],
+    record: Record,
+    policy: CompactionPolicy,
+    *,
+    headless: bool,
+    turn_over: bool,
+    overflow: bool = False,
+) -> Decision:
+    """What the triggers, the mode and the brakes say together. `headless`: nobody can be asked."""
+    looked = checks(plan, events, record, policy, turn_over=turn_over, overflow=overflow)
+    fired = [check for check in looked if check.fired]
+    if not fired:
+        return Decision("none", None, "no trigger fired", looked)
+    left_out, too_long = looked[-2:]
+    is_overflow = too_long.fired
+    first = too_long if is_overflow else fired[0]
+    mode = _mode(policy, headless, is_overflow)
+    held = _by_mode(mode, headless)
+    digest = False
+    if not held:
+        brakes = _brakes(record, policy)
+        if is_overflow:
+            digest = bool(brakes) or record.attempts > 0
+            held = _by_attempts(record)
+        elif left_out.fired and _goes_on(record, turn_over):
+            first, held = left_out, brakes
+        else:
+            held = brakes or _by_cooldown(record, policy, turn_over)
+    if held:
+        return Decision("none", first.trigger, f"{first.why}; {held}", looked)
+    if mode == "auto":
+        return Decision("compact", first.trigger, first.why, looked, digest=digest)
+    used = plan.totals.tokens
+    if policy.measure == "reported" and not is_overflow:
+        used = measured(plan, events, record, policy).tokens
+    return Decision("ask", first.trigger, first.why, looked, question(used, plan.limits.window), digest)
+
+
+def _mode(policy: CompactionPolicy, headless: bool, overflow: bool) -> Mode:
+    """The mode that holds here.
+
+    When a request is too long, a person is asked even in mode `manual`, and where nobody is there to say no, `confirm`
+    goes ahead: everything can be undone, but a request that is too long cannot be sent.
+    """
+    mode = policy.mode
+    if mode == "confirm" and headless:
+        return policy.headless_mode or ("auto" if overflow else "confirm")
+    if mode == "manual" and overflow and not headless:
+        return "confirm"
+    return mode
+
+
+def _by_mode(mode: Mode, headless: bool) -> str:
+    match mode:
+        case "off":
+            return "not done, because compaction is off"
+        case "manual":
+            return "not done by itself, because the mode is manual"
+        case "confirm" if headless:
+            return "not done, because the mode is confirm and nobody can be asked"
+        case _:
+            return ""
+
+
+def _brakes(record: Record, policy: CompactionPolicy) -> str:
+    """The limit and the circuit breaker. Both let a compaction by hand through, which never asks here."""
+    if policy.max_compactions and record.counted >= policy.max_compactions:
+        most = policy.max_compactions
+        return f"held back by the limit: {record.counted} of {most} compactions in this session"
+    if record.failures_in_a_row >= policy.max_failures:
+        last = record.failures[-1]
+        return (
+            f"held back by the circuit breaker: {record.failures_in_a_row} failures in a row, and {policy.max_failures}"
+            f" open it (the last, event {last.seq}: {last.kind}); a compaction by hand closes it"
+        )
+    return ""
+
+
+def _by_cooldown(record: Record, policy: CompactionPolicy, turn_over: bool) -> str:
+    passed = _finished(record.turns_since_tried, turn_over)
+    if not record.tried or passed >= policy.cooldown_turns:
+        return ""
+    since = f"since event {record.tried} (a compaction, an undo or a failed attempt)"
+    return f"held back by the cool-down: {passed} of {policy.cooldown_turns} turns {since}"
+
+
+def _goes_on(record: Record, turn_over: bool) -> bool:
+    """Whether a turn that was compacted went on, and so has new things that can be summarised.
+
+    One long turn of an agent may outgrow the window several times. The cool-down, which counts turns, would then let
+    its iterations be dropped without a word.
+    """
+    return not turn_over and record.attempts == 0 and record.tried == record.reshaped
+
+
+def _by_attempts(record: Record) -> str:
+    if record.attempts < ATTEMPTS:
+        return ""
+    return f"held back, because {record.attempts} attempts for this request were made and it is still too long"

@@ -1,0 +1,129 @@
+"""The plan's rows as units, and which of them a compaction may take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from workbench.context.control import CONTROL, NO_OWN, Standing, standing
+from workbench.context.items import Item
+from workbench.context.plan import ContextPlan
+from workbench.log.events import Compaction, Event
+
+
+@dataclass(frozen=True, slots=True)
+class RowUnit:
+    """The rows of what stays or goes as a whole: a user message, or an assistant message with its calls and results."""
+
+    number: int
+    turn: int
+    rows: tuple[Item, ...]
+    seqs: tuple[int, ...]
+    """Of its events; a result that stands in for a missing one has none."""
+
+    @property
+    def summarised(self) -> bool:
+        """Whether a standing compaction summarises it; that is so for all of its rows or none."""
+        return self.rows[0].state == "summarised"
+
+    @property
+    def is_user(self) -> bool:
+        """Whether it is a user message."""
+        return self.rows[0].role == "user"
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether it is an iteration group."""
+        return any(row.kind == "tool_call" for row in self.rows)
+
+    @property
+    def messages(self) -> int:
+        """How many messages it is on the wire: all but the results are one."""
+        results = sum(row.role == "tool" for row in self.rows)
+        return results + (results < len(self.rows))
+
+    @property
+    def tokens(self) -> int:
+        """What it costs as it is sent now."""
+        return sum(row.tokens for row in self.rows)
+
+    def cost(self) -> int:
+        """What it costs when it is sent; for one that is left out now, what it would cost whole."""
+        return sum(row.tokens if row.in_request else row.original_tokens for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A conversation, looked at for what may be summarised."""
+
+    units: tuple[RowUnit, ...]
+    """In the order of the request."""
+    standing: Standing
+    latest: int
+    """The number of the unit with the latest user message; -1 when there is none."""
+    open_from: int
+    """The first unit of the turn that is going on; the number of units where the last turn is over."""
+    barred: frozenset[int]
+    """Units that no compaction takes: pinned ones, excluded ones, and the latest user message."""
+    shortened: dict[int, str]
+    """Of events that a standing compaction kept in part, by sequence number: what is sent of them."""
+
+    @property
+    def turn(self) -> int:
+        """The number of the last turn."""
+        return self.units[-1].turn if self.units else 0
+
+    def takeable(self, *, groups: bool) -> list[RowUnit]:
+        """Units that may be summarised, summarised ones included.
+
+        The open turn stays; with `groups`, only its user message does, and everything from its last iteration group on.
+        """
+        end = self.open_from
+        if groups:
+            end = max((at for at, unit in enumerate(self.units) if at >= end and unit.has_calls), default=end)
+        return [unit for unit in self.units[:end] if unit.number not in self.barred]
+
+
+def scene_of(plan: ContextPlan, events: Iterable[Event]) -> Scene:
+    """The units of a plan, with what the log's own events say about them."""
+    units = _units(plan.rows)
+    stands = standing([event for event in events if type(event.body) in CONTROL])
+    latest = next((unit.number for unit in reversed(units) if unit.is_user), -1)
+    barred = {unit.number for unit in units if _is_barred(unit, stands)} | {latest}
+    return Scene(units, stands, latest, _open_from(units), frozenset(barred), _shortened(stands.compactions))
+
+
+def _units(rows: Iterable[Item]) -> tuple[RowUnit, ...]:
+    found = []
+    for number, group in groupby((row for row in rows if row.unit >= 0), key=lambda row: row.unit):
+        members = tuple(group)
+        seqs = tuple(row.seq for row in members if row.seq is not None)
+        found.append(RowUnit(number, members[0].turn, members, seqs))
+    return tuple(found)
+
+
+def _is_barred(unit: RowUnit, stands: Standing) -> bool:
+    if all(row.state == "excluded" for row in unit.rows):
+        return True
+    return any(stands.overrides.get(seq, NO_OWN).pinned for seq in unit.seqs) if stands.overrides else False
+
+
+def _open_from(units: Sequence[RowUnit]) -> int:
+    """A turn is over when it ends with an answer: an assistant message that calls nothing."""
+    if not units or (units[-1].rows[0].role == "assistant" and not units[-1].has_calls):
+        return len(units)
+    start = len(units)
+    while start and units[start - 1].turn == units[-1].turn:
+        start -= 1
+    return start
+
+
+def _shortened(compactions: Iterable[Event]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for event in compactions:
+        assert isinstance(event.body, Compaction)
+        for seq, text in event.body.kept:
+            if text:
+                found.setdefault(seq, text)
+    return found

@@ -1,0 +1,120 @@
+"""Keys of providers: from the environment, else from the system's key store. Never written, never shown.
+
+The key store is reached with the package `keyring` (the extra `keys`), under the service `workbench` and the name of
+the environment variable. The user puts a key there with keyring's own command: `keyring set workbench OPENAI_API_KEY`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from types import MappingProxyType
+from typing import Any, Literal
+
+from workbench.models.catalogue import LOCAL_PROVIDERS, is_built_in
+
+SERVICE = "workbench"
+PACKAGE = "keyring"
+SECONDS = 5.0
+"""For the key store to answer. One that asks the user to unlock it, where nobody is, would never come back."""
+
+Origin = Literal["environment", "key store", "none", "not needed", "other"]
+"""other: credentials of the provider's own kind, or a provider that nobody knows; litellm looks for those."""
+
+_VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "openai": ("OPENAI_API_KEY",),
+        "anthropic": ("ANTHROPIC_API_KEY",),
+        "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        "together_ai": ("TOGETHERAI_API_KEY",),
+        "fireworks_ai": ("FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY"),
+        "cohere": ("COHERE_API_KEY",),
+        "perplexity": ("PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"),
+        "huggingface": ("HUGGINGFACE_API_KEY", "HF_TOKEN"),
+        "vercel_ai_gateway": ("VERCEL_AI_GATEWAY_API_KEY",),
+        "meta_llama": ("LLAMA_API_KEY",),
+    }
+)
+"""Providers whose variable is not simply PROVIDER_API_KEY, or that are asked for most."""
+
+_SAME_AS = MappingProxyType({"text-completion-openai": "openai", "cohere_chat": "cohere", "azure_text": "azure"})
+"""The table's names for providers that share a key with another."""
+
+_OTHER_WAYS = ("bedrock", "vertex_ai", "sagemaker", "github_copilot", "chatgpt", "oci", "watsonx", "snowflake")
+"""Providers with credentials of their own kind, which litellm finds by itself; names begin with these."""
+
+_TERMINAL = ("keyrings.alt.", "keyrings.cryptfile.")
+"""Key stores that ask for a password on the terminal, which may belong to a screen or to nobody; never used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Where the key of a provider comes from."""
+
+    origin: Origin
+    variables: tuple[str, ...] = ()
+    """The names it may have; the first is the usual one."""
+    variable: str = ""
+    """The name under which it was found."""
+    value: str = field(default="", repr=False)
+    """Only from the key store; what is in the environment litellm finds by itself."""
+    problem: str = ""
+    """Why the key store could not be asked, in one line; empty where it could, or is not installed."""
+
+
+def variables_of(provider: str) -> tuple[str, ...]:
+    """The environment variables in which a provider's key is looked for; none where it has no such key."""
+    name = _SAME_AS.get(provider, provider)
+    if not name or name in LOCAL_PROVIDERS or name.startswith(_OTHER_WAYS):
+        return ()
+    return _VARIABLES.get(name) or (f"{name.upper().replace('-', '_')}_API_KEY",)
+
+
+def find_key(model: str, provider: str, environ: Mapping[str, str] = os.environ, seconds: float = SECONDS) -> Key:
+    """Where the key for a model comes from. Waits for the key store for so many seconds at most, and never raises."""
+    if is_built_in(model) or provider in LOCAL_PROVIDERS:
+        return Key("not needed")
+    variables = variables_of(provider)
+    if not variables:
+        return Key("other")
+    for name in variables:
+        if environ.get(name):
+            return Key("environment", variables, name)
+    if find_spec(PACKAGE) is None:
+        return Key("none", variables)
+    return _from_store(variables, seconds)
+
+
+def _from_store(variables: tuple[str, ...], seconds: float) -> Key:
+    """Ask the key store in a thread that is left behind if it does not come back."""
+    said: list[Key] = []
+
+    def ask() -> None:
+        try:
+            found = _stored(variables)
+        except BaseException as error:  # a backend may do anything at all, and its thread has nobody else to tell
+            said.append(Key("none", variables, problem=f"the key store failed: {type(error).__name__}"))
+        else:
+            said.append(found)
+
+    thread = threading.Thread(target=ask, name="key store", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return said[0] if said else Key("none", variables, problem=f"the key store did not answer within {seconds:g} s")
+
+
+def _stored(variables: Sequence[str]) -> Key:
+    found = import_module(PACKAGE).get_keyring()
+    stores: Sequence[Any] = getattr(found, "backends", None) or [found]  # several at once, in keyring's `chainer`
+    for store in stores:
+        if f"{type(store).__module__}.".startswith(_TERMINAL):
+            continue
+        for name in variables:
+            value = store.get_password(SERVICE, name)
+            if value:
+                return Key("key store", tuple(variables), name, str(value))
+    return Key("none", tuple(variables))

@@ -1,0 +1,129 @@
+"""Models of servers on this machine under names of our own: `ollama/NAME`, `llamacpp/NAME`, `lmstudio/NAME`,
+`vllm/NAME`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import PurePosixPath
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from workbench.config.errors import WrongCall
+from workbench.config.settings import printable, shown
+from workbench.models.endpoints import NO_KEY, Endpoint
+from workbench.models.local.discovery import HOST, PORTS, TIMEOUT, FoundModel, Kind, LocalServer, discover
+
+PREFIXES: Mapping[str, Kind] = MappingProxyType(
+    {"ollama": "ollama", "llamacpp": "llama.cpp", "lmstudio": "lm_studio", "vllm": "vllm"}
+)
+"""What stands before a model's name here."""
+
+_ALSO: Mapping[str, Kind] = MappingProxyType(
+    {"ollama_chat": "ollama", "llama.cpp": "llama.cpp", "lm_studio": "lm_studio", "hosted_vllm": "vllm"}
+)
+"""The names that litellm and the servers themselves have for the same."""
+
+_LITELLMS = MappingProxyType(
+    {
+        "ollama": "OLLAMA_API_BASE",
+        "ollama_chat": "OLLAMA_API_BASE",
+        "lm_studio": "LM_STUDIO_API_BASE",
+        "hosted_vllm": "HOSTED_VLLM_API_BASE",
+    }
+)
+"""Prefixes that litellm knows as well, and where it looks for the server's address."""
+
+_DIALECT = "openai"
+"""What all four speak, under `/v1`, by litellm's name."""
+
+PATIENT = 5.0
+"""Seconds for one request to a server that the user named. Where nobody listens the answer comes at once."""
+
+
+class Offer(NamedTuple):
+    """A model that a server on this machine offers."""
+
+    name: str
+    """As it is named here, with its prefix."""
+    model: FoundModel
+    server: LocalServer
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where it answers; with a key that is none, so that none of the user's goes there."""
+        return _endpoint(f"{self.server.url}/v1", self.model.name)
+
+
+def kind_of(model: str) -> Kind | None:
+    """The server that a model's name speaks of; None for all other names."""
+    prefix, slash, name = model.partition("/")
+    return (PREFIXES.get(prefix) or _ALSO.get(prefix)) if slash and name else None
+
+
+def endpoint_of(
+    model: str, api_base: str, ports: Mapping[Kind, int], offer: Offer | None, environ: Mapping[str, str] = os.environ
+) -> Endpoint:
+    """Where a model of one of these servers answers: at an address that was given, where it was found, or where its
+    server would be, so that asking says what is wrong."""
+    prefix, _, name = model.partition("/")
+    if prefix in _LITELLMS and (api_base or environ.get(_LITELLMS[prefix])):
+        return Endpoint(api_base)
+    if api_base:
+        return _endpoint(api_base, name)
+    kind = kind_of(model)
+    assert kind is not None, "the name of another kind of model"
+    return offer.endpoint if offer else _endpoint(f"http://{HOST}:{ports[kind]}/v1", name)
+
+
+def _endpoint(address: str, name: str) -> Endpoint:
+    return Endpoint(address, NO_KEY, _DIALECT, name)
+
+
+def offers(servers: Iterable[LocalServer]) -> list[Offer]:
+    """All models of these servers."""
+    prefixes = {kind: prefix for prefix, kind in PREFIXES.items()}
+    return [
+        Offer(f"{prefixes[server.kind]}/{model.name}", model, server) for server in servers for model in server.models
+    ]
+
+
+def pick(model: str, servers: Iterable[LocalServer]) -> Offer | None:
+    """The offer that a name means: as the server calls it, without Ollama's `:latest`, or a file without its folder."""
+    kind, name = kind_of(model), model.partition("/")[2]
+    here = [offer for offer in offers(servers) if offer.server.kind == kind]
+    for names in (_exact, _short):
+        found = [offer for offer in here if name in names(offer.model.name)]
+        if len(found) == 1:
+            return found[0]._replace(name=model)
+    return None
+
+
+def _exact(name: str) -> tuple[str, ...]:
+    return (name, name.removesuffix(":latest"))
+
+
+def _short(name: str) -> tuple[str, ...]:
+    file = PurePosixPath(name)
+    return (file.name, file.name.removesuffix(".gguf"))
+
+
+def check_ports(table: Mapping[str, Any], origin: str = "config.toml") -> dict[Kind, int]:
+    """The `[servers]` table on top of the usual ports. Raises WrongCall for anything that is no port."""
+    ports = dict(PORTS)
+    for key, value in table.items():
+        where = f"{origin}: servers.{printable(key)}"
+        if key not in PREFIXES:
+            raise WrongCall(f"{where}: no such server; expected one of {', '.join(PREFIXES)}")
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 65536:
+            raise WrongCall(f"{where}: expected a port on this machine from 1 to 65535, got {shown(value)}")
+        ports[PREFIXES[key]] = value
+    return ports
+
+
+def look_around(ports: Mapping[Kind, int] = PORTS, timeout: float = TIMEOUT) -> tuple[LocalServer, ...]:
+    """The servers that answer, for callers that have no event loop, or one that they must not block others with."""
+    with ThreadPoolExecutor(1, "discovery") as thread:
+        return thread.submit(lambda: asyncio.run(discover(ports, timeout))).result()

@@ -1,0 +1,71 @@
+"""Where models answer, with which key, and how long they are waited for: by the user's settings and what is found."""
+
+from __future__ import annotations
+
+from workbench.config.settings import Settings
+from workbench.models.catalogue import Catalogue
+from workbench.models.endpoints import Endpoint
+from workbench.models.gateway import Patience
+from workbench.models.keys import Key, find_key
+from workbench.models.local.offers import (
+    PATIENT,
+    Offer,
+    check_ports,
+    endpoint_of,
+    kind_of,
+    look_around,
+    offers,
+    pick,
+)
+from workbench.models.request_settings import check_requests, patience_for, schedule_for
+from workbench.models.retry import Schedule
+
+
+class Reach:
+    """The ways to all models, for one run of the program. What has to be looked for is looked for once."""
+
+    def __init__(self, settings: Settings, catalogue: Catalogue) -> None:
+        """Raises WrongCall for a `[servers]` or `[requests]` table that cannot be used."""
+        self.ports = check_ports(settings.servers, str(settings.file))
+        """Where model servers on this machine listen."""
+        self._requests = check_requests(settings.requests, str(settings.file))
+        self._settings = settings
+        self._catalogue = catalogue
+        self._offers: dict[str, Offer | None] = {}
+
+    def all_offers(self) -> list[Offer]:
+        """The models of all servers on this machine that answer quickly."""
+        return offers(look_around(self.ports))
+
+    def offer(self, model: str, api_base: str = "") -> Offer | None:
+        """What a server on this machine says of a model; None for models of others, and where the address is given."""
+        kind = kind_of(model)
+        if kind is None or self.address(model, api_base):
+            return None
+        if model not in self._offers:
+            self._offers[model] = pick(model, look_around({kind: self.ports[kind]}, PATIENT))
+        return self._offers[model]
+
+    def address(self, model: str, api_base: str = "") -> str:
+        """The address that the user gave, in this call or in the settings; empty: none."""
+        return api_base or self._settings.api_base(model)
+
+    def endpoint(self, model: str, api_base: str = "") -> Endpoint:
+        """Where the requests to a model go, and with which key, if that comes from the key store."""
+        address = self.address(model, api_base)
+        if kind_of(model) is not None:
+            return endpoint_of(model, address, self.ports, self.offer(model, address))
+        return Endpoint(address, self.key(model).value)
+
+    def key(self, model: str) -> Key:
+        """Where the key for a model comes from."""
+        return find_key(model, self._catalogue.find(model).provider)
+
+    def patience(self, model: str) -> Patience:
+        """How long a model may be silent."""
+        return patience_for(model, self._requests)
+
+    @property
+    def schedule(self) -> Schedule:
+        """How long and how often requests are tried again."""
+        return schedule_for(self._requests)
