@@ -143,7 +143,7 @@ class CompactionPolicy:
     mode: Mode = "off"
     """auto, confirm (ask first), manual, off."""
     headless_mode: Mode | None = None
-    """The mode where nobody can be asked; not set: the same."""
+    """What `confirm` becomes where nobody can be asked; not set: nothing is done but for a request that is too long."""
     threshold: float = knob(0.0, 0, 1)
     """Share of the window that triggers; 0: no such trigger."""
     inclusive: bool = True
