@@ -27,8 +27,14 @@ from workbench.log.store import Store
 from workbench.models.gateway import Gateway
 from workbench.models.rehearsal.script import Script
 
-WISHES = Wishes(model="rehearsal", window=3_000, reserve=500)
-"""A small window: the requests soon grow no more, so that their size does not hide what else does."""
+WISHES = Wishes(
+    model="rehearsal",
+    window=3_000,
+    reserve=500,
+    sets=("compaction.mode=off", "compaction.headless_mode=off"),
+)
+"""A small window: the requests soon grow no more, so that their size does not hide what else does. No compaction, for
+the same reason: it plans the log several times over at once, and the allocator keeps the pages of such a peak."""
 SLACK = 1.0
 """MiB that may come and go with the allocator's pages and SQLite's cache."""
 

@@ -20,6 +20,7 @@ from bench import (
     memory,
     opening,
     pausing,
+    rows,
     screen,
     stages,
     streaming,
@@ -46,6 +47,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "screen": screen.run,
     "pausing": pausing.run,
     "chat": streaming.run,
+    "inspector": rows.run,
 }
 
 RESULTS = Path("bench-results.json")

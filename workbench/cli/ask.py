@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _check_without(patterns: Sequence[str], servers: Sequence[McpServer]) -> None:
     """Raises WrongCall for a pattern that can switch nothing off; what tools a server has is known only later."""
-    names = Toolbox(Path.cwd()).names
+    names = Toolbox(Path.cwd(), more=peek_tools(lambda: ())).names
     for pattern in patterns:
         known = any(fnmatchcase(name, pattern) for name in names)
         start = pattern.partition("__")[0]

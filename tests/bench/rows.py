@@ -1,0 +1,129 @@
+"""The inspector: what it costs depends on what is in view, not on how many rows there are.
+
+In a terminal that is none, in processor time: mounting the pane, and painting it again when the session grows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from statistics import median
+
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+from textual.reactive import var
+
+import workbench.tui
+from bench import material
+from bench.harness import Row, Scale, absolute, beside, collector, now, rounds
+from workbench.context.planner import Planner
+from workbench.log.events import Event
+from workbench.tui.bench import Shown
+from workbench.tui.inspector.pane import InspectorPane
+from workbench.tui.inspector.row_list import RowList
+from workbench.tui.themes import VARIABLES
+from workbench.tui.values import Live
+
+SIZE = (120, 40)
+APPENDS = 30
+LIMIT = 0.005
+"""Seconds of work that one more row may cost; a frame of sixty in a second has 16 ms."""
+
+
+class Host(App[None]):
+    """A screen with the pane, or with its list of rows alone."""
+
+    CSS_PATH = Path(workbench.tui.__file__).parent / "inspector" / "inspector.tcss"
+
+    shown: var[Shown | None] = var(None)
+    live: var[Live | None] = var(None)
+
+    def __init__(self, shown: Shown, whole: bool) -> None:
+        super().__init__()
+        self.set_reactive(Host.shown, shown)
+        self._whole = whole
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return VARIABLES
+
+    def compose(self) -> ComposeResult:
+        yield (InspectorPane() if self._whole else RowList()).data_bind(Host.shown, Host.live)
+
+
+class Growing:
+    """A session whose plans are made beforehand: planning is measured elsewhere."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        policy = material.policy("workbench")
+        limits, counter = material.model_limits(policy), material.shared_counter()
+        self._planner = Planner(policy, limits, counter, model=material.MODEL, events=events)
+        self._length = len(events)
+        self.first = self._shown()
+
+    def _shown(self) -> Shown:
+        return Shown(self._planner.plan(), "workbench", "", "", self._length)
+
+    def more(self, count: int) -> list[Shown]:
+        """What is shown after each of so many events."""
+        found = []
+        for event in material.number(islice(material.messages(7), count), self._length):
+            self._planner.append(event)
+            self._length += 1
+            found.append(self._shown())
+        return found
+
+
+def run(scale: Scale) -> Iterator[Row]:
+    """Few rows beside very many; then one more row, at the end of each."""
+    sessions = {str(size): Growing(material.log(size)) for size in (scale.few, scale.many)}
+    works = {name: partial(_mounted, session.first) for name, session in sessions.items()}
+    found = rounds(works, scale.repeats)
+    few, many = works
+    yield absolute(f"mount the inspector, {scale.few:,} rows", found[few])
+    yield beside(f"mount the inspector, {scale.many:,} rows", found, many, few, f"{scale.few:,} rows", at_most=2)
+    for name, session in sessions.items():
+        steps = session.more(APPENDS if scale.repeats > 1 else 3)
+        with collector(on=False):
+            rows, pane, live = (asyncio.run(_grown(session.first, steps, *how)) for how in HOWS)
+        yield absolute(f"one more row, {int(name):,} rows", rows, below=LIMIT)
+        yield absolute(f"the same with title, bar and verdict, {int(name):,} rows", pane)
+        yield absolute(f"one more piece of an answer, {int(name):,} rows", live, below=LIMIT)
+
+
+HOWS = ((False, False), (True, False), (False, True))
+"""Whether the whole pane is there, and whether an answer streams in rather than rows."""
+
+
+def _mounted(shown: Shown) -> float:
+    return asyncio.run(_mount(shown))
+
+
+async def _mount(shown: Shown) -> float:
+    app = Host(shown, whole=True)
+    start = now()
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        return now() - start
+
+
+async def _grown(first: Shown, steps: Sequence[Shown], whole: bool, live: bool) -> float:
+    """The work that one step makes, beyond that of waiting for a screen on which nothing happens."""
+    app = Host(first, whole)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        idle, busy = [], []
+        for number, shown in enumerate(steps):
+            idle.append(await _waited(pilot, lambda: None))
+            step = partial(setattr, app, *(("live", Live("1", text="word " * number)) if live else ("shown", shown)))
+            busy.append(await _waited(pilot, step))
+    return max(median(busy) - median(idle), 1e-6)
+
+
+async def _waited(pilot: Pilot[None], step: Callable[[], None]) -> float:
+    start = now()
+    step()
+    await pilot.pause()
+    return now() - start
