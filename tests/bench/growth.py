@@ -35,10 +35,9 @@ WISHES = Wishes(
 )
 """A small window: the requests soon grow no more, so that their size does not hide what else does. No compaction, for
 the same reason: it plans the log several times over at once, and the allocator keeps the pages of such a peak."""
-SLACK = 1.0
-"""MiB that may come and go with the allocator's pages and SQLite's cache."""
-
-
+SLACK = 2.0
+"""MiB for the allocator's pages, SQLite's cache and the memo of counts, which fills with the notices of every turn up
+to its bound."""
 SHARES = (0.1, 0.3, 1)
 """When the memory is looked at, as shares of the turns. At the second what is kept for good is there."""
 

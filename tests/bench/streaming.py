@@ -78,7 +78,7 @@ async def _ours(text: str) -> tuple[float, float]:
             app.transcript = ListTranscript([*app.transcript.entries, *said(("ai", text), first=21)])  # type: ignore[union-attr]  # the host's is one
             app.live = None
             await pilot.pause()
-        assert "ai" in app.pane.view.lines.entry(20).kind
+        assert len(app.pane.view.lines) == 21, "the answer is an entry now"
     return figures()
 
 
