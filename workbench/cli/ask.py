@@ -17,6 +17,7 @@ from workbench.agent.approvals import Approvals
 from workbench.agent.hooks import Hooks, installed_hooks
 from workbench.agent.loop import Agent, Means
 from workbench.agent.mcp import McpServer, McpTools
+from workbench.agent.mentions import with_files
 from workbench.agent.serving import Fallbacks, Prepared, serving, summarising
 from workbench.agent.steps import Appended
 from workbench.agent.tools import environment
@@ -26,7 +27,7 @@ from workbench.cli.telling import Tell, tell_all, tell_events, tell_people
 from workbench.config.errors import WrongCall
 from workbench.config.text import printable
 from workbench.context.setup import Learnt, Setup, learnt_window, window_setting
-from workbench.log.events import Body, Event, Failure, Setting
+from workbench.log.events import Body, Content, Event, Failure, Setting
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.retry import Schedule
@@ -137,7 +138,7 @@ async def _ask(
             catalogue=desk.catalogue,
         )
         try:
-            return await _turn(Agent(session, setup, means), message, ground.tell)
+            return await _turn(Agent(session, setup, means), with_files(message, Path.cwd()), ground.tell)
         finally:
             for problem in served.problems:
                 print(printable(f"· {problem}"), file=sys.stderr)
@@ -149,7 +150,7 @@ async def _prepare(desk: Desk, session: Session, options: argparse.Namespace, mo
     return await asyncio.to_thread(desk.fallback, model, options, source)
 
 
-async def _turn(agent: Agent, message: str, tell: Tell) -> Failure | None:
+async def _turn(agent: Agent, message: Content, tell: Tell) -> Failure | None:
     """Print the steps; the failure that ended the turn, if one did."""
     failed: Failure | None = None
     async with aclosing(agent.turn(message)) as steps:

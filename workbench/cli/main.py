@@ -80,6 +80,7 @@ def _parser() -> _Parser:
     parser.set_defaults(run="workbench.tui.start:run", source=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     _add_open(commands)
+    _add_serve(commands)
     _add_plan(commands)
     _add_ask(commands)
     _add_files(commands)
@@ -118,6 +119,16 @@ def _add_open(commands: Commands[_Parser]) -> None:
     parser = _command(commands, "open", "tui.start:run", "open a session or a file on the full screen")
     parser.add_argument("source", metavar="SOURCE", help="a session or a file")
     _add_wishes(parser)
+
+
+def _add_serve(commands: Commands[_Parser]) -> None:
+    _command(commands, "demo", "tui.demo:run", "a recorded session to look around in; nothing of it is kept")
+    parser = _command(commands, "serve", "cli.serve:run", "the full screen in a browser (needs the extra `serve`)")
+    parser.add_argument(
+        "source", metavar="SOURCE", nargs="?", help="a session or a file; the newest session by default"
+    )
+    parser.add_argument("--host", metavar="HOST", default="127.0.0.1", help="an address of this machine (127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8000, metavar="N", help="a port there (8000); 0: a free one")
 
 
 def _add_plan(commands: Commands[_Parser]) -> None:

@@ -37,7 +37,7 @@ def read_tool(places: Places, limits: Limits) -> Tool:
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         path = places.find(arguments["path"])
         first, most = arguments.get("offset", 1), arguments.get("limit", _LINES)
-        return ToolOutcome(await in_thread(lambda: _read(path, places.name(path), first, most, limits)))
+        return ToolOutcome(await in_thread(lambda: read_lines(path, places.name(path), limits, first, most)))
 
     return Tool(
         "read_file",
@@ -54,7 +54,8 @@ def read_tool(places: Places, limits: Limits) -> Tool:
     )
 
 
-def _read(path: Path, name: str, first: int, most: int, limits: Limits) -> str:
+def read_lines(path: Path, name: str, limits: Limits, first: int = 1, most: int = _LINES) -> str:
+    """Some lines of a text file, with a last one for what is not shown; raises ToolFailure."""
     size = check_regular(path, name).st_size
     with path.open("rb") as file:
         refuse_binary(file.read(SNIFF_BYTES), name, size)

@@ -1,0 +1,63 @@
+"""`@path` in a message: the text of that file goes along with it.
+
+Only what is the name of a file in the project is taken for one; any other word with an `@` is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from workbench.agent.tools.base import Limits, ToolFailure
+from workbench.agent.tools.places import Places
+from workbench.agent.tools.read import read_lines
+from workbench.log.events import Content, TextPart, text_of
+
+MOST = 20
+"""Files of one message."""
+
+_MENTION = re.compile(r'(?:^|(?<=[\s(\[{,;]))@(?:"([^"\n]{1,1000})"|([^\s@"]{1,1000}))')
+_TRAIL = ".,;:!?)]}'"
+"""What ends a sentence, and not the name of a file, unless there is a file of that name."""
+
+
+def files_in(text: str, root: Path) -> list[Path]:
+    """The files of the project that a message mentions, each once, in the order of their mention."""
+    places = Places(root)
+    found: dict[Path, None] = {}
+    for quoted, plain in _MENTION.findall(text):
+        path = _file(quoted, places) if quoted else _file(plain, places) or _file(plain.rstrip(_TRAIL), places)
+        if path is not None:
+            found[path] = None
+    return list(found)[:MOST]
+
+
+def _file(name: str, places: Places) -> Path | None:
+    try:
+        path = places.find(name) if name else None
+    except ToolFailure:  # outside the project
+        return None
+    return path if path is not None and path.is_file() else None
+
+
+def with_files(text: str, root: Path, limits: Limits | None = None) -> Content:
+    """The message, and behind it the files that it mentions; just the message where it mentions none."""
+    places = Places(root)
+    parts = [TextPart(text)]
+    for path in files_in(text, root):
+        name = places.name(path)
+        try:
+            inside = read_lines(path, name, limits or Limits())
+        except (ToolFailure, OSError) as error:
+            inside = f"[it could not be read: {error}]"
+        parts.append(TextPart(f'<file path="{name}">\n{inside.rstrip()}\n</file>'))
+    return tuple(parts) if len(parts) > 1 else text
+
+
+def as_written(content: Content) -> str:
+    """A message without the files that went along: it names them itself."""
+    if isinstance(content, str) or not content:
+        return text_of(content)
+    first, *rest = content
+    along = all(isinstance(part, TextPart) and part.text.startswith('<file path="') for part in rest)
+    return text_of((first,) if along else content)

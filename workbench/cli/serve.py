@@ -1,0 +1,54 @@
+"""`workbench serve`: the full screen in a browser."""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import shlex
+import socket
+import sys
+from importlib.util import find_spec
+
+from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.text import printable
+from workbench.traces.desk import Desk
+
+EXTRA = "textual_serve"
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until ctrl+c. What can be told in a line is told before a browser is needed."""
+    if find_spec(EXTRA) is None:
+        raise WrongCall("workbench serve: expected the package textual-serve; install workbench with its extra `serve`")
+    if options.source:
+        with Desk() as desk:
+            desk.source(options.source)
+    if not is_loopback(options.host):
+        warning = "whoever has the address that follows can type here, and run what you allow, without encryption"
+        print(f"workbench: {printable(options.host)} is no loopback address: {warning}", file=sys.stderr)
+    from workbench.cli.web import Page  # late: a third of a second, and there only with the extra
+
+    with _listening(options.host, options.port) as listening:
+        Page(command(options.source or ""), options.host, listening).serve()
+    return 0
+
+
+def command(source: str) -> str:
+    """What is started for each visit."""
+    return shlex.join([sys.executable, "-m", "workbench", *(["open", source] if source else [])])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        raise WorkbenchError(f"{host} port {port}: cannot be opened: {error}") from None
