@@ -1,17 +1,15 @@
-"""Real benches over real files."""
+"""Real files, a real store, and a project without instructions."""
 
 from __future__ import annotations
 
 import json
-from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from workbench.traces.desk import Desk
-from workbench.tui.bench import Bench
 
 MESSAGES: list[dict[str, Any]] = [
     {"role": "system", "content": "You are a careful programmer."},
@@ -45,10 +43,10 @@ def desk() -> Iterator[Desk]:
 
 
 @pytest.fixture
-def bench_of(desk: Desk) -> Callable[..., Bench]:
-    """A bench for a source, with the options of `workbench open`."""
-
-    def make(ref: Path | str, **options: Any) -> Bench:
-        return Bench(desk, Namespace(source=str(ref), **options), str(ref))
-
-    return make
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, that no `AGENTS.md` reaches."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / ".git").mkdir()
+    monkeypatch.chdir(folder)
+    return folder

@@ -9,7 +9,7 @@ from textual.color import Color
 from textual.theme import Theme
 
 from workbench.config.errors import WorkbenchError
-from workbench.tui.themes import COLOURS, VARIABLES, load_themes, read_theme, shipped_folder
+from workbench.tui.themes import COLOURS, VARIABLES, ThemeFolder, load_themes, read_theme, shipped_folder
 
 SOUND = 'name = "mine"\ndark = true\n' + "".join(f'{colour} = "#123456"\n' for colour in COLOURS)
 
@@ -18,8 +18,30 @@ def shipped() -> tuple[Theme, ...]:
     return load_themes([shipped_folder()]).themes
 
 
-def test_a_dark_and_a_light_theme_ship() -> None:
-    assert [(theme.name, theme.dark) for theme in shipped()] == [("ink", True), ("paper", False)]
+def test_dark_and_light_themes_ship_and_some_for_eyes_that_see_less() -> None:
+    assert [(theme.name, theme.dark) for theme in shipped()] == [
+        *((name, True) for name in ("contrast", "ink", "moss", "okabe")),
+        *((name, False) for name in ("mist", "paper")),
+    ]
+
+
+def test_the_theme_of_high_contrast_has_it() -> None:
+    theme = next(theme for theme in shipped() if theme.name == "contrast")
+    for colour in (
+        theme.foreground,
+        theme.primary,
+        theme.warning,
+        theme.error,
+        theme.success,
+        theme.variables["quiet"],
+    ):
+        assert contrast(Color.parse(colour or ""), Color.parse(theme.background or "")) >= 7
+
+
+def test_for_colour_blind_eyes_good_and_bad_differ_in_more_than_red_and_green() -> None:
+    theme = next(theme for theme in shipped() if theme.name == "okabe")
+    good, bad = (Color.parse(colour or "") for colour in (theme.success, theme.error))
+    assert abs(good.b - bad.b) > 100
 
 
 @pytest.mark.parametrize("theme", shipped(), ids=lambda theme: theme.name)
@@ -81,4 +103,21 @@ def test_the_users_own_theme_of_the_same_name_wins(tmp_path: Path) -> None:
     (folder / "ink.toml").write_text(SOUND.replace("mine", "ink"), "utf-8")
     found = {theme.name: theme for theme in load_themes().themes}
     assert found["ink"].primary == "#123456"
-    assert set(found) == {"ink", "paper"}
+    assert set(found) == {theme.name for theme in shipped()}
+
+
+def test_a_folder_tells_when_a_theme_came_changed_or_went(tmp_path: Path) -> None:
+    folder = ThemeFolder(tmp_path / "themes")
+    assert "mine" not in [theme.name for theme in folder.load().themes]
+    assert not folder.changed()
+    path = tmp_path / "themes" / "mine.toml"
+    path.parent.mkdir()
+    for text in (SOUND, SOUND + "\n", "name ="):
+        path.write_text(text)
+        assert folder.changed()
+        loaded = folder.load()
+        assert ("mine" in [theme.name for theme in loaded.themes]) == (text != "name =")
+        assert bool(loaded.problems) == (text == "name =")
+        assert not folder.changed()
+    path.unlink()
+    assert folder.changed()

@@ -45,16 +45,22 @@ def joined(parts: Iterable[Content], width: int, between: str = " · ") -> Conte
 
 def wrapped(line: str, width: int) -> Iterator[str]:
     """A line cut into pieces of at most so many cells, at a blank where there is one."""
+    for start, end in cuts(line, width):
+        yield line[start:end]
+
+
+def cuts(line: str, width: int) -> Iterator[tuple[int, int]]:
+    """Where the pieces of a wrapped line begin and end; one piece at least. The blank at a cut belongs to neither."""
     at = 0
     while at < len(line):
         end = _reach(line, at, width)
         if end < len(line):
             blank = line.rfind(" ", at + 1, end + 1)
             end = blank if blank > at else end
-        yield line[at:end]
+        yield at, end
         at = end + 1 if line[end : end + 1] == " " else end
     if not line:
-        yield ""
+        yield 0, 0
 
 
 def _reach(line: str, at: int, width: int) -> int:

@@ -17,6 +17,32 @@ class Send(Message):
         self.text = text
 
 
+class EditAndResend(Message):
+    """Say this in place of an earlier message of the user's, in a fork that ends before it."""
+
+    def __init__(self, seq: int, text: str) -> None:
+        super().__init__()
+        self.seq = seq
+        self.text = text
+
+
+class Retry(Message):
+    """Ask the model again where its last answer failed, broke off or did not please."""
+
+
+class Interrupt(Message):
+    """Stop what the model is doing; what came so far is kept."""
+
+
+class TakeBack(Message):
+    """Take a waiting message out of the queue; the composer has its text already."""
+
+    def __init__(self, index: int, text: str) -> None:
+        super().__init__()
+        self.index = index
+        self.text = text
+
+
 class Drafting(Message):
     """The text in the composer changed; an empty one costs nothing."""
 

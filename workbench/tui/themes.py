@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,36 @@ def load_themes(folders: Iterable[Path] | None = None) -> Themes:
                 problems.append(str(error))
     themes = sorted(found.values(), key=lambda theme: (not theme.dark, theme.name))
     return Themes(tuple(themes), tuple(problems))
+
+
+class ThemeFolder:
+    """The user's themes, and whether any of them changed since they were read."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """The config folder's, unless another is given."""
+        self._folder = config_dir() / "themes" if folder is None else folder
+        self._seen: Stamps = {}
+
+    def load(self) -> Themes:
+        """All themes, the shipped ones included."""
+        self._seen = self._stamps()
+        return load_themes((shipped_folder(), self._folder))
+
+    def changed(self) -> bool:
+        """Whether a file came, went or was written since."""
+        return self._stamps() != self._seen
+
+    def _stamps(self) -> Stamps:
+        found: Stamps = {}
+        with suppress(OSError):
+            for path in self._folder.glob("*.toml"):
+                status = path.stat()
+                found[path.name] = (status.st_mtime_ns, status.st_size)
+        return found
+
+
+Stamps = dict[str, tuple[int, int]]
+"""By file: when it was written, in nanoseconds, and its size."""
 
 
 def shipped_folder() -> Path:

@@ -25,6 +25,8 @@ class Call(NamedTuple):
     is_error: bool = False
     seconds: float | None = None
     """From the call to its result, by the log's clock."""
+    call_id: str = ""
+    """The same as that of the `LiveCall` while it runs."""
 
 
 class Entry(NamedTuple):
@@ -109,7 +111,7 @@ class Question(NamedTuple):
     """Something only the user can decide, asked in place. Nothing goes on until it is answered."""
 
     number: int
-    kind: Literal["approval", "compact"]
+    kind: Literal["approval", "compact", "import"]
     title: str
     detail: str
     """What it is about: the command, the file and its changes, the figures."""

@@ -1,8 +1,10 @@
-"""The budget as one line: who has how much of the window."""
+"""The budget as one line: who has how much of the window, and where the thresholds are."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from textual.content import Content
@@ -65,17 +67,75 @@ def amounts(budget: Budget) -> list[int]:
     return [max(0, getattr(budget, part.name)) for part in PARTS]
 
 
-def draw(budget: Budget, window: int, width: int) -> Content:
-    """The bar. Where the parts do not fit, what sticks out of the window is drawn in the colour of errors."""
+class Tick(NamedTuple):
+    """A threshold on the bar."""
+
+    tokens: int
+    label: str
+    short: str
+
+
+TICK = "┊"
+LINES = 3
+"""Bar, names of the thresholds, legend."""
+LEVELS = (0.7, 0.9)
+"""Where the status line turns yellow, and red."""
+
+
+def ticks(window: int, compact_at: int) -> list[Tick]:
+    """The thresholds of a window, the most important first."""
+    found = []
+    if compact_at:
+        share = f"{compact_at / max(window, 1):.0%}"
+        found.append(Tick(compact_at, f"{share} compacts", f"{share} cmp"))
+    found += [Tick(int(window * level), f"{level:.0%}", f"{level:.0%}") for level in LEVELS]
+    return [tick for at, tick in enumerate(found) if tick.tokens not in [other.tokens for other in found[:at]]]
+
+
+def _place(tick: Tick, budget: Budget, width: int) -> int:
+    """The cell of a threshold."""
+    return min(width - 1, width * tick.tokens // max(sum(amounts(budget)), 1))
+
+
+def labels(budget: Budget, marks: Sequence[Tick], width: int) -> Content:
+    """The thresholds' names under their ticks; of two that would touch, the more important one."""
+    taken: list[tuple[int, int, str]] = []
+    for tick in marks:
+        at = _place(tick, budget, width)
+        for text in (tick.label, tick.short):
+            start = max(0, min(at - len(text) // 2, width - len(text)))
+            if start + len(text) <= width and all(start > end or start + len(text) < begin for begin, end, _ in taken):
+                taken.append((start, start + len(text), text))
+                break
+    line = ""
+    for start, _, text in sorted(taken):
+        line = line.ljust(start) + text
+    return Content.styled(line, "$quiet")
+
+
+def draw(budget: Budget, window: int, width: int, marks: Sequence[Tick] = (), named: bool = False) -> Content:
+    """The bar. Where the parts do not fit, what sticks out of the window is drawn in the colour of errors.
+
+    `named`: the thresholds' names stand on it, because no line under it is left for them.
+    """
+    cells = _parts(budget, window, width)
+    places = sorted((_place(tick, budget, width), tick.short) for tick in marks if cells)
+    for order, (at, name) in enumerate(places):
+        end = places[order + 1][0] if order + 1 < len(places) else width
+        said = TICK + name if named and at + 1 + len(name) <= end else TICK
+        cells[at : at + len(said)] = [(char, "bold $foreground") for char in said]
+    runs = groupby(cells, key=itemgetter(1))
+    return Content.assemble(*(("".join(char for char, _ in run), style) for style, run in runs))
+
+
+def _parts(budget: Budget, window: int, width: int) -> list[tuple[str, str]]:
+    """The bar cell by cell: a character and its style."""
     parts = amounts(budget)
     end = width * window // max(sum(parts), 1)
-    pieces: list[tuple[str, str]] = []
-    at = 0
+    found: list[tuple[str, str]] = []
     for part, cells in zip(PARTS, apportion(parts, width), strict=True):
-        inside = max(0, min(cells, end - at))
-        pieces += [(part.char * inside, f"$slot-{part.name}"), (part.char * (cells - inside), "$error")]
-        at += cells
-    return Content.assemble(*pieces)
+        found += [(part.char, f"$slot-{part.name}")] * cells
+    return [(char, style if at < end else "$error") for at, (char, style) in enumerate(found)]
 
 
 class Form(NamedTuple):
@@ -95,38 +155,41 @@ FORMS = (Form(False, 12, " ", "  "), Form(True, 12, " ", "  "), Form(True, 4, " 
 def legend(budget: Budget, width: int) -> Content:
     """What the bar's characters mean, as fully as a line allows: at last with figures for the largest parts alone."""
     parts = {part: amount for part, amount in zip(PARTS, amounts(budget), strict=True) if amount}
-    over = -budget.free
-    for form in FORMS:
-        line = _legend(parts, over, form, parts.keys())
-        if line.cell_length <= width:
-            return line
+    over = f"over by {-budget.free:,}" if budget.free < 0 else ""
     largest = sorted(parts, key=lambda part: -parts[part])
-    for count in range(len(largest) - 1, -1, -1):
-        line = _legend(parts, over, FORMS[-1], largest[:count])
-        if line.cell_length <= width:
-            return line
-    return line.truncate(width, ellipsis=True)
+    tries = [(form, largest) for form in FORMS]
+    tries += [(FORMS[-1], largest[:count]) for count in range(len(largest) - 1, -1, -1)]
+    for form, figured in tries:
+        entries = [(part, _entry(part, amount, form, part in figured)) for part, amount in parts.items()]
+        texts = [*([over] if over else []), *(text for _, text in entries)]
+        if sum(map(len, texts)) + len(form.between) * (len(texts) - 1) <= width:
+            break
+    made = [(over, "bold $error"), *([(form.between, "")] if entries else [])] if over else []
+    for place, (part, text) in enumerate(entries):
+        made += [(text[:1], f"$slot-{part.name}"), (text[1:] + form.between * (place < len(entries) - 1), "")]
+    line = Content.assemble(*made)
+    return line if line.cell_length <= width else line.truncate(width, ellipsis=True)
 
 
-def _legend(parts: Mapping[Part, int], over: int, form: Form, figured: Collection[Part]) -> Content:
-    entries = [Content.styled(f"over by {over:,}", "bold $error")] if over > 0 else []
-    for part, amount in parts.items():
-        name = part.short if form.short else part.name
-        figure = f" {number(amount, form.digits)}" if part in figured else ""
-        entries.append(Content.assemble((part.char, f"$slot-{part.name}"), f"{form.gap}{name}{figure}"))
-    return Content(form.between).join(entries)
+def _entry(part: Part, amount: int, form: Form, figured: bool) -> str:
+    name = part.short if form.short else part.name
+    return f"{part.char}{form.gap}{name}{f' {number(amount, form.digits)}' if figured else ''}"
 
 
 class BudgetBar(Widget):
-    """The bar and its legend."""
+    """The bar, the thresholds' names where there is room for a third line, and the legend."""
 
     shown: reactive[Shown | None] = reactive(None)
 
     def render(self) -> Content:
-        """Two lines; empty ones until there is a plan."""
-        if self.shown is None:
-            return Content("\n")
+        """Empty lines until there is a plan."""
+        height, width = self.size.height, self.size.width
+        if self.shown is None or not width:
+            return Content("\n" * max(0, height - 1))
         plan = self.shown.plan
-        width = self.size.width
-        bar = draw(plan.budget, plan.limits.window, width)
-        return Content("\n").join([bar, legend(plan.budget, width)])
+        marks = ticks(plan.limits.window, self.shown.compact_at)
+        low = height < LINES
+        lines = [draw(plan.budget, plan.limits.window, width, marks, low), legend(plan.budget, width)]
+        if not low:
+            lines.insert(1, labels(plan.budget, marks, width))
+        return Content("\n").join(lines[: max(1, height)])

@@ -8,7 +8,10 @@ from rich.cells import cell_len
 
 from workbench.config.text import printable
 from workbench.context.items import SIGNS, Item
-from workbench.tui.cells import fit, number
+from workbench.context.whatif import Mark
+from workbench.tui.cells import fit, fit_end, number
+from workbench.tui.inspector.order import Group, Grouping
+from workbench.tui.values import Live
 
 ROOMY = 110
 """From this width on there is room for the column of original sizes and for wider ones."""
@@ -19,6 +22,11 @@ LEAST = 8
 """Fewer cells than this are no room for a text."""
 LOOKED_AT = 600
 """Characters of a text that a row may show; the rest of a megabyte is not looked at."""
+CHARS_PER_TOKEN = 4
+"""For an answer that is still coming in: near enough, and marked as such."""
+ASIDES = ("usage", "snapshot", "error")
+MARKS: dict[Mark, str] = {"added": "+", "changed": "±", "gone": "−"}
+"""A sign for what became of an item between two requests."""
 
 
 class Columns(NamedTuple):
@@ -32,6 +40,8 @@ class Columns(NamedTuple):
     state: int
     what: int
     gap: int
+    mark: int = 0
+    """For the signs of what changed between two requests; none where nothing is compared."""
 
 
 class Cells(NamedTuple):
@@ -48,9 +58,10 @@ class Cells(NamedTuple):
     """What became of it; empty where nothing did."""
     text: str
     """What it says, in the rest of the line."""
+    mark: str = ""
 
 
-def lay_out(width: int, events: int) -> Columns:
+def lay_out(width: int, events: int, marked: bool = False) -> Columns:
     """The columns of a line of so many cells, for a log of so many events."""
     roomy = width >= ROOMY
     gap = 2 if roomy else 1
@@ -58,14 +69,16 @@ def lay_out(width: int, events: int) -> Columns:
     who, tokens, share = (18, 9, 8) if roomy else (13, 8, 5)
     original = 8 if roomy else 0
     state = 12
-    used = seq + who + tokens + original + share + 1 + state + gap * (7 if roomy else 6)
-    return Columns(seq, who, tokens, original, share, state, max(0, width - used), gap)
+    mark = 1 if marked else 0
+    used = seq + mark * (1 + gap) + who + tokens + original + share + 1 + state + gap * (7 if roomy else 6)
+    return Columns(seq, who, tokens, original, share, state, max(0, width - used), gap, mark)
 
 
 def heads(columns: Columns) -> str:
     """The line above the rows."""
     words = [
         "#".rjust(columns.seq),
+        *([" "] if columns.mark else []),
         fit("who", columns.who),
         "tokens".rjust(columns.tokens),
         *(["of".rjust(columns.original)] if columns.original else []),
@@ -77,30 +90,87 @@ def heads(columns: Columns) -> str:
     return (" " * columns.gap).join(words)
 
 
-def cells(row: Item, columns: Columns, total: int) -> Cells:
-    """What a row shows; `total` is the whole request, of which the bar shows the row's share."""
-    mark = "" if row.exact else "~"
+def cells(row: Item, columns: Columns, share: str, mark: Mark | None = None) -> Cells:
+    """What a row shows; `share` is the bar of its share."""
+    about = "" if row.exact else "~"
     changed = row.original_tokens != row.tokens
-    why, text = _what(row, columns.what)
+    why, text = _what(row, columns)
     return Cells(
         ("–" if row.seq is None else str(row.seq)).rjust(columns.seq),
-        fit(printable(row.who), columns.who),
-        (mark + number(row.tokens, columns.tokens - len(mark))).rjust(columns.tokens),
+        fit(printable(_who(row)), columns.who),
+        (about + number(row.tokens, columns.tokens - len(about))).rjust(columns.tokens),
         (number(row.original_tokens, columns.original) if changed else "").rjust(columns.original),
-        share_bar(row.tokens, total, columns.share),
+        share,
         "⚑" if row.pinned else " ",
         fit(f"{SIGNS[row.state]} {row.state}", columns.state),
         why,
         text,
+        MARKS[mark] if mark else " " * columns.mark,
     )
 
 
-def _what(row: Item, width: int) -> tuple[str, str]:
-    """The reason and the text. A wide column keeps a third for the text; a narrow one is the reason's alone."""
+def _who(row: Item) -> str:
+    """Who it is from; of what is never sent, what it is, where its text begins with that."""
+    if row.kind != "aside":
+        return row.who
+    first = row.original.partition(" ")[0].rstrip(":")
+    return first if first in ASIDES else row.who
+
+
+def head_cells(group: Group, by: Grouping, folded: bool, columns: Columns, total: int) -> Cells:
+    """What the head of a group shows: its name and its sums."""
+    name = f"{by} {group.key}" if by == "turn" else group.key
+    if by == "turn" and group.key == "0":
+        name = "before turn 1"
+    count = "1 row" if len(group.rows) == 1 else f"{len(group.rows):,} rows"
+    share = f"{group.tokens / total:.1%} of the request".replace("%", " %") if total > 0 else ""
+    changed = group.original_tokens != group.tokens
+    return Cells(
+        ("▸" if folded else "▾").rjust(columns.seq),
+        fit(name, columns.who),
+        number(group.tokens, columns.tokens).rjust(columns.tokens),
+        (number(group.original_tokens, columns.original) if changed else "").rjust(columns.original),
+        share_bar(group.tokens, total, columns.share),
+        " ",
+        fit(f"  {count}", columns.state),
+        "",
+        fit(share, columns.what),
+        " " * columns.mark,
+    )
+
+
+def live_cells(live: Live, columns: Columns) -> Cells:
+    """What the row of the answer that is coming in shows; its tokens are a guess until the log has it."""
+    size = len(live.text) + len(live.reasoning) + sum(len(call.arguments) for call in live.calls)
+    text = live.text or live.reasoning
+    if live.calls:
+        text = f"{live.calls[-1].tool} {live.calls[-1].arguments}"
+    return Cells(
+        "…".rjust(columns.seq),
+        fit("assistant", columns.who),
+        f"~{number(-(-size // CHARS_PER_TOKEN), columns.tokens - 1)}".rjust(columns.tokens),
+        " " * columns.original,
+        " " * columns.share,
+        " ",
+        fit("▸ coming", columns.state),
+        "",
+        fit(fit_end(printable(text[-LOOKED_AT:]), columns.what), columns.what),
+        " " * columns.mark,
+    )
+
+
+def _what(row: Item, columns: Columns) -> tuple[str, str]:
+    """The reason and the text. A wide column keeps a third for the text; a narrow one is the reason's alone.
+
+    That something is never sent is no news: what it says is.
+    """
+    width = columns.what
     text = printable((row.original if row.text is None else row.text)[:LOOKED_AT])
-    if not row.edits:
+    if not row.edits or row.state == "aside":
         return "", fit(text, width)
     why = printable(row.edits[-1].why[:LOOKED_AT])
+    if not columns.original and row.tokens != row.original_tokens:
+        why = f"{row.original_tokens:,} → {row.tokens:,}: {why}"
     most = width * 2 // 3 if width >= WIDE else width
     shown = fit(why, min(cell_len(why), most))
     room = width - cell_len(shown) - 2

@@ -1,122 +1,115 @@
-"""One item in full: what it was, what is sent of it, and why."""
+"""One item in full: what it was, what is sent of it, what was cut, its tokens, and why."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, NamedTuple
+from functools import partial
+from typing import ClassVar
 
-from rich.segment import Segment
-from textual.geometry import Size
-from textual.reactive import reactive
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.getters import query_one
+from textual.reactive import reactive, var
+from textual.widget import Widget
 
-from workbench.config.text import printable, printable_lines
-from workbench.context.items import SIGNS, Item
-from workbench.tui.cells import fit, wrapped
-
-
-class Line(NamedTuple):
-    """A line of the pane and the name of its style."""
-
-    text: str
-    style: str = "text"
+from workbench.context.items import Item
+from workbench.tui.cells import fit, joined
+from workbench.tui.insight import Insight
+from workbench.tui.inspector import pages
+from workbench.tui.inspector.pages import TABS
+from workbench.tui.inspector.reader import Reader
 
 
-def describe(item: Item, width: int) -> list[Line]:
-    """The pane's lines for an item."""
-    if width < 1:
-        return []
-    return [Line(piece, line.style) for line in _lines(item) for piece in wrapped(line.text, width)]
-
-
-def _lines(item: Item) -> Iterator[Line]:
-    yield Line(_title(item), "title")
-    yield Line(_ids(item), "quiet")
-    yield Line(_size(item), item.state)
-    for edit in item.edits:
-        yield Line(f"{edit.stage}, {edit.before:,} → {edit.after:,} tokens: {printable(edit.why)}", "why")
-    yield Line("")
-    if item.text == item.original:
-        yield from _section("sent as it is", item.original)
-    elif item.text is None:
-        yield from _section("not sent; the original", item.original)
-    else:
-        yield from _section("as sent", item.text)
-        yield Line("")
-        yield from _section("the original", item.original)
-
-
-def _section(title: str, text: str) -> Iterator[Line]:
-    yield Line(title, "head")
-    if not text:
-        yield Line("(empty)", "quiet")
-        return
-    for line in printable_lines(text):
-        yield Line(line)
-
-
-def _title(item: Item) -> str:
-    kind = item.kind.replace("_", " ")
-    name = f" “{printable(item.name)}”" if item.name else ""
-    who = item.tool or item.role or ""
-    return f"{kind} · {printable(who)}{name}" if who else kind
-
-
-def _ids(item: Item) -> str:
-    parts = [
-        "made by the plan" if item.seq is None else f"event {item.seq}",
-        f"id {printable(item.id)}",
-        f"turn {item.turn}",
-        f"slot {item.slot}",
-    ]
-    if item.call_id:
-        parts.append(f"call {printable(item.call_id)}")
-    return " · ".join(parts)
-
-
-def _size(item: Item) -> str:
-    exact = "" if item.exact else " (approximate)"
-    state = f"{SIGNS[item.state]} {item.state}".strip()
-    pinned = ", pinned" if item.pinned else ""
-    if item.tokens == item.original_tokens:
-        return f"{state}{pinned}: {item.tokens:,} tokens{exact}"
-    return f"{state}{pinned}: {item.tokens:,} of {item.original_tokens:,} tokens{exact}"
-
-
-class Detail(ScrollView, can_focus=True):
-    """The pane that shows an item."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *("detail--title", "detail--quiet", "detail--why", "detail--head", "detail--text"),
-        *(f"detail--{state}" for state in SIGNS),
-    }
+class DetailTabs(Widget):
+    """What the item is, and the ways to look at it."""
 
     item: reactive[Item | None] = reactive(None)
+    tab: reactive[str] = reactive("")
+
+    def render(self) -> Content:
+        """Two lines; the tab that is shown stands in brackets, so that it is told without colour."""
+        item = self.item
+        if item is None:
+            return Content("\n")
+        width = self.size.width
+        first = joined(
+            [
+                Content.styled(fit(pages.title(item), min(len(pages.title(item)), width)), "bold $primary"),
+                Content.styled(pages.size(item), f"$state-{item.state}"),
+            ],
+            width,
+        )
+        return Content("\n").join([first, self._tabs(width)])
+
+    def _tabs(self, width: int) -> Content:
+        parts = []
+        for number, tab in enumerate(TABS, 1):
+            name = f"{number} {tab.name}"
+            parts.append(Content.styled(f"[{name}]", "bold $accent") if tab.key == self.tab else Content(f" {name} "))
+        line = Content("").join(parts)
+        if line.cell_length <= width:
+            return line
+        here = next((tab for tab in TABS if tab.key == self.tab), TABS[0])
+        return joined(
+            [Content.styled(f"[{here.name}]", "bold $accent"), Content.styled("1-6 other views", "$quiet")], width
+        )
+
+
+class Detail(Vertical):
+    """The pane that shows an item."""
+
+    BINDING_GROUP_TITLE = "Detail of a row"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right,l", "turn(1)", "the next view", id="detail.next"),
+        Binding("left,h", "turn(-1)", "the view before", id="detail.previous"),
+    ]
+
+    item: var[Item | None] = var(None)
+    insight: var[Insight | None] = var(None)
+    tab: var[str] = var("")
+    """What is shown; the user's choice holds from row to row until the pane is closed."""
+
+    reader = query_one(Reader)
 
     def __init__(self) -> None:
         super().__init__()
-        self._lines: list[Line] = []
+        self._picked = False
 
-    def watch_item(self) -> None:
-        """Another item is read from its beginning."""
-        self._arrange()
-        self.scroll_home(animate=False)
+    def compose(self) -> ComposeResult:
+        """What it is, then the text."""
+        yield DetailTabs().data_bind(Detail.item, Detail.tab)
+        yield Reader()
 
-    def on_resize(self) -> None:
-        """Lines are cut to the width."""
-        self._arrange()
+    def open(self, item: Item) -> None:
+        """Show an item, first what one most likely wants to see of it."""
+        self._picked = False
+        self.tab = ""
+        self.show(item)
 
-    def _arrange(self) -> None:
-        width = self.scrollable_content_region.width
-        self._lines = describe(self.item, width) if self.item else []
-        self.virtual_size = Size(0, len(self._lines))
-        self.refresh()
+    def show(self, item: Item | None) -> None:
+        """Show another item; the same one, planned again, is read on where it was."""
+        if item == self.item and self.tab:
+            return
+        self.item = item
+        if item is not None:
+            tab = self.tab if self._picked else pages.first_tab(item)
+            self.tab = tab
+            self._fill()
 
-    def render_line(self, y: int) -> Strip:
-        """One line of what is in view."""
-        width = self.scrollable_content_region.width
-        at = y + self.scroll_offset.y
-        line = self._lines[at] if at < len(self._lines) else Line("")
-        style = self.get_component_rich_style(f"detail--{line.style}")
-        return Strip([Segment(fit(line.text, width), style)], width)
+    def action_tab(self, tab: str) -> None:
+        """Look at the item another way."""
+        self._picked = True
+        self.tab = tab
+        self._fill()
+
+    def action_turn(self, by: int) -> None:
+        """Go through the ways to look at it."""
+        keys = [tab.key for tab in TABS]
+        at = keys.index(self.tab) if self.tab in keys else 0
+        self.action_tab(keys[(at + by) % len(keys)])
+
+    def _fill(self) -> None:
+        item, tab = self.item, self.tab
+        if item is not None:
+            self.reader.show(partial(pages.make, item, tab, self.insight), pages.weight(item, tab))

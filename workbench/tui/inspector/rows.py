@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import ceil
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -10,99 +12,226 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.reactive import reactive
+from textual.reactive import var
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
 from textual.strip import Strip
-from textual.widget import Widget
 
 from workbench.context.items import SIGNS, Item
-from workbench.tui.bench import Shown
+from workbench.context.whatif import Mark
 from workbench.tui.cells import fit
-from workbench.tui.inspector.columns import Columns, cells, heads, lay_out
+from workbench.tui.inspector.columns import Columns, lay_out
+from workbench.tui.inspector.order import Group, Lines
+from workbench.tui.inspector.picture import Look, Scene, picture
+from workbench.tui.values import Live
 
 NEAR = 64
 """How far around its old place an item is looked for under a new plan; summaries and notices move it by a few rows."""
+STYLES = (
+    *("plain", "cursor", "selected", "quiet", "why", "share", "pin", "group", "live"),
+    *("added", "changed", "gone"),
+)
+NO_MARKS: Mapping[str, Mark] = {}
 
 
 class Rows(ScrollView, can_focus=True):
-    """A row per item, and a cursor."""
+    """A line per row, a cursor, and perhaps a range of chosen lines."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *("rows--cursor", "rows--quiet", "rows--why", "rows--share", "rows--pin"),
-        *(f"rows--{state}" for state in SIGNS),
-    }
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"rows--{name}" for name in (*STYLES, *SIGNS)}
+    BINDING_GROUP_TITLE = "Rows of the context"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "one row up"),
-        Binding("down,j", "move(1)", "one row down"),
-        Binding("pageup", "page(-1)", "one page up"),
-        Binding("pagedown", "page(1)", "one page down"),
-        Binding("home,g", "edge(-1)", "the first row"),
-        Binding("end,G", "edge(1)", "the last row"),
+        Binding("up,k", "move(-1)", "one row up", id="inspector.up"),
+        Binding("down,j", "move(1)", "one row down", id="inspector.down"),
+        Binding("pageup", "page(-1)", "one page up", id="inspector.page-up"),
+        Binding("pagedown", "page(1)", "one page down", id="inspector.page-down"),
+        Binding("home,g", "edge(-1)", "the first row", id="inspector.first"),
+        Binding("end,G", "edge(1)", "the last row", id="inspector.last"),
+        Binding("v", "range", "begin or end a range of rows", id="inspector.range"),
+        Binding("shift+up", "extend(-1)", "extend the range upwards", id="inspector.range-up"),
+        Binding("shift+down", "extend(1)", "extend the range downwards", id="inspector.range-down"),
+        Binding("shift+home", "extend_to(-1)", "extend the range to the first row", id="inspector.range-first"),
+        Binding("shift+end", "extend_to(1)", "extend the range to the last row", id="inspector.range-last"),
     ]
 
-    shown: reactive[Shown | None] = reactive(None)
-    cursor: reactive[int] = reactive(0, repaint=False)
+    lines: var[Lines | None] = var(None)
+    live: var[Live | None] = var(None)
+    events_count: var[int] = var(0)
+    """How long the log is: the width of the first column."""
+    marks: var[Mapping[str, Mark]] = var(NO_MARKS)
+    """What changed since the request before, by the item's id."""
+    empty: var[str] = var("")
+    """What stands where there is no row."""
+    cursor: var[int] = var(0)
+    start: var[int | None] = var(None)
+    """The other end of the range that is chosen; None: the row under the cursor alone."""
 
     class Moved(Message):
-        """The cursor is on another item, or there is none."""
+        """The cursor is on another line, or another range is chosen."""
 
-        def __init__(self, item: Item | None) -> None:
-            super().__init__()
-            self.item = item
+    def __init__(self) -> None:
+        super().__init__()
+        self._pictures: dict[int, tuple[Look, Strip]] = {}
+        self._width = 0
+        self._laid: tuple[object, Columns] = (None, lay_out(0, 0))
+        self._styles: dict[str, Style] = {}
+        self._scene: Scene | None = None
+
+    # What is there
 
     @property
     def item(self) -> Item | None:
-        """The item under the cursor."""
-        rows = self.shown.plan.rows if self.shown else ()
-        return rows[self.cursor] if self.cursor < len(rows) else None
+        """The item under the cursor; None on the head of a group."""
+        return self.lines.item(self.cursor) if self.lines else None
 
-    # A new plan
+    @property
+    def group(self) -> Group | None:
+        """The group whose head is under the cursor."""
+        if self.lines is None or not 0 <= self.cursor < len(self.lines):
+            return None
+        found = self.lines[self.cursor]
+        return found if isinstance(found, Group) else None
 
-    def watch_shown(self, old: Shown | None, new: Shown | None) -> None:
-        """Keep the cursor on its item, where the new plan still has it nearby."""
-        self.virtual_size = Size(0, self._count)
-        if old and new and self.cursor < len(old.plan.rows):
-            self.cursor = _near(new, self.cursor, old.plan.rows[self.cursor].id)
-        self._follow()
-        self.post_message(self.Moved(self.item))
+    @property
+    def chosen(self) -> range:
+        """The chosen lines: the range, else the one under the cursor."""
+        if self.start is None:
+            return range(self.cursor, min(self.cursor + 1, self._count))
+        return range(min(self.start, self.cursor), min(max(self.start, self.cursor) + 1, self._count))
 
     @property
     def _count(self) -> int:
-        return len(self.shown.plan.rows) if self.shown else 0
+        return len(self.lines) if self.lines is not None else 0
 
-    # The cursor
+    @property
+    def _height(self) -> int:
+        """All lines, that of the answer which is coming in included."""
+        return self._count + (self.live is not None)
+
+    # Something new to show
+
+    def watch_lines(self, old: Lines | None, new: Lines | None) -> None:
+        """Keep the cursor on its item; where it stood at the end, it stays at the end."""
+        at_end = old is None or not len(old)
+        if old is not None and new is not None and old.wish == new.wish:
+            at_end = at_end or self.cursor == len(old) - 1
+        place = self._count - 1 if at_end else _near(old, new, self.cursor)
+        if self.start is not None and (old is None or new is None or old.wish != new.wish or len(new) < len(old)):
+            self.start = None  # the range would be one of other rows
+        self.set_reactive(Rows.cursor, self.validate_cursor(place))
+        self._resize()
+        self.post_message(self.Moved())
+
+    def watch_live(self, old: Live | None, new: Live | None) -> None:
+        """One line changes, or one more is there."""
+        if (old is None) != (new is None):
+            self._resize()
+        else:
+            self.refresh_line(self._count)
+
+    def watch_marks(self) -> None:
+        """Another column, and signs in it."""
+        self.refresh()
+
+    def watch_empty(self) -> None:
+        """Said where the rows would be."""
+        self.refresh()
+
+    def _resize(self) -> None:
+        """There are more or fewer lines. Set behind Textual's back: it would lay out the whole screen for each."""
+        height, top = self._height, self.scroll_offset.y
+        if height != self.virtual_size.height:
+            self.set_reactive(ScrollView.virtual_size, Size(0, height))
+            self.scroll_y = self.validate_scroll_y(self.scroll_y)
+            self._move_thumb()
+        self._follow()
+        if self.scroll_offset.y == top:  # else all of it is repainted anyway
+            self._refresh_changed(top)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Another part is in view."""
+        self._move_thumb()
+        if round(old_value) != round(new_value):
+            self.refresh(self.size.region)
+
+    def _move_thumb(self) -> None:
+        """Tell the scrollbar. It is repainted only where its thumb moves: that costs more than all the rows."""
+        bar = self.vertical_scrollbar
+        before = _thumb(bar.window_size, bar.window_virtual_size, bar.position)
+        bar.set_reactive(ScrollBar.window_virtual_size, max(self._height, 1))
+        bar.set_reactive(ScrollBar.position, self.scroll_y)
+        if before != _thumb(bar.window_size, bar.window_virtual_size, bar.position):
+            bar.refresh()
+
+    def _refresh_changed(self, top: int) -> None:
+        """Repaint the lines in view whose picture is another."""
+        size = self.size
+        scene = self._seen()
+        for y in range(size.height):
+            known = self._pictures.get(top + y)
+            if known is None or known[0] != scene.look(top + y):
+                self.refresh(Region(0, y, size.width, 1))
+
+    # The cursor and the range
 
     def validate_cursor(self, cursor: int) -> int:
-        """It stays on the rows."""
+        """It stays on the lines."""
         return max(0, min(cursor, self._count - 1))
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Two lines change, and perhaps the part that is in view."""
-        self.refresh_line(old)
-        self.refresh_line(new)
+        """Two lines change, or a range, and perhaps the part that is in view."""
+        self._changed_range(old, new)
         self._follow()
-        self.post_message(self.Moved(self.item))
+        self.post_message(self.Moved())
+
+    def watch_start(self, old: int | None, new: int | None) -> None:
+        """A range appears or goes."""
+        self._changed_range(self.cursor if old is None else old, self.cursor)
+        self.post_message(self.Moved())
+
+    def _changed_range(self, one: int, other: int) -> None:
+        self.refresh_lines(min(one, other), abs(one - other) + 1)
 
     def _follow(self) -> None:
-        self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False, force=True)
+        line = self.cursor
+        if line == self._count - 1 and self.live is not None:
+            line += 1  # who looks at the last row sees the answer come in below it
+        self.scroll_to_region(Region(0, line, 1, 1), animate=False, force=True)
 
-    def action_move(self, rows: int) -> None:
-        """Move the cursor by rows."""
-        self.cursor += rows
+    def action_move(self, lines: int) -> None:
+        """Move the cursor by lines."""
+        self.cursor += lines
 
     def action_page(self, pages: int) -> None:
         """Move the cursor by what is in view."""
         self.cursor += pages * max(1, self.scrollable_content_region.height - 1)
 
     def action_edge(self, side: int) -> None:
-        """Move the cursor to the first or the last row."""
+        """Move the cursor to the first or the last line."""
         self.cursor = 0 if side < 0 else self._count - 1
 
+    def action_range(self) -> None:
+        """Begin a range at the cursor, or give it up."""
+        self.start = self.cursor if self.start is None and self._count else None
+
+    def action_extend(self, lines: int) -> None:
+        """Move the end of the range, which begins here where there is none."""
+        if self.start is None and self._count:
+            self.start = self.cursor
+        self.cursor += lines
+
+    def action_extend_to(self, side: int) -> None:
+        """Move the end of the range to the first or the last line."""
+        self.action_extend(-self.cursor if side < 0 else self._count)
+
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor where the mouse is."""
-        row = event.y + self.scroll_offset.y
-        if row < self._count:
-            self.cursor = row
+        """Put the cursor where the mouse is; with shift, the range reaches to there."""
+        line = event.y + self.scroll_offset.y
+        if line < self._count:
+            if event.shift:
+                self.action_extend(line - self.cursor)
+            else:
+                self.start = None
+                self.cursor = line
 
     def on_resize(self) -> None:
         """The cursor stays in view when the list gets shorter."""
@@ -110,59 +239,91 @@ class Rows(ScrollView, can_focus=True):
 
     # Drawing
 
+    def notify_style_update(self) -> None:
+        """Another theme, other pictures."""
+        super().notify_style_update()
+        self._styles.clear()
+        self._pictures.clear()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Many lines at once: what they all depend on is looked up once for all of them."""
+        self._scene = self._seen()
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._scene = None
+
     def render_line(self, y: int) -> Strip:
         """One line of what is in view."""
-        width = self.scrollable_content_region.width
-        at = y + self.scroll_offset.y
-        if self.shown is None or at >= self._count:
-            said = "  nothing was said yet: the log has no items" if self.shown and not self._count and y == 0 else ""
-            style = self.get_component_rich_style("rows--quiet")
-            return Strip([Segment(fit(said, width), style)], width)
-        columns = lay_out(width - 1, self.shown.events)
-        segments = self._segments(self.shown.plan.rows[at], columns, at == self.cursor)
+        scene = self._scene or self._seen()
+        at = y + scene.top
+        look = scene.look(at)
+        known = self._pictures.get(at)
+        if known is not None and known[0] == look:
+            return known[1]
+        if len(self._pictures) > 1_000:
+            self._pictures.clear()
+        made = self._drawn(look, self._width)
+        self._pictures[at] = (look, made)
+        return made
+
+    def _seen(self) -> Scene:
+        """Everything the lines are made of, as it is now."""
+        chosen = self.chosen if self.start is not None else range(0)
+        top = self.scroll_offset.y
+        return Scene(top, self.lines, self.live, self.marks, self.empty, self.cursor, chosen, self._columns)
+
+    @property
+    def _columns(self) -> Columns:
+        """Laid out once for each width."""
+        key = (self.outer_size, self.events_count, bool(self.marks))
+        if key != self._laid[0]:
+            width = self.scrollable_content_region.width
+            if width != self._width:
+                self._pictures.clear()
+            self._width = width
+            self._laid = (key, lay_out(width - 1, self.events_count, bool(self.marks)))
+        return self._laid[1]
+
+    def _drawn(self, look: Look, width: int) -> Strip:
+        what = look.what
+        if isinstance(what, str):
+            return Strip([Segment(fit(f"  {what}" if what else "", width), self._style("quiet"))], width)
+        base = self._style("cursor" if look.chosen else "selected" if look.selected else "plain")
+        segments = [Segment(said, base + self._partial(name)) for said, name in picture(look) if said]
         return Strip(segments).adjust_cell_length(width)  # where all columns together are wider than the terminal
 
-    def _segments(self, row: Item, columns: Columns, chosen: bool) -> list[Segment]:
-        base = self.get_component_rich_style("rows--cursor") if chosen else self.rich_style
-        quiet = base + self._partial("quiet")
-        state = base + self._partial(row.state)
-        plain = base if row.in_request else quiet
-        made = cells(row, columns, self.shown.plan.totals.tokens if self.shown else 0)
-        gap = " " * columns.gap
-        parts: list[tuple[str, Style]] = [
-            ("▌" if chosen else " ", base + self._partial("share")),
-            (made.seq + gap, quiet),
-            (made.who + gap + made.tokens + gap, plain),
-            (made.original + gap if columns.original else "", quiet),
-            (made.share + gap, base + self._partial("share")),
-            (made.pin + gap, base + self._partial("pin")),
-            (made.state + gap, state),
-            (made.why, plain + self._partial("why")),
-            (made.text, quiet if made.why else plain),
-        ]
-        return [Segment(said, style) for said, style in parts if said]
+    def _style(self, name: str) -> Style:
+        found = self._styles.get(name)
+        if found is None:
+            found = self._styles[name] = self.get_component_rich_style(f"rows--{name}")
+        return found
 
-    def _partial(self, name: str) -> Style:
-        return self.get_component_rich_style(f"rows--{name}", partial=True)
+    def _partial(self, names: str) -> Style:
+        """Several styles, one upon the other, without the background."""
+        found = self._styles.get(f"partial {names}")
+        if found is None:
+            each = (self.get_component_rich_style(f"rows--{name}", partial=True) for name in names.split())
+            found = self._styles[f"partial {names}"] = sum(each, Style())
+        return found
 
 
-def _near(shown: Shown, place: int, item_id: str) -> int:
+def _thumb(window: float, virtual: float, position: float) -> tuple[int, int]:
+    """Where a scrollbar's thumb begins and ends, in eighths of a cell; as Textual draws it."""
+    if virtual <= window or not window:
+        return 0, 0
+    size = max(1, window * window / virtual)
+    start = int((window - size) * position / (virtual - window) * 8)
+    return start, start + ceil(size * 8)
+
+
+def _near(old: Lines | None, new: Lines | None, place: int) -> int:
     """Where an item is now, if it is near its old place; else that place."""
-    rows = shown.plan.rows
-    for away in range(NEAR):
-        for at in (place - away, place + away):
-            if 0 <= at < len(rows) and rows[at].id == item_id:
-                return at
+    was = old.item(place) if old is not None else None
+    if was is not None and new is not None:
+        for away in range(NEAR):
+            for at in (place - away, place + away):
+                found = new.item(at)
+                if found is not None and found.id == was.id:
+                    return at
     return place
-
-
-class Heads(Widget):
-    """The line above the rows; it stands still while they scroll."""
-
-    shown: reactive[Shown | None] = reactive(None)
-
-    def render_line(self, y: int) -> Strip:
-        """The columns' names, where the rows have their columns."""
-        width = self.size.width
-        columns = lay_out(width - 1, self.shown.events if self.shown else 0)
-        return Strip([Segment(fit(f" {heads(columns)}", width), self.rich_style)], width)

@@ -1,15 +1,20 @@
-"""The lines around the rows: what is shown, whether it fits, the keys, and what to do when there is nothing."""
+"""The lines around the rows: what is shown, whether it fits, what a change would do, and the keys."""
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from workbench.config.paths import config_dir, data_dir
 from workbench.config.text import printable
+from workbench.context.whatif import Changes, Effect, Mark
 from workbench.tui.bench import Shown
 from workbench.tui.cells import fit_end, joined
+from workbench.tui.inspector.choices import Preview
+from workbench.tui.inspector.columns import MARKS
+from workbench.tui.inspector.order import Lines
 
 WINDOW_SOURCES = {
     "catalogue": "catalogue",
@@ -19,37 +24,55 @@ WINDOW_SOURCES = {
     "option": "as asked",
     "policy": "the policy's",
 }
+HINTS = (
+    *(("enter", "open"), ("p", "pin"), ("m", "mask"), ("x", "exclude"), ("f", "filter"), ("/", "search")),
+    *(("b", "group"), ("s", "sort"), ("v", "range"), ("[", "earlier"), ("w", "request"), ("a", "account")),
+)
 
 
-class About(Widget):
-    """What is on the screen: source, model, window and policy."""
+class ContextTitle(Widget):
+    """The context in a line: model, tokens, window and policy; in the past, plainly, that it is the past."""
 
-    source: reactive[str] = reactive("")
-    policy: reactive[str] = reactive("")
-    """The policy that is being planned; the plan's own once there is one."""
     shown: reactive[Shown | None] = reactive(None)
 
     def render(self) -> Content:
-        """Two lines, neither ever cut in the middle of a figure."""
+        """As much as the line holds, the figures first."""
         width = self.size.width
-        right = "read-only" if self.source else ""
-        left = "workbench  "
-        room = width - len(left) - len(right) - 2
-        name = fit_end(printable(self.source), room) if room > 8 else ""
-        line = Content.assemble((left, "bold $primary"), (name, "bold"))
-        first = line.pad_right(max(1, width - line.cell_length - len(right))) + Content.styled(right, "$quiet")
-        return Content("\n").join([first, self._second(width)])
-
-    def _second(self, width: int) -> Content:
-        policy = _pair("policy", printable(self.policy))
-        if self.shown is None:
-            return policy if self.policy else Content()
-        limits = self.shown.plan.limits
-        size = _pair("window", f"{limits.window:,} ({WINDOW_SOURCES.get(limits.window_source, limits.window_source)})")
-        room = width - size.cell_length - policy.cell_length - len("model ") - 6
-        model = printable(self.shown.plan.model) or "none named"
+        if self.shown is None or not width:
+            return Content.styled("context", "bold $primary")
+        plan, limits = self.shown.plan, self.shown.plan.limits
+        colour, words = fullness(plan.totals.tokens, limits.window)
+        share = f"{plan.totals.tokens / max(limits.window, 1):.1%}".replace("%", " %")
+        used = Content.assemble(
+            f"{plan.totals.tokens:,} of {limits.window:,} ", (f"({share})", colour), (f" {words}", colour)
+        )
+        policy = _pair("policy", printable(self.shown.policy))
+        room = width - used.cell_length - len("context ") - 3
+        model = fit_end(printable(plan.model) or "no model named", max(8, room))
+        source = WINDOW_SOURCES.get(limits.window_source, limits.window_source)
         about = Content.styled(printable(self.shown.about_policy), "$quiet")
-        return joined([_pair("model", fit_end(model, max(8, room))), size, policy, about], width)
+        first = Content.assemble(("context ", "bold $primary"), (model, "bold"))
+        return joined([first, used, policy, _pair("window", source), about], width)
+
+
+class Past(Widget):
+    """Says that one looks at the past, and how to come back."""
+
+    shown: reactive[Shown | None] = reactive(None)
+
+    def render(self) -> Content:
+        """Words and signs, because a colour alone says nothing."""
+        shown = self.shown
+        if shown is None or shown.at is None:
+            return Content()
+        mark = shown.requests[shown.at]
+        parts = [
+            Content(f"◀ THE PAST: request {shown.at + 1:,} of {len(shown.requests):,}"),
+            Content("[ earlier  ] later  } now"),
+            Content(f"turn {mark.turn}, up to event {mark.upto}"),
+            *([Content(f"{mark.tokens:,} tokens reported")] if mark.tokens else []),
+        ]
+        return joined(parts, self.size.width)
 
 
 def _pair(name: str, value: str) -> Content:
@@ -59,14 +82,17 @@ def _pair(name: str, value: str) -> Content:
 class Verdict(Widget):
     """Whether it fits, in words and in colour."""
 
-    shown: reactive[Shown | None] = reactive(None, layout=True)
-    doing: reactive[str] = reactive("", layout=True)
-    """What is going on; empty when nothing is."""
+    shown: reactive[Shown | None] = reactive(None)
+
+    def watch_shown(self, old: Shown | None, new: Shown | None) -> None:
+        """More or fewer warnings need another height; anything else none."""
+        if (old.plan.warnings if old else ()) != (new.plan.warnings if new else ()):
+            self.refresh(layout=True)
 
     def render(self) -> Content:
         """The verdict, and a line for each warning."""
-        if self.doing or self.shown is None:
-            return Content.styled(self.doing, "$quiet")
+        if self.shown is None:
+            return Content()
         plan = self.shown.plan
         status, why = plan.verdict
         full, _ = fullness(plan.totals.tokens, plan.limits.window)
@@ -80,10 +106,10 @@ def fullness(tokens: int, window: int) -> tuple[str, str]:
     """The colour of a request of so many tokens in a window, and the same in words."""
     share = tokens / max(window, 1)
     if share < 0.7:
-        return "$success", "under 70 %: roomy"
+        return "$success", "roomy"
     if share < 0.9:
-        return "$warning", "under 90 %: filling up"
-    return "$error", "90 % and more: nearly full" if share <= 1 else "more than it holds"
+        return "$warning", "filling up"
+    return "$error", "nearly full" if share <= 1 else "more than it holds"
 
 
 class Totals(Widget):
@@ -97,55 +123,100 @@ class Totals(Widget):
             return Content()
         plan = self.shown.plan
         totals = plan.totals
-        colour, words = fullness(totals.tokens, plan.limits.window)
-        share = totals.tokens / max(plan.limits.window, 1)
         parts = [
-            Content.styled(f"{share:.1%} of the window, {words}".replace("%", " %", 1), colour),
-            Content(f"{len(plan.rows):,} items"),
-            Content(f"{totals.original_tokens:,} if whole"),
-            Content(f"{totals.items:,} content + {totals.framing:,} framing"),
-            Content(self.shown.note),
+            f"{len(plan.rows):,} rows",
+            f"{totals.original_tokens:,} if whole",
+            f"{totals.items:,} content + {totals.framing:,} framing",
+            printable(self.shown.note),
         ]
-        return joined(parts, self.size.width)
+        while len(parts) > 1 and len(" · ".join(parts)) > self.size.width:
+            parts.pop()
+        return Content.styled(" · ".join(parts), "$quiet")
 
 
-class Hints(Widget):
-    """The keys that matter most."""
-
-    shown: reactive[Shown | None] = reactive(None)
-
-    def render(self) -> Content:
-        """As many as fit; those for the rows once there are rows."""
-        keys = [("?", "help"), ("q", "quit"), ("t", "theme")]
-        if self.shown is not None:
-            keys[2:2] = [("↑↓", "move"), ("enter", "detail"), ("p", "next policy")]
-        parts = [Content.assemble((key, "bold $primary"), f" {word}") for key, word in keys]
-        return joined(parts, self.size.width, "   ")
+# The line under the rows
 
 
-class Nothing(Widget):
-    """What to do when there is nothing to show."""
+@lru_cache(maxsize=8)
+def hints(width: int) -> Content:
+    """The keys that matter most, as many as fit."""
+    parts = [Content.assemble((key, "bold $primary"), f" {word}") for key, word in HINTS]
+    return joined(parts, width, "  ")
 
-    def render(self) -> Content:
-        """Says only what is true: what to type, and where things lie."""
-        commands = (
-            ("workbench open FILE", "look at a transcript on this screen"),
-            ("workbench plan FILE", "print the same without a screen"),
-            ("workbench import FILE", "keep a transcript as a session"),
-        )
-        wide = max(len(command) for command, _ in commands)
-        lines = [
-            Content.styled("No session yet", "bold $primary"),
-            Content(""),
-            Content("Workbench shows what a model sees of a conversation: which messages are sent"),
-            Content("whole, which are cut, masked, summarised or left out, and why."),
-            Content(""),
-            *(Content.assemble((command.ljust(wide), "bold"), (f"   {text}", "$quiet")) for command, text in commands),
-            Content(""),
-            Content("FILE holds OpenAI-style messages: a JSON list, an object with"),
-            Content("“messages” and “tools”, or one object per line."),
-            Content(""),
-            _pair("settings", printable(str(config_dir()))),
-            _pair("sessions", printable(str(data_dir()))),
-        ]
-        return Content("\n").join(lines)
+
+def question(preview: Preview, width: int) -> Content:
+    """What a change would do, before it is made."""
+    choice, effect = preview.choice, preview.effect
+    first = choice.decisions[0]
+    what = f"event {first.first}" if choice.rows == 1 else f"{choice.rows:,} rows"
+    parts = [Content.styled(f"{choice.verb} {what}?", "bold $accent"), Content(_frees(effect))]
+    if not preview.fits:
+        parts.append(Content.styled("! it would not fit", "bold $error"))
+    for cache in _cache(effect):
+        for keys in ("enter does it  escape leaves", "enter  escape"):
+            line = Content(" · ").join([*parts, Content(cache), Content.styled(keys, "bold $primary")])
+            if line.cell_length <= width:
+                return line
+    return joined([*parts, Content(_cache(effect)[-1])], width)
+
+
+def _frees(effect: Effect) -> str:
+    if effect.freed > 0:
+        return f"frees {effect.freed:,} tokens"
+    return f"adds {-effect.freed:,} tokens" if effect.freed else "frees nothing"
+
+
+def _cache(effect: Effect) -> tuple[str, ...]:
+    """What becomes of the prompt cache, from the fullest form to the shortest."""
+    if effect.first_changed is None:
+        return "the request stays the same, and so does the prompt cache", "prompt cache kept"
+    return (
+        f"prompt cache: kept up to token {effect.first_changed:,}, {effect.rewritten:,} tokens are written again",
+        f"cache kept to {effect.first_changed:,}, {effect.rewritten:,} written again",
+        f"{effect.rewritten:,} written again",
+    )
+
+
+def changed(found: Changes, width: int) -> Content:
+    """What is different from the request before."""
+    if found.effect.first_changed is None:
+        return Content("the same request as the one before")
+    parts = []
+    kinds: tuple[tuple[Mark, str, int, int], ...] = (
+        ("added", "$success", found.added.items, found.added.tokens),
+        ("changed", "$warning", found.changed.items, found.changed.tokens),
+        ("gone", "$error", found.gone.items, -found.gone.tokens),
+    )
+    for mark, colour, items, tokens in kinds:
+        if items:
+            parts.append(Content.assemble((f"{MARKS[mark]} {items:,} {mark}", colour), f" ({tokens:+,})"))
+    parts.append(Content(f"first changed token {found.effect.first_changed:,}"))
+    parts.append(Content(f"{found.effect.rewritten:,} written again"))
+    return joined(parts, width)
+
+
+def arranged(lines: Lines, width: int) -> Content:
+    """How the rows are shown, where they are not as they are."""
+    wish = lines.wish
+    parts = []
+    if wish.filter:
+        total = len(lines.plan.rows)
+        parts.append(Content.assemble((f"{lines.matches:,}", "bold"), f" of {total:,} rows match"))
+        parts.append(Content.styled(f"filter {printable(wish.filter.text)}", "$accent"))
+    if wish.group:
+        parts.append(Content(f"{len(lines.groups):,} groups by {wish.group}"))
+    if wish.sort:
+        parts.append(Content(f"{wish.sort} first"))
+    parts.append(Content.styled("escape: all rows as they are", "$quiet"))
+    return joined(parts, width)
+
+
+def chosen(rows: int, tokens: int | None, original: int | None, width: int) -> Content:
+    """What is chosen, with its sum once that is known."""
+    parts = [Content.styled("1 row chosen" if rows == 1 else f"{rows:,} rows chosen", "bold $accent")]
+    if tokens is not None:
+        parts.append(Content(f"{tokens:,} tokens"))
+        if original is not None and original != tokens:
+            parts.append(Content(f"{original:,} if whole"))
+    parts.append(Content.styled("p pin  m mask  x exclude  r restore  y copy  escape", "$quiet"))
+    return joined(parts, width)

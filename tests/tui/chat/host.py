@@ -1,0 +1,186 @@
+"""A small app with the chat pane alone, a transcript that is a list, and what the pane asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from textual.app import App, ComposeResult
+from textual.message import Message
+from textual.pilot import Pilot
+from textual.reactive import var
+
+from workbench.tui.chat import pane as pane_module
+from workbench.tui.chat.pane import ChatPane
+from workbench.tui.commands.registry import Completion
+from workbench.tui.themes import VARIABLES, load_themes
+from workbench.tui.values import (
+    Activity,
+    Call,
+    Choice,
+    DraftCost,
+    Entry,
+    Live,
+    Question,
+    Standing,
+    Transcript,
+)
+
+SHEET = Path(pane_module.__file__).parent / "chat.tcss"
+SLASHES = (
+    Completion("/compact", "/compact", "make room now"),
+    Completion("/model ", "/model NAME", "talk to another model"),
+    Completion("/tokens", "/tokens", "what is used, and what is left"),
+)
+
+
+class ListTranscript:
+    """A transcript over a list; counts how often its entries are looked at."""
+
+    def __init__(self, entries: list[Entry], standings: dict[int, Standing] | None = None) -> None:
+        self.entries = entries
+        self.standings = standings or {}
+        self.looks = 0
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __getitem__(self, index: int) -> Entry:
+        self.looks += 1
+        return self.entries[index]
+
+    def index_of(self, seq: int) -> int:
+        """By a look at all of them."""
+        return max((at for at, each in enumerate(self.entries) if each.seq <= seq), default=0)
+
+    def standing(self, entry: Entry) -> Standing | None:
+        """What was given."""
+        return self.standings.get(entry.seq)
+
+
+class LongTranscript:
+    """Messages that are made when they are looked at."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.looks = 0
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> Entry:
+        self.looks += 1
+        kind: Any = "you" if index % 2 == 0 else "ai"
+        text = f"message {index + 1}" + "\n\nand some more of it" * (index % 5)
+        return Entry(index + 1, f"e{index + 1}", kind, index // 2 + 1, text)
+
+    def index_of(self, seq: int) -> int:
+        """One entry for each event."""
+        return max(0, min(seq - 1, self.count - 1))
+
+    def standing(self, entry: Entry) -> Standing | None:
+        """Nothing is planned."""
+        return None
+
+
+def said(*pairs: tuple[Any, str], first: int = 1) -> list[Entry]:
+    """Entries of the kinds and texts given."""
+    return [Entry(seq, f"e{seq}", kind, 1, text) for seq, (kind, text) in enumerate(pairs, first)]
+
+
+def called(seq: int, tool: str, arguments: str, result: str | None = "done", **changes: Any) -> Entry:
+    """A call with its result."""
+    call = Call(tool, arguments, result, None if result is None else seq + 1, call_id=f"call_{seq}", **changes)
+    return Entry(seq, f"e{seq}", "tool", 1, f"{tool} {arguments}", call)
+
+
+ASKED = Question(
+    7,
+    "approval",
+    "run_command: may the model run a command?",
+    "rm -rf build",
+    (
+        Choice("y", "once", "allow once"),
+        Choice("s", "session", "for this session: rm *"),
+        Choice("n", "no", "not now"),
+        Choice("v", "never", "never: rm -rf build (saved)"),
+    ),
+    "no",
+)
+
+
+class Host(App[None]):
+    """The pane, bound to values that a test sets; every message that reaches the top is kept."""
+
+    CSS_PATH = SHEET
+    ENABLE_COMMAND_PALETTE = False
+
+    transcript: var[Transcript | None] = var(None)
+    live: var[Live | None] = var(None)
+    activity: var[Activity] = var(Activity())
+    question: var[Question | None] = var(None)
+    queue: var[tuple[str, ...]] = var(())
+    draft_cost: var[DraftCost] = var(DraftCost())
+    read_only: var[str] = var("")
+
+    def __init__(self, entries: Transcript | list[Entry] | None = None, root: Path | None = None) -> None:
+        super().__init__()
+        self._root = root
+        self.asked: list[Message] = []
+        self.copied: list[str] = []
+        for theme in load_themes().themes:
+            self.register_theme(theme)
+        self.theme = "ink"
+        self.set_reactive(Host.transcript, ListTranscript(entries) if isinstance(entries, list) else entries)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """The screen's own colours."""
+        return VARIABLES
+
+    def compose(self) -> ComposeResult:
+        """The pane alone."""
+        yield ChatPane(lambda text: [each for each in SLASHES if each.text.startswith(text)], self._root).data_bind(
+            Host.transcript,
+            Host.live,
+            Host.activity,
+            Host.question,
+            Host.queue,
+            Host.draft_cost,
+            Host.read_only,
+        )
+
+    def on_mount(self) -> None:
+        """One types at once."""
+        self.pane.take_focus()
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Keep it for the test."""
+        self.copied.append(text)
+
+    @property
+    def pane(self) -> ChatPane:
+        """The pane under test."""
+        return self.query_one(ChatPane)
+
+    def posted(self, kind: type[Message]) -> list[Any]:
+        """What the pane asked for, of one kind."""
+        return [message for message in self.asked if isinstance(message, kind)]
+
+    def _keep(self, message: Message) -> None:
+        self.asked.append(message)
+
+    on_send = on_answered = on_jump = on_run = on_edit_and_resend = on_retry = on_interrupt = on_take_back = _keep
+    on_drafting = _keep
+
+
+async def settle(pilot: Pilot[Any]) -> None:
+    """Wait until everything is taken in, looked up and drawn."""
+    await pilot.pause()
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+def screen_of(app: App[Any]) -> str:
+    """The whole screen as text."""
+    strips = app.screen._compositor.render_strips()  # the one place that knows the whole screen
+    return "".join(f"{strip.text.rstrip()}\n" for strip in strips)

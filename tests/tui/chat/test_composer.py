@@ -1,0 +1,202 @@
+"""Where one types: nothing typed is lost, and what it costs is told."""
+
+from __future__ import annotations
+
+import pytest
+from textual.events import Paste
+
+from tui.chat.host import Host, LongTranscript, said, screen_of, settle
+from workbench.tui.chat.composer import LONG_LINE, cost_line
+from workbench.tui.messages import Drafting, Send, TakeBack
+from workbench.tui.values import Activity, DraftCost, Live
+
+TALK = said(("you", "first"), ("ai", "yes"), ("you", "second\nof two lines"), ("ai", "no"))
+
+
+def texts(app: Host) -> list[str]:
+    return [message.text for message in app.posted(Send)]
+
+
+async def test_enter_sends_and_other_keys_make_new_lines() -> None:
+    app = Host([])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("enter", *"  ", "enter")
+        assert texts(app) == []
+        await pilot.press("backspace", "backspace", "a", "shift+enter", "b", "ctrl+j", "c", "alt+enter", "d", "enter")
+        assert texts(app) == ["a\nb\nc\nd"]
+        assert app.pane.composer.text == ""
+        assert app.posted(Drafting)[-1].text == ""
+
+
+async def test_every_change_is_told_so_that_it_can_be_counted() -> None:
+    app = Host([])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("h", "i")
+        assert [message.text for message in app.posted(Drafting)] == ["h", "hi"]
+        app.draft_cost = DraftCost(212, 84_422, 43_578)
+        await settle(pilot)
+        assert "212 t · 84,422 of 128,000 · 43,578 left" in screen_of(app)
+        await pilot.press("backspace", "backspace")
+        await settle(pilot)
+        assert "212 t" not in screen_of(app)
+
+
+def test_a_draft_that_does_not_fit_says_so_in_words() -> None:
+    line = cost_line(DraftCost(9_000, 130_000, -2_000, exact=False))
+    assert line.plain == "about 9,000 t · 130,000 of 128,000 · does not fit: 2,000 too many"
+    assert "$error" in str(line.spans[-1].style)
+
+
+async def test_the_composer_grows_to_a_third_of_the_screen() -> None:
+    app = Host([])
+    async with app.run_test(size=(80, 30)) as pilot:
+        await settle(pilot)
+        assert app.pane.composer.size.height == 1
+        await pilot.press(*["ctrl+j"] * 4)
+        await settle(pilot)
+        assert app.pane.composer.size.height == 5
+        await pilot.press(*["ctrl+j"] * 12)
+        await settle(pilot)
+        assert app.pane.composer.outer_size.height == 9
+
+
+@pytest.mark.parametrize("text", ["a line of some words\n" * 5_000, "x y " * 25_000], ids=["many lines", "one line"])
+async def test_a_huge_paste_stays_whole_and_editable(text: str) -> None:
+    app = Host([])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app.post_message(Paste(text))
+        await settle(pilot)
+        await pilot.press("!")
+        assert app.pane.composer.text == text + "!"
+        assert app.pane.composer.soft_wrap == (max(map(len, text.split("\n"))) < LONG_LINE)
+        await pilot.press("enter")
+        assert texts(app) == [text + "!"]
+        assert app.pane.composer.soft_wrap
+
+
+async def test_pasted_text_loses_what_a_terminal_would_act_on() -> None:
+    app = Host([])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app.post_message(Paste("a\x1b[31mb\x1b]0;t\x07c\r\nd\te\x00"))
+        await settle(pilot)
+        assert app.pane.composer.text == "abc\nd\te"
+
+
+async def test_up_and_down_at_the_edges_go_through_the_users_messages() -> None:
+    app = Host(TALK)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        composer = app.pane.composer
+        await pilot.press(*"draft", "up")
+        assert composer.text == "second\nof two lines"
+        await pilot.press("up")
+        assert composer.text == "second\nof two lines", "first within the message"
+        await pilot.press("up")
+        assert composer.text == "first"
+        await pilot.press("up")
+        assert composer.text == "first"
+        await pilot.press("down")
+        assert composer.text == "second\nof two lines"
+        await pilot.press("down")
+        assert composer.text == "draft"
+        await pilot.press("down")
+        assert composer.text == "draft"
+
+
+async def test_a_message_of_the_past_that_was_changed_is_not_lost() -> None:
+    app = Host(TALK)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("up", "X", "up", "up")
+        assert app.pane.composer.text == "first"
+        await pilot.press("down", "down")
+        assert app.pane.composer.text == "second\nof two linesX"
+
+
+async def test_history_of_a_long_session_looks_at_few_entries() -> None:
+    long = LongTranscript(10_000)
+    app = Host(long)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        before = long.looks
+        await pilot.press("up")
+        assert "message 9999" in app.pane.composer.text
+        assert long.looks - before < 10
+
+
+async def test_a_draft_outlives_whatever_comes_in() -> None:
+    app = Host(TALK)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press(*"my dr")
+        app.activity = Activity("answering")
+        app.live = Live("1", "", "some text")
+        await pilot.press(*"aft")
+        app.transcript = LongTranscript(30)
+        app.live = None
+        app.draft_cost = DraftCost(3, 4, 5)
+        app.read_only = "for a moment"
+        await settle(pilot)
+        await pilot.press("x", "enter")
+        app.read_only = ""
+        await settle(pilot)
+        assert app.pane.composer.text == "my draft"
+        assert app.pane.composer.has_focus
+        assert texts(app) == []
+
+
+async def test_read_only_says_why() -> None:
+    app = Host(TALK)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app.read_only = "talk.json is a file"
+        await settle(pilot)
+        assert "read-only: talk.json is a file" in screen_of(app)
+        await pilot.press("a", "ctrl+j", "enter", "up")
+        assert app.pane.composer.text == ""
+
+
+async def test_waiting_messages_are_shown_and_can_be_taken_back() -> None:
+    app = Host(TALK)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app.activity = Activity("answering")
+        app.queue = ("one", "two", "three", "four [/b]")
+        await settle(pilot)
+        text = screen_of(app)
+        assert "1 more wait before these" in text
+        assert "waits 4: four [/b]  alt+↑ takes it back" in text
+        await pilot.press(*"mine", "alt+up")
+        await settle(pilot)
+        assert app.pane.composer.text == "four [/b]\n\nmine"
+        await pilot.click("Waiting", offset=(8, 1))
+        assert [(message.index, message.text) for message in app.posted(TakeBack)] == [(3, "four [/b]"), (1, "two")]
+        app.queue = ()
+        await settle(pilot)
+        assert "waits" not in screen_of(app)
+        await pilot.press("alt+up")
+        assert len(app.posted(TakeBack)) == 2
+
+
+async def test_pages_scroll_the_chat_while_one_types() -> None:
+    app = Host(LongTranscript(100))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("a", "pageup", "b", "pageup", "pagedown", "c")
+        assert app.pane.composer.text == "abc"
+        assert not app.pane.view.following
+
+
+async def test_what_could_not_be_sent_comes_back() -> None:
+    app = Host([])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press(*"/tokesn", "enter")
+        assert texts(app) == ["/tokesn"]
+        app.pane.give_back("/tokesn")
+        await settle(pilot)
+        assert app.pane.composer.text == "/tokesn"

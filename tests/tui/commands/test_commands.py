@@ -1,0 +1,222 @@
+"""What the commands do, by slash, palette and key."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from textual.command import CommandPalette
+from textual.widgets import Input
+
+from tui.play import Script, answer, program, settle, shown, told, typed, until
+from workbench.log.events import UserMessage
+from workbench.traces.desk import Desk
+from workbench.tui.commands.every import REGISTRY
+from workbench.tui.commands.help import Help
+from workbench.tui.commands.palette import CommandHits
+from workbench.tui.commands.registry import Command
+from workbench.tui.main.screen import MainScreen
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """The commands that were run, with their arguments; none is."""
+    found: list[tuple[str, str]] = []
+
+    def run(self: MainScreen, command: Command, argument: str = "") -> None:
+        found.append((command.name, argument))
+
+    monkeypatch.setattr(MainScreen, "run_command", run)
+    return found
+
+
+async def test_every_slash_command_runs(desk: Desk, ran: list[tuple[str, str]]) -> None:
+    async with program(desk) as (pilot, screen):
+        for command in REGISTRY.commands:
+            for slash in command.slashes:
+                argument = "something" if command.needs_argument else ""
+                screen.say(f"/{slash} {argument}")
+                assert ran.pop() == (command.name, argument)
+        await typed(pilot, "/tokens")
+        assert ran.pop() == ("tokens", "")
+        screen.say("/tokns")
+        await pilot.pause()
+        assert not ran
+        assert "did you mean /tokens?" in told(pilot.app)
+
+
+async def test_every_command_that_needs_no_argument_is_in_the_palette(desk: Desk, ran: list[tuple[str, str]]) -> None:
+    async with program(desk) as (pilot, screen):
+        provider = CommandHits(screen)
+        found = {str(hit.display): hit async for hit in provider.discover()}
+        wanted = [each for each in REGISTRY.commands if not each.needs_argument and each.name != "palette"]
+        assert len(found) == len(wanted)
+        for hit, command in zip(found.values(), wanted, strict=True):
+            hit.command()
+            assert ran.pop() == (command.name, "")
+            assert [each async for each in provider.search(command.title)], command.title
+        pilot.app.action_command_palette()
+        await until(lambda: isinstance(pilot.app.screen, CommandPalette))
+        await pilot.press(*"ledger")
+        await until(lambda: "the ledger" in shown(pilot.app))
+        await pilot.press("enter")
+        await until(lambda: not isinstance(pilot.app.screen, CommandPalette))
+        await until(lambda: ran == [("ledger", "")])
+
+
+async def test_what_cannot_be_done_now_says_why(desk: Desk, talk: Path) -> None:
+    async with program(desk, ref=str(talk)) as (pilot, screen):
+        screen.run_command(REGISTRY["undo"])
+        await pilot.pause()
+        assert "undo: a file can only be looked at" in told(pilot.app)
+        names = [str(hit.display) async for hit in CommandHits(screen).discover()]
+        assert not any(name.startswith("undo") for name in names)
+
+
+async def test_reports_are_read_over_the_panes(desk: Desk, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "AGENTS.md").write_text("Be brief.\n" * 5_000)
+    Script(answer("A", 2_000, 30), answer("B", 2_500, 30)).play(monkeypatch)
+    async with program(desk) as (pilot, screen):
+        for text in ("one", "two"):
+            screen.say(text)
+            await settle(pilot)
+        for name, wanted in (
+            ("tokens", ("used", "window", "latest turn", "2,500 in, 30 out", "grows by 500", "turns left", "80 %")),
+            ("instructions", ("AGENTS.md:", "tokens", "kept first")),
+        ):
+            screen.run_command(REGISTRY[name])
+            await pilot.app.workers.wait_for_complete()
+            await pilot.pause()
+            for words in wanted:
+                assert words in shown(pilot.app), words
+            await pilot.press("y", "escape")
+            await pilot.pause()
+            assert pilot.app.screen is screen
+
+
+async def test_instructions_that_are_not_there_are_said_to_be_missing(desk: Desk) -> None:
+    async with program(desk) as (pilot, screen):
+        screen.run_command(REGISTRY["instructions"])
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        assert "No AGENTS.md was found" in shown(pilot.app)
+
+
+@pytest.mark.parametrize(
+    ("name", "letters", "value"),
+    [
+        ("policy", "lay", lambda screen: screen.status.policy == "layers"),
+        ("theme", "paper", lambda screen: screen.app.theme == "paper"),
+        ("model", "gpt-4.1-mini", lambda screen: "gpt-4.1-mini" in screen.status.model),
+        ("sessions", "second", lambda screen: screen.session_title == "the second"),
+    ],
+)
+async def test_a_list_is_narrowed_down_by_typing(desk: Desk, name: str, letters: str, value: object) -> None:
+    for title in ("the first", "the second", "the third"):
+        desk.store.create([UserMessage(title)], title=title).close()
+    async with program(desk) as (pilot, screen):
+        screen.run_command(REGISTRY[name])
+        await until(lambda: pilot.app.screen is not screen and bool(pilot.app.screen.query(Input)))
+        await pilot.pause()
+        field = pilot.app.screen.query_one(Input)
+        field.value = letters
+        await pilot.pause()
+        await pilot.press("down", "up", "enter")
+        await until(lambda: pilot.app.screen is screen)
+        await pilot.app.workers.wait_for_complete()
+        await settle(pilot)
+        assert callable(value)
+        assert value(screen)
+
+
+async def test_a_list_can_be_left(desk: Desk) -> None:
+    async with program(desk) as (pilot, screen):
+        screen.run_command(REGISTRY["policy"])
+        await until(lambda: pilot.app.screen is not screen)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert screen.status.policy == "workbench"
+
+
+async def test_arguments_are_checked(desk: Desk) -> None:
+    async with program(desk) as (pilot, screen):
+        for text, complaint in (
+            ("/theme nope", "nope: no such theme; expected one of"),
+            ("/hide nope", "nope: expected one of chat, context, compaction"),
+            ("/pin x", "x: expected the number of an event, or two as in 12-20"),
+            ("/fork x", "x: expected the number of an event"),
+            ("/copy", "there is no answer to copy yet"),
+            ("/set x=1", "x"),
+        ):
+            screen.say(text)
+            await pilot.app.workers.wait_for_complete()
+            await settle(pilot)
+            assert complaint in told(pilot.app), text
+
+
+async def test_overrides_and_the_clipboard(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    Script(answer("The [b]answer.")).play(monkeypatch)
+    async with program(desk) as (pilot, screen):
+        screen.say("go")
+        await settle(pilot)
+        screen.say("/copy")
+        await pilot.app.workers.wait_for_complete()
+        assert pilot.app.clipboard == "The [b]answer."
+        seq = screen.transcript[len(screen.transcript) - 1].seq
+        screen.say(f"/pin {seq - 1}-{seq}")
+        await settle(pilot)
+        standing = screen.transcript.standing(screen.transcript[screen.transcript.index_of(seq)])
+        assert standing is not None
+        assert standing.pinned
+
+
+@pytest.mark.parametrize("name", ["out.json", "out.jsonl"])
+async def test_a_session_is_exported_and_never_over_another_file(desk: Desk, project: Path, name: str) -> None:
+    desk.store.create([UserMessage("kept")], title="talk").close()
+    async with program(desk) as (pilot, screen):
+        for _ in range(2):
+            screen.say(f"/export {name}")
+            await pilot.app.workers.wait_for_complete()
+            await settle(pilot)
+        assert "is there already" in told(pilot.app)
+        screen.say("/export nowhere/at/all.json")
+        await pilot.app.workers.wait_for_complete()
+        await settle(pilot)
+        assert "cannot be written" in told(pilot.app)
+    text = (project / name).read_text()
+    assert "kept" in text
+    assert name.endswith("l") or json.loads(text)["messages"][-1]["content"] == "kept"
+
+
+async def test_the_help_lists_all_commands_and_is_searched(desk: Desk) -> None:
+    async with program(desk, (80, 24)) as (pilot, screen):
+        await pilot.press("f1")
+        await until(lambda: isinstance(pilot.app.screen, Help))
+        await pilot.pause()
+        helped = pilot.app.screen
+        assert isinstance(helped, Help)
+        await until(lambda: "conversation" in shown(pilot.app))
+        whole = str(helped.text.render())
+        for command in REGISTRY.commands:
+            for word in command.help.split():
+                assert word in whole
+        assert "keys: chat" in whole
+        assert "⚑" in whole
+        assert all(len(line) <= 80 for line in shown(pilot.app).splitlines())
+        before = shown(pilot.app)
+        await pilot.press("pagedown", "down")
+        await pilot.pause()
+        assert shown(pilot.app) != before
+        await pilot.press(*"threshold")
+        await pilot.pause()
+        assert "/tokens" in shown(pilot.app)
+        assert "/rename" not in str(helped.text.render())
+        await pilot.press(*"zzz")
+        await pilot.pause()
+        assert "nothing matches" in shown(pilot.app)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert pilot.app.screen is screen

@@ -1,0 +1,92 @@
+"""Keys: none clash, none is swallowed, and all of them can be others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.binding import Binding
+from textual.widgets import TextArea
+
+from tui.play import program, settle, told
+from workbench.traces.desk import Desk
+from workbench.tui.chat.composer import Composer
+from workbench.tui.commands.every import REGISTRY
+from workbench.tui.commands.keys import bindings_of
+from workbench.tui.commands.registry import Command
+from workbench.tui.main.screen import MainScreen
+
+pytestmark = pytest.mark.usefixtures("project")
+
+KEYS = [(key, command.name) for command in REGISTRY.commands for key in command.keys]
+LATER = ("ctrl+g", "f8")
+"""Keys of the compaction panel, which must reach it from the composer as well."""
+
+
+def composer_keys() -> set[str]:
+    """What the text area keeps for itself, its parents' keys included."""
+    found: set[str] = set()
+    for kind in Composer.__mro__:
+        for binding in getattr(kind, "BINDINGS", ()) if issubclass(kind, TextArea) else ():
+            found.update(each.key for each in Binding.make_bindings([binding]))
+    return found
+
+
+def test_no_two_commands_have_one_key() -> None:
+    keys = [key for key, _ in KEYS]
+    assert len(set(keys)) == len(keys)
+
+
+def test_no_command_takes_a_key_that_one_types_with() -> None:
+    assert all(len(key) > 1 and key not in ("enter", "tab", "space", "backspace") for key, _ in KEYS)
+
+
+def test_the_text_area_swallows_none_of_the_global_keys() -> None:
+    assert not composer_keys() & ({key for key, _ in KEYS} | {*LATER})
+
+
+async def test_every_binding_on_the_screen_has_an_id_and_none_clashes_with_a_command(desk: Desk) -> None:
+    async with program(desk) as (_, screen):
+        for binding in bindings_of(screen):
+            assert binding.id, f"{binding.key}: {binding.description}"
+        commands = {key for key, _ in KEYS if key != "escape"} | {*LATER}
+        for widget in screen.walk_children():
+            keys = {each.key for each in Binding.make_bindings(type(widget).BINDINGS)}
+            assert not keys & commands, type(widget).__name__
+
+
+async def test_every_command_with_a_key_runs_by_it_from_the_composer(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+    monkeypatch.setattr(MainScreen, "run_command", lambda self, command, argument="": ran.append(command.name))
+    async with program(desk) as (pilot, screen):
+        for key, name in KEYS:
+            screen.chat.take_focus()
+            ran.clear()
+            await pilot.press(key)
+            await pilot.pause()
+            assert ran == [name], key
+
+
+async def test_keys_can_be_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.toml").write_text(
+        '[keys]\ntokens = "ctrl+l"\ntokns = "f12"\nhelp = 3\nnew = "ctrl+l"\n"chat.copy" = "c"\n'
+    )
+    ran: list[str] = []
+
+    def run(self: MainScreen, command: Command, argument: str = "") -> None:
+        ran.append(command.name)
+
+    monkeypatch.setattr(MainScreen, "run_command", run)
+    with Desk() as desk:
+        async with program(desk) as (pilot, _):
+            await pilot.press("ctrl+l", "ctrl+t")
+            await settle(pilot)
+            assert ran == ["tokens"]
+            said = told(pilot.app)
+            assert "keys.tokns: no such command; did you mean tokens?" in said
+            assert "keys.help: expected text such as ctrl+g,f8, got 3" in said
+            assert "keys.new: ctrl+l is the key of tokens already" in said
+            assert "chat.copy" not in said

@@ -1,0 +1,52 @@
+"""A session long enough to be compacted, on the whole program, with a model that says what a test wants."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from textual.pilot import Pilot
+
+from support.drafts import work
+from tui.play import program
+from workbench.log.events import Body, Setting, Usage, UserMessage
+from workbench.traces.desk import Desk
+from workbench.tui.main.screen import MainScreen
+
+WINDOW = 20_000
+SUMMARY = (
+    "## Goal\nFix the bugs in src/app1.py to src/app8.py; never touch db/schema1.sql.\n\n## Decisions\n"
+    "Port 9001 instead of 8001 (commit abc1231)."
+)
+
+
+def talk(turns: int, lines: int = 60, model: str = "scripted") -> list[Body]:
+    """Finished turns with their usages, a steady growth from the first to the last."""
+    found: list[Body] = [Setting("title", "mend the build"), Setting("model", model)]
+    for at in range(1, turns + 1):
+        found += work(1, lines, at)
+        each = 14 * lines + 100
+        found.append(Usage(model, each * at, each * at + 11, completion=30, upto=len(found)))
+    return found
+
+
+def stored(desk: Desk, turns: int = 8, **more: Any) -> str:
+    """A session of the store; its id."""
+    with desk.store.create(talk(turns, **more)) as session:
+        return session.id
+
+
+@asynccontextmanager
+async def on_screen(
+    desk: Desk, size: tuple[int, int] = (120, 40), turns: int = 8, **options: Any
+) -> AsyncIterator[tuple[Pilot[Any], MainScreen]]:
+    """The program on such a session."""
+    made = {"window": WINDOW, "reserve": 2_000, **options}
+    async with program(desk, size, stored(desk, turns), **made) as found:
+        yield found
+
+
+def said(text: str) -> UserMessage:
+    """A message of the user's."""
+    return UserMessage(text)

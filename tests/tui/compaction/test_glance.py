@@ -1,0 +1,147 @@
+"""The panel's value: a thin log says what the whole log says, and taking events in one by one changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.drafts import appended, compactor, drafted, work
+from support.logs import logs, number
+from support.talk import preset, turns
+from tui.compaction.views import SETUP, gist_of, seen
+from workbench.compaction.outlook import outlook
+from workbench.compaction.record import record
+from workbench.compaction.selection import select
+from workbench.compaction.triggers import decide
+from workbench.compaction.values import CompactionRefused
+from workbench.context.plan import ContextPlan
+from workbench.context.policy import CompactionPolicy
+from workbench.log.events import AssistantMessage, Body, Compaction, Event, Failure, Revert, Usage, UserMessage
+from workbench.tui.compaction.view import Curve, Mark
+from workbench.tui.model.glance import POINTS, looked_at, thinned
+
+POLICIES = [preset(name).compaction for name in ("workbench", "codex", "sliding", "window", "confirm")]
+
+
+attempts: st.SearchStrategy[Body] = st.sampled_from(
+    [
+        Failure("compaction", "timeout: no"),
+        Failure("compaction", "nothing: no"),
+        Usage("scripted", 90, 100, upto=1),
+        Usage("scripted", 80, None, upto=1),
+        UserMessage("hello"),
+        AssistantMessage("hi", "r9"),
+    ]
+)
+
+
+@settings(max_examples=60)
+@given(logs(12), st.lists(attempts, max_size=6), st.sampled_from(POLICIES), st.booleans(), st.integers(1, 5))
+def test_the_thin_log_always_says_what_the_whole_log_says(
+    events: list[Event], more: list[Body], policy: CompactionPolicy, over: bool, step: int
+) -> None:
+    events = number([*(event.body for event in events), *more])
+    thin = gist_of(events, step=step).events()
+    assert len(thin) <= len(events)
+    whole, found = record(events), record(thin)
+    assert found == whole
+    plan = SETUP.plan(events)
+    assert decide(plan, thin, found, policy, headless=False, turn_over=over) == decide(
+        plan, events, whole, policy, headless=False, turn_over=over
+    )
+    assert outlook(plan, thin, found, policy, turn_over=over) == outlook(plan, events, whole, policy, turn_over=over)
+    assert _cut(thin, plan, policy) == _cut(events, plan, policy)
+
+
+def _cut(events: Sequence[Event], plan: ContextPlan, policy: CompactionPolicy) -> object:
+    try:
+        return select(plan, events, policy, SETUP.limits, SETUP.counter)
+    except CompactionRefused as refused:
+        return str(refused)
+
+
+@given(
+    st.lists(st.integers(0, 10**6), min_size=1, max_size=3_000),
+    st.lists(st.tuples(st.integers(0, 2_999), st.booleans()), max_size=5),
+    st.integers(2, 700),
+)
+def test_a_thinned_curve_keeps_now_the_highest_and_every_mark(
+    sizes: list[int], marks: list[tuple[int, bool]], most: int
+) -> None:
+    curve = Curve(tuple(sizes), tuple(Mark(at % len(sizes), undone) for at, undone in marks), len(sizes))
+    thin = thinned(curve, most)
+    assert len(thin.sizes) <= most
+    assert thin.sizes[-1] == sizes[-1]
+    assert max(thin.sizes) == max(sizes)
+    assert {mark.undone for mark in thin.marks} == {mark.undone for mark in curve.marks}
+    assert all(0 <= mark.at < len(thin.sizes) for mark in thin.marks)
+    assert thinned(curve, len(sizes)) is curve
+
+
+def test_the_curve_has_one_size_a_turn_and_one_more_before_a_compaction() -> None:
+    bodies: list[Body] = [UserMessage("a"), Usage("m", 5, 10), Usage("m", 15, 20), AssistantMessage("b", "r")]
+    bodies += [Compaction(1, 4, "so far"), Usage("m", 6, 7), UserMessage("c"), Usage("m", 8, None), Revert(5)]
+    gist = gist_of(number(bodies))
+    curve = gist.curve(record(gist.events()), 30, 100, 200)
+    assert curve == Curve((20, 7, 8, 30), (Mark(0, True),), 2, 100, 200)
+
+
+def test_a_log_of_a_hundred_thousand_events_leaves_a_short_curve_and_a_short_log() -> None:
+    bodies: list[Body] = []
+    for at in range(12_500):
+        bodies += [UserMessage("q"), *[AssistantMessage("a", f"r{at}")] * 6, Usage("m", at, at)]
+    gist = gist_of(number(bodies), step=50_000)
+    assert len(gist.events()) == 12_501
+    assert len(gist.curve(record(gist.events()), 5, 0, 0).sizes) <= POINTS
+
+
+def test_an_empty_session_has_nothing_to_compact_and_says_why() -> None:
+    made = seen([])
+    assert made.nothing == "the conversation is empty"
+    assert made.last is None
+    assert not made.can_undo
+    assert made.curve.sizes == (made.tokens,)
+
+
+def test_a_failure_is_shown_until_a_compaction_comes_after_it() -> None:
+    bodies = [*turns(3, 50), Failure("compaction", "timeout: the model took too long")]
+    made = seen(number(bodies))
+    assert made.failed is not None
+    assert made.failed.kind == "timeout"
+    assert seen(number([*bodies, Compaction(1, 2, "so far")])).failed is None
+
+
+async def test_a_compaction_looked_at_later_has_the_audit_it_was_made_with() -> None:
+    made = compactor()
+    events = number(work(8))
+    draft = await drafted(made, events, digest=True)
+    log = appended(events, made.body(draft))
+    entry = record(log).entries[0]
+    looked = looked_at(made.setup, log, entry)
+    assert looked.lost == draft.audit.lost
+    assert looked.kept == len(draft.audit.kept)
+    assert looked.summary == draft.summary
+    assert {fact.event for fact in looked.lost} == set(looked.seqs)
+    again = await drafted(made, [*log, *_later(work(6, first=9), len(log))], digest=True)
+    longer = appended([*log, *_later(work(6, first=9), len(log))], made.body(again))
+    second = looked_at(made.setup, longer, record(longer).entries[1])
+    assert second.lost == again.audit.lost
+    assert second.forgotten == again.audit.forgotten
+
+
+def _later(bodies: Sequence[Body], after: int) -> list[Event]:
+    return [Event(seq, f"e{seq:05d}", 0, body) for seq, body in enumerate(bodies, after + 1)]
+
+
+@pytest.mark.parametrize("over", [True, False])
+def test_it_says_what_comes_next_and_what_can_be_undone(over: bool) -> None:
+    made = seen(number([*turns(3, 50), Compaction(1, 2, "so far")]), turn_over=over)
+    assert made.mode == "confirm"
+    assert made.names[-2:] == ("left out", "overflow")
+    assert made.can_undo
+    assert made.last is not None
+    assert made.outlook.limit == 16_000
+    assert made.curve.limit == 16_000

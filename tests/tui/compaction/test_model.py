@@ -1,0 +1,379 @@
+"""Compactions in the session model, without a screen: by themselves, asked about, by hand, drafted, undone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tui.compaction.long_talk import SUMMARY, WINDOW, stored
+from tui.play import Script, Watcher, answer, opened, until
+from workbench.compaction.values import CompactionRefused, Draft
+from workbench.config.errors import Refused
+from workbench.log.events import Compaction, Failure, Revert, Usage
+from workbench.models.parts import Text
+from workbench.traces.desk import Desk
+from workbench.tui.compaction.view import CompactionView
+from workbench.tui.model.compacting import BUSY, STOPPED
+from workbench.tui.model.drafting import CHANGED
+
+pytestmark = pytest.mark.usefixtures("project")
+
+Scripted = Callable[..., Script]
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Scripted:
+    """From now on every model says these things, one after the other."""
+
+    def play(*answers: Any) -> Script:
+        made = Script(*answers)
+        made.play(monkeypatch)
+        return made
+
+    return play
+
+
+def on_talk(desk: Desk, *sets: str, turns: int = 8) -> Any:
+    return opened(desk, stored(desk, turns), window=WINDOW, reserve=2_000, set=list(sets))
+
+
+def view(on: Watcher) -> CompactionView:
+    found: CompactionView = on.compaction
+    return found
+
+
+async def bodies(on: Watcher, kind: type) -> list[Any]:
+    """What the log has of one kind."""
+    found = await on.model.compacting(lambda work: _bodies(work, kind))
+    return found
+
+
+async def _bodies(work: Any, kind: type) -> list[Any]:
+    return [event.body for event in work.compactions.current().events if isinstance(event.body, kind)]
+
+
+AUTO = ("compaction.mode=auto", "compaction.threshold=0.35")
+ASK = ("compaction.threshold=0.35",)
+LONG = "Done, and this is how it was done. " * 100
+"""An answer with which the context is over the threshold."""
+
+
+async def test_the_panel_has_its_value_as_soon_as_a_session_is_open(desk: Desk) -> None:
+    async with on_talk(desk) as on:
+        assert view(on).mode == "confirm"
+        assert view(on).policy == "workbench"
+        assert len(view(on).curve.sizes) == 9
+        assert view(on).outlook.limit == 16_000
+
+
+async def test_mode_auto_compacts_after_a_turn_and_says_so(desk: Desk, script: Scripted) -> None:
+    made = script(answer(LONG), answer(SUMMARY))
+    async with on_talk(desk, *AUTO) as on:
+        on.model.send("go on")
+        await until(lambda: view(on).last is not None)
+        await on.settled()
+        assert len(made.requests) == 2
+        [body] = await bodies(on, Compaction)
+        assert body.summary == SUMMARY
+        assert body.meta["trigger"] == "threshold"
+        assert view(on).last is not None
+        assert view(on).running is None
+        assert on.activity.kind == "idle"
+        assert "facts kept; F9 undoes it" in on.told
+
+
+async def test_the_next_turn_does_not_wait_for_a_compaction(desk: Desk, script: Scripted) -> None:
+    gate = threading.Event()
+    script(answer(LONG), [gate, *answer(SUMMARY)], answer("And this."))
+    async with on_talk(desk, *AUTO) as on:
+        on.model.send("go on")
+        await until(lambda: on.values["activity"].text == "summarising" and view(on).running is not None)
+        assert (on.activity.kind, on.activity.text) == ("compacting", "summarising")
+        on.model.send("and that?")
+        await until(lambda: on.said[-1] == ("ai", "And this."))
+        assert view(on).running is not None
+        gate.set()
+        await until(lambda: view(on).last is not None)
+        await on.settled()
+        assert len(await bodies(on, Compaction)) == 1
+        assert view(on).running is None
+
+
+async def test_confirm_asks_in_place_with_the_figures_and_no_is_the_default(desk: Desk, script: Scripted) -> None:
+    made = script(answer(LONG), answer("Two."), answer(SUMMARY))
+    async with on_talk(desk, *ASK) as on:
+        on.model.send("first")
+        await until(lambda: on.values.get("question") is not None)
+        question = on.question
+        assert question.kind == "compact"
+        assert question.title.startswith("Context usage at ")
+        assert question.title.endswith("Compact conversation?")
+        assert question.default == "no"
+        assert "threshold: " in question.detail
+        on.model.answer(question.number, "no")
+        await until(lambda: on.question is None)
+        await on.settled()
+        assert not await bodies(on, Compaction)
+        on.model.send("second")
+        await until(lambda: on.question is not None and on.question.number > question.number)
+        assert on.said[-1] == ("ai", "Two."), "it is asked again after the next reply"
+        on.model.answer(on.question.number, "yes")
+        await until(lambda: view(on).last is not None)
+        await on.settled()
+        assert len(await bodies(on, Compaction)) == 1
+        assert len(made.requests) == 3
+
+
+async def test_a_message_in_place_of_an_answer_means_not_now(desk: Desk, script: Scripted) -> None:
+    script(answer(LONG), answer("Two."))
+    async with on_talk(desk, *ASK) as on:
+        on.model.send("first")
+        await until(lambda: on.values.get("question") is not None)
+        number = on.question.number
+        on.model.send("second")
+        await until(lambda: on.said[-1] == ("ai", "Two."))
+        await until(lambda: on.question is not None and on.question.number > number)
+        assert not await bodies(on, Compaction)
+
+
+async def test_escape_stops_a_compaction_and_nothing_of_it_stays(desk: Desk, script: Scripted) -> None:
+    gate = threading.Event()
+    script(answer(LONG), [Text("half"), gate])
+    async with on_talk(desk, *AUTO) as on:
+        on.model.send("go on")
+        await until(lambda: view(on).running is not None and view(on).running.progress.characters > 0)
+        on.model.interrupt()
+        await on.settled()
+        gate.set()
+        assert not await bodies(on, Compaction)
+        assert not await bodies(on, Failure)
+        assert view(on).running is None
+        assert on.activity.kind == "idle"
+
+
+async def test_by_hand_gives_the_summary_and_the_new_usage(desk: Desk, script: Scripted) -> None:
+    script(answer(SUMMARY))
+    async with on_talk(desk) as on:
+        before = view(on).tokens
+        outcome = await on.model.compacting(lambda work: work.compactions.compact())
+        await on.settled()
+        assert outcome.summary == SUMMARY
+        assert (outcome.before, outcome.after) == (before, view(on).tokens)
+        assert outcome.after < outcome.before
+        assert outcome.window == WINDOW
+        assert view(on).last is not None
+        assert view(on).last.event.seq == outcome.seq
+        assert "compacted by itself" not in [notice.title for notice in on.notices]
+
+
+async def test_without_a_model_nobody_is_asked(desk: Desk, script: Scripted) -> None:
+    made = script()
+    async with on_talk(desk) as on:
+        outcome = await on.model.compacting(lambda work: work.compactions.compact(digest=True))
+        assert outcome.made_by == "digest"
+        assert not made.requests
+
+
+async def test_one_at_a_time_and_a_stop_by_hand(desk: Desk, script: Scripted) -> None:
+    gate = threading.Event()
+    script([gate, *answer(SUMMARY)])
+    async with on_talk(desk) as on:
+        first = asyncio.ensure_future(on.model.compacting(lambda work: work.compactions.compact()))
+        await until(lambda: view(on).running is not None)
+        with pytest.raises(Refused, match=BUSY.partition(";")[0]):
+            await on.model.compacting(lambda work: work.compactions.compact())
+        on.model.new_session()
+        await until(lambda: "still at work" in on.told)
+        on.model.stop_compacting()
+        with pytest.raises(Refused, match=STOPPED.partition(";")[0]):
+            await first
+        gate.set()
+        await on.settled()
+        assert not await bodies(on, Compaction)
+        on.model.stop_compacting()
+        await on.settled()
+        assert "no compaction is being made" in on.told
+
+
+async def test_a_refusal_is_told_and_stays_in_the_log(desk: Desk, script: Scripted) -> None:
+    script()
+    async with on_talk(desk, "compaction.min_freed=0.99") as on:
+        with pytest.raises(Refused, match="would free"):
+            await on.model.compacting(lambda work: work.compactions.compact(digest=True))
+        await on.settled()
+        [failure] = await bodies(on, Failure)
+        assert failure.category == "compaction"
+        assert view(on).failed is not None
+
+
+async def drafted(on: Watcher, *, digest: bool = False) -> Draft:
+    preview = await on.model.compacting(lambda work: work.drafts.preview(digest))
+    return await on.model.compacting(lambda work: work.drafts.draft(preview, digest))
+
+
+async def test_a_draft_changes_nothing_until_it_is_accepted(desk: Desk, script: Scripted) -> None:
+    script(answer(SUMMARY))
+    async with on_talk(desk) as on:
+        draft = await drafted(on)
+        assert not await bodies(on, Compaction)
+        assert draft.audit.lost
+        fuller = await on.model.compacting(lambda work: work.drafts.with_lost(draft, None))
+        assert not fuller.audit.lost
+        edited = await on.model.compacting(lambda work: work.drafts.edited(fuller, fuller.summary + "\nAnd this."))
+        assert edited.summary_tokens > fuller.summary_tokens
+        outcome = await on.model.compacting(lambda work: work.drafts.accept(edited))
+        await on.settled()
+        [body] = await bodies(on, Compaction)
+        assert body.summary.endswith("And this.")
+        assert outcome.kept == outcome.facts
+        assert view(on).tokens == outcome.after
+
+
+async def test_a_draft_that_must_not_stand_is_refused_and_can_be_mended(desk: Desk, script: Scripted) -> None:
+    script()
+    async with on_talk(desk) as on:
+        draft = await drafted(on, digest=True)
+        empty = await on.model.compacting(lambda work: work.drafts.edited(draft, " "))
+        with pytest.raises(CompactionRefused, match="empty"):
+            await on.model.compacting(lambda work: work.drafts.accept(empty))
+        assert (await on.model.compacting(lambda work: work.drafts.accept(draft))).seq
+
+
+async def test_a_draft_of_a_session_that_has_changed_is_refused(desk: Desk, script: Scripted) -> None:
+    script()
+    async with on_talk(desk) as on:
+        draft = await drafted(on, digest=True)
+        on.model.decide("pin", 5, 5)
+        await on.settled()
+        with pytest.raises(Refused, match="has changed"):
+            await on.model.compacting(lambda work: work.drafts.accept(draft))
+        on.model.new_session()
+        await on.settled()
+        with pytest.raises(Refused, match=CHANGED.partition(":")[0]):
+            await on.model.compacting(lambda work: work.drafts.edited(draft, "x"))
+
+
+async def test_a_draft_can_be_stopped(desk: Desk, script: Scripted) -> None:
+    gate = threading.Event()
+    script([gate, *answer(SUMMARY)])
+    async with on_talk(desk) as on:
+        making = asyncio.ensure_future(drafted(on))
+        await until(lambda: view(on).running is not None and view(on).running.draft)
+        making.cancel()
+        await asyncio.wait([making])
+        gate.set()
+        await on.settled()
+        assert view(on).running is None
+
+
+async def test_a_draft_that_comes_to_nothing_is_a_failure_in_the_log(desk: Desk, script: Scripted) -> None:
+    script()
+    async with on_talk(desk, "compaction.min_freed=0.99") as on:
+        with pytest.raises(CompactionRefused, match="would free"):
+            await drafted(on, digest=True)
+        await on.settled()
+        assert view(on).failed is not None
+
+
+async def test_undo_redo_peel_and_all_say_what_they_did_and_the_tokens(desk: Desk, script: Scripted) -> None:
+    script()
+    async with on_talk(desk) as on:
+        before = view(on).tokens
+        outcome = await on.model.compacting(lambda work: work.compactions.compact(digest=True))
+        after = outcome.after
+        for do, now, had in (
+            (on.model.undo, before, after),
+            (on.model.redo, after, before),
+            (on.model.peel, before, after),
+            (lambda: on.model.redo(outcome.seq), after, before),
+            (on.model.undo_compactions, before, after),
+        ):
+            do()
+            await on.settled()
+            assert on.notices[-1].text.endswith(f"The request has {now:,} of {WINDOW:,} tokens now; it had {had:,}.")
+            assert view(on).tokens == now
+        assert len(await bodies(on, Revert)) == 5
+        on.model.peel()
+        await on.settled()
+        assert "nothing to undo: no compaction stands" in on.told
+
+
+async def test_the_mode_can_be_changed_and_waits_for_a_compaction_that_runs(desk: Desk, script: Scripted) -> None:
+    gate = threading.Event()
+    script(answer(LONG), [gate, *answer(SUMMARY)])
+    async with on_talk(desk, *AUTO) as on:
+        on.model.send("go on")
+        await until(lambda: view(on).running is not None and view(on).running.progress.stage == "summarising")
+        on.model.set_knob("compaction.mode=manual")
+        gate.set()
+        await until(lambda: view(on).mode == "manual")
+        await on.settled()
+        assert view(on).last is not None
+        assert view(on).tokens == on.shown.plan.totals.tokens < 6_000, "the compaction is in the new plan as well"
+
+
+async def test_another_model_summarises_where_the_policy_names_one(desk: Desk, script: Scripted) -> None:
+    made = script(answer(SUMMARY))
+    async with on_talk(desk, 'compaction.model="other"') as on:
+        await on.model.compacting(lambda work: work.compactions.compact())
+        assert made.requests[0]["model"] == "other"
+
+
+async def test_a_file_can_be_previewed_but_not_compacted(desk: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "talk.json"
+    words = " ".join(f"word{at}" for at in range(400))
+    messages = [{"role": role, "content": f"{words} {at}"} for at in range(12) for role in ("user", "assistant")]
+    path.write_text(json.dumps(messages), "utf-8")
+    async with opened(desk, str(path), window=WINDOW, reserve=2_000) as on:
+        assert view(on).fixed
+        draft = await drafted(on)
+        assert draft.made_by == "digest"
+        for work_on in (lambda work: work.drafts.accept(draft), lambda work: work.compactions.compact()):
+            with pytest.raises(Refused, match="a file can only be looked at"):
+                await on.model.compacting(work_on)
+
+
+async def test_looking_at_one_closely(desk: Desk, script: Scripted) -> None:
+    script(answer(SUMMARY))
+    async with on_talk(desk) as on:
+        await on.model.compacting(lambda work: work.compactions.compact())
+        await on.settled()
+        entry = view(on).last
+        assert entry is not None
+        looked = await on.model.compacting(lambda work: work.compactions.looked_at(entry))
+        assert looked.kept == entry.details.facts_kept
+        assert len(looked.lost) == entry.details.facts_lost
+
+
+async def test_what_nobody_expected_is_told_in_one_line(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with on_talk(desk) as on:
+
+        async def broken(work: object) -> None:
+            raise ZeroDivisionError("no")
+
+        with pytest.raises(Refused, match="this should not happen: ZeroDivisionError: no"):
+            await on.model.compacting(broken)
+        monkeypatch.setattr("workbench.tui.model.compacting.view", lambda scene: 1 / 0)
+        on.model.decide("pin", 5, 5)
+        await on.settled()
+        assert "ZeroDivisionError" in on.told
+
+
+async def test_a_turn_that_would_not_fit_is_compacted_on_the_way(desk: Desk, script: Scripted) -> None:
+    script(answer(SUMMARY), answer("It fits now."))
+    ref = stored(desk, 8)
+    options = {"window": 7_000, "reserve": 500, "set": ["compaction.mode=auto", "compaction.threshold=0"]}
+    async with opened(desk, ref, **options) as on:
+        on.model.send("one word more " * 200)
+        await until(lambda: on.said[-1] == ("ai", "It fits now."))
+        await on.settled()
+        assert len(await bodies(on, Compaction)) == 1
+        assert view(on).running is None
+        assert any(notice.title == "compacted by itself" for notice in on.notices)
+        assert len(await bodies(on, Usage)) == 9

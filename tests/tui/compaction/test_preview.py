@@ -1,0 +1,258 @@
+"""The preview on the screen: look, draft, edit, put lost things back, accept, throw away; nothing lost by a mistake."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tui.compaction.long_talk import SUMMARY, on_screen
+from tui.play import Script, answer, program, settle, shown, until
+from workbench.log.events import Compaction
+from workbench.models.failures import ModelFailure
+from workbench.traces.desk import Desk
+from workbench.tui.compaction.buttons import ButtonLine
+from workbench.tui.compaction.dialogs import Sure
+from workbench.tui.compaction.history import HistoryScreen
+from workbench.tui.compaction.preview import PreviewScreen
+from workbench.tui.compaction.source import SourceScreen
+from workbench.tui.main.screen import MainScreen
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+@pytest.fixture(autouse=True)
+def model(monkeypatch: pytest.MonkeyPatch) -> Script:
+    """A model that summarises."""
+    made = Script(answer(SUMMARY), answer(SUMMARY))
+    made.play(monkeypatch)
+    return made
+
+
+async def rest(pilot: Pilot[Any]) -> None:
+    """Wait until the model and the screen's own work are done."""
+    for _ in range(2):
+        await settle(pilot)
+        await pilot.app.workers.wait_for_complete([each for each in pilot.app.workers if each.group != "commands"])
+    await settle(pilot)
+
+
+async def preview(pilot: Pilot[Any]) -> PreviewScreen:
+    """The preview, with its figures."""
+    await pilot.press("shift+f8")
+    await rest(pilot)
+    found = pilot.app.screen
+    assert isinstance(found, PreviewScreen)
+    return found
+
+
+async def drafted(pilot: Pilot[Any], key: str = "enter") -> PreviewScreen:
+    """The draft, ready to be edited."""
+    found = await preview(pilot)
+    await pilot.press(key)
+    await until(lambda: found.stage == "draft")
+    await rest(pilot)
+    return found
+
+
+async def summaries(screen: MainScreen) -> list[str]:
+    """Of the compactions in the log."""
+    events = await screen.asked(lambda opened: list(opened.events))
+    return [event.body.summary for event in events if isinstance(event.body, Compaction)]
+
+
+async def test_it_shows_what_would_be_summarised_and_asks_nobody(desk: Desk, model: Script) -> None:
+    async with on_screen(desk) as (pilot, screen):
+        await preview(pilot)
+        text = shown(pilot.app)
+        assert "nothing has been asked or changed yet" in text
+        assert "18 items with 4,224 tokens, events 3 to 31" in text
+        assert f" of {screen.status.tokens:,} tokens" in text
+        assert "stays      3  user" in text
+        assert "goes       4  run_command()" in text
+        assert not model.requests
+        await pilot.press("escape")
+        await rest(pilot)
+        assert pilot.app.screen is screen
+
+
+async def test_a_draft_is_edited_with_live_figures_and_accepted(desk: Desk) -> None:
+    async with on_screen(desk) as (pilot, screen):
+        found = await drafted(pilot)
+        assert found.editor.has_focus
+        assert f"summary 42 of 1,000 tokens · request {screen.status.tokens:,} → " in shown(pilot.app)
+        assert "12 lost, 1 kept" in shown(pilot.app)
+        await pilot.press("ctrl+end", *"abc1232")
+        await until(lambda: "11 lost, 2 kept" in shown(pilot.app))
+        assert "summary 42 of" not in shown(pilot.app)
+        await pilot.press("ctrl+s")
+        await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
+        assert (await summaries(screen)) == [SUMMARY + "abc1232"]
+
+
+async def test_one_key_puts_all_lost_things_back_and_undo_takes_that_back(desk: Desk) -> None:
+    async with on_screen(desk) as (pilot, screen):
+        found = await drafted(pilot)
+        await pilot.press("ctrl+l")
+        await until(lambda: "0 lost, 13 kept" in shown(pilot.app))
+        assert "From the record, word for word" in found.editor.text
+        await pilot.press("ctrl+l")
+        await rest(pilot)
+        await pilot.press("ctrl+z")
+        await until(lambda: "12 lost, 1 kept" in shown(pilot.app))
+        assert found.editor.text == SUMMARY
+        await pilot.press("ctrl+l", "ctrl+s")
+        await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
+        [summary] = await summaries(screen)
+        assert "ValueError" in summary, "what is accepted is what is on the screen"
+
+
+async def test_chosen_things_alone_are_put_back_and_their_source_can_be_read(desk: Desk) -> None:
+    async with on_screen(desk) as (pilot, _):
+        found = await drafted(pilot)
+        await pilot.press("tab")
+        await rest(pilot)
+        assert found.facts.has_focus
+        await pilot.press("space", "down", "space")
+        assert [fact.text for fact in found.facts.chosen] == ["tests/test_1.py", "tests/test_3.py"]
+        assert shown(pilot.app).count("[x] lost") == 2
+        await pilot.press("i")
+        await rest(pilot)
+        assert isinstance(pilot.app.screen, SourceScreen)
+        assert "pytest tests/test_4.py" in shown(pilot.app)
+        await pilot.press("escape", "ctrl+l")
+        await until(lambda: "10 lost, 3 kept" in shown(pilot.app))
+        assert "path: tests/test_3.py" in found.editor.text
+        assert "ValueError" not in found.editor.text
+
+
+async def test_throwing_away_asks_unless_it_cost_nothing(desk: Desk) -> None:
+    async with on_screen(desk) as (pilot, screen):
+        found = await drafted(pilot, "d")
+        await pilot.press("escape")
+        await rest(pilot)
+        assert pilot.app.screen is screen, "a digest nobody touched is made again in no time"
+        found = await drafted(pilot, "d")
+        await pilot.press("x")
+        for key in ("escape", "enter", "n"):
+            await pilot.press("escape")
+            await rest(pilot)
+            assert isinstance(pilot.app.screen, Sure)
+            assert "with what you changed in it" in shown(pilot.app)
+            await pilot.press(key)
+            await rest(pilot)
+            assert pilot.app.screen is found
+            assert found.editor.text.startswith("x")
+        await pilot.press("escape")
+        await rest(pilot)
+        await pilot.press("y")
+        await rest(pilot)
+        assert pilot.app.screen is screen
+        assert not await summaries(screen)
+
+
+async def test_the_model_s_own_draft_is_not_thrown_away_unasked_either(desk: Desk) -> None:
+    async with on_screen(desk) as (pilot, screen):
+        await drafted(pilot)
+        await pilot.press("escape")
+        await rest(pilot)
+        assert isinstance(pilot.app.screen, Sure)
+        line = pilot.app.screen.query_one(ButtonLine)
+        await pilot.click(line, offset=(line.lines(60)[0].plain.index("y throw"), 0))
+        await rest(pilot)
+        assert pilot.app.screen is screen
+
+
+async def test_a_draft_that_is_being_written_can_be_stopped(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+    Script([gate, *answer(SUMMARY)]).play(monkeypatch)
+    async with on_screen(desk) as (pilot, screen):
+        found = await preview(pilot)
+        await pilot.press("enter")
+        await until(lambda: "⟳ drafting: summarising" in shown(pilot.app))
+        await pilot.press("escape")
+        await rest(pilot)
+        gate.set()
+        assert found.stage == "look"
+        assert "stopped; nothing was changed" in shown(pilot.app)
+        assert not await summaries(screen)
+
+
+async def test_where_the_model_fails_the_digest_stands_in_and_says_why(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script([ModelFailure("refused", "no such model")]).play(monkeypatch)
+    async with on_screen(desk) as (pilot, _):
+        await drafted(pilot)
+        assert "by digest" in shown(pilot.app)
+        assert "no such model" in shown(pilot.app)
+
+
+async def test_what_must_not_stand_is_refused_and_stays_on_the_screen(desk: Desk) -> None:
+    async with on_screen(desk) as (pilot, screen):
+        found = await drafted(pilot)
+        found.editor.load_text("")
+        await pilot.press("ctrl+s")
+        await until(lambda: "not accepted: the summary is empty" in shown(pilot.app))
+        assert found.stage == "draft"
+        found.editor.load_text("It was mended.")
+        await pilot.press("ctrl+s")
+        await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
+        assert await summaries(screen) == ["It was mended."]
+
+
+async def test_where_there_is_nothing_to_preview_it_says_why(desk: Desk) -> None:
+    async with program(desk) as (pilot, screen):
+        found = await preview(pilot)
+        assert found.stage == "refused"
+        assert "nothing to compact: the conversation is empty" in shown(pilot.app)
+        await pilot.press("enter", "d", "ctrl+s", "ctrl+l")
+        await rest(pilot)
+        assert found.stage == "refused"
+        await pilot.press("escape")
+        await rest(pilot)
+        assert pilot.app.screen is screen
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_every_button_does_what_its_key_does(desk: Desk, size: tuple[int, int]) -> None:
+    async with on_screen(desk, size) as (pilot, screen):
+        found = await preview(pilot)
+
+        async def click(label: str) -> None:
+            line = found.buttons
+            [(y, text)] = [
+                (y, each.plain) for y, each in enumerate(line.lines(line.content_size.width)) if label in each.plain
+            ]
+            await pilot.click(line, offset=(text.index(label) + line.gutter.left, y))
+            await rest(pilot)
+
+        await click("d without a model")
+        await until(lambda: found.stage == "draft")
+        await rest(pilot)
+        await click("tab summary")
+        assert found.facts.has_focus
+        await click("tab summary")
+        assert found.editor.has_focus
+        await click("^l put")
+        await click("esc throw")
+        if isinstance(pilot.app.screen, Sure):
+            await pilot.press("n")
+            await rest(pilot)
+            await click("^s accept")
+            await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
+            assert len(await summaries(screen)) == 1
+        else:
+            await preview(pilot)
+            assert pilot.app.screen is not screen
+
+
+async def test_what_a_terminal_would_act_on_never_gets_into_the_editor(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(answer("red \x1b[31mtext [/b] and\ttab")).play(monkeypatch)
+    async with on_screen(desk) as (pilot, _):
+        found = await drafted(pilot)
+        assert found.editor.text == "red ␛[31mtext [/b] and   tab"

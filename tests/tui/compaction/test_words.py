@@ -1,0 +1,135 @@
+"""The panel's sentences: what comes next, what came last, and the tree."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from support.drafts import setup
+from support.talk import turns
+from tui.compaction.long_talk import talk
+from tui.compaction.views import log, nested, seen, summary
+from workbench.compaction.values import Progress
+from workbench.log.events import Compaction, Failure, UserMessage
+from workbench.tui.compaction import words
+from workbench.tui.compaction.view import Running, told
+
+
+def said(view: object) -> str:
+    return words.next_line(view).plain  # type: ignore[arg-type]  # a view
+
+
+def test_what_comes_next_and_when() -> None:
+    assert said(seen(log(talk(8)))) == "▸ next at 16,000 (80 %), in about 11 turns"
+    assert said(seen(log(talk(8)), growth=None)).startswith("▸ next at 16,000 (80 %), in about ")
+    sliding = setup("sliding", sets=["compaction.threshold=0"])
+    assert said(seen(log(turns(2)), sliding)) == "▸ next at 5 turns, in about 3 turns"
+
+
+def test_a_trigger_that_fired_says_so_and_what_holds_it_back() -> None:
+    asks = seen(log(talk(8)), setup(sets=["compaction.threshold=0.25"]))
+    assert said(asks).startswith("? due, asks first: 5,")
+    auto = seen(log(talk(8)), setup(sets=["compaction.threshold=0.25", "compaction.mode=auto"]))
+    assert said(auto).startswith("! due: 5,")
+    manual = seen(log(talk(8)), setup(sets=["compaction.threshold=0.25", "compaction.mode=manual"]))
+    assert said(manual).startswith("‖ held back: 5,")
+    assert said(manual).endswith("not done by itself, because the mode is manual")
+
+
+def test_a_policy_without_compaction_says_so() -> None:
+    layers = seen(log(talk(8)), setup("layers"))
+    assert said(layers) == "○ off this policy compacts nothing; m changes the mode"
+
+
+def test_every_trigger_is_told_with_its_figures() -> None:
+    lines = [line.plain for line in words.check_lines(seen(log(talk(8))), 60)]
+    assert lines[0].startswith("○ threshold not yet 5,")
+    assert lines[0].rstrip().endswith("< 80 %")
+    assert lines[2] == " " * 20 + "5,963 of the 18,000 it may have"
+    fired = words.check_lines(seen(log(talk(8)), setup(sets=["compaction.threshold=0.25"])), 60)
+    assert fired[0].plain.startswith("● threshold fired   5,")
+    assert words.check_lines(seen(log(talk(8))), 20)[0].plain == "○ threshold not yet"
+
+
+def test_the_last_one_in_figures() -> None:
+    bodies = [*talk(6), summary(3, 11)]
+    line = words.last_line(seen(log(bodies))).plain
+    assert line == "last: 41,200 → 3,150 (13.1×) · kept 46 of 49 facts · u undoes it"
+    bare = seen(log([*talk(6), Compaction(3, 11, "so far")]))
+    assert words.last_line(bare).plain == "last: its tokens were not noted down · u undoes it"
+    undone = seen(log(nested()))
+    assert undone.last is not None
+    assert words.last_line(undone).plain.endswith(f"· undone by event {undone.last.by}")
+
+
+def test_where_there_is_none_it_says_why() -> None:
+    assert words.last_line(seen([])).plain == "nothing to compact yet: the conversation is empty"
+    only = words.last_line(seen(log([UserMessage("hello")]))).plain
+    assert only.startswith("nothing to compact yet: ")
+    assert words.last_line(seen(log(talk(8)))).plain == "nothing was compacted yet"
+    failed = seen(log([*talk(3), Failure("compaction", "timeout: the model took too long")]))
+    assert words.last_line(failed).plain == "✗ failed at event 18, timeout: the model took too long"
+
+
+def test_the_tree_is_told_newest_first_with_what_each_replaced_below_it() -> None:
+    view = seen(log(nested()))
+    found = list(words.branches(view.history))
+    assert [branch.entry.status for branch in found] == ["reverted", "standing", "replaced"]
+    assert [branch.prefix for branch in found] == ["", "", "└ "]
+    lines = [words.branch_line(branch).plain for branch in found]
+    assert lines[0].startswith("◇ 50 41,200 → 3,150 (13.1×) · undone by event 51 · events 3–40")
+    assert lines[1].startswith("◆ 44 ")
+    assert "· stands ·" in lines[1]
+    assert lines[2].startswith("└ ▪ 33 ")
+    assert "replaced by event 44" in lines[2]
+
+
+def test_deeper_layers_are_drawn_below_each_other() -> None:
+    bodies = [*talk(8), summary(3, 6), summary(8, 11), summary(3, 12), summary(3, 20)]
+    prefixes = [branch.prefix for branch in words.branches(seen(log(bodies)).history)]
+    assert prefixes == ["", "└ ", "  ├ ", "  └ "]
+
+
+def test_the_status_in_full_has_triggers_history_and_metrics() -> None:
+    view = seen(log([*nested(), Failure("compaction", "timeout: slow")]))
+    rows = dict(words.status_rows(view))
+    assert rows["policy"] == "workbench; mode confirm: asks first"
+    assert rows["threshold"].startswith("not yet: ")
+    assert rows["history"].startswith("◇ 50")
+    assert rows["failed"] == "event 52, timeout: slow"
+    assert rows["made"] == "3 (1 replaced, 1 reverted, 1 standing); by trigger: 3 threshold"
+    assert rows["failures"] == "1 timeout"
+    assert rows["ratio"].startswith("13.08 to 13.08")
+    empty = dict(words.status_rows(seen([])))
+    assert empty["history"] == "none yet"
+    assert empty["made"] == "none yet"
+    assert "nothing to compact: the conversation is empty" in empty["now"]
+    asks = seen(log(talk(8)), setup(sets=["compaction.threshold=0.25"]))
+    assert dict(words.status_rows(asks))["now"].endswith("Compact conversation?")
+
+
+@pytest.mark.parametrize(
+    ("progress", "expected"),
+    [
+        (Progress("selecting"), "choosing what to summarise"),
+        (Progress("summarising", 1, 1, 1_204), "summarising, 1,204 characters"),
+        (Progress("summarising", 2, 3), "summarising part 2 of 3"),
+        (Progress("merging", 1, 1), "merging the parts"),
+        (Progress("auditing"), "checking what was kept"),
+    ],
+)
+def test_how_far_it_is(progress: Progress, expected: str) -> None:
+    assert told(progress) == expected
+    running = Running(progress, 100.0)
+    assert words.running_line(running, 112.7).plain == f"⟳ compacting: {expected} · 12 s"
+    assert words.running_line(replace_draft(running), 100.0).plain.startswith("⟳ drafting: ")
+
+
+def replace_draft(running: Running) -> Running:
+    return running._replace(draft=True)
+
+
+def test_a_view_can_be_replaced_without_making_it_anew() -> None:
+    view = seen(log(talk(2)))
+    assert replace(view, running=Running(Progress("selecting"), 0.0)).history is view.history

@@ -1,0 +1,115 @@
+"""Values of the panel made from real logs, and the panel alone on a small screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from textual import on
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+from textual.reactive import var
+
+from support.drafts import setup
+from support.logs import number
+from tui.compaction.long_talk import talk
+from workbench.context.setup import Setup
+from workbench.log.events import Body, Compaction, Event, Revert
+from workbench.tui.compaction import panel as panel_module
+from workbench.tui.compaction.panel import CompactionPanel
+from workbench.tui.compaction.view import CompactionView
+from workbench.tui.messages import Run
+from workbench.tui.model.glance import Gist, Scene, view
+from workbench.tui.themes import VARIABLES, load_themes
+
+SHEET = Path(panel_module.__file__).parent / "compaction.tcss"
+SETUP = setup()
+
+
+def gist_of(events: Sequence[Event], *, step: int = 1) -> Gist:
+    """Taken in a few events at a time."""
+    gist = Gist()
+    for end in range(0, len(events), step):
+        gist.catch_up(events[:end])
+    gist.catch_up(events)
+    return gist
+
+
+def seen(events: Sequence[Event], made: Setup = SETUP, **changes: Any) -> CompactionView:
+    """What the panel shows of a log."""
+    gist = gist_of(events, step=max(1, len(events)))
+    scene = Scene(made.plan(events), made, made.loaded.policy.name, gist.events(), gist, 940.0, "", True)
+    return view(replace(scene, **changes))
+
+
+def summary(first: int, last: int, text: str = "so far", **noted: Any) -> Compaction:
+    """A compaction as the coordinator writes it."""
+    known = {"trigger": "threshold", "made_by": "scripted", "tokens_before": 45_000, "tokens_after": 6_900}
+    known |= {"source_tokens": 41_200, "summary_tokens": 3_150, "ratio": 13.079, "facts_kept": 46, "facts_lost": 3}
+    return Compaction(first, last, text, meta={**known, **noted})
+
+
+def nested() -> list[Body]:
+    """Three compactions: one replaced by the next, which stands, and one that was undone."""
+    bodies = talk(6)
+    bodies += [summary(3, 11), *talk(2)[2:], summary(3, 21), *talk(1)[2:]]
+    bodies += [summary(3, 40), Revert(len(bodies) + 1)]
+    return bodies
+
+
+def log(bodies: Sequence[Body]) -> list[Event]:
+    """Bodies as a log."""
+    return number(bodies)
+
+
+class Host(App[None]):
+    """The panel, bound to a value that a test sets; what it asks for is kept."""
+
+    CSS_PATH = SHEET
+
+    compaction: var[CompactionView | None] = var(None)
+
+    def __init__(self, shown: CompactionView | None = None, theme: str = "ink") -> None:
+        super().__init__()
+        for each in load_themes().themes:
+            self.register_theme(each)
+        self.theme = theme
+        self.asked: list[tuple[str, str]] = []
+        self.set_reactive(Host.compaction, shown)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """The screen's own colours."""
+        return VARIABLES
+
+    def compose(self) -> ComposeResult:
+        """The panel alone."""
+        yield CompactionPanel().data_bind(Host.compaction)
+
+    def on_mount(self) -> None:
+        """Its keys work at once."""
+        self.panel.take_focus()
+
+    @property
+    def panel(self) -> CompactionPanel:
+        """The panel under test."""
+        return self.query_one(CompactionPanel)
+
+    @on(Run)
+    def _run(self, message: Run) -> None:
+        self.asked.append((message.name, message.argument))
+
+
+async def settle(pilot: Pilot[Any]) -> None:
+    """Wait until everything is taken in and drawn."""
+    await pilot.pause()
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+def screen_of(app: App[Any]) -> str:
+    """The whole screen as text."""
+    strips = app.screen._compositor.render_strips()  # the one place that knows the whole screen
+    return "".join(f"{strip.text.rstrip()}\n" for strip in strips)
+

@@ -1,0 +1,283 @@
+"""The inspector alone, over a real log and a real planner; and ways to look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from textual import on
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+from textual.reactive import var
+from textual.scroll_view import ScrollView
+
+from support.logs import number
+from support.talk import words
+from workbench.config.settings import Settings
+from workbench.context.plan import ContextPlan
+from workbench.context.setup import Setup, Wishes, set_up
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Compaction,
+    Event,
+    Override,
+    Reasoning,
+    SlotContent,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
+from workbench.models.catalogue import Catalogue
+from workbench.models.ledger import Ledger
+from workbench.tui.bench import Shown
+from workbench.tui.insight import LogInsight, Requests, compact_at
+from workbench.tui.inspector.ask import Ask
+from workbench.tui.inspector.pane import InspectorPane
+from workbench.tui.inspector.row_list import RowList
+from workbench.tui.messages import Decide, Jump, Run, Travel
+from workbench.tui.themes import VARIABLES, load_themes
+from workbench.tui.values import Live
+
+SHEET = Path(__file__).parents[3] / "workbench" / "tui" / "inspector" / "inspector.tcss"
+CATALOGUE = Catalogue()
+TOOL = (
+    '{"type": "function", "function": {"name": "read_file", "description": "Read a file.", '
+    '"parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}}'
+)
+FILE = "".join(f"{at:>4}  def test_login_{at}(client, database):  # opens it anew\n" for at in range(1, 400))
+
+
+class Talk(list[Body]):
+    """A conversation as the agent writes it: each reply with its usage behind it, then the results of its calls."""
+
+    def reply(self, *parts: Body, estimate: int, prompt: int | None) -> None:
+        """What the model said to all that was said before."""
+        upto = len(self)
+        self.extend(parts)
+        self.append(Usage("gpt-4o", estimate, prompt, estimate // 2, completion=80, seconds=1.5, upto=upto))
+
+    def call(self, at: int, tool: str, arguments: str, result: str, estimate: int, prompt: int | None) -> None:
+        """One call in a reply of its own, and its result."""
+        self.reply(ToolCall(f"call{at}", tool, arguments, f"reply{at}"), estimate=estimate, prompt=prompt)
+        self.append(ToolResult(f"call{at}", result, tool))
+
+
+def talk() -> Talk:
+    """Two turns: one with six calls, one with none."""
+    made = Talk(
+        [
+            SlotContent("system", "system", "You are a careful programmer. Answer in short sentences."),
+            SlotContent("instructions", "AGENTS.md", "Run the tests before you say that something works.\n" * 4),
+            SlotContent("tools", "read_file", TOOL),
+            UserMessage("Why does [/b] the \x1b[31mlogin\x1b[0m test fail?"),
+        ]
+    )
+    made.reply(
+        Reasoning("The fixture may open the database twice.", "reply1"),
+        AssistantMessage("I will look.", "reply1"),
+        ToolCall("call1", "read_file", '{"path": "tests/test_login.py"}', "reply1"),
+        estimate=110,
+        prompt=121,
+    )
+    made.append(ToolResult("call1", FILE, "read_file"))
+    made.call(2, "run_command", '{"command": "pytest -x"}', "FAILED tests/test_login.py::test_login_7\n" * 20, 740, 752)
+    made.call(3, "run_command", '{"command": "git log --oneline"}', words(300), 980, 991)
+    made.call(4, "read_file", '{"path": "src/auth.py"}', words(400, "beta"), 1_310, 1_322)
+    made.call(5, "read_file", '{"path": "src/session.py"}', words(350, "gamma"), 1_500, None)
+    made.call(6, "run_command", '{"command": "pytest -x -q"}', "1 passed in 0.41s", 1_600, 1_611)
+    made.reply(AssistantMessage("The fixture opened it twice; I closed it.", "reply7"), estimate=1_580, prompt=1_590)
+    made.append(UserMessage("It must support Python 3.11, and never touch the network."))
+    made.reply(AssistantMessage("Understood: Python 3.11, no network.", "reply8"), estimate=1_620, prompt=1_633)
+    return made
+
+
+BODIES = talk()
+
+
+def setup(policy: str = "workbench", *sets: str, window: int = 10_000) -> Setup:
+    """A preset for gpt-4o, with knobs set on top."""
+    return set_up(Wishes(policy, sets, "gpt-4o", window, 1_000), Settings(), CATALOGUE)
+
+
+CUT = (
+    "truncation.max_tokens=600",
+    "masking.keep_first=1",
+    "masking.keep_last=2",
+    "masking.batch_tokens=0",
+    "masking.batch_ratio=0",
+)
+"""Knobs under which the talk has a truncated row, masked ones, and whole ones."""
+
+
+class Model:
+    """Stands where the session model stands: owns the log, plans it, and says what is to be shown."""
+
+    def __init__(self, bodies: Sequence[Body] = BODIES, made: Setup | None = None) -> None:
+        self.events: list[Event] = number(bodies)
+        self.setup = made or setup("workbench", *CUT)
+        self.requests = Requests()
+        self.ledger = Ledger.from_events(self.events, CATALOGUE)
+        for event in self.events:
+            self.requests.add(event)
+
+    def append(self, body: Body) -> None:
+        """One event more."""
+        event = Event(len(self.events) + 1, f"e{len(self.events) + 1:05d}", 0, body)
+        self.events.append(event)
+        self.requests.add(event)
+        self.ledger.add(event)
+
+    def plan(self, upto: int | None = None) -> ContextPlan:
+        """The plan of the log, or of its beginning."""
+        return self.setup.plan(self.events[:upto])
+
+    def shown(self, upto: int | None = None) -> Shown:
+        """Now, or a request of the past."""
+        policy = self.setup.loaded.policy
+        marks = tuple(self.requests.marks)
+        now = Shown(
+            self.plan(),
+            policy.name,
+            policy.description,
+            self.setup.counter.note,
+            len(self.events),
+            insight=LogInsight(self.events, self.setup),
+            requests=marks,
+            compact_at=compact_at(policy, self.setup.limits.window),
+            ledger=self.ledger,
+        )
+        if upto is None:
+            return now
+        at = [mark.upto for mark in marks].index(upto)
+        before = self.plan(marks[at - 1].upto) if at else None
+        return replace(now, plan=self.plan(upto), at=at, before=before)
+
+
+class Host(App[None]):
+    """One pane, and a model that does what it asks for."""
+
+    CSS_PATH = SHEET
+
+    shown: var[Shown | None] = var(None)
+    live: var[Live | None] = var(None)
+
+    def __init__(self, model: Model | None = None, shown: Shown | None = None, theme: str = "ink") -> None:
+        super().__init__()
+        self.model = model
+        self.asked: list[Decide | Jump | Travel | Run] = []
+        for each in load_themes().themes:
+            self.register_theme(each)
+        self.theme = theme
+        self.set_reactive(Host.shown, shown or (model.shown() if model else None))
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return VARIABLES
+
+    def compose(self) -> ComposeResult:
+        yield InspectorPane().data_bind(Host.shown, Host.live)
+
+    def on_mount(self) -> None:
+        self.pane.take_focus()
+
+    @property
+    def pane(self) -> InspectorPane:
+        return self.query_one(InspectorPane)
+
+    @property
+    def list(self) -> RowList:
+        return self.query_one(RowList)
+
+    @property
+    def told(self) -> str:
+        """The line under the rows."""
+        return self.list.foot.said.plain
+
+    def grow(self, *bodies: Body) -> None:
+        """The session goes on."""
+        assert self.model is not None
+        for body in bodies:
+            self.model.append(body)
+        self.shown = self.model.shown()
+
+    @on(Decide)
+    def _decide(self, message: Decide) -> None:
+        self.asked.append(message)
+        self.grow(Override(message.action, message.first, message.last))
+
+    @on(Travel)
+    def _travel(self, message: Travel) -> None:
+        self.asked.append(message)
+        assert self.model is not None
+        self.shown = self.model.shown(message.upto)
+
+    @on(Jump)
+    @on(Run)
+    def _other(self, message: Jump | Run) -> None:
+        self.asked.append(message)
+
+
+def host(model: Model | None = None, **more: Any) -> Host:
+    """The inspector over the talk."""
+    return Host(model or Model(), **more)
+
+
+ROUNDS = 4
+"""How often everybody's queue is emptied: a key goes from the app to a widget, its message to the pane, and so on."""
+
+
+async def settle(pilot: Pilot[Any]) -> None:
+    """Wait until everything is worked out and drawn; `pilot.pause()` would wait for an idle processor as well."""
+    await _rounds(pilot)
+    while len(pilot.app.workers):
+        await pilot.app.workers.wait_for_complete()
+        await _rounds(pilot)
+
+
+async def _rounds(pilot: Pilot[Any]) -> None:
+    for _ in range(ROUNDS):
+        await pilot.pause(0)
+
+
+async def press(pilot: Pilot[Any], *keys: str) -> None:
+    """Press keys, each when the one before has done its work. In a line to type in, letters are typed for real."""
+    for key in keys:
+        if isinstance(pilot.app.focused, Ask) and len(key) == 1:
+            await pilot.press(key)
+        else:
+            pilot.app.simulate_key(NAMES.get(key, key))
+        await settle(pilot)
+
+
+NAMES = {
+    "[": "left_square_bracket",
+    "]": "right_square_bracket",
+    "{": "left_curly_bracket",
+    "}": "right_curly_bracket",
+}
+
+
+async def type_in(pilot: Pilot[Any], text: str, *keys: str) -> None:
+    """Put a text into the line that is open, in place of what stands there; then press keys."""
+    line = pilot.app.focused
+    assert isinstance(line, Ask)
+    line.value = text
+    await settle(pilot)
+    await press(pilot, *keys)
+
+
+def lines_of(view: ScrollView) -> list[str]:
+    """What a pane shows, line by line."""
+    return [view.render_line(y).text for y in range(view.size.height)]
+
+
+def screen_of(app: App[Any]) -> str:
+    """The whole screen as text."""
+    strips = app.screen._compositor.render_strips()  # the one place that knows the whole screen
+    return "".join(f"{strip.text.rstrip()}\n" for strip in strips)
+
+
+SUMMARISED = [*BODIES, Compaction(4, 19, "The login test failed; the fixture was mended.")]

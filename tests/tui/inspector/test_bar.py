@@ -1,0 +1,120 @@
+"""The budget's bar: widths are in proportion and add up, whatever the figures."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui.inspector.sample import BUDGET
+from workbench.context.budget import Budget
+from workbench.tui.inspector.bar import PARTS, TICK, Tick, amounts, apportion, draw, labels, legend, ticks
+
+figures = st.integers(0, 2_000_000)
+budgets = st.builds(Budget, *[figures] * 10, st.integers(-500_000, 2_000_000))
+
+
+@given(st.lists(figures, min_size=1, max_size=11), st.integers(0, 300))
+def test_widths_add_up_to_the_bar(parts: list[int], width: int) -> None:
+    assert sum(apportion(parts, width)) == (width if any(parts) else 0)
+
+
+@given(st.lists(figures, min_size=1, max_size=11), st.integers(11, 300))
+def test_every_part_that_is_there_can_be_seen(parts: list[int], width: int) -> None:
+    assert all((cells > 0) == (part > 0) for part, cells in zip(parts, apportion(parts, width), strict=True))
+
+
+@given(st.lists(figures, min_size=2, max_size=11), st.integers(0, 300))
+def test_a_larger_part_is_never_narrower(parts: list[int], width: int) -> None:
+    given_cells = apportion(parts, width)
+    pairs = sorted(zip(parts, given_cells, strict=True))
+    for (small, narrow), (large, wide) in pairwise(pairs):
+        assert small == large or narrow <= wide
+
+
+@given(st.lists(st.integers(1, 2_000_000), min_size=1, max_size=11), st.integers(50, 300))
+def test_widths_are_near_their_share(parts: list[int], width: int) -> None:
+    total = sum(parts)
+    for part, cells in zip(parts, apportion(parts, width), strict=True):
+        # Cells that small parts got beyond their share are taken from the large ones, in proportion.
+        assert abs(cells - part * width / total) <= len(parts) + 1
+
+
+@given(budgets, st.integers(1, 250))
+def test_the_drawn_bar_is_as_wide_as_it_should(budget: Budget, width: int) -> None:
+    drawn = draw(budget, max(budget.window, 1), width)
+    assert drawn.cell_length == (width if any(amounts(budget)) else 0)
+
+
+@given(budgets, st.integers(4, 250))
+def test_the_legend_is_one_line(budget: Budget, width: int) -> None:
+    line = legend(budget, width)
+    assert "\n" not in line.plain
+    assert line.cell_length <= width
+
+
+def test_parts_have_characters_of_their_own() -> None:
+    assert len({part.char for part in PARTS}) == len(PARTS)
+
+
+def test_what_must_stay_empty_is_at_the_right_end() -> None:
+    drawn = draw(BUDGET, BUDGET.window, 78).plain
+    assert drawn.startswith("▓")
+    assert drawn.rstrip("░").rstrip("╱").endswith("·")
+
+
+def test_what_sticks_out_of_the_window_is_marked() -> None:
+    over = BUDGET._replace(history=9_000, free=-3_120)
+    drawn = draw(over, 10_000, 100)
+    marked = [span for span in drawn.spans if span.style == "$error"]
+    assert sum(span.end - span.start for span in marked) == 100 - 100 * 10_000 // 13_120
+    assert max(span.end for span in marked) == 100
+    assert "over by 3,120" in legend(over, 200).plain
+
+
+def test_the_legend_uses_the_room_it_has() -> None:
+    wide, narrow = legend(BUDGET, 200).plain, legend(BUDGET, 78).plain
+    assert "▒ instructions 40" in wide
+    assert "reserve 2,000" in wide
+    assert "hist 5.0k" in narrow
+    assert all(part.char in narrow for part, amount in zip(PARTS, amounts(BUDGET), strict=True) if amount)
+
+
+def test_the_thresholds_stand_on_the_bar_where_they_are() -> None:
+    marks = ticks(10_000, 8_000)
+    assert [tick.label for tick in marks] == ["80% compacts", "70%", "90%"]
+    drawn = draw(BUDGET, 10_000, 100, marks).plain
+    assert [at for at, char in enumerate(drawn) if char == TICK] == [70, 80, 90]
+    named = labels(BUDGET, marks, 100).plain
+    assert named.index("80% compacts") + len("80% compacts") // 2 == 80
+    assert "70%" in named
+    assert "90%" in named
+
+
+def test_a_threshold_that_is_one_of_the_levels_is_told_once() -> None:
+    assert [tick.label for tick in ticks(10_000, 9_000)] == ["90% compacts", "70%"]
+    assert [tick.label for tick in ticks(10_000, 0)] == ["70%", "90%"]
+
+
+def test_without_a_line_for_names_they_stand_on_the_bar() -> None:
+    drawn = draw(BUDGET, 10_000, 78, ticks(10_000, 8_000), named=True).plain
+    assert "┊70%" in drawn
+    assert "┊80% cmp" in drawn
+    assert len(drawn) == 78
+
+
+@given(budgets, st.integers(1, 250), st.integers(0, 3_000_000), st.booleans())
+def test_thresholds_never_make_the_bar_wider(budget: Budget, width: int, compact_at: int, named: bool) -> None:
+    window = max(budget.window, 1)
+    marks = ticks(window, compact_at)
+    drawn = draw(budget, window, width, marks, named)
+    assert drawn.cell_length == (width if any(amounts(budget)) else 0)
+    assert labels(budget, marks, width).cell_length <= width
+
+
+@given(st.lists(st.integers(0, 10_000), min_size=1, max_size=4), st.integers(10, 200))
+def test_names_of_thresholds_never_touch(places: list[int], width: int) -> None:
+    marks = [Tick(tokens, "name", "n") for tokens in places]
+    named = labels(BUDGET, marks, width).plain
+    assert set(named.split()) <= {"name", "n"}

@@ -1,0 +1,117 @@
+"""The columns: every row is exactly as wide as the line, and no text gets through that a terminal would act on."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from support.logs import texts
+from tui.inspector.sample import SAMPLE, item
+from workbench.context.items import SIGNS, Edit
+from workbench.context.whatif import Mark
+from workbench.tui.inspector.columns import MARKS, Cells, cells, head_cells, heads, lay_out, live_cells, share_bar
+from workbench.tui.inspector.order import Group
+from workbench.tui.values import Live, LiveCall
+
+
+def width_of(made: Cells, gap: int, roomy: bool, marked: bool = False) -> int:
+    shown = [made.seq, made.who, made.tokens, made.share, made.pin, made.state, *([made.mark] if marked else [])]
+    columns = [*shown, made.original] if roomy else shown
+    return sum(map(cell_len, columns)) + gap * len(columns) + cell_len(made.why + made.text)
+
+
+@given(texts(), texts(), st.integers(0, 3_000_000), st.booleans(), st.integers(60, 250), st.integers(0, 10**6))
+def test_a_row_is_as_wide_as_the_line(text: str, why: str, tokens: int, edited: bool, width: int, events: int) -> None:
+    edits = (Edit("mask", "masked", 1, 1, why),) if edited else ()
+    row = item(1, text, tool=text, tokens=tokens, edits=edits, exact=False)
+    columns = lay_out(width, events)
+    made = cells(row, columns, share_bar(tokens, 1_000, columns.share))
+    assert width_of(made, columns.gap, columns.original > 0) == width
+    assert all(part.isprintable() or "\u200d" in part for part in made)
+
+
+@given(st.integers(60, 250), st.integers(0, 10**6))
+def test_the_heads_are_as_wide_as_the_rows(width: int, events: int) -> None:
+    assert cell_len(heads(lay_out(width, events))) == width
+
+
+@pytest.mark.parametrize("state", SIGNS)
+def test_a_state_has_a_letter_and_a_word(state: str) -> None:
+    made = cells(item(1, state=state), lay_out(80, 10), "")
+    assert made.state.rstrip() == f"{SIGNS[state]} {state}"
+
+
+def test_a_reason_goes_before_the_text() -> None:
+    narrow = cells(SAMPLE[5], lay_out(80, 10), "")
+    wide = cells(SAMPLE[5], lay_out(200, 10), "")
+    assert narrow.why.startswith("5,213 → 800: 5,213 tokens")
+    assert narrow.text == ""
+    assert wide.text.startswith("import sqlite3")
+    assert wide.original.strip() == "5,213"
+
+
+def test_flags_and_marks() -> None:
+    columns = lay_out(80, 10)
+    assert cells(SAMPLE[2], columns, "").pin == "⚑"
+    assert cells(SAMPLE[1], columns, "").tokens.strip() == "~10"
+    assert cells(SAMPLE[4], columns, "").who.strip() == "read_file()"
+    assert cells(item(1)._replace(seq=None), columns, "").seq.strip() == "–"
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "bar"), [(0, 100, "    "), (50, 100, "██  "), (100, 100, "████"), (1, 32, "▏   "), (5, 0, "    ")]
+)
+def test_the_share_is_drawn_in_eighths(part: int, whole: int, bar: str) -> None:
+    assert share_bar(part, whole, 4) == bar
+
+
+@given(st.integers(60, 250), st.booleans(), st.sampled_from([None, *MARKS]))
+def test_a_mark_takes_a_column_of_its_own(width: int, roomy: bool, mark: Mark | None) -> None:
+    columns = lay_out(width, 10, marked=True)
+    made = cells(SAMPLE[5], columns, " " * columns.share, mark)
+    assert width_of(made, columns.gap, columns.original > 0, True) == width
+    assert cell_len(heads(columns)) == width
+    assert made.mark == (MARKS[mark] if mark else " ")
+
+
+@given(st.integers(60, 250), texts())
+def test_the_answer_that_comes_in_is_as_wide_as_the_line(width: int, text: str) -> None:
+    columns = lay_out(width, 10)
+    for live in (Live("1", text=text), Live("1", calls=(LiveCall("c", text, text, "writing"),))):
+        made = live_cells(live, columns)
+        assert width_of(made, columns.gap, columns.original > 0) == width
+        assert all(part.isprintable() or "\u200d" in part for part in made)
+
+
+def test_the_head_of_a_group_has_its_sums() -> None:
+    columns = lay_out(120, 10)
+    made = head_cells(Group("3", range(12), 500, 2_000), "turn", False, columns, 1_000)
+    assert (made.seq.strip(), made.who.strip(), made.tokens.strip()) == ("▾", "turn 3", "500")
+    assert (made.original.strip(), made.state.strip(), made.text.strip()) == (
+        "2,000",
+        "12 rows",
+        "50.0 % of the request",
+    )
+    folded = head_cells(Group("0", range(1), 5, 5), "turn", True, columns, 1_000)
+    assert (folded.seq.strip(), folded.who.strip(), folded.state.strip()) == ("▸", "before turn 1", "1 row")
+
+
+def test_what_is_never_sent_says_what_it_is_not_that_it_is_not_sent() -> None:
+    row = SAMPLE[3]._replace(edits=(Edit("fold", "aside", 10, 0, "kept for reading, never sent"),))
+    made = cells(row, lay_out(120, 10), "")
+    assert (made.why, made.text.strip()) == ("", "Let me think.")
+
+
+@pytest.mark.parametrize(
+    ("text", "who"),
+    [
+        ("usage: prompt 12", "usage"),
+        ("error (rate_limit): wait", "error"),
+        ("an event of the unknown kind 'x'", "aside"),
+    ],
+)
+def test_what_is_beside_the_conversation_says_what_it_is(text: str, who: str) -> None:
+    row = item(1, text, role=None, kind="aside", state="aside")
+    assert cells(row, lay_out(120, 10), "").who.strip() == who

@@ -1,0 +1,99 @@
+"""The filter line: what it means, and what it says about what it does not understand."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.logs import texts
+from tui.inspector.sample import SAMPLE, item
+from workbench.config.errors import WrongCall
+from workbench.tui.inspector.filters import parse
+
+
+def found(text: str) -> list[int | None]:
+    wanted = parse(text)
+    return [row.seq for row in SAMPLE if wanted.holds(row)]
+
+
+@pytest.mark.parametrize(
+    ("text", "seqs"),
+    [
+        ("", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
+        ("state:masked", [7]),
+        ("state:masked,truncated", [6, 7]),
+        ("state:m", [7]),
+        ("-state:sent", [4, 6, 7, 8]),
+        ("tool:run_command", [7]),
+        ("tool:READ", [2, 5, 6]),
+        ("role:user", [3, 8, 10]),
+        ("slot:turn", [10]),
+        ("kind:tool_call", [5]),
+        ("kind:tool_", [2, 5, 6, 7]),
+        ("turn:2", [10]),
+        ("turn:2-", [10]),
+        ("turn:0-1", [1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        ("pinned:", [3]),
+        ("pinned:no state:truncated", [6]),
+        (">50", [1, 6]),
+        (">=100", [1, 6]),
+        (">100", [6]),
+        ("<12 state:sent", [2, 3, 5, 9, 10]),
+        (">0.8k", []),
+        (">1k", []),
+        ("<=1k >100", [6]),
+        ("SQLITE3", [6]),
+        ('"login test"', [3]),
+        ('"Login test"', []),
+        ('-"login test" role:user', [8, 10]),
+        ("tool:read_file >100 import", [6]),
+        ("run_command", [7]),
+        ('""', [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
+    ],
+)
+def test_what_is_found(text: str, seqs: list[int]) -> None:
+    assert found(text) == seqs
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("state:maskd", "state:maskd: expected one of sent, truncated, masked"),
+        ("state:", "state:: expected one of sent"),
+        ("stat:masked", "no such key: stat: expected one of state: tool:"),
+        ("http://x", "text with a colon goes in"),
+        ("turn:three", "turn:three: expected a number or a range"),
+        (">many", ">many: expected a number of tokens, as in >2000 or >2k"),
+        ("<", "<: expected a number of tokens"),
+        ("pinned:maybe", "pinned:maybe: expected nothing, yes or no"),
+        ("tool:", "tool: expected a name, as in tool:run_command"),
+        ("role:", "role: expected a name, as in role:user"),
+        ('say "hello', 'a closing " is missing'),
+    ],
+)
+def test_what_is_not_understood_is_told(text: str, complaint: str) -> None:
+    with pytest.raises(WrongCall) as told:
+        parse(text)
+    assert complaint in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+@given(st.text(max_size=40))
+def test_any_line_is_understood_or_refused(text: str) -> None:
+    try:
+        wanted = parse(text)
+    except WrongCall:
+        return
+    for row in SAMPLE:
+        wanted.holds(row)
+
+
+@given(texts(), texts())
+def test_a_word_is_found_in_any_case(before: str, after: str) -> None:
+    assert parse("NeedLE").holds(item(1, f"{before} needle {after}"))
+
+
+def test_a_filter_without_terms_is_none() -> None:
+    assert not parse("  ")
+    assert parse("a")

@@ -1,0 +1,153 @@
+"""The pages of the detail tell what an item was, what is sent of it, what was cut, and why."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from support.logs import texts
+from support.talk import words
+from tui.inspector.host import Model
+from tui.inspector.sample import SAMPLE, item
+from workbench.context.items import Item
+from workbench.log.codec import decode
+from workbench.tui.inspector.pages import TABS, TOKENS_FROM, first_tab, make, size, text_page, title, weight
+from workbench.tui.inspector.text_view import Page, lay_out, matches
+
+MODEL = Model()
+SHOWN = MODEL.shown()
+
+
+def said(page: Page) -> str:
+    return "\n".join(line.text for line in page.lines)
+
+
+def row(seq: int) -> Item:
+    return next(each for each in SHOWN.plan.rows if each.seq == seq)
+
+
+def test_a_cut_row_shows_what_was_cut() -> None:
+    cut = row(9)
+    assert (cut.state, first_tab(cut)) == ("truncated", "diff")
+    page = make(cut, "diff", SHOWN.insight)
+    text = said(page)
+    assert text.startswith("  … 12 lines that stay …\n    13  def test_login_13(client")
+    assert "\n-   16  def test_login_16(client" in text
+    assert "\n+ [truncated: kept first+last" in text
+    assert page.copy.startswith("  16  def test_login_16"), "what is copied is what was cut"
+    assert {line.style for line in page.lines} == {"text", "quiet", "removed", "added"}
+
+
+def test_a_masked_row_shows_what_the_marker_hides() -> None:
+    masked = row(12)
+    text = said(make(masked, "diff", SHOWN.insight))
+    assert text.startswith("- FAILED tests/test_login.py::test_login_7\n")
+    assert "\n+ [result masked — ~220 tokens removed" in text
+
+
+def test_what_is_sent_as_it_is_says_so() -> None:
+    assert first_tab(row(4)) == "original"
+    assert "nothing was cut" in said(make(row(4), "diff", SHOWN.insight))
+    assert said(make(row(4), "sent", SHOWN.insight)) == "Why does [/b] the ␛[31mlogin␛[0m test fail?"
+
+
+def test_what_is_not_sent_says_so_and_why() -> None:
+    assert said(make(SAMPLE[7], "sent", None)) == (
+        "Nothing of it is sent.\nhistory needs 9,000 tokens and 5,000 are left for it"
+    )
+    assert said(make(SAMPLE[7], "diff", None)) == "Nothing of it is sent.\n- An old question about something else"
+    assert "not part of the request" in said(make(SAMPLE[3], "sent", None))
+
+
+def test_the_tokens_are_shown_one_by_one() -> None:
+    page = make(item(1, words(50)), "tokens", SHOWN.insight)
+    assert page.lines[0].text == "50 tokens, as sent"
+    assert len(page.lines[1].spans) == 50
+    assert {style for _, style in page.lines[1].spans} == {"token-0", "token-1", "token-2", "token-3"}
+    assert page.note == ""
+
+
+def test_the_tokens_of_a_huge_text_are_bounded_and_it_says_so() -> None:
+    text = words(200_000)
+    page = make(item(1, text), "tokens", SHOWN.insight)
+    assert f"{TOKENS_FROM:,} of {len(text):,} characters" in page.note
+    assert page.lines[0].text.startswith("the first 3,334 tokens")
+    assert sum(len(line.text) for line in page.lines) < 2 * TOKENS_FROM
+    assert weight(item(1, text), "tokens") == 0, "nobody waits for it"
+
+
+@given(texts())
+def test_the_tokens_joined_are_the_text(text: str) -> None:
+    page = make(item(1, text), "tokens", SHOWN.insight)
+    if text:
+        joined = "".join(line.text for line in page.lines[1:]).replace("⏎", "")
+        assert joined == "".join(line.text for line in text_page(text).lines).replace("⏎", "") or "\t" in text
+
+
+def test_nobody_to_ask_is_no_mistake() -> None:
+    assert "Nobody can be asked" in said(make(row(4), "tokens", None))
+    assert "there is no event behind it" in said(make(row(4), "json", None))
+    assert said(make(item(1, ""), "tokens", SHOWN.insight)) == "(empty)"
+
+
+def test_the_edits_are_told_with_their_reasons() -> None:
+    text = said(make(row(12), "edits", SHOWN.insight))
+    assert text.startswith("m masked: 14 of 220 tokens\n\nid     e00012\nturn   1\nslot   history\ncall   call2")
+    assert "mask: 220 → 14 tokens, masked\n  result 2 of 6 in the session" in text
+    assert "No stage changed it." in said(make(row(4), "edits", None))
+    assert "name   ann" in said(make(item(1, name="ann"), "edits", None))
+
+
+def test_the_json_is_the_event_itself() -> None:
+    page = make(row(9), "json", SHOWN.insight)
+    assert decode(json.loads(page.copy)) == MODEL.events[8]
+    assert "made this row" in said(make(item(1)._replace(seq=None), "json", SHOWN.insight))
+
+
+@pytest.mark.parametrize(
+    ("given_item", "words_"),
+    [
+        (SAMPLE[5], "tool result · read_file · event 6"),
+        (SAMPLE[2], "message · user · event 3"),
+        (item(1)._replace(seq=None), "message · user · made by the plan"),
+        (item(1, name="ann"), "message · user “ann” · event 1"),
+        (item(1, role=None, kind="aside"), "aside · event 1"),
+    ],
+)
+def test_a_title_says_what_it_is(given_item: Item, words_: str) -> None:
+    assert title(given_item) == words_
+
+
+def test_sizes_are_told_as_they_are() -> None:
+    assert size(SAMPLE[5]) == "t truncated: 800 of 5,213 tokens"
+    assert size(SAMPLE[2]) == "sent, pinned: 10 tokens"
+    assert size(SAMPLE[1]) == "sent: 10 tokens (approximate)"
+
+
+@given(texts(), texts(), st.sampled_from([tab.key for tab in TABS]), st.integers(2, 120))
+def test_no_line_is_too_wide_or_acts_on_the_terminal(text: str, original: str, tab: str, width: int) -> None:
+    page = make(item(1, text, original=original, tool=text), tab, SHOWN.insight)
+    wrapped = lay_out(page.lines, width)
+    for number, start, end in zip(wrapped.line, wrapped.start, wrapped.end, strict=True):
+        piece = page.lines[number].text[start:end]
+        assert cell_len(piece) <= width
+        assert piece.isprintable() or "\u200d" in piece
+
+
+@given(texts(), st.sampled_from(["original", "sent", "diff"]))
+def test_a_beginning_is_never_longer_than_asked(text: str, tab: str) -> None:
+    some = item(1, text[: len(text) // 2], original=text)
+    page = make(some, tab, None, 50)
+    assert sum(len(line.text.expandtabs(4)) for line in page.lines) <= 50 * 3 * 4 + 200
+
+
+def test_nothing_is_wrapped_to_no_width() -> None:
+    assert len(lay_out(text_page("abc").lines, 0).line) == 0
+
+
+def test_matches_are_found_in_any_case_and_do_not_overlap() -> None:
+    assert matches(text_page("aAaA\nb\nAA").lines, "aa") == [(0, 0), (0, 2), (2, 0)]

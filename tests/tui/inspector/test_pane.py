@@ -1,0 +1,450 @@
+"""What the pane does with a row: open it, decide about it after asking, jump, copy, and travel in time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from threading import Event as Flag
+from typing import Any
+
+import pytest
+
+from tui.inspector.host import BODIES, SUMMARISED, Host, Model, host, lines_of, press, settle
+from tui.inspector.sample import SAMPLE, item, plan_of
+from workbench.config.errors import WrongCall
+from workbench.context.budget import Limits
+from workbench.context.plan import Totals, Verdict
+from workbench.log.events import AssistantMessage, Override, UserMessage
+from workbench.tui.bench import Shown
+from workbench.tui.inspector.account import AccountScreen
+from workbench.tui.inspector.pages import TABS
+from workbench.tui.inspector.request import RequestScreen
+from workbench.tui.inspector.rows import Rows
+from workbench.tui.inspector.text_view import TextView
+from workbench.tui.inspector.words import ContextTitle, Past
+from workbench.tui.inspector.words import Verdict as VerdictLine
+from workbench.tui.messages import Decide, Jump, Run, Travel
+
+WIDE = (120, 40)
+
+
+async def go_to(pilot: Any, seq: int) -> None:
+    """Put the cursor on the row of an event."""
+    pilot.app.pane.show_event(seq)
+    await settle(pilot)
+    assert pilot.app.pane.rows.item.seq == seq
+
+
+def decisions(app: Host) -> list[tuple[str, int, int]]:
+    return [(each.action, each.first, each.last) for each in app.asked if isinstance(each, Decide)]
+
+
+# What is shown around the rows
+
+
+async def test_the_title_and_the_verdict_are_told_in_words() -> None:
+    app = host()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        title = str(app.query_one(ContextTitle).render())
+        assert title.startswith("context gpt-4o · 1,316 of 10,000 (13.2 %) roomy · policy workbench")
+        assert str(app.query_one(VerdictLine).render()).startswith("● fits  1,316 tokens")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "words", "colour"),
+    [
+        (6_999, "roomy", "$success"),
+        (7_000, "filling up", "$warning"),
+        (9_000, "nearly full", "$error"),
+        (12_000, "more than it holds", "$error"),
+    ],
+)
+async def test_fullness_is_told_in_words_and_colour(tokens: int, words: str, colour: str) -> None:
+    app = Host(shown=Shown(plan_of(SAMPLE, totals=Totals(tokens, tokens, 0, tokens)), "layers", "", "", 10))
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        title = app.query_one(ContextTitle).render()
+        assert words in str(title)
+        assert colour in repr(title)
+
+
+async def test_what_does_not_fit_says_so_with_its_warnings() -> None:
+    plan = plan_of(
+        SAMPLE,
+        limits=Limits(5_000, "option", 2_000, 0),
+        verdict=Verdict("too_large", "6,120 tokens + 2,000 reserve = 8,120, 3,120 over the window of 5,000"),
+        warnings=("the system slot holds 100 tokens; 50 are advised",),
+    )
+    app = host()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        line = app.query_one(VerdictLine)
+        assert line.size.height == 1
+        app.shown = Shown(plan, "layers", "", "", 10)
+        await settle(pilot)
+        assert str(line.render()).startswith("● too large  6,120 tokens")
+        assert "! the system slot holds 100 tokens" in str(line.render())
+        assert line.size.height == 3
+
+
+async def test_a_hostile_name_is_shown_and_does_nothing() -> None:
+    made = plan_of([item(1, tool="\x1b]0;owned\x07[/]")], model="[/b]\x1b[2J")
+    app = Host(shown=Shown(made, "[/b]", "[red]\x1b", "[/]\x1b", 1))
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        assert "[/b]␛[2J" in str(app.query_one(ContextTitle).render())
+        assert "␛]0;owned␇[/]" in "\n".join(lines_of(app.pane.rows))
+
+
+# The detail
+
+
+async def test_the_detail_opens_follows_and_closes() -> None:
+    app = host()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await go_to(pilot, 9)
+        detail = app.pane.detail
+        assert not detail.display
+        await press(pilot, "enter")
+        assert detail.display
+        assert detail.tab == "diff", "of a row that was cut one sees first what was cut"
+        assert "-   16  def test_login_16" in "\n".join(lines_of(detail.reader.view))
+        await press(pilot, "down")
+        assert detail.tab == "original"
+        assert "pytest -x" in lines_of(detail.reader.view)[0]
+        await press(pilot, "space")
+        assert not detail.display
+        await press(pilot, "enter", "escape")
+        assert not detail.display
+
+
+async def test_each_way_to_look_has_a_key() -> None:
+    app = host()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await go_to(pilot, 9)
+        for number, tab in enumerate(TABS, 1):
+            await press(pilot, str(number))
+            assert app.pane.detail.tab == tab.key
+            assert app.pane.detailed
+        await press(pilot, "1", "down", "down", "down")
+        assert app.pane.detail.tab == "original", "the user's choice holds from row to row"
+
+
+async def test_the_detail_takes_the_focus_and_turns_its_pages() -> None:
+    app = host()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await go_to(pilot, 9)
+        await press(pilot, "enter", "tab")
+        assert isinstance(app.focused, TextView)
+        for key, tab in (("right", "tokens"), ("l", "edits"), ("left", "tokens"), ("h", "diff"), ("h", "sent")):
+            await press(pilot, key)
+            assert app.pane.detail.tab == tab
+        await press(pilot, "1", "end")
+        assert "399  def test_login_399" in "\n".join(lines_of(app.pane.detail.reader.view))
+        await press(pilot, "home", "j", "k", "pagedown", "pageup", "G", "g")
+        await press(pilot, "escape")
+        assert isinstance(app.focused, Rows)
+        assert not app.pane.detail.display
+
+
+async def test_a_new_plan_does_not_take_the_reader_from_his_place() -> None:
+    app = host()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await go_to(pilot, 9)
+        await press(pilot, "1", "tab", "pagedown")
+        view = app.pane.detail.reader.view
+        place = view.scroll_offset.y
+        assert place > 0
+        app.grow(UserMessage("and now?"))
+        await settle(pilot)
+        assert view.scroll_offset.y == place
+
+
+@pytest.mark.parametrize(("size", "beside"), [((80, 24), False), ((120, 40), False), ((200, 60), True)])
+async def test_the_detail_goes_where_there_is_room(size: tuple[int, int], beside: bool) -> None:
+    app = host()
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        rows, detail = app.pane.rows.region, app.pane.detail.region
+        assert (detail.x >= rows.right) == beside
+        assert (detail.y >= rows.bottom) != beside
+        assert detail.area > size[0] * size[1] / 5
+
+
+# Deciding
+
+
+async def test_a_decision_is_asked_first_with_what_it_does() -> None:
+    app = host()
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        await go_to(pilot, 21)
+        await press(pilot, "m")
+        assert app.told.startswith("mask event 21? · frees 336 tokens · prompt cache: kept up to token ")
+        assert "tokens are written again · enter does it  escape leaves" in app.told
+        assert app.asked == []
+        await press(pilot, "escape")
+        assert app.asked == []
+        assert "mask event" not in app.told
+        await press(pilot, "m", "enter")
+        assert decisions(app) == [("mask", 21, 21)]
+        assert app.pane.rows.item is not None
+        assert (app.pane.rows.item.seq, app.pane.rows.item.state) == (21, "masked")
+        assert not app.pane.detailed
+
+
+@pytest.mark.parametrize(
+    ("key", "first", "back"),
+    [("p", "pin", "unpin"), ("m", "mask", "unmask"), ("x", "exclude", "include"), ("r", "", "")],
+)
+async def test_every_decision_has_its_key_and_is_taken_back_by_it(key: str, first: str, back: str) -> None:
+    app = host()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await go_to(pilot, 21 if key != "r" else 12)
+        await press(pilot, key, "enter")
+        await settle(pilot)
+        if key == "r":
+            assert decisions(app) == [("unmask", 12, 12)]
+            return
+        await press(pilot, key, "enter")
+        assert decisions(app) == [(first, 21, 21), (back, 21, 21)]
+
+
+async def test_a_range_is_decided_about_in_as_few_overrides_as_there_can_be() -> None:
+    app = host()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await go_to(pilot, 27)
+        await press(pilot, "shift+down", "p")
+        assert app.told.startswith("pin 2 rows? · frees nothing · ")
+        await press(pilot, "enter")
+        assert decisions(app) == [("pin", 27, 28)]
+        assert app.pane.rows.start is None
+        assert sum("⚑" in line for line in lines_of(app.pane.rows)) == 2
+
+
+@pytest.mark.parametrize(
+    ("bodies", "seq", "key", "said"),
+    [
+        (BODIES, 10, "m", "! a call is never masked: mask its result, or exclude both"),
+        (BODIES, 27, "x", "! to exclude this would change nothing"),
+        (BODIES, 29, "p", "! this is never sent, whatever is done to it"),
+        (BODIES, 4, "r", "! it is sent whole: there is nothing to restore"),
+        (SUMMARISED, 9, "p", "! a summary stands for it; take the compaction back to have it again"),
+    ],
+)
+async def test_what_has_no_effect_says_so_and_is_not_done(bodies: Any, seq: int, key: str, said: str) -> None:
+    app = host(Model(bodies))
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await go_to(pilot, seq)
+        await press(pilot, key)
+        assert app.told == said
+        await press(pilot, "escape")
+        assert not app.told.startswith("!")
+        assert decisions(app) == []
+
+
+async def test_what_cannot_be_changed_says_why() -> None:
+    model = Model()
+    app = Host(model, replace(model.shown(), fixed="talk.json is a file: it can be looked at only"))
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "p")
+        assert app.told == "! talk.json is a file: it can be looked at only"
+        app.shown = replace(model.shown(), insight=None)
+        await settle(pilot)
+        await press(pilot, "p")
+        assert app.told.startswith("! expected at most")
+
+
+async def test_the_question_keeps_up_with_the_session() -> None:
+    app = host()
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        await go_to(pilot, 9)
+        await press(pilot, "p")
+        before = app.told
+        app.grow(AssistantMessage("much more was said " * 50, "z"))
+        await settle(pilot)
+        assert app.told.startswith("pin event 9? · adds 6,702 tokens")
+        assert app.told != before
+        await press(pilot, "enter")
+        assert decisions(app) == [("pin", 9, 9)]
+
+
+async def test_a_preview_that_fails_is_told() -> None:
+    class Broken:
+        def __init__(self, own: Any) -> None:
+            self._own = own
+            self.event = own.event
+
+        def what_if(self, decisions: object) -> None:
+            raise WrongCall("the policy is gone")
+
+    model = Model()
+    shown = model.shown()
+    app = Host(model, replace(shown, insight=Broken(shown.insight)))
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await go_to(pilot, 9)
+        await press(pilot, "p")
+        assert app.told == "! the policy is gone"
+
+
+async def test_while_it_is_worked_out_the_rows_can_be_walked() -> None:
+    go = Flag()
+
+    class Slow:
+        def __init__(self, own: Any) -> None:
+            self._own = own
+            self.event = own.event
+
+        def what_if(self, decisions: Any) -> Any:
+            assert go.wait(60)
+            return self._own.what_if(decisions)
+
+    model = Model()
+    shown = model.shown()
+    app = Host(model, replace(shown, insight=Slow(shown.insight)))
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await go_to(pilot, 9)
+        await pilot.press("p")
+        assert app.told == "working out what that would do…"
+        await pilot.press("down", "down")
+        assert app.pane.rows.cursor == 10
+        go.set()
+        await settle(pilot)
+        assert app.told.startswith("pin event 9?")
+
+
+# Around
+
+
+async def test_undo_is_asked_for() -> None:
+    app = host()
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "u")
+        assert [each.name for each in app.asked if isinstance(each, Run)] == ["undo"]
+
+
+async def test_jumping_to_the_chat_and_back() -> None:
+    app = host(Model([*SUMMARISED]))
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await go_to(pilot, 12)
+        await press(pilot, "c")
+        jumps = [(each.seq, each.pane) for each in app.asked if isinstance(each, Jump)]
+        assert jumps == [(12, "chat")]
+        await press(pilot, "f", "u", "s", "e", "r", "enter")
+        await go_to(pilot, 21)
+        assert app.list.wish.is_plain, "a filter that hides the row goes"
+        summary = next(at for at, row in enumerate(app.pane.rows.lines.plan.rows) if row.kind == "summary")
+        app.pane.rows.cursor = summary
+        await press(pilot, "c")
+        assert app.told == "! the chat has no message for this row"
+
+
+async def test_copying_rows() -> None:
+    app = host()
+    async with app.run_test(size=WIDE, notifications=True) as pilot:
+        await settle(pilot)
+        await go_to(pilot, 27)
+        await press(pilot, "shift+down", "y")
+        assert app.clipboard == (
+            "It must support Python 3.11, and never touch the network.\n\nUnderstood: Python 3.11, no network."
+        )
+        await pilot.pause()
+        assert "95 characters copied" in " ".join(str(toast.render()) for toast in app.screen.query("Toast"))
+
+
+@pytest.mark.parametrize(("key", "screen"), [("w", RequestScreen), ("a", AccountScreen)])
+async def test_other_screens_open_and_close(key: str, screen: type) -> None:
+    app = host()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, key)
+        assert isinstance(app.screen, screen)
+        await press(pilot, "escape")
+        assert not isinstance(app.screen, screen)
+
+
+async def test_escape_goes_on_to_the_screen_where_there_is_nothing_to_leave() -> None:
+    app = host()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        assert app.pane.check_action("back", ()) is False
+        await press(pilot, "v")
+        assert app.pane.check_action("back", ()) is True
+
+
+# Time travel
+
+
+async def test_one_steps_back_through_the_requests_and_returns() -> None:
+    app = host()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        past = app.query_one(Past)
+        assert not past.display
+        await press(pilot, "[")
+        assert past.display
+        assert str(past.render()).startswith(
+            "◀ THE PAST: request 8 of 8 · [ earlier  ] later  } now · turn 2, up to event 27"
+        )
+        assert len(app.pane.rows.lines or ()) == 27
+        await press(pilot, "[", "[", "[")
+        assert "request 5 of 8" in str(past.render())
+        await press(pilot, "]")
+        assert "request 6 of 8" in str(past.render())
+        await press(pilot, "{")
+        assert "request 1 of 8" in str(past.render())
+        await press(pilot, "[")
+        assert app.told == "! this is the first request"
+        await press(pilot, "}")
+        assert not past.display
+        assert [each.upto for each in app.asked if isinstance(each, Travel)] == [27, 24, 21, 18, 21, 4, None]
+        await press(pilot, "]")
+        assert app.told == "! this is now, the latest there is"
+
+
+async def test_what_changed_between_two_requests_is_marked_and_summed_up() -> None:
+    app = host()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "[", "[", "[")
+        assert app.told.startswith("+ 2 added (+360) · ± 1 changed (-286) · first changed token ")
+        lines = lines_of(app.pane.rows)
+        assert [line.strip("▌ ")[:6].split() for line in lines[:21] if line[6:7].strip()] == [
+            ["15", "±"],
+            ["19", "+"],
+            ["21", "+"],
+        ]
+        await press(pilot, "{")
+        assert "added" not in app.told, "there is nothing before the first"
+
+
+async def test_the_past_is_not_changed() -> None:
+    app = host()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "[", "p")
+        assert app.told == "! this is the past, which nobody changes; } goes back to now"
+        assert decisions(app) == []
+
+
+async def test_before_the_first_request_there_is_no_past() -> None:
+    app = host(Model([UserMessage("hello"), Override("pin", 1, 1)]))
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "[")
+        assert app.told == "! no request was made yet: there is no past to look at"

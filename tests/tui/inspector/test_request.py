@@ -1,0 +1,161 @@
+"""The request as it will be sent, and the ledger."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+from tui.inspector.host import (
+    BODIES,
+    CATALOGUE,
+    Host,
+    Model,
+    host,
+    lines_of,
+    press,
+    screen_of,
+    settle,
+    setup,
+    type_in,
+)
+from workbench.context.render import request
+from workbench.models.ledger import Ledger
+from workbench.tui.inspector.account import EMPTY, AccountScreen, cost, page
+from workbench.tui.inspector.request import RequestScreen, as_curl, as_json
+
+MODEL = Model()
+
+
+def test_the_json_is_what_goes_over_the_wire() -> None:
+    plan = MODEL.plan()
+    assert json.loads(as_json(plan)) == request(plan)
+
+
+def test_the_command_sends_the_same_body_and_holds_no_key(tmp_path: Path) -> None:
+    plan = MODEL.plan()
+    command = as_curl(plan)
+    assert "sk-" not in command
+    fake = tmp_path / "curl"
+    fake.write_text('#!/bin/sh\nprintf "%s\\n" "$1" "$3" > "$OUT.args"\ncat > "$OUT"\n', "utf-8")
+    fake.chmod(0o755)
+    out = tmp_path / "body"
+    env = {
+        "PATH": f"{tmp_path}:/usr/bin:/bin",
+        "OUT": str(out),
+        "OPENAI_API_KEY": "sk-secret",
+        "OPENAI_BASE_URL": "http://127.0.0.1:1/v1",
+    }
+    subprocess.run(["sh", "-c", command], env=env, check=True, timeout=60)
+    assert json.loads(out.read_text("utf-8")) == request(plan)
+    assert Path(f"{out}.args").read_text("utf-8").split("\n")[:2] == [
+        "http://127.0.0.1:1/v1/chat/completions",
+        "Authorization: Bearer sk-secret",
+    ]
+
+
+async def test_the_screen_shows_both_forms_searches_and_copies() -> None:
+    app = host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "w")
+        screen = app.screen
+        assert isinstance(screen, RequestScreen)
+        assert "the request as it will be sent · [JSON] · f shows it as curl" in screen_of(app)
+        assert "● fits  1,316 tokens" in screen_of(app)
+        assert lines_of(screen.reader.view)[1].strip() == '"model": "gpt-4o",'
+        await press(pilot, "slash")
+        await type_in(pilot, "gamma", "enter")
+        assert screen.reader.foot.said.plain.startswith("match 1 of 350")
+        await press(pilot, "y")
+        assert json.loads(app.clipboard) == request(MODEL.plan())
+        await press(pilot, "f")
+        assert "[curl]" in screen_of(app)
+        await press(pilot, "home")
+        assert lines_of(screen.reader.view)[0].startswith("curl ")
+        await press(pilot, "f", "q")
+        assert not isinstance(app.screen, RequestScreen)
+
+
+async def test_a_request_that_does_not_fit_says_that_it_is_not_sent() -> None:
+    app = host(Model(BODIES, setup("confirm", window=3_000)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "w")
+        assert "● does not fit: it is not sent" in screen_of(app)
+
+
+async def test_a_long_request_is_written_in_a_thread_and_one_of_the_past_says_so() -> None:
+    model = Model(BODIES, setup("workbench", window=200_000))
+    app = host(model)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "[", "w")
+        assert "request 8, as it was sent" in screen_of(app)
+        screen = app.screen
+        assert isinstance(screen, RequestScreen)
+        assert json.loads(screen.reader.view.page.copy) == request(model.plan(27))
+
+
+# The ledger
+
+
+def said(by: str, ledger: Ledger | None = MODEL.ledger) -> str:
+    return "\n".join(line.text for line in page(ledger, "gpt-4o", by).lines)
+
+
+def test_the_account_adds_up() -> None:
+    text = said("request")
+    total = MODEL.ledger.total
+    assert f"estimated {total.estimate:,} + unattributed +80 = reported {total.prompt:,} prompt tokens" in text
+    assert "8 requests in 2 turns: $0.0" in text
+    assert "calibration × 1." in text
+    assert "the context grows by +43 tokens a turn\nall to gpt-4o\n" in text
+    lines = text.split("\n")
+    head = next(at for at, line in enumerate(lines) if line.lstrip().startswith("event"))
+    assert lines[head + 1].split()[:5] == ["29", "2", "1,620", "1,633", "+13"], "the newest first"
+    assert lines[head + 4].split()[:4] == ["20", "1", "1,500", "nothing"], "what was not reported is not made up"
+
+
+def test_the_account_by_turn_has_a_line_for_all() -> None:
+    lines = said("turn").split("\n")
+    assert lines[-1].split()[:3] == ["all", "8", f"{MODEL.ledger.total.estimate:,}"]
+    assert lines[-3].split()[:2] == ["2", "1"]
+    assert lines[-2].split()[:2] == ["1", "7"]
+
+
+def test_an_account_without_requests_says_so() -> None:
+    assert said("request", None) == EMPTY
+    assert said("turn", Ledger(CATALOGUE)) == EMPTY
+
+
+def test_a_cost_that_nobody_knows_is_a_question_mark() -> None:
+    assert (cost(None), cost(0.5)) == ("?", "$0.5000")
+    unknown = Model([replace(body, model="nobody/knows") if hasattr(body, "estimate") else body for body in BODIES])
+    assert "8 requests of unknown cost" in said("request", unknown.ledger)
+    assert "+ 7 unknown" in said("turn", unknown.ledger)
+
+
+def test_several_models_have_a_column() -> None:
+    bodies = [*BODIES, replace(BODIES[-1], model="gpt-4o-mini")]
+    assert "gpt-4o-mini" in said("request", Model(bodies).ledger).split("\n")[-9]
+
+
+def test_a_long_account_begins_with_the_newest() -> None:
+    assert len(page(MODEL.ledger, "gpt-4o", "request", 300).lines) < len(page(MODEL.ledger, "gpt-4o", "request").lines)
+
+
+async def test_the_account_is_told_by_request_or_by_turn() -> None:
+    app: Host = host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "a")
+        screen = app.screen
+        assert isinstance(screen, AccountScreen)
+        assert "the ledger · [by request] · t shows it by turn" in screen_of(app)
+        await press(pilot, "t")
+        assert "[by turn]" in screen_of(app)
+        assert "all" in "\n".join(lines_of(screen.reader.view))
+        await press(pilot, "t", "q")
+        assert not isinstance(app.screen, AccountScreen)

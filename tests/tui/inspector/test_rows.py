@@ -1,0 +1,366 @@
+"""The list of rows: cursor, range, filter, search, groups, order, and the answer that comes in."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui.inspector.host import BODIES, Host, Model, host, lines_of, press, settle, type_in
+from tui.inspector.sample import CountedRows, item, plan_of
+from workbench.log.events import AssistantMessage, Override, UserMessage
+from workbench.tui.bench import Shown
+from workbench.tui.inspector.ask import Ask
+from workbench.tui.inspector.rows import Rows
+from workbench.tui.values import Live, LiveCall
+
+LAST = len(BODIES) - 1
+
+
+def shown(rows: object, events: int = 10) -> Shown:
+    return Shown(plan_of(rows), "layers", "", "", events)
+
+
+async def test_the_cursor_moves_and_stays_in_view() -> None:
+    app = Host(shown=shown([item(seq) for seq in range(1, 101)]))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        rows = app.pane.rows
+        height = rows.size.height
+        assert rows.cursor == 99, "the newest row is what one wants to see first"
+        walk = {"home": 0, "up": 0, "pageup": 0, "down": 1, "j": 2, "k": 1, "pagedown": height}
+        walk |= {"end": 99, "g": 0, "G": 99}
+        for key, cursor in walk.items():
+            await press(pilot, key)
+            assert rows.cursor == cursor, key
+            seen = [line for line in lines_of(rows) if line.startswith("▌")]
+            assert [line.lstrip("▌").split()[0] for line in seen] == [str(cursor + 1)]
+
+
+async def test_a_click_puts_the_cursor_there_and_with_shift_ends_a_range() -> None:
+    app = host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.click(Rows, offset=(5, 4))
+        assert app.pane.rows.cursor == 4
+        await pilot.click(Rows, offset=(5, 6), shift=True)
+        assert app.pane.rows.chosen == range(4, 7)
+        await pilot.click(Rows, offset=(5, 31))
+        assert app.pane.rows.cursor == 6
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+async def test_every_row_has_its_place(size: tuple[int, int]) -> None:
+    app = host()
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        await press(pilot, "home")
+        lines = lines_of(app.pane.rows)
+        for at, line in enumerate(lines[: len(BODIES)]):
+            assert line.lstrip("▌ ").split()[0] == str(at + 1)
+        assert "t truncated" in lines[8]
+        assert "7,281" in lines[8]
+        assert "␛[31mlogin" in lines[3] or size[0] == 80
+        assert "\x1b" not in "".join(lines)
+
+
+@pytest.mark.parametrize("size", [(40, 12), (20, 6), (1, 1)])
+async def test_a_pane_that_is_too_small_is_survived(size: tuple[int, int]) -> None:
+    app = host()
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        await press(pilot, "home", "enter", "b", "s", "f", "escape", "[", "}", "v", "p", "escape")
+        width = app.pane.rows.scrollable_content_region.width
+        assert all(len(line) == width for line in lines_of(app.pane.rows))
+
+
+async def test_a_pane_without_a_plan_does_no_harm() -> None:
+    app = Host()
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        for key in "pmxryc[wabsbssbb":
+            await pilot.press(key)
+        await press(pilot, "f", "x", "enter", "slash", "x", "enter", "n", "N", "z", "v", "1", "escape", "escape")
+        assert app.pane.shown is None
+        assert app.asked == []
+
+
+async def test_an_empty_log_says_so() -> None:
+    app = Host(Model([]))
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        assert "nothing was said yet" in lines_of(app.pane.rows)[0]
+        await press(pilot, "enter", "down", "end", "v", "p")
+        assert not app.pane.detailed
+        assert "there is no row here" in app.told
+
+
+# The session goes on
+
+
+async def test_who_stands_at_the_end_follows_and_who_does_not_stays() -> None:
+    app = host()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        rows = app.pane.rows
+        assert rows.cursor == LAST
+        app.grow(UserMessage("and now?"))
+        await settle(pilot)
+        assert rows.cursor == LAST + 1
+        assert "and now?" in lines_of(rows)[-1]
+        await press(pilot, "up")
+        app.grow(AssistantMessage("so", "z"))
+        await settle(pilot)
+        assert rows.cursor == LAST
+
+
+async def test_the_cursor_stays_on_its_item_when_others_come_before_it() -> None:
+    rows = [item(seq) for seq in range(1, 9)]
+    app = Host(shown=shown(rows))
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "home", "down", "down")
+        app.shown = shown([item(0, "a notice", id="notice"), *rows])
+        await settle(pilot)
+        assert app.pane.rows.item is not None
+        assert app.pane.rows.item.seq == 3
+        app.shown = shown(rows[:2])
+        await settle(pilot)
+        assert app.pane.rows.cursor == 1
+
+
+async def test_the_answer_that_comes_in_has_a_row_that_grows() -> None:
+    app = host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        rows = app.pane.rows
+        app.live = Live("1", reasoning="thinking about it")
+        await settle(pilot)
+        last = lines_of(rows)[LAST + 1]
+        assert "▸ coming" in last
+        assert "thinking about it" in last
+        app.live = Live("1", text="The answer is " + "long " * 100 + "and ends")
+        await settle(pilot)
+        last = lines_of(rows)[LAST + 1]
+        assert "~131" in last, "a guess, and marked as one"
+        assert last.rstrip().endswith("and ends"), "what came last is what one sees"
+        app.live = Live("1", calls=(LiveCall("c", "read_file", '{"path"', "writing"),))
+        await settle(pilot)
+        assert 'read_file {"path"' in lines_of(rows)[LAST + 1]
+        await press(pilot, "end")
+        assert rows.cursor == LAST, "there is nothing to do to it yet"
+        app.live = None
+        await settle(pilot)
+        assert lines_of(rows)[LAST + 1].strip() == ""
+
+
+async def test_only_the_lines_that_changed_are_drawn_again() -> None:
+    app = host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        drawn: list[int] = []
+        rows = app.pane.rows
+        draw = rows._drawn
+        rows._drawn = lambda look, width: drawn.append(1) or draw(look, width)
+        app.live = Live("1", text="a")
+        await settle(pilot)
+        app.live = Live("1", text="ab")
+        await settle(pilot)
+        assert len(drawn) <= 3
+        app.live = None
+        await settle(pilot)
+        drawn.clear()
+        app.grow(Override("pin", 4, 4))
+        await settle(pilot)
+        assert len(drawn) <= 2
+
+
+async def test_another_theme_shows_at_once() -> None:
+    app = host()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        before = app.pane.rows.render_line(0)
+        app.theme = "paper"
+        await settle(pilot)
+        after = app.pane.rows.render_line(0)
+        assert before.text == after.text
+        assert [segment.style for segment in before] != [segment.style for segment in after]
+
+
+# A range
+
+
+async def test_a_range_shows_its_sum() -> None:
+    app = host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "home", *["down"] * 7, "v", "down", "down")
+        assert app.told.startswith("3 rows chosen · 589 tokens · 7,291 if whole")
+        lines = lines_of(app.pane.rows)
+        assert [line[0] for line in lines[7:10]] == ["┃", "┃", "▌"]
+        await press(pilot, "v")
+        assert "chosen" not in app.told
+        await press(pilot, "shift+up")
+        assert app.told.startswith("2 rows chosen")
+        await press(pilot, "shift+down", "shift+down")
+        assert app.told.startswith("2 rows chosen")
+        await press(pilot, "shift+end")
+        assert app.told.startswith(f"{len(BODIES) - 9} rows chosen")
+        await press(pilot, "shift+home")
+        assert app.told.startswith("10 rows chosen")
+        await press(pilot, "escape")
+        assert "chosen" not in app.told
+
+
+async def test_the_sum_of_very_many_rows_comes_a_little_later() -> None:
+    app = Host(shown=shown([item(1, tokens=2, original_tokens=3)] * 5_000))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "shift+home")
+        assert app.told.startswith("5,000 rows chosen · 10,000 tokens · 15,000 if whole")
+
+
+# Filter, search, groups and order
+
+
+async def test_the_filter_works_while_it_is_typed_and_counts() -> None:
+    app = host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "f", *"state:m")
+        await type_in(pilot, "state:masked")
+        assert app.told.startswith("3 of 29 rows match · filter state:masked")
+        assert [line.split()[0] for line in lines_of(app.pane.rows)[:2]] == ["12", "15"]
+        await press(pilot, "enter")
+        assert isinstance(app.focused, Rows)
+        await press(pilot, "f")
+        await type_in(pilot, "state:masked zzz")
+        assert "no row matches the filter" in lines_of(app.pane.rows)[0]
+        await press(pilot, "escape")
+        assert app.told.startswith("3 of 29 rows match"), "what held before holds again"
+        await press(pilot, "escape")
+        assert len(app.pane.rows.lines or ()) == len(BODIES)
+
+
+async def test_a_filter_that_is_not_understood_is_told_and_the_rows_stay() -> None:
+    app = host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "f")
+        await type_in(pilot, "state:maskd")
+        assert app.told.startswith("! state:maskd: expected one of sent, truncated")
+        await press(pilot, "enter")
+        assert app.told.startswith("! state:maskd")
+        await press(pilot, "escape")
+        assert not app.told.startswith("!")
+
+
+async def test_the_line_to_type_in_says_what_it_wants() -> None:
+    app = host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "f")
+        ask = app.query_one(Ask)
+        assert ask.display
+        assert "state:" in ask.placeholder
+        await press(pilot, "escape")
+        assert not ask.display
+        await press(pilot, "slash")
+        assert app.told.startswith("search: enter begins it")
+
+
+async def test_the_search_goes_from_match_to_match_and_around() -> None:
+    app = host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "home", "slash")
+        await type_in(pilot, "tool:run_command", "enter")
+        rows = app.pane.rows
+        assert app.told == "match 1 of 6 for tool:run_command"
+        seen = [rows.cursor]
+        for key in ("n", "n", "N", "N", "N"):
+            await press(pilot, key)
+            seen.append(rows.cursor)
+        assert seen == [9, 11, 12, 11, 9, 23]
+        assert app.told == "match 6 of 6 for tool:run_command"
+        await press(pilot, "slash")
+        await type_in(pilot, "nowhere", "enter")
+        assert app.told == "! no row holds nowhere"
+        await press(pilot, "n", "escape", "slash")
+        await type_in(pilot, "a:b", "enter")
+        assert app.told.startswith("! no such key: a:")
+
+
+async def test_groups_fold_and_unfold() -> None:
+    app = host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        heads = {"slot": 5, "turn": 3, "state": 4}
+        for by, count in heads.items():
+            await press(pilot, "b")
+            assert app.told.startswith(f"{count} groups by {by}")
+        await press(pilot, "home")
+        assert lines_of(app.pane.rows)[0].lstrip("▌ ").split()[:3] == ["▾", "sent", "557"]
+        await press(pilot, "enter")
+        lines = lines_of(app.pane.rows)
+        assert lines[0].startswith("▌  ▸  sent")
+        assert lines[1].split()[:2] == ["▾", "truncated"]
+        await press(pilot, "z")
+        assert all("▸" in line for line in lines_of(app.pane.rows)[:4])
+        await press(pilot, "z")
+        assert all("▾" in line or "▸" not in line for line in lines_of(app.pane.rows)[:20])
+        await press(pilot, "b")
+        assert not app.list.wish.group
+        await press(pilot, "z")
+
+
+async def test_a_search_opens_the_group_it_finds_something_in() -> None:
+    app = host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "b", "b", "z", "home", "slash")
+        await type_in(pilot, "gamma", "enter")
+        assert app.pane.rows.item is not None
+        assert app.pane.rows.item.seq == 21
+
+
+async def test_the_largest_first_and_the_smallest_first() -> None:
+    app = host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "s", "home")
+        assert app.told == "largest first · escape: all rows as they are"
+        assert [line.lstrip("▌ ").split()[0] for line in lines_of(app.pane.rows)[:2]] == ["9", "21"]
+        await press(pilot, "s")
+        assert app.told.startswith("smallest first")
+        assert lines_of(app.pane.rows)[len(BODIES) - 1].lstrip("▌ ").split()[0] == "9"
+        await press(pilot, "s")
+        assert app.list.wish.is_plain
+
+
+async def test_a_new_plan_is_arranged_as_the_old_one_was() -> None:
+    app = host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "f")
+        await type_in(pilot, "state:masked", "enter")
+        app.grow(Override("mask", 21, 21))
+        await settle(pilot)
+        assert app.told.startswith("4 of 29 rows match")
+
+
+# A hundred thousand rows
+
+
+async def test_a_hundred_thousand_rows_are_not_gone_through() -> None:
+    rows = CountedRows()
+    app = Host(shown=shown(rows, 100_000))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert 0 < rows.looks < 300
+        rows.looks = 0
+        await press(pilot, "home", "end", "up", "pageup")
+        assert rows.looks < 600
+        rows.looks = 0
+        rows.length += 1
+        app.shown = shown(rows, 100_001)
+        await settle(pilot)
+        assert rows.looks < 300

@@ -1,0 +1,241 @@
+"""The main screen: panes, focus, values down and messages up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.geometry import Region
+
+from tui.play import Script, answer, main_screen, program, settle, shown, told, typed, until
+from workbench.config.errors import WorkbenchError
+from workbench.log.events import UserMessage
+from workbench.traces.desk import Desk
+from workbench.tui import messages
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.main.lines import status_line
+from workbench.tui.main.screen import MainScreen
+from workbench.tui.values import Activity, Status
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+def regions(screen: MainScreen) -> dict[str, Region]:
+    """The panes that are seen, and where."""
+    return {name: pane.region for name, pane in screen.panes() if pane.display and pane.region}
+
+
+async def test_a_narrow_terminal_shows_one_pane_at_a_time(desk: Desk) -> None:
+    async with program(desk, (80, 24)) as (pilot, screen):
+        assert set(regions(screen)) == {"chat"}
+        assert regions(screen)["chat"].width == 80
+        for key, name in (("f3", "context"), ("f4", "compaction"), ("f2", "chat")):
+            await pilot.press(key)
+            await settle(pilot)
+            assert set(regions(screen)) == {name}
+        await pilot.click("TabLine", offset=(12, 0))
+        await settle(pilot)
+        assert set(regions(screen)) == {"context"}
+        await pilot.resize_terminal(120, 40)
+        await settle(pilot)
+        assert set(regions(screen)) == {"chat", "context", "compaction"}
+        await pilot.resize_terminal(80, 24)
+        await settle(pilot)
+        assert set(regions(screen)) == {"context"}
+
+
+async def test_a_wide_terminal_shows_them_side_by_side_and_uses_the_room(desk: Desk) -> None:
+    async with program(desk, (200, 60)) as (pilot, screen):
+        seen = regions(screen)
+        assert seen["chat"].right <= seen["context"].x
+        assert seen["context"].bottom <= seen["compaction"].y
+        assert seen["context"].right == seen["compaction"].right == 200
+        wide, high = seen["chat"].width, seen["context"].height
+        await pilot.press("alt+right", "alt+pageup")
+        await settle(pilot)
+        assert regions(screen)["chat"].width > wide
+        assert regions(screen)["context"].height < high
+        await pilot.press("alt+left", "alt+pagedown")
+        await settle(pilot)
+        assert regions(screen)["chat"].width == wide
+        await pilot.press("f5")
+        await settle(pilot)
+        assert set(regions(screen)) == {"chat"}
+        await pilot.press("f3")
+        await settle(pilot)
+        assert set(regions(screen)) == {"context"}
+        await pilot.press("f5", "ctrl+b")
+        await settle(pilot)
+        assert set(regions(screen)) == {"chat"}
+        assert screen.focused is not None
+        assert screen.chat in screen.focused.ancestors_with_self
+        await pilot.press("ctrl+b")
+        await settle(pilot)
+        assert set(regions(screen)) == {"chat", "context", "compaction"}
+        await typed(pilot, "/hide chat")
+        assert set(regions(screen)) == {"context", "compaction"}
+
+
+async def test_the_focus_comes_back_to_where_it_was(desk: Desk) -> None:
+    async with program(desk) as (pilot, screen):
+        composer = screen.focused
+        await pilot.press("f3")
+        await settle(pilot)
+        rows = screen.focused
+        assert rows is not composer
+        await pilot.press("f2")
+        await settle(pilot)
+        assert screen.focused is composer
+        await pilot.press("f3")
+        await settle(pilot)
+        assert screen.focused is rows
+
+
+async def test_a_conversation_on_the_screen(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    Script(answer("It is [/] done.", completion=850)).play(monkeypatch)
+    async with program(desk) as (pilot, screen):
+        await typed(pilot, "do it")
+        picture = shown(pilot.app)
+        assert "It is [/] done." in picture
+        assert "response: 850 tokens]" in picture.splitlines()[-1]
+        assert "do it" in picture.splitlines()[0]
+        assert [row.text for row in screen.inspector.shown.plan.rows if row.kind == "message"][-1] == "It is [/] done."  # type: ignore[union-attr]  # settled
+        await pilot.press("h", "i")
+        await settle(pilot)
+        assert screen.draft_cost.tokens == 1
+
+
+async def test_what_the_panes_ask_for_reaches_the_model(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    Script(answer("A"), answer("B"), answer("C")).play(monkeypatch)
+    async with program(desk) as (pilot, screen):
+        screen.post_message(messages.Send("one"))
+        await until(lambda: len(screen.transcript) > 2)
+        await settle(pilot)
+        you, ai = (screen.transcript[len(screen.transcript) - away] for away in (2, 1))
+        screen.post_message(messages.Decide("exclude", ai.seq, ai.seq))
+        await until(lambda: standing(screen, ai.seq) == "excluded")
+        screen.post_message(messages.Run("undo"))
+        await until(lambda: standing(screen, ai.seq) == "sent")
+        screen.post_message(messages.Travel(screen.shown.requests[0].upto))  # type: ignore[union-attr]  # settled
+        await until(lambda: screen.shown is not None and screen.shown.at == 0)
+        screen.post_message(messages.Interrupt())
+        await until(lambda: screen.shown is not None and screen.shown.at is None)
+        screen.post_message(messages.Jump(ai.seq, "inspector"))
+        await until(lambda: screen.arrangement.active == "context")
+        screen.post_message(messages.Jump(you.seq, "chat"))
+        await until(lambda: screen.arrangement.active == "chat")
+        screen.post_message(messages.Retry())
+        await until(lambda: any(screen.transcript[at].text == "B" for at in range(len(screen.transcript))))
+        await settle(pilot)
+        screen.post_message(messages.EditAndResend(you.seq, "uno"))
+        await until(lambda: screen.session_title == "one (fork)")
+        await settle(pilot)
+        assert [entry.text for entry in map(screen.transcript.__getitem__, range(len(screen.transcript)))][-1] == "C"
+
+
+def standing(screen: MainScreen, seq: int) -> str:
+    found = screen.transcript.standing(screen.transcript[screen.transcript.index_of(seq)])
+    return found.state if found else ""
+
+
+async def test_quitting_ends_the_program_and_the_session_is_found_again(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(answer("kept")).play(monkeypatch)
+    app = WorkbenchApp(desk)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await typed(pilot, "say it")
+        await pilot.press("ctrl+q")
+        await until(lambda: not app.is_running)
+    async with program(desk) as (pilot, screen):
+        assert screen.session_title == "say it"
+        assert "kept" in shown(pilot.app)
+
+
+async def test_quitting_works_over_another_screen(desk: Desk) -> None:
+    app = WorkbenchApp(desk)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await pilot.press("f1")
+        await until(lambda: app.screen is not main_screen(app))
+        await pilot.press("ctrl+q")
+        await until(lambda: not app.is_running)
+    assert desk.store.list() == []
+
+
+async def test_what_cannot_be_opened_ends_the_program_with_its_error(desk: Desk) -> None:
+    app = WorkbenchApp(desk, None, "nowhere")
+    async with app.run_test():
+        await until(lambda: not app.is_running)
+    assert isinstance(app.return_value, WorkbenchError)
+    assert "nowhere: no such file" in str(app.return_value)
+
+
+async def test_a_file_is_read_only_and_says_so(desk: Desk, talk: Path) -> None:
+    async with program(desk, ref=str(talk)) as (pilot, screen):
+        assert "read-only" in shown(pilot.app).splitlines()[0]
+        assert "\x1b" not in shown(pilot.app)
+        await typed(pilot, "go on")
+        assert screen.question is not None
+        assert "Make a session of" in shown(pilot.app)
+
+
+async def test_the_stand_in_says_that_it_is_no_ai(desk: Desk) -> None:
+    for size in ((80, 24), (200, 60)):
+        async with program(desk, size) as (pilot, _):
+            assert "rehearsal: no AI, /model" in shown(pilot.app).splitlines()[-1]
+            assert "it follows rules and is no AI" in told(pilot.app)
+
+
+FULL = Status(84_210, 1_047_576, "catalogue", 850, 0.0421, 0.71, "gpt-4.1", "workbench")
+
+
+@pytest.mark.parametrize(
+    ("status", "activity", "width", "line"),
+    [
+        (
+            FULL,
+            Activity(),
+            120,
+            "[tokens: 84,210 / 1,047,576 (8.0%) | response: 850 tokens] · $0.0421 · cached 71 % · ● gpt-4.1 · roomy",
+        ),
+        (FULL, Activity(), 60, "[tokens: 84,210 / 1,047,576 (8.0%)] · $0.0421 · ● gpt-4.1"),
+        (
+            FULL._replace(tokens=950_000, cost=None, cached=None, ready="no key"),
+            Activity("answering"),
+            150,
+            "[tokens: 950,000 / 1,047,576 (90.7%) | response: 850 tokens] · answering · nearly full · cost unknown · "
+            "○ gpt-4.1: no key is set",
+        ),
+        (
+            FULL._replace(tokens=800_000),
+            Activity(),
+            90,
+            "[tokens: 800,000 / 1,047,576 (76.4%) | response: 850 tokens] · filling up · ● gpt-4.1",
+        ),
+        (
+            FULL._replace(tokens=2_000_000),
+            Activity(),
+            65,
+            "[tokens: 2,000,000 / 1,047,576 (190.9%)] · too full · ● gpt-4.1",
+        ),
+        (Status(ready="loading"), Activity("loading", "reading…"), 60, "reading…"),
+    ],
+)
+def test_the_status_line_tells_the_important_first(status: Status, activity: Activity, width: int, line: str) -> None:
+    parts = status_line(status, activity, width)
+    assert parts.plain == line or parts.plain.startswith(f"{line} · "), parts.plain
+    assert parts.cell_length <= width
+
+
+async def test_a_session_is_not_shown_while_another_one_has_its_say(desk: Desk) -> None:
+    for title in ("first", "second"):
+        desk.store.create([UserMessage(title)], title=title).close()
+    async with program(desk) as (pilot, screen):
+        assert screen.session_title == "second"
+        screen.say("/open first")
+        await pilot.app.workers.wait_for_complete()
+        await settle(pilot)
+        assert screen.session_title == "first"
+        assert "second" not in shown(pilot.app)

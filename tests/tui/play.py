@@ -1,0 +1,177 @@
+"""The whole program with a model that says what a test wants, and ways to wait for things."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from argparse import Namespace
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+
+from workbench.models.failures import ModelFailure
+from workbench.models.parts import CallFragment, Finished, Part, Reported, Text
+from workbench.traces.desk import Desk
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.main.screen import MainScreen
+from workbench.tui.model import connection
+from workbench.tui.model.board import Notice
+from workbench.tui.model.opened import Opened
+from workbench.tui.model.session import SessionModel
+
+T = TypeVar("T")
+
+DEADLINE = 60
+"""Seconds after which what was waited for is taken for lost."""
+
+Said = Part | ModelFailure | threading.Event
+"""A part of the answer, how it breaks off, or a gate that the test opens."""
+
+
+def answer(text: str, prompt: int = 100, completion: int = 10) -> list[Said]:
+    """A whole answer."""
+    return [Text(text), Reported(prompt, completion), Finished("stop")]
+
+
+def call(tool: str, arguments: str, number: int = 0) -> list[Said]:
+    """An answer that calls a tool."""
+    return [CallFragment(number, f"call-{tool}-{number}", tool, arguments), Finished("tool_calls")]
+
+
+class Script:
+    """Answers, one for each request; stands in for a gateway."""
+
+    def __init__(self, *answers: Sequence[Said]) -> None:
+        self.answers = [list(each) for each in answers]
+        self.requests: list[Mapping[str, Any]] = []
+
+    async def stream(self, body: Mapping[str, Any], **_: object) -> AsyncGenerator[Part, None]:
+        """The next answer."""
+        self.requests.append(body)
+        for said in self.answers.pop(0) if self.answers else answer("nothing more to say"):
+            if isinstance(said, threading.Event):
+                await asyncio.to_thread(said.wait, DEADLINE)
+            elif isinstance(said, ModelFailure):
+                raise said
+            else:
+                yield said
+
+    def play(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """From now on every model is this one."""
+
+        @asynccontextmanager
+        async def serving(*_: object) -> AsyncIterator[Script]:
+            yield self
+
+        monkeypatch.setattr(connection, "serving", serving)
+
+
+class Watcher:
+    """A model without a screen, and what it has shown so far."""
+
+    def __init__(self, desk: Desk, ref: str = "", **options: Any) -> None:
+        self.values: dict[str, Any] = {}
+        self.seen: list[tuple[str, Any]] = []
+        self.notices: list[Notice] = []
+        self.model = SessionModel(desk, Namespace(**options), self._show, asyncio.get_running_loop())
+        self.model.start(ref)
+
+    def _show(self, changes: Mapping[str, Any], notices: tuple[Notice, ...]) -> None:
+        self.values.update(changes)
+        self.seen += changes.items()
+        self.notices += notices
+
+    def __getattr__(self, name: str) -> Any:
+        return self.values[name]
+
+    async def ask(self, question: Callable[[Opened], T]) -> T:
+        """Something about what lies open."""
+        return await asyncio.wrap_future(self.model.ask(question))
+
+    async def settled(self) -> None:
+        """Wait until nothing goes on."""
+        await until(lambda: self.model.is_settled)
+
+    @property
+    def said(self) -> list[tuple[str, str]]:
+        """The conversation: who, and what."""
+        entries = [self.transcript[at] for at in range(len(self.transcript))]
+        return [(entry.kind, entry.text) for entry in entries if entry.kind not in ("notice",)]
+
+    @property
+    def told(self) -> str:
+        """All notices."""
+        return " | ".join(notice.text for notice in self.notices)
+
+
+@asynccontextmanager
+async def opened(desk: Desk, ref: str = "", **options: Any) -> AsyncIterator[Watcher]:
+    """A model on a session, settled."""
+    watcher = Watcher(desk, ref, **options)
+    try:
+        await watcher.settled()
+        yield watcher
+    finally:
+        await watcher.model.close()
+
+
+async def until(true: Callable[[], bool]) -> None:
+    """Wait for something; the screen's loop goes on meanwhile."""
+    end = time.monotonic() + DEADLINE
+    while not true():
+        assert time.monotonic() < end, "what was waited for did not come"
+        await asyncio.sleep(0.005)
+
+
+def main_screen(app: App[Any]) -> MainScreen:
+    """The screen that everything else lies over."""
+    screen = app.screen_stack[0]
+    assert isinstance(screen, MainScreen)
+    return screen
+
+
+async def settle(pilot: Pilot[Any]) -> None:
+    """Wait until the model is at rest and everything is drawn."""
+    screen = main_screen(pilot.app)
+    await pilot.pause()
+    await until(lambda: hasattr(screen, "model") and screen.model.is_settled)
+    await pilot.pause()
+    await until(lambda: screen.model.is_settled)
+    await pilot.pause()
+
+
+@asynccontextmanager
+async def program(
+    desk: Desk, size: tuple[int, int] = (120, 40), ref: str = "", **options: Any
+) -> AsyncIterator[tuple[Pilot[Any], MainScreen]]:
+    """The program on a screen of this size, settled."""
+    app = WorkbenchApp(desk, Namespace(**options), ref)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await settle(pilot)
+        yield pilot, main_screen(app)
+
+
+def shown(app: App[Any]) -> str:
+    """The whole screen as text."""
+    strips = app.screen._compositor.render_strips()  # the one place that knows the whole screen
+    return "".join(f"{strip.text.rstrip()}\n" for strip in strips)
+
+
+NAMES = {" ": "space", "/": "slash", "-": "minus", "=": "equals_sign", ".": "full_stop", "_": "underscore"}
+
+
+async def typed(pilot: Pilot[Any], text: str) -> None:
+    """Type a text, and Enter."""
+    await pilot.press(*(NAMES.get(each, each) for each in text))
+    await pilot.press("enter")
+    await settle(pilot)
+
+
+def told(app: App[Any]) -> str:
+    """What the notes in the corner say."""
+    return " ".join(notice.message for notice in app._notifications)  # no public way to read them

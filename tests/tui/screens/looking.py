@@ -1,0 +1,46 @@
+"""Ways to open a screen over the panes, and to wait for what it shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.pilot import Pilot
+
+from tui.play import shown, until
+from workbench.tui.commands.every import REGISTRY
+from workbench.tui.main.screen import MainScreen
+from workbench.tui.screens.finder import Finder
+
+
+async def look(pilot: Pilot[Any], screen: MainScreen, name: str, argument: str = "") -> Finder[Any]:
+    """Run a command that opens a screen with a list, and wait for its rows."""
+    screen.run_command(REGISTRY[name], argument)
+    return await listed(pilot)
+
+
+async def listed(pilot: Pilot[Any]) -> Finder[Any]:
+    """The screen with a list that is open, when its rows are there."""
+    await until(lambda: isinstance(pilot.app.screen, Finder) and pilot.app.screen.is_mounted)
+    finder = pilot.app.screen
+    assert isinstance(finder, Finder)
+    await until(lambda: finder.is_settled)
+    await pilot.pause()
+    return finder
+
+
+async def narrowed(pilot: Pilot[Any], text: str) -> Finder[Any]:
+    """Type into the open screen, and wait for what that finds."""
+    finder = await listed(pilot)
+    finder.field.value = text
+    await pilot.pause()
+    return await listed(pilot)
+
+
+async def seen(pilot: Pilot[Any], *texts: str) -> None:
+    """Wait until all of these are on the screen."""
+    await until(lambda: all(text in shown(pilot.app) for text in texts))
+
+
+def values(finder: Finder[Any]) -> list[str]:
+    """The rows, by what is taken with them."""
+    return [str(option.id) for option in finder.found.options]

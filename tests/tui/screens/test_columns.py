@@ -1,0 +1,30 @@
+"""Rows in columns: always as wide as the list, whatever stands in them."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.tui.screens.columns import Column, header, line
+
+COLUMNS = (Column("name"), Column("tokens", 7, right=True), Column("model", 12, least=60))
+
+
+@given(st.tuples(st.text(), st.text(), st.text()), st.integers(30, 200))
+def test_a_row_has_exactly_the_width_of_the_list(cells: tuple[str, str, str], width: int) -> None:
+    assert line(COLUMNS, cells, width).cell_length == width
+    assert header(COLUMNS, width).cell_length == width
+
+
+@given(st.text())
+def test_no_text_reaches_the_list_as_it_is(text: str) -> None:
+    assert line(COLUMNS, (f"\x1b[31m{text}\n", "", ""), 50).plain.isprintable()
+
+
+def test_a_column_goes_where_there_is_no_room_for_it() -> None:
+    assert "model" not in header(COLUMNS, 59).plain
+    assert "model" in header(COLUMNS, 60).plain
+
+
+def test_numbers_stand_at_the_right() -> None:
+    assert line(COLUMNS, ("a", "12", ""), 40).plain.endswith("     12")

@@ -1,0 +1,103 @@
+"""The program in a real terminal multiplexer: typed at, answered by the rehearsal model, ended, started again."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux here")
+
+DEADLINE = 60
+"""Seconds; the first answer waits for litellm, which takes its time on a busy machine."""
+
+
+class Tmux:
+    """One window of a tmux server of its own."""
+
+    def __init__(self, folder: Path, size: tuple[int, int]) -> None:
+        self._socket = str(folder / "tmux.sock")
+        self._folder = folder
+        wide, high = size
+        shell = shlex.join(["env", "-i", *(f"{name}={value}" for name, value in self._environment()), "sh"])
+        self.run("new-session", "-d", "-x", str(wide), "-y", str(high), "-c", str(folder), shell)
+
+    def _environment(self) -> list[tuple[str, str]]:
+        kept = ("PATH", "HOME", "LANG", "PYTHONPATH", "VIRTUAL_ENV", "WORKBENCH_CONFIG_DIR", "WORKBENCH_DATA_DIR")
+        given = [(name, os.environ[name]) for name in kept if name in os.environ]
+        return [*given, ("TERM", "screen-256color"), ("LC_ALL", "C.UTF-8"), ("PS1", "$ ")]
+
+    def run(self, *arguments: str) -> str:
+        """A command of tmux."""
+        command = ["tmux", "-S", self._socket, "-f", "/dev/null", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=DEADLINE).stdout
+
+    def type(self, text: str) -> None:
+        """As a person types."""
+        self.run("send-keys", "-l", text)
+
+    def press(self, *keys: str) -> None:
+        """Keys by tmux's names."""
+        self.run("send-keys", *keys)
+
+    @property
+    def screen(self) -> str:
+        """What is seen."""
+        return self.run("capture-pane", "-p")
+
+    def wait_for(self, text: str) -> None:
+        """Look until it is there."""
+        end = time.monotonic() + DEADLINE
+        while text not in (seen := self.screen):
+            assert time.monotonic() < end and "ended with 1" not in seen, f"{text!r} did not appear in\n{seen}"
+            time.sleep(0.05)
+
+    def end(self) -> None:
+        """The server and all it started."""
+        subprocess.run(["tmux", "-S", self._socket, "kill-server"], capture_output=True, check=False)
+
+
+@pytest.fixture
+def tmux(tmp_path: Path) -> Iterator[Tmux]:
+    """A folder with a file in it, and a shell there."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / ".git").mkdir()
+    (folder / "note.txt").write_text("the milk is in the fridge\n")
+    made = Tmux(folder, (110, 32))
+    yield made
+    made.end()
+
+
+def test_a_conversation_survives_the_end_of_the_program(tmux: Tmux) -> None:
+    start = f"{shlex.quote(sys.executable)} -m workbench"
+    tmux.type(f"{start}; echo ended with $?")
+    tmux.press("Enter")
+    tmux.wait_for("no AI, /model")
+    tmux.type("read note.txt")
+    tmux.press("Enter")
+    tmux.wait_for("the milk")
+    tmux.wait_for("That is what the tools gave")
+    tmux.type("/tokens")
+    tmux.press("Enter")
+    tmux.wait_for("latest turn")
+    tmux.press("Escape")
+    tmux.press("C-q")
+    tmux.wait_for("ended with 0")
+    tmux.run("clear-history")
+    tmux.type(f"clear; {start}; echo ended with $?")
+    tmux.press("Enter")
+    tmux.wait_for("F2 chat")
+    tmux.wait_for("That is what the tools gave")
+    assert "read note.txt" in tmux.screen
+    tmux.press("F1")
+    tmux.wait_for("type to search")
+    tmux.press("C-q")
+    tmux.wait_for("ended with 0")

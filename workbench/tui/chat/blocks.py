@@ -1,0 +1,304 @@
+"""An entry of the transcript as lines of a width."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from textual.content import Content
+
+from workbench.config.text import printable, printable_lines
+from workbench.context.items import SIGNS
+from workbench.tui.cells import fit, wrapped
+from workbench.tui.chat import markdown
+from workbench.tui.values import Call, Entry, LiveCall, Standing
+
+GUTTER = 6
+"""Cells on the left: who speaks, and the sign of its state."""
+QUIET = "$quiet"
+MOST_TEXT = 30_000
+"""Characters of a message that are shown before somebody asks for all of it."""
+FIRST_ROWS = 20
+"""Lines of a result that are shown when a call unfolds."""
+MORE_ROWS = 200
+"""And so many more each time."""
+OUTPUT_ROWS = 5
+"""Of what a running command printed, the last lines."""
+
+MOST_SAID = 400
+"""Characters of a call's arguments that a line is made of."""
+
+FINISHES = {
+    "cancelled": "you stopped the answer here; what came so far is kept",
+    "broken": "the connection broke here; r asks again",
+    "length": "the limit of the model's output cut the answer off here",
+    "refused": "the model declined to go on",
+}
+FOLDED = frozenset({"tool", "reasoning", "summary", "system"})
+"""Kinds that are one line until they unfold."""
+TIGHT = frozenset({"tool", "reasoning", "notice"})
+"""Kinds that belong to what stands above them, so that no blank line comes between."""
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+
+
+Lines = Callable[[str], Iterable[Content]]
+
+
+class Fold(NamedTuple):
+    """How much of an entry is open."""
+
+    is_open: bool = False
+    rows: int = FIRST_ROWS
+    whole: bool = False
+    """All of a huge message."""
+
+
+CLOSED = Fold()
+
+
+class Drawn(NamedTuple):
+    """An entry's lines, without the mark of the cursor on their left."""
+
+    lines: tuple[Content, ...]
+    more: int = -1
+    """The line that reveals more when it is clicked; none where it is less than nothing."""
+    head: int = 0
+    """The line that folds and unfolds."""
+
+
+def bare(text: str) -> str:
+    """A text for the clipboard and the composer: with its line ends and tabs, without anything a terminal acts on."""
+    return _CONTROLS.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n")))
+
+
+def clean(text: str) -> str:
+    """A text for the screen, line by line as it was."""
+    return "\n".join(printable_lines(text))
+
+
+def draw(
+    entry: Entry, standing: Standing | None, width: int, fold: Fold = CLOSED, live: LiveCall | None = None
+) -> Drawn:
+    """The lines of an entry; each is at most `width` cells."""
+    inner = max(width - GUTTER, markdown.NARROWEST)
+    top = 0 if entry.kind in TIGHT else 1
+    body = list(_body(entry, standing, inner, fold, live))
+    more = next((top + at for at, line in enumerate(body) if line.plain.startswith("…")), -1)
+    first = _gutter(entry, standing)
+    lines = [Content()] * top
+    for number, line in enumerate(body):
+        lines.append(Content.assemble(first if number == 0 else " " * GUTTER, line))
+    if entry.kind == "you":
+        lines[top:] = [line.extend_right(max(width - line.cell_length, 0)).stylize("on $panel") for line in lines[top:]]
+    return Drawn(tuple(lines), more, top)
+
+
+def _gutter(entry: Entry, standing: Standing | None) -> Content:
+    """`you`, `ai` or nothing, and the letter of a state that is not plainly sent."""
+    if entry.kind == "failure":
+        return Content.styled("   !".ljust(GUTTER), "bold $error")
+    if entry.kind == "notice":
+        return Content.styled("   ·".ljust(GUTTER), QUIET)
+    who, style = {"you": ("you", "bold $primary"), "ai": ("ai", "bold $accent")}.get(entry.kind, ("", ""))
+    is_plain = not who or standing is None or standing.state == "aside"
+    sign = "" if is_plain or standing is None else SIGNS[standing.state].strip()
+    return Content.assemble((who.ljust(4), style), (sign.ljust(GUTTER - 4), _state_style(standing)))
+
+
+def _state_style(standing: Standing | None) -> str:
+    return f"$state-{standing.state}" if standing else QUIET
+
+
+def _body(entry: Entry, standing: Standing | None, width: int, fold: Fold, live: LiveCall | None) -> Iterator[Content]:
+    match entry.kind:
+        case "you":
+            yield from _bounded(entry.text, fold, lambda text: plain(text, width))
+        case "ai":
+            yield from _bounded(entry.text, fold, lambda text: markdown.render(text, width))
+            if entry.finish:
+                yield from _notes(
+                    f"■ {FINISHES.get(entry.finish, f'ended: {printable(entry.finish)}')}", width, "$warning"
+                )
+        case "tool":
+            yield from tool(entry, standing, width, fold, live)
+            return
+        case "failure":
+            yield from plain(entry.text, width, "$error")
+            yield from _notes("r asks again · e on your message changes it · /model picks another model", width)
+        case "notice":
+            yield from plain(printable(entry.text), width, QUIET)
+        case _:
+            yield from _folded(entry, standing, width, fold)
+    if fold.is_open:
+        yield from _notes(_facts(entry, standing), width)
+
+
+def _folded(entry: Entry, standing: Standing | None, width: int, fold: Fold) -> Iterator[Content]:
+    """Reasoning, a summary or the system prompt: a line with its size, or all of it."""
+    name = {"reasoning": "reasoning", "summary": "summary of what came before"}.get(entry.kind, entry.kind)
+    size = f"{standing.tokens:,} t" if standing and standing.tokens else f"{len(entry.text):,} characters"
+    yield _head(name, "", [*_state(standing), Part(size, QUIET, 0)], width, fold.is_open)
+    if fold.is_open:
+        if entry.kind == "summary":
+            yield from _bounded(entry.text, fold, lambda text: markdown.render(text, width - 2), "  ")
+        else:
+            yield from _bounded(entry.text, fold, lambda text: plain(text, width - 2, QUIET), "  ")
+
+
+def tool(
+    entry: Entry, standing: Standing | None, width: int, fold: Fold, live: LiveCall | None = None
+) -> Iterator[Content]:
+    """A call in one line, or with what became of it, its arguments and its result."""
+    call = entry.call or Call(entry.text, "")
+    yield _head(call.tool, said(call), _outcome(call, standing, live), width, fold.is_open)
+    if not fold.is_open:
+        yield from output(live, width)
+        return
+    inner = width - 2
+    yield from _notes(_facts(entry, standing), inner, indent="  ")
+    yield Content.styled("  arguments", "bold")
+    yield from _rows(_arguments(call.arguments), inner, fold)
+    yield Content.styled("  result", "bold")
+    if call.result is None:
+        yield Content.styled("  none yet" if live else "  none: the call never returned", QUIET)
+        yield from output(live, width)
+    else:
+        yield from _rows(call.result or "(empty)", inner, fold)
+
+
+def output(live: LiveCall | None, width: int) -> Iterator[Content]:
+    """The last lines that a running command printed."""
+    if live and live.output:
+        for line in printable_lines(live.output.rstrip("\n"))[-OUTPUT_ROWS:]:
+            yield Content.styled(fit(f"  │ {line}", width).rstrip(), QUIET)
+
+
+class Part(NamedTuple):
+    """Something on the right of a head."""
+
+    text: str
+    style: str
+    rank: int
+    """Where there is no room for all, the highest go first."""
+
+
+def _head(name: str, text: str, right: list[Part], width: int, is_open: bool) -> Content:
+    """`▸ run_command pytest -x     8,000 t`: what it is on the left, what became of it on the right."""
+    mark = "▾ " if is_open else "▸ "
+    left = Content.assemble((mark, QUIET), (printable(name), "bold"), f" {printable(text)}".rstrip())
+    least = min(left.cell_length, width * 2 // 5)
+    while right and sum(cell_len(part.text) + 2 for part in right) + least > width:
+        right = [part for part in right if part.rank < max(each.rank for each in right)]
+    tail = Content("  ").join(Content.styled(part.text, part.style) for part in right)
+    room = width - tail.cell_length - (2 if tail else 0)
+    left = left.truncate(room, ellipsis=True) if left.cell_length > room else left
+    return Content.assemble(left, " " * (width - left.cell_length - tail.cell_length), tail)
+
+
+def _outcome(call: Call, standing: Standing | None, live: LiveCall | None) -> list[Part]:
+    """Whether it went well, how long it took, and what it costs in the context; tokens last, one under the other."""
+    if call.result is None:
+        words = {"writing": "… being written", "asking": "? asks you", "running": "… running"}
+        return [Part(words[live.state] if live else "✗ no result", "$warning", 0)]
+    parts = [Part("✗ failed", "$error", 1) if call.is_error else Part("✓", "$success", 1)]
+    if call.seconds is not None:
+        parts.append(Part(duration(call.seconds), QUIET, 3))
+    parts += _state(standing)
+    if standing:
+        parts.append(Part(f"{standing.tokens:,} t".rjust(8), QUIET, 0))
+    return parts
+
+
+def _state(standing: Standing | None) -> list[Part]:
+    """A state that is not plainly sent, as its letter and its word."""
+    if standing is None or standing.state in ("sent", "aside"):
+        return [Part("⚑ pinned", "$accent", 2)] if standing and standing.pinned else []
+    return [Part(f"{SIGNS[standing.state]} {standing.state}", _state_style(standing), 2)]
+
+
+def duration(seconds: float) -> str:
+    """How long something took, as people say it."""
+    if seconds < 0.095:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"
+
+
+def _facts(entry: Entry, standing: Standing | None) -> str:
+    """What is known of an entry besides its text."""
+    parts = [f"event {entry.seq}", f"turn {entry.turn}"]
+    if entry.model:
+        parts.append(printable(entry.model))
+    if entry.call and entry.call.seconds is not None:
+        parts.append(duration(entry.call.seconds))
+    if standing:
+        cut = standing.tokens != standing.original_tokens
+        parts.append(f"{standing.tokens:,} of {standing.original_tokens:,} t" if cut else f"{standing.tokens:,} t")
+        parts.append(f"{standing.state}: {printable(standing.why)}" if standing.why else standing.state)
+        parts += ["pinned"] * standing.pinned
+    return " · ".join(parts)
+
+
+def _arguments(text: str) -> str:
+    """Arguments set out in lines; as they were written where they are no JSON."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    if isinstance(value, dict) and all(isinstance(each, str) for each in value.values()):
+        return "\n".join(f"{name}: {each}" for name, each in value.items())
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def said(call: Call) -> str:
+    """A call's arguments in a line: the first as it is, the others by their names."""
+    try:
+        value = json.loads(call.arguments)
+    except ValueError:
+        return printable(call.arguments[:MOST_SAID])
+    if not isinstance(value, dict):
+        return printable(call.arguments[:MOST_SAID])
+    parts = [(each if isinstance(each, str) else json.dumps(each))[:MOST_SAID] for each in value.values()]
+    parts[1:] = [f"{name}={part[:40]}" for name, part in zip(list(value)[1:], parts[1:], strict=True)]
+    return printable("  ".join(parts))
+
+
+def _rows(text: str, width: int, fold: Fold) -> Iterator[Content]:
+    """As many lines of a text as are open, and how many there are besides."""
+    lines = text.split("\n")
+    shown, rows = 0, 0
+    for line in lines:
+        if rows >= fold.rows:
+            break
+        for piece in wrapped(clean(line[: MOST_TEXT if fold.whole else 2_000]), width):
+            yield Content(f"  {piece}")
+            rows += 1
+        shown += 1
+    if shown < len(lines):
+        yield Content.styled(f"… {len(lines) - shown:,} more lines · m shows more", f"{QUIET} italic")
+
+
+def _bounded(text: str, fold: Fold, make: Lines, indent: str = "") -> Iterator[Content]:
+    """A message up to a size, and how to see the rest of it."""
+    over = 0 if fold.whole else len(text) - MOST_TEXT
+    for line in make(clean(text[:MOST_TEXT] if over > 0 else text)):
+        yield Content.assemble(indent, line) if indent else line
+    if over > 0:
+        yield Content.styled(f"… {over:,} more characters · m shows all", f"{QUIET} italic")
+
+
+def plain(text: str, width: int, style: str = "") -> Iterator[Content]:
+    """Text as it is, wrapped."""
+    for line in printable_lines(text):
+        for piece in wrapped(line, max(width, 2)):
+            yield Content.styled(piece, style)
+
+
+def _notes(text: str, width: int, style: str = QUIET, indent: str = "") -> Iterable[Content]:
+    return [Content.styled(indent + piece, style) for piece in wrapped(text, max(width, 2))]

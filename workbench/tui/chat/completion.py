@@ -1,0 +1,166 @@
+"""What may stand at the cursor: a slash command, or a file of the project with the tokens it would add."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic
+from typing import Literal, NamedTuple
+
+from rich.cells import cell_len
+from textual import events
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from workbench.agent.tools.walk import OutOfTime, walk
+from workbench.config.text import printable
+from workbench.tui.cells import fit, fit_end
+from workbench.tui.commands.registry import Completion
+
+ROWS = 8
+MOST_FILES = 20_000
+DEEPEST = 16
+SECONDS = 2.0
+"""For one walk through the project; what was found by then is offered."""
+MOST_COUNTED = 256 * 1024
+"""Bytes of a file that are counted; of a larger one the size is told."""
+_AT = re.compile(r"(?:^|(?<=[\s(]))@([^\s@]*)$")
+
+Count = Callable[[str], int]
+
+
+class Wanted(NamedTuple):
+    """What is being typed."""
+
+    kind: Literal["slash", "file"]
+    text: str
+    """The whole text, or what stands behind the `@`."""
+
+
+def wanted(before: str, is_all: bool) -> Wanted | None:
+    """What the text before the cursor asks to be completed; `is_all` where nothing follows it."""
+    if is_all and before.startswith("/") and "\n" not in before:
+        return Wanted("slash", before)
+    found = _AT.search(before[-500:])
+    return Wanted("file", found[1]) if found else None
+
+
+class Files:
+    """The project's files. Its methods take their time, and are called on another thread."""
+
+    def __init__(self, root: Path, count: Count | None = None) -> None:
+        """`count` gives the tokens of a text; without one they are guessed from its length."""
+        self._root = root
+        self._count = count
+        self._paths: list[str] | None = None
+
+    def forget(self) -> None:
+        """Look again next time."""
+        self._paths = None
+
+    def offers(self, text: str) -> list[Completion]:
+        """The files that fit what was typed, the nearest first, each with what it would cost."""
+        if self._paths is None:
+            self._paths = self._walk()
+        return [Completion(_quoted(path), path, self._cost(path)) for path in nearest(self._paths, text)]
+
+    def _walk(self) -> list[str]:
+        paths: list[str] = []
+        root = str(self._root)
+        try:
+            for entry in walk(root, root, DEEPEST, monotonic() + SECONDS):
+                if entry.is_file:
+                    paths.append(entry.path)
+                if len(paths) >= MOST_FILES:
+                    break
+        except OutOfTime:
+            pass  # a part of a huge project is better than nothing
+        return paths
+
+    def _cost(self, path: str) -> str:
+        full = self._root / path
+        try:
+            size = full.stat().st_size
+            if size > MOST_COUNTED:
+                return f"about {size // 4:,} t"
+            data = full.read_bytes()
+        except OSError:
+            return "cannot be read"
+        if b"\0" in data:
+            return f"{size:,} bytes, no text"
+        text = data.decode(errors="replace")
+        return f"{self._count(text):,} t" if self._count else f"about {len(text) // 4:,} t"
+
+
+def nearest(paths: list[str], text: str) -> list[str]:
+    """The paths that hold a text: names that begin with it, names that hold it, then the rest; short before long."""
+    wish = text.lower()
+    found = [path for path in paths if wish in path.lower()]
+
+    def rank(path: str) -> tuple[int, int, str]:
+        name = os.path.basename(path).lower()
+        return 0 if name.startswith(wish) else 1 if wish in name else 2, len(path), path
+
+    return sorted(found, key=rank)[:ROWS]
+
+
+def _quoted(path: str) -> str:
+    return f'@"{path}" ' if re.search(r"\s", path) else f"@{path} "
+
+
+class Offers(Widget):
+    """The completions above the composer, one of them chosen."""
+
+    class Taken(Message):
+        """One was clicked."""
+
+    offers: reactive[tuple[Completion, ...]] = reactive((), layout=True)
+    at: reactive[int] = reactive(0)
+
+    def watch_offers(self, offers: tuple[Completion, ...]) -> None:
+        """Others begin with the first."""
+        self.at = 0
+        self.set_class(bool(offers), "-open")
+
+    @property
+    def chosen(self) -> Completion | None:
+        """The one that Tab takes."""
+        return self.offers[self.at] if self.at < len(self.offers) else None
+
+    def move(self, step: int) -> None:
+        """To another one, round and round."""
+        if self.offers:
+            self.at = (self.at + step) % len(self.offers)
+
+    @property
+    def _first(self) -> int:
+        return max(0, min(self.at - ROWS // 2, len(self.offers) - ROWS))
+
+    def get_content_height(self, *_: object) -> int:
+        """A line each, up to a number."""
+        return min(len(self.offers), ROWS)
+
+    def render(self) -> Content:
+        """The part of the list around the chosen one."""
+        width = self.content_size.width
+        shown = self.offers[self._first : self._first + ROWS]
+        column = min(max((cell_len(offer.label) for offer in shown), default=0), max(width * 3 // 5, 8))
+        lines = []
+        for number, offer in enumerate(shown, self._first):
+            mark = "▸ " if number == self.at else "  "
+            label = fit(fit_end(printable(offer.label), column), column)
+            line = Content.assemble(mark, (label, "bold"), "  ", (printable(offer.help), "$quiet"))
+            line = line.truncate(width, ellipsis=True)
+            line = line.extend_right(max(width - line.cell_length, 0))
+            lines.append(line.stylize("on $cursor") if number == self.at else line)
+        return Content("\n").join(lines)
+
+    def on_click(self, event: events.Click) -> None:
+        """Take the one under the mouse."""
+        if self._first + event.y < len(self.offers):
+            self.at = self._first + event.y
+            self.post_message(self.Taken())

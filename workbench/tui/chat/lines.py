@@ -1,0 +1,179 @@
+"""The transcript as lines, of which only those are made that somebody looks at."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+from textual.content import Content
+
+from workbench.tui.chat.blocks import CLOSED, FOLDED, MORE_ROWS, Drawn, Fold, bare, draw
+from workbench.tui.chat.heights import Heights
+from workbench.tui.chat.live import LiveLines
+from workbench.tui.values import Entry, Live, LiveCall, Standing, Transcript
+
+GUESS = 4
+"""Lines of an entry that nobody has looked at."""
+MOST_KEPT = 400
+"""Entries whose lines are kept; several screens' worth."""
+RECENT = 64
+"""Entries at the end among which the calls that still run are looked for."""
+
+
+class Kept(NamedTuple):
+    """An entry's lines, and all that they were made from."""
+
+    version: int
+    entry: Entry
+    standing: Standing | None
+    fold: Fold
+    live: LiveCall | None
+    drawn: Drawn
+
+
+class Lines:
+    """Where each line of the chat comes from."""
+
+    def __init__(self) -> None:
+        self.width = 0
+        self.heights = Heights(0, GUESS)
+        self.live = LiveLines(0)
+        self._transcript: Transcript | None = None
+        self._coming: Live | None = None
+        self._version = 0
+        self._first = ""
+        self._kept: OrderedDict[int, Kept] = OrderedDict()
+        self._folds: dict[int, Fold] = {}
+        """By event, so that they stay where entries are made anew."""
+        self._calls: dict[str, LiveCall] = {}
+
+    def __len__(self) -> int:
+        """Entries."""
+        return len(self.heights)
+
+    @property
+    def total(self) -> int:
+        """Lines, those of the answer that comes in among them."""
+        return self.heights.total + len(self.live)
+
+    def resize(self, width: int) -> None:
+        """Lines of another width; nothing is known of them any more."""
+        if width == self.width:
+            return
+        self.width = width
+        self._kept.clear()
+        self.heights = Heights(len(self.heights), GUESS)
+        self.live = LiveLines(width)
+        self._take_live()
+
+    def take(self, transcript: Transcript | None, live: Live | None) -> bool:
+        """What the session is like now; whether it is another session than before."""
+        another = False
+        if transcript is not self._transcript:
+            self._transcript = transcript
+            self._version += 1
+            count = 0 if transcript is None else len(transcript)
+            first = transcript[0].id if transcript is not None and count else ""
+            another = count < len(self.heights) or (first != self._first and len(self.heights) > 0)
+            self._first = first
+            if another:
+                self._kept.clear()
+                self._folds.clear()
+                self.heights = Heights(0, GUESS)
+            self.heights.grow(count)
+        self._coming = live
+        self._calls = {call.call_id: call for call in live.calls} if live else {}
+        self._take_live()
+        return another
+
+    def _take_live(self) -> None:
+        told: set[str] = set()
+        if self._calls:
+            for index in range(max(0, len(self) - RECENT), len(self)):
+                call = self.entry(index).call
+                if call and call.result is None:
+                    told.add(call.call_id)
+        if self.width:
+            self.live.take(self._coming, told)
+
+    def index_of(self, seq: int) -> int:
+        """The entry that shows an event."""
+        return 0 if self._transcript is None else self._transcript.index_of(seq)
+
+    def entry(self, index: int) -> Entry:
+        """An entry as it is now."""
+        kept = self._kept.get(index)
+        if kept is not None and kept.version == self._version:
+            return kept.entry
+        assert self._transcript is not None, "without a transcript there are no entries"
+        return self._transcript[index]
+
+    def drawn(self, index: int) -> Drawn:
+        """An entry's lines. Looking at it measures it."""
+        kept = self._kept.get(index)
+        entry = self.entry(index)
+        if kept is not None and kept.version == self._version:
+            standing = kept.standing
+        else:
+            assert self._transcript is not None, "without a transcript there are no entries"
+            standing = self._transcript.standing(entry)
+        fold = self._folds.get(entry.seq, CLOSED)
+        live = self._calls.get(entry.call.call_id) if entry.call and entry.call.result is None else None
+        if kept is not None and kept[1:5] == (entry, standing, fold, live):
+            drawn = kept.drawn
+        else:
+            drawn = draw(entry, standing, self.width, fold, live)
+        self._kept[index] = Kept(self._version, entry, standing, fold, live, drawn)
+        self._kept.move_to_end(index)
+        if len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
+        self.heights.set(index, len(drawn.lines))
+        return drawn
+
+    def line(self, at: int) -> tuple[int, Content]:
+        """The entry at a line, and the line; past the last entry is what comes in, and under it nothing."""
+        index, offset = self.heights.at(at)
+        if index < len(self):
+            lines = self.drawn(index).lines
+            return index, lines[offset] if offset < len(lines) else Content()
+        return index, self.live[offset] if offset < len(self.live) else Content()
+
+    def measure(self, index: int, offset: int, height: int) -> None:
+        """Look at so many lines from a place on, and at as many above it."""
+        room = height + offset
+        for below in range(index, len(self)):
+            if room <= 0:
+                break
+            room -= len(self.drawn(below).lines)
+        room = height - offset
+        for above in range(min(index, len(self)) - 1, -1, -1):
+            if room <= 0:
+                break
+            room -= len(self.drawn(above).lines)
+
+    # What the user opens
+
+    def toggle(self, index: int) -> None:
+        """Fold or unfold."""
+        seq = self.entry(index).seq
+        fold = self._folds.get(seq, CLOSED)
+        self._folds[seq] = fold._replace(is_open=not fold.is_open) if not fold.is_open else CLOSED
+
+    def more(self, index: int) -> None:
+        """More of a long result; all of a huge message."""
+        entry = self.entry(index)
+        fold = self._folds.get(entry.seq, CLOSED)
+        if entry.kind in FOLDED and not fold.is_open:
+            fold = fold._replace(is_open=True)
+        elif entry.kind == "tool":
+            fold = fold._replace(rows=fold.rows + MORE_ROWS)
+        else:
+            fold = fold._replace(whole=True)
+        self._folds[entry.seq] = fold
+
+    def text_of(self, index: int) -> str:
+        """An entry for the clipboard."""
+        entry = self.entry(index)
+        if entry.call is None:
+            return bare(entry.text)
+        return bare("\n".join(filter(None, [f"{entry.call.tool} {entry.call.arguments}".strip(), entry.call.result])))

@@ -1,0 +1,176 @@
+"""Markdown as lines of a width.
+
+Textual's own Markdown widget makes a widget of every paragraph, list item and table cell: a short answer is eighteen of
+them and takes 50 ms to mount. Here it is a few lines of text, made in about a millisecond, so that a transcript can be
+scrolled without a wait and an answer can stream in without one. Nothing in it can be clicked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from textual.content import Content, Span
+
+from workbench.tui.chat.tables import table
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.tree import SyntaxTreeNode
+
+QUIET = "$quiet"
+CODE = "bold $accent"
+HEADINGS = ("bold underline $primary", "bold $primary", "bold")
+BULLETS = "•◦▪"
+NARROWEST = 8
+"""Cells that a nested block gets at least, however deep it lies."""
+MOST_COLOURED = 20_000
+"""Characters of code that are still coloured by their grammar."""
+
+
+def render(text: str, width: int) -> list[Content]:
+    """The lines of a text without control characters; none is wider than `width`, which is 2 at least."""
+    from markdown_it.tree import SyntaxTreeNode  # here, so that nothing waits for it before the first frame
+
+    lines: list[Content] = []
+    for line in _blocks(SyntaxTreeNode(_parser().parse(text)).children, max(width, NARROWEST)):
+        # What lies deep or has many columns may still be too wide; it goes on in the next line.
+        lines += line.fold(width) if line.cell_length > width else [line]
+    return lines
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+
+
+def _blocks(nodes: Iterable[SyntaxTreeNode], width: int, depth: int = 0, loose: bool = True) -> Iterator[Content]:
+    """Blocks one under the other, with a blank line between them where they are not the parts of a tight list item."""
+    first = True
+    for node in nodes:
+        if not first and loose:
+            yield Content()
+        first = False
+        yield from _block(node, width, depth)
+
+
+def _block(node: SyntaxTreeNode, width: int, depth: int) -> Iterator[Content]:
+    match node.type:
+        case "heading":
+            style = HEADINGS[min(int(node.tag[1:]), len(HEADINGS)) - 1]
+            yield from (line.stylize(style) for line in _inline(node).wrap(width))
+        case "bullet_list" | "ordered_list":
+            yield from _list(node, width, depth)
+        case "fence" | "code_block":
+            yield from code(node.content, node.info.split()[0] if node.info.split() else "", width)
+        case "blockquote":
+            for line in _blocks(node.children, _inside(width, 2), depth):
+                yield Content.assemble(("▎ ", QUIET), line)
+        case "hr":
+            yield Content.styled("─" * width, QUIET)
+        case "table":
+            rows = [[_inline(cell) for cell in row.children] for part in node.children for row in part.children]
+            yield from table(rows, width)
+        case _:
+            yield from _inline(node).wrap(width)
+
+
+def _inside(width: int, indent: int) -> int:
+    return max(width - indent, NARROWEST)
+
+
+def _list(node: SyntaxTreeNode, width: int, depth: int) -> Iterator[Content]:
+    """Items with their marks; what follows an item's first line hangs under it."""
+    start = int(node.attrs.get("start", 1)) if node.type == "ordered_list" else None
+    marks = [
+        BULLETS[depth % len(BULLETS)] if start is None else f"{number}."
+        for number, _ in enumerate(node.children, start or 0)
+    ]
+    indent = max(map(len, marks)) + 1
+    tight = all(part.hidden for item in node.children for part in item.children if part.type == "paragraph")
+    for number, (item, mark) in enumerate(zip(node.children, marks, strict=True)):
+        if number and not tight:
+            yield Content()
+        lines = list(_blocks(item.children, _inside(width, indent), depth + 1, not tight)) or [Content()]
+        yield Content.assemble((mark.rjust(indent - 1) + " ", QUIET), lines[0])
+        yield from (Content.assemble(" " * indent, line) for line in lines[1:])
+
+
+def code(text: str, language: str, width: int) -> Iterator[Content]:
+    """Code on a ground of its own; what is too wide goes on in the next line, so that nothing is hidden."""
+    text = text.rstrip("\n")
+    for line in _coloured(text, language).split("\n", allow_blank=True) or [Content()]:
+        for piece in line.fold(max(width - 2, 2)):
+            yield (
+                Content.assemble(" ", piece).extend_right(max(width - 1 - piece.cell_length, 0)).stylize("on $surface")
+            )
+
+
+def _coloured(text: str, language: str) -> Content:
+    if not language or len(text) > MOST_COLOURED:
+        return Content(text)
+    return _highlighter()(text, language)
+
+
+@cache
+def _highlighter() -> Callable[[str, str], Content]:
+    """Textual's, without the lines it draws under names. Loads pygments, which nothing needs before there is code."""
+    from textual.highlight import HighlightTheme, highlight
+
+    styles = {kind: style.replace(" underline", "") for kind, style in HighlightTheme.STYLES.items()}
+    colours = type("Colours", (HighlightTheme,), {"STYLES": styles})
+    return lambda text, language: highlight(text, language=language, theme=colours)
+
+
+_STYLES = {"em": "italic", "strong": "bold", "s": "strike"}
+
+
+def _inline(node: SyntaxTreeNode) -> Content:
+    """The text of a block with its emphasis. An address is shown beside its link, since nothing can be clicked."""
+    line = _Inline()
+    line.walk(node.children, "")
+    return Content("".join(line.pieces), line.spans)
+
+
+class _Inline:
+    """The text of a block as it is put together."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.spans: list[Span] = []
+        self._length = 0
+
+    def walk(self, children: Iterable[SyntaxTreeNode], style: str) -> None:
+        """Add what the nodes say, in a style that those around them have given."""
+        for child in children:
+            match child.type:
+                case "inline":
+                    self.walk(child.children, style)
+                case "em" | "strong" | "s":
+                    self.walk(child.children, f"{style} {_STYLES[child.type]}".strip())
+                case "code_inline":
+                    self._add(child.content, f"{style} {CODE}".strip())
+                case "softbreak" | "hardbreak":
+                    self._add(" " if child.type == "softbreak" else "\n", "")
+                case "link":
+                    before = len(self.pieces)
+                    self.walk(child.children, f"{style} underline".strip())
+                    self._address(str(child.attrs.get("href", "")), "".join(self.pieces[before:]))
+                case "image":
+                    self._add(f"[image: {child.content or 'no title'}]", style)
+                    self._address(str(child.attrs.get("src", "")), "")
+                case _:
+                    self._add(child.content, style)
+
+    def _add(self, text: str, style: str) -> None:
+        start, self._length = self._length, self._length + len(text)
+        self.pieces.append(text)
+        if style and text:
+            self.spans.append(Span(start, self._length, style))
+
+    def _address(self, address: str, shown: str) -> None:
+        if address and address.removeprefix("mailto:") != shown:
+            self._add(f" ({address})", QUIET)

@@ -1,0 +1,236 @@
+"""The chat pane: what was said, what is being said, what is asked, and where to type."""
+
+from __future__ import annotations
+
+from asyncio import wrap_future
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.actions import SkipAction
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.getters import query_one
+from textual.reactive import var
+from textual.widget import Widget
+
+from workbench.tui.background import background
+from workbench.tui.chat.completion import Count, Files, Offers, Wanted
+from workbench.tui.chat.composer import Composer
+from workbench.tui.chat.question import QuestionBox
+from workbench.tui.chat.transcript import TranscriptView
+from workbench.tui.chat.words import NowLine, Place, Waiting, is_working
+from workbench.tui.commands.registry import Completion
+from workbench.tui.messages import Interrupt, TakeBack
+from workbench.tui.values import Activity, DraftCost, Live, Question, Transcript
+
+Complete = Callable[[str], Sequence[Completion]]
+"""How a text that begins with a slash may go on."""
+
+
+class ChatPane(Vertical):
+    """The conversation. Values come down, messages go up; nothing is planned, counted or kept here but the draft."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "escape", "stop the model; leave an edit, a completion or the transcript", id="chat.escape"),
+    ]
+
+    transcript: var[Transcript | None] = var(None)
+    live: var[Live | None] = var(None)
+    activity: var[Activity] = var(Activity())
+    question: var[Question | None] = var(None)
+    queue: var[tuple[str, ...]] = var(())
+    draft_cost: var[DraftCost] = var(DraftCost())
+    read_only: var[str] = var("")
+
+    view = query_one(TranscriptView)
+    box = query_one(QuestionBox)
+    offers = query_one(Offers)
+    composer = query_one(Composer)
+    now = query_one(NowLine)
+
+    def __init__(self, complete: Complete | None = None, root: Path | None = None, count: Count | None = None) -> None:
+        """`complete` knows the slash commands, `root` is the project, `count` gives the tokens of a text."""
+        super().__init__()
+        self._complete = complete
+        self._files = None if root is None else Files(root, count)
+        self._wanted: Wanted | None = None
+        self._before: Widget | None = None
+        """Where the focus was before the question took it."""
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        yield TranscriptView().data_bind(ChatPane.transcript, ChatPane.live)
+        yield QuestionBox().data_bind(ChatPane.question)
+        yield NowLine().data_bind(ChatPane.activity)
+        yield Waiting().data_bind(ChatPane.queue)
+        yield Offers()
+        yield Composer().data_bind(ChatPane.transcript, ChatPane.draft_cost, refusal=ChatPane.read_only)
+
+    # What the main screen asks for
+
+    def take_focus(self) -> None:
+        """To where one types."""
+        self.composer.focus()
+
+    def show_event(self, seq: int) -> None:
+        """Go to the entry of an event and mark it."""
+        self.view.show(seq)
+        self.view.focus()
+
+    def give_back(self, text: str) -> None:
+        """Put into the composer what could not be sent."""
+        self.composer.give(text)
+
+    # Questions
+
+    def watch_question(self, question: Question | None) -> None:
+        """A question takes the focus where nobody is typing; no key answers it before the user has turned to it."""
+        focused = self.screen.focused if self.is_mounted else None
+        if question is None or focused is None or self not in focused.ancestors or self.composer.text:
+            return
+        if focused is not self.box:
+            self._before = focused
+        self.box.take_focus()
+
+    @on(QuestionBox.Done)
+    def _answered(self, message: QuestionBox.Done) -> None:
+        message.stop()
+        if message.had_focus:
+            (self._before or self.composer).focus()
+        self._before = None
+
+    @on(QuestionBox.Typed)
+    def _typed(self, message: QuestionBox.Typed) -> None:
+        message.stop()
+        self.composer.type(message.text)
+        self.composer.focus()
+
+    # The transcript
+
+    @on(TranscriptView.Below)
+    def _below(self, message: TranscriptView.Below) -> None:
+        message.stop()
+        self.now.below = (message.count, message.coming)
+
+    @on(NowLine.Pressed)
+    @on(Composer.Page)
+    def _scroll(self, message: NowLine.Pressed | Composer.Page) -> None:
+        message.stop()
+        if isinstance(message, Composer.Page):
+            self.view.action_page(message.step)
+        elif any(self.now.below):
+            self.view.action_last()
+
+    @on(TranscriptView.Edit)
+    def _edit(self, message: TranscriptView.Edit) -> None:
+        message.stop()
+        if self.read_only:
+            self.notify(self.read_only, severity="warning", markup=False)
+            return
+        self.composer.edit_message(message.entry)
+        self.composer.focus()
+
+    # The queue
+
+    @on(Composer.Back)
+    def _last_back(self, message: Composer.Back) -> None:
+        message.stop()
+        self._take_back(len(self.queue) - 1)
+
+    @on(Waiting.Pressed)
+    def _one_back(self, message: Waiting.Pressed) -> None:
+        message.stop()
+        self._take_back(message.index)
+
+    def _take_back(self, index: int) -> None:
+        if 0 <= index < len(self.queue):
+            text = self.queue[index]
+            self.composer.give(text)
+            self.composer.focus()
+            self.post_message(TakeBack(index, text))
+
+    # Completions
+
+    @on(Composer.Wants)
+    def _wants(self, message: Composer.Wants) -> None:
+        message.stop()
+        before, self._wanted = self._wanted, message.what
+        if message.what is None:
+            self._offer(())
+        elif message.what.kind == "slash":
+            self._offer(tuple(self._complete(message.what.text)) if self._complete else ())
+        elif self._files is not None:
+            if before is None or before.kind != "file":
+                self._files.forget()
+            self.run_worker(self._find(self._files, message.what), exclusive=True, group="files")
+
+    async def _find(self, files: Files, what: Wanted) -> None:
+        found = await wrap_future(background(partial(files.offers, what.text)))
+        if self._wanted == what:
+            self._offer(tuple(found))
+
+    def _offer(self, offers: tuple[Completion, ...]) -> None:
+        self.offers.offers = offers
+        self.composer.completing = bool(offers)
+        self.composer.commands = frozenset(offer.text.rstrip() for offer in offers)
+
+    @on(Composer.Choose)
+    def _choose(self, message: Composer.Choose) -> None:
+        message.stop()
+        self.offers.move(message.step)
+
+    @on(Composer.Take)
+    @on(Offers.Taken)
+    def _take(self, message: Composer.Take | Offers.Taken) -> None:
+        message.stop()
+        chosen, what = self.offers.chosen, self._wanted
+        if chosen is not None and what is not None:
+            self._offer(())
+            self.composer.complete(what.kind, chosen.text)
+            self.composer.focus()
+
+    @on(Composer.Leave)
+    def _leave(self, message: Composer.Leave) -> None:
+        message.stop()
+        if self.question is not None:
+            self._before = self.composer
+            self.box.focus()
+        else:
+            self.screen.focus_next()
+
+    # Escape, and who has the focus
+
+    def action_escape(self) -> None:
+        """Out of whatever one is in; where there is nothing to leave, the key is left to others."""
+        if self.composer.completing:
+            self._offer(())
+        elif self.composer.editing is not None:
+            self.composer.leave_edit()
+            self.composer.focus()
+        elif is_working(self.activity):
+            self.post_message(Interrupt())
+        elif self.view.has_focus:
+            self.composer.focus()
+        else:
+            raise SkipAction
+
+    def on_resize(self) -> None:
+        """A question leaves room for the talk it is about."""
+        self.box.room = self.size.height * 3 // 5
+
+    def on_descendant_focus(self) -> None:
+        """The line above the composer shows the keys of what has the focus."""
+        places: dict[type[Widget], Place] = {
+            Composer: "composer",
+            TranscriptView: "transcript",
+            QuestionBox: "question",
+        }
+        self.now.place = next((place for kind, place in places.items() if isinstance(self.screen.focused, kind)), "")
+
+    def on_descendant_blur(self) -> None:
+        """No key of this pane is at hand."""
+        self.now.place = ""

@@ -1,0 +1,228 @@
+"""A question in place: what only the user can decide.
+
+A question appears while the user may be typing. So it never takes a key that was meant for the composer: until the user
+turns to it, with Tab, an arrow, Enter or the mouse, it sleeps, and whatever is typed goes into the composer.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.getters import query_one
+from textual.message import Message
+from textual.reactive import var
+from textual.widgets import Button, Static
+
+from workbench.config.text import printable, printable_lines
+from workbench.tui.messages import Answered
+from workbench.tui.values import Choice, Question
+
+MOST_DETAIL = 400
+"""Lines of what the question is about."""
+_CHANGES = {"+": "$success", "-": "$error"}
+
+
+class QuestionBox(Vertical, can_focus=True):
+    """The question, what it is about, and its answers as buttons with a key each."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,left", "choose(-1)", "the answer before", id="question.before", show=False),
+        Binding("down,right", "choose(1)", "the next answer", id="question.next", show=False),
+        Binding("enter", "press", "give the chosen answer", id="question.press"),
+        Binding("escape", "default", "give the answer that changes nothing", id="question.default"),
+        Binding("pageup", "scroll_detail(-1)", "scroll up what it is about", id="question.page-up", show=False),
+        Binding("pagedown", "scroll_detail(1)", "scroll down what it is about", id="question.page-down", show=False),
+    ]
+
+    class Typed(Message):
+        """Something was typed that was not meant for the question."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Done(Message):
+        """The question is answered, or gone."""
+
+        def __init__(self, had_focus: bool) -> None:
+            super().__init__()
+            self.had_focus = had_focus
+
+    question: var[Question | None] = var(None)
+    awake: var[bool] = var(False, toggle_class="-awake")
+    """Whether its keys answer it."""
+    chosen: var[int] = var(0)
+    room: var[int] = var(20)
+    """Lines that the box may take."""
+
+    title = query_one("#question-title", Static)
+    detail = query_one("#question-detail", Static)
+    around = query_one("#question-around", VerticalScroll)
+    hint = query_one("#question-hint", Static)
+    buttons = query_one("#question-answers", Vertical)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._uninvited = False
+        """Whether the focus comes without the user's doing."""
+        self._answered = -1
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        yield Static(id="question-title")
+        with VerticalScroll(id="question-around", can_focus=False):
+            yield Static(id="question-detail")
+        yield Vertical(id="question-answers")
+        yield Static(id="question-hint")
+
+    async def watch_question(self, before: Question | None, question: Question | None) -> None:
+        """Show it; each question sleeps at first, also one that follows another at once."""
+        self.awake = False
+        had_focus = self.has_focus
+        self.set_class(question is not None, "-asked")
+        if question is None:
+            if before is not None:
+                self.post_message(self.Done(had_focus))
+            return
+        self.title.update(Content.styled(f"? {printable(question.title)}", "bold"))
+        self.detail.update(_detail(question.detail))
+        self.around.scroll_home(animate=False)
+        self._fit()
+        answers = [choice.answer for choice in question.choices]
+        self.set_reactive(QuestionBox.chosen, answers.index(question.default) if question.default in answers else 0)
+        async with self.batch():
+            await self.buttons.remove_children()
+            await self.buttons.mount_all(_Answer(choice, number) for number, choice in enumerate(question.choices))
+        self._draw()
+
+    def watch_awake(self) -> None:
+        """Say which keys do what."""
+        self._draw()
+
+    def watch_room(self) -> None:
+        """Another size of the screen."""
+        self._fit()
+
+    def _fit(self) -> None:
+        """The answers are always in view; what it is about gets the rest and scrolls."""
+        if self.question is not None:
+            self.around.styles.max_height = max(self.room - len(self.question.choices) - 5, 3)
+
+    def watch_chosen(self) -> None:
+        """Mark the answer that Enter gives."""
+        self._draw()
+
+    def _draw(self) -> None:
+        if self.question is None:
+            return
+        for button in self.buttons.query(_Answer):
+            button.choose(button.number == self.chosen)
+        default = next((each.label for each in self.question.choices if each.answer == self.question.default), "")
+        escape = f"Esc: {printable(default)}"
+        wake = "Tab, then a key" if not self.has_focus else "Tab or Enter, then a key; what you type goes on below"
+        text = f"a key answers · ↑ ↓ and Enter choose · {escape}" if self.awake else f"{wake} · {escape}"
+        self.hint.update(Content.styled(text, "$quiet"))
+
+    def take_focus(self) -> None:
+        """Take the focus without being asked to: no key answers yet."""
+        self._uninvited = True
+        self.focus()
+
+    def on_focus(self) -> None:
+        """Where the user came here, keys answer."""
+        self.awake = not self._uninvited
+        self._uninvited = False
+        self._draw()
+
+    def on_blur(self) -> None:
+        """Keys go elsewhere."""
+        self.awake = self._uninvited = False
+        self._draw()
+
+    def on_key(self, event: events.Key) -> None:
+        """An answer's key, where the user has turned to the question; else it was meant for the composer."""
+        if self.question is None:
+            return
+        if not self.awake:
+            if event.key in ("tab", "shift+tab"):
+                self.awake = True
+                event.stop()
+                event.prevent_default()
+            elif event.is_printable and event.character:
+                self.post_message(self.Typed(event.character))
+                event.stop()
+                event.prevent_default()
+            return
+        for choice in self.question.choices:
+            if event.character == choice.key:
+                event.stop()
+                event.prevent_default()
+                self._answer(choice.answer)
+                return
+
+    def on_paste(self, event: events.Paste) -> None:
+        """A paste was never meant as an answer."""
+        event.stop()
+        self.post_message(self.Typed(event.text))
+
+    def action_choose(self, step: int) -> None:
+        """To another answer; the first time it only wakes."""
+        if self.question is not None and self.awake:
+            self.chosen = (self.chosen + step) % len(self.question.choices)
+        self.awake = True
+
+    def action_press(self) -> None:
+        """Give the chosen answer; the first time it only wakes."""
+        if self.question is not None and self.awake:
+            self._answer(self.question.choices[self.chosen].answer)
+        self.awake = True
+
+    def action_default(self) -> None:
+        """Give the answer that changes nothing."""
+        if self.question is not None:
+            self._answer(self.question.default)
+
+    def action_scroll_detail(self, step: int) -> None:
+        """Scroll what it is about by half of what is in view."""
+        self.around.scroll_relative(y=step * max(self.around.size.height // 2, 1), animate=False)
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        if self.question is not None and isinstance(event.button, _Answer):
+            self._answer(self.question.choices[event.button.number].answer)
+
+    def _answer(self, answer: str) -> None:
+        if self.question is not None and self._answered != self.question.number:
+            self._answered = self.question.number  # one question, one answer
+            self.awake = False
+            self.post_message(Answered(self.question.number, answer))
+
+
+class _Answer(Button, can_focus=False):
+    """One answer; the box has the focus for all of them."""
+
+    def __init__(self, choice: Choice, number: int) -> None:
+        super().__init__(compact=True)
+        self.number = number
+        self._choice = choice
+
+    def choose(self, is_chosen: bool) -> None:
+        """Mark it where Enter gives it."""
+        self.set_class(is_chosen, "-chosen")
+        key, label = printable(self._choice.key), printable(self._choice.label)
+        self.label = Content.assemble("▸ " if is_chosen else "  ", (key, "bold underline"), f" {label}")
+
+
+def _detail(text: str) -> Content:
+    """The command, or the file with what comes and goes: a sign and a colour for each line of a change."""
+    lines = printable_lines(text)
+    shown = [Content.styled(line, _CHANGES.get(line[:1], "")) for line in lines[:MOST_DETAIL]]
+    if len(lines) > MOST_DETAIL:
+        shown.append(Content.styled(f"… {len(lines) - MOST_DETAIL:,} more lines", "$quiet italic"))
+    return Content("\n").join(shown)

@@ -1,0 +1,156 @@
+"""The transcript, and the keys that speak of one of its entries."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from workbench.tui.chat.window import Window
+from workbench.tui.messages import Jump, Retry
+from workbench.tui.values import Entry
+
+
+class TranscriptView(Window, inherit_bindings=False):
+    """What was said, and what is being said."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "the entry above", id="chat.up", show=False),
+        Binding("down,j", "move(1)", "the entry below", id="chat.down", show=False),
+        Binding("pageup", "page(-1)", "a page up", id="chat.page-up", show=False),
+        Binding("pagedown", "page(1)", "a page down", id="chat.page-down", show=False),
+        Binding("home,g", "first", "to the beginning", id="chat.first", show=False),
+        Binding("end,G", "last", "to the end, and stay there", id="chat.last", show=False),
+        Binding("enter,space", "fold", "unfold or fold", id="chat.fold"),
+        Binding("m", "more", "show more of it", id="chat.more"),
+        Binding("y", "copy", "copy its text", id="chat.copy"),
+        Binding("e", "edit", "edit your message and send it into a fork", id="chat.edit"),
+        Binding("r", "retry", "ask the model again", id="chat.retry"),
+        Binding("i", "inspect", "show it in the inspector", id="chat.inspect"),
+    ]
+
+    class Edit(Message):
+        """The user wants to say something else in place of this."""
+
+        def __init__(self, entry: Entry) -> None:
+            super().__init__()
+            self.entry = entry
+
+    def on_focus(self) -> None:
+        """Keys speak of an entry in view."""
+        if self.cursor is None or not self._in_view(self.cursor):
+            self.cursor = self._last_in_view()
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """A jump was looked at."""
+        self._jumped = False
+        self.refresh()
+
+    def _in_view(self, index: int) -> bool:
+        if index >= len(self.lines):
+            return False
+        top = self.lines.heights.top(index)
+        return top < self._bottom and top + self.lines.heights[index] > self.scroll_offset.y
+
+    def _last_in_view(self) -> int | None:
+        count = len(self.lines)
+        return min(self.lines.heights.at(self._bottom - 1)[0], count - 1) if count else None
+
+    def action_move(self, step: int) -> None:
+        """To another entry; within one that is taller than the view, part of the way."""
+        if not len(self.lines):
+            return
+        if self.cursor is None or not self._in_view(self.cursor):
+            edge = self._bottom - 1 if step < 0 else self.scroll_offset.y
+            self.cursor = min(self.lines.heights.at(edge)[0], len(self.lines) - 1)
+        height = self.scrollable_content_region.height
+        top = self.lines.heights.top(self.cursor)
+        end = top + self.lines.heights[self.cursor]
+        if step > 0 and end > self._bottom:
+            self._go(min(self.scroll_offset.y + max(height - 2, 1), end - height))
+        elif step < 0 and top < self.scroll_offset.y:
+            self._go(max(self.scroll_offset.y - max(height - 2, 1), top))
+        elif 0 <= self.cursor + step < len(self.lines):
+            self.cursor += step
+            self._show(self.cursor, from_below=step < 0)
+        elif step > 0:
+            self.action_last()
+
+    def action_page(self, step: int) -> None:
+        """A page up or down, with a line of what was there."""
+        self._go(self.scroll_offset.y + step * max(self.scrollable_content_region.height - 1, 1))
+        if self.cursor is not None and not self._in_view(self.cursor):
+            self.cursor = self._last_in_view()
+
+    def action_first(self) -> None:
+        """To the beginning."""
+        self.cursor = 0 if len(self.lines) else None
+        self._go(0)
+
+    def action_last(self) -> None:
+        """To the end, and follow it from now on."""
+        self.cursor = len(self.lines) - 1 if len(self.lines) else None
+        self.following = True
+        self._arrange()
+
+    def _entry(self) -> Entry | None:
+        return None if self.cursor is None or self.cursor >= len(self.lines) else self.lines.entry(self.cursor)
+
+    def action_fold(self) -> None:
+        """Unfold or fold the entry."""
+        if self._entry() is not None and self.cursor is not None:
+            self.lines.toggle(self.cursor)
+            self._opened(self.cursor)
+
+    def action_more(self) -> None:
+        """Show more of the entry."""
+        if self._entry() is not None and self.cursor is not None:
+            self.lines.more(self.cursor)
+            self._opened(self.cursor)
+
+    def _opened(self, index: int) -> None:
+        """What was opened is looked at, so the end is not followed unless it is still in view."""
+        self.lines.drawn(index)
+        self.following = self.following and self.lines.total <= self._bottom
+        self._arrange()
+
+    def action_copy(self) -> None:
+        """Copy the entry's text."""
+        if self._entry() is not None and self.cursor is not None:
+            text = self.lines.text_of(self.cursor)
+            self.app.copy_to_clipboard(text)
+            self.notify(f"copied {len(text):,} characters", markup=False)
+
+    def action_edit(self) -> None:
+        """Say something else in place of the user's message."""
+        entry = self._entry()
+        if entry is None or entry.kind != "you":
+            self.notify("only your own messages can be edited", severity="warning", markup=False)
+        else:
+            self.post_message(self.Edit(entry))
+
+    def action_retry(self) -> None:
+        """Ask the model again."""
+        self.post_message(Retry())
+
+    def action_inspect(self) -> None:
+        """Show the entry in the inspector; of a call its result, which is what costs."""
+        if entry := self._entry():
+            seq = entry.call.result_seq if entry.call and entry.call.result_seq else entry.seq
+            self.post_message(Jump(seq, "inspector"))
+
+    def on_click(self, event: events.Click) -> None:
+        """The entry under the mouse; its head folds, the line that promises more gives it."""
+        index, offset = self.lines.heights.at(event.y + self.scroll_offset.y)
+        if index >= len(self.lines):
+            return
+        self.cursor = index
+        drawn = self.lines.drawn(index)
+        if offset == drawn.more:
+            self.action_more()
+        elif offset == drawn.head and self.lines.entry(index).kind != "you":
+            self.action_fold()
+        self.refresh()

@@ -1,0 +1,250 @@
+"""A window on the transcript: drawn line by line, so that ten thousand messages cost what those in view do.
+
+Where an entry begins is known only once it was looked at; others are guessed. So the place is kept as an entry and a
+line of it, and the scroll position follows from that: what is in view stays where it is while guesses become true.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import var
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.style import Style
+from textual.timer import Timer
+from textual.visual import Visual
+
+from workbench.tui.chat.lines import Lines
+from workbench.tui.values import Live, Transcript
+
+INTERVAL = 0.05
+"""Seconds between two repaints of an answer that comes in."""
+MOST_SELECTED = 5_000
+"""Lines that the mouse can select at once."""
+MARGIN = 2
+"""Cells for the mark of the cursor on the left, and to keep clear of the scrollbar on the right."""
+MOST_STRIPS = 1_000
+"""Lines that are kept ready to be drawn."""
+
+
+class Window(ScrollView, can_focus=True, inherit_bindings=False):
+    """Shows a part of the lines, follows the end while it is in view, and stays in place otherwise."""
+
+    class Below(Message):
+        """How much there is below that the user has not seen."""
+
+        def __init__(self, count: int, coming: bool) -> None:
+            super().__init__()
+            self.count = count
+            self.coming = coming
+
+    transcript: var[Transcript | None] = var(None)
+    live: var[Live | None] = var(None)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines = Lines()
+        self.cursor: int | None = None
+        """The entry that keys speak of."""
+        self.following = True
+        """Whether the end is in view, and stays there."""
+        self._jumped = False
+        self._place = (0, 0)
+        """The entry at the top of the view, and which of its lines is there."""
+        self._seen = 0
+        self._below = (0, False)
+        self._due = False
+        self._timer: Timer | None = None
+        self._placing = False
+        self._painted = 0.0
+        self._strips: dict[tuple[int, bool], tuple[Content, Strip]] = {}
+        """By the line itself, which is kept beside, since the id of one that is gone may come again."""
+
+    # What comes from above
+
+    def watch_transcript(self) -> None:
+        """An entry more, or another session."""
+        self._soon(0)
+
+    def watch_live(self) -> None:
+        """A piece of an answer, or its end."""
+        self._soon(self._painted + INTERVAL - monotonic())
+
+    def _soon(self, wait: float) -> None:
+        """Take in what changed: at once, so that what changes together is shown together, or a little later."""
+        if wait <= 0 and not self._due:
+            self._due = True
+            self.call_later(self._take)
+        elif wait > 0 and self._timer is None:
+            self._timer = self.set_timer(wait, self._take)
+
+    def _take(self) -> None:
+        self._due = False
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        if not self.is_mounted:
+            return
+        self._painted = monotonic()
+        if self.lines.take(self.transcript, self.live):
+            self.following, self.cursor, self._jumped = True, None, False
+        self._arrange()
+
+    def on_resize(self) -> None:
+        """Lines are made for the width."""
+        self._arrange()
+
+    def notify_style_update(self) -> None:
+        """Colours may be others now."""
+        super().notify_style_update()
+        self._strips.clear()
+
+    # Where things are
+
+    def _arrange(self) -> None:
+        """Measure what is in view, and put the place where it was."""
+        width, height = self.scrollable_content_region.size
+        if width <= MARGIN or height < 1:
+            return
+        self.lines.resize(width - MARGIN)
+        if self.following:
+            self._place = (len(self.lines), len(self.lines.live))
+            self.lines.measure(*self._place, 2 * height)
+        index, offset = self._place
+        self.lines.measure(index, offset, height)  # as much above as in view, so that a step up finds it measured
+        if index < len(self.lines):
+            offset = min(offset, max(self.lines.heights[index] - 1, 0))
+        self._resize(Size(width, self.lines.total))
+        self._scroll(self.lines.heights.top(index) + offset)
+        self._tell_below()
+        if len(self._strips) > MOST_STRIPS:
+            self._strips.clear()
+        self.refresh()
+
+    def _resize(self, size: Size) -> None:
+        """As many lines as there are. Not by assignment, which would lay out and repaint the whole screen each time."""
+        if size != self.virtual_size:
+            self.set_reactive(Window.virtual_size, size)
+            self.vertical_scrollbar.window_virtual_size = size.height
+
+    def _scroll(self, line: int) -> None:
+        self._placing = True
+        self.scroll_to(y=self.max_scroll_y if self.following else line, animate=False, force=True)
+        self._placing = False
+        self._place = self.lines.heights.at(self.scroll_offset.y)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """The user scrolled: another place, of which not everything may be measured."""
+        super().watch_scroll_y(old_value, new_value)
+        if self._placing or round(old_value) == round(new_value):
+            return
+        index, offset = self._place
+        step, height = round(new_value) - round(old_value), self.scrollable_content_region.height
+        line = round(new_value)
+        if abs(step) <= 2 * height:
+            # A step goes so many lines from the place; after a leap the guesses are all there is to go by.
+            self.lines.measure(index, offset, height + abs(step))
+            line = self.lines.heights.top(index) + offset + step
+        self.following = round(new_value) >= self.max_scroll_y
+        self._place = self.lines.heights.at(line)
+        self._arrange()
+
+    def _tell_below(self) -> None:
+        count = len(self.lines)
+        if self.following or self._seen > count:
+            self._seen = count
+        below = (count - self._seen, self.live is not None and not self.following)
+        if below != self._below:
+            self._below = below
+            self.post_message(self.Below(*below))
+
+    @property
+    def _bottom(self) -> int:
+        return self.scroll_offset.y + self.scrollable_content_region.height
+
+    def _show(self, index: int, from_below: bool = False) -> None:
+        """Bring an entry into view; of one that is taller than the view the end from which one comes."""
+        height = self.scrollable_content_region.height
+        self.lines.drawn(index)
+        top, tall = self.lines.heights.top(index), self.lines.heights[index]
+        if tall > height:
+            self._go(top + tall - height if from_below else top)
+        elif top < self.scroll_offset.y:
+            self._go(top)
+        elif top + tall > self._bottom:
+            self._go(top + tall - height)
+        self.refresh()
+
+    def _go(self, line: int) -> None:
+        self.following = line >= self.max_scroll_y
+        self._place = self.lines.heights.at(max(0, min(line, self.max_scroll_y)))
+        self._arrange()
+
+    def show(self, seq: int) -> None:
+        """Go to the entry of an event and mark it."""
+        if not len(self.lines):
+            return
+        self.cursor, self._jumped = self.lines.index_of(seq), True
+        height = self.scrollable_content_region.height
+        self.following, self._place = False, (self.cursor, 0)
+        self._arrange()
+        self._go(self.lines.heights.top(self.cursor) - height // 4)
+        self._show(self.cursor)
+
+    # Drawing
+
+    def render_line(self, y: int) -> Strip:
+        """One line of what is in view."""
+        at = y + self.scroll_offset.y
+        index, line = self.lines.line(at)
+        marked = index == self.cursor and bool(line) and (self.has_focus or self._jumped)
+        selection = self.text_selection
+        if selection is not None and (span := selection.get_span(at)) is not None:
+            return self._strip(self._selected(_marked(line, marked), span)).apply_offsets(0, at)
+        key = (id(line), marked)
+        kept = self._strips.get(key)
+        if kept is None or kept[0] is not line:
+            kept = self._strips[key] = (line, self._strip(_marked(line, marked)))
+        return kept[1].apply_offsets(0, at)
+
+    def _strip(self, line: Content) -> Strip:
+        width, style = self.scrollable_content_region.width, self.visual_style
+        strips = Visual.to_strips(self, line, width, 1, style, apply_selection=False)
+        made = strips[0] if strips else Strip.blank(width)
+        return made.crop_extend(0, width, style.rich_style)
+
+    def _selected(self, line: Content, span: tuple[int, int]) -> Content:
+        start, end = span
+        chosen = Style.from_styles(self.screen.get_component_styles("screen--selection"))
+        return line.stylize(chosen, start, len(line) if end == -1 else end)
+
+    @property
+    def allow_select(self) -> bool:
+        """Text can be selected with the mouse."""
+        return True
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Draw what is selected."""
+        self.refresh()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The text under the selection; where all is selected, what is in view."""
+        first = self.scroll_offset.y if selection.start is None else selection.start.y
+        last = self._bottom - 1 if selection.end is None else selection.end.y
+        last = min(last, first + MOST_SELECTED, self.lines.total - 1)
+        pieces = []
+        for at in range(first, last + 1):
+            text = f" {self.lines.line(at)[1].plain}"
+            start, end = selection.get_span(at) or (0, -1)
+            pieces.append(text[start : None if end == -1 else end].rstrip())
+        return "\n".join(pieces), "\n"
+
+
+def _marked(line: Content, marked: bool) -> Content:
+    """A line with the mark of the cursor, or with room for it."""
+    return Content.assemble(("▌", "bold $primary") if marked else " ", line)

@@ -1,0 +1,108 @@
+"""A list to choose from, narrowed down by typing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.getters import query_one
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList
+from textual.widgets import option_list as options_of
+
+from workbench.config.text import printable
+
+if TYPE_CHECKING:
+    from workbench.tui.main.screen import MainScreen
+
+MOST = 200
+"""Options that are shown at a time; typing narrows them down."""
+
+
+class Option(NamedTuple):
+    """One of them."""
+
+    value: str
+    label: str
+    note: str = ""
+
+
+class Chooser(ModalScreen[str]):
+    """Type to narrow down, Enter takes the marked one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "leave it as it is", id="choose.leave"),
+        Binding("down", "move(1)", "the next", id="choose.down", show=False, priority=True),
+        Binding("up", "move(-1)", "the one before", id="choose.up", show=False, priority=True),
+    ]
+
+    field = query_one(Input)
+    found = query_one(OptionList)
+
+    def __init__(self, title: str, options: Sequence[Option]) -> None:
+        super().__init__()
+        self._title = title
+        self._options = options
+
+    def compose(self) -> ComposeResult:
+        """The line to type in, and what matches."""
+        with Vertical() as box:
+            box.border_title = self._title
+            box.border_subtitle = "enter takes it, escape leaves it"
+            yield Input(placeholder="type to narrow down", compact=True)
+            yield OptionList(markup=False, compact=True)
+
+    def on_mount(self) -> None:
+        """All of them at first."""
+        self._narrow("")
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        self._narrow(event.value)
+
+    def _narrow(self, text: str) -> None:
+        words = text.lower().split()
+        matching = [
+            option
+            for option in self._options
+            if all(word in f"{option.label} {option.note} {option.value}".lower() for word in words)
+        ]
+        self.found.clear_options()
+        self.found.add_options(
+            options_of.Option(
+                Content.assemble(printable(option.label), ("  " + printable(option.note), "$quiet")), option.value
+            )
+            for option in matching[:MOST]
+        )
+        self.found.highlighted = 0 if matching else None
+
+    def action_move(self, by: int) -> None:
+        """The mark moves, the focus stays where one types."""
+        if by > 0:
+            self.found.action_cursor_down()
+        else:
+            self.found.action_cursor_up()
+
+    @on(Input.Submitted)
+    def _take(self) -> None:
+        at = self.found.highlighted
+        if at is not None:
+            self.dismiss(self.found.get_option_at_index(at).id or "")
+
+    @on(OptionList.OptionSelected)
+    def _click(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(event.option.id or "")
+
+    def action_leave(self) -> None:
+        """Nothing is chosen."""
+        self.dismiss("")
+
+
+async def choose(screen: MainScreen, title: str, options: Sequence[Option]) -> str:
+    """What the user chose; an empty text where it was nothing."""
+    return await screen.app.push_screen_wait(Chooser(title, options)) or ""

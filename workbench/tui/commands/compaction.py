@@ -1,0 +1,158 @@
+"""Commands on compaction: make one, look at it first, take it back, and say when it happens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.config.errors import Refused, WrongCall
+from workbench.tui.commands.choosing import Option, choose
+from workbench.tui.commands.registry import Commands
+from workbench.tui.commands.report import Report
+from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
+from workbench.tui.compaction.history import HistoryScreen
+from workbench.tui.compaction.view import MODES, CompactionView, Outcome
+from workbench.tui.compaction.words import ABOUT_MODES, percent, status_rows
+
+if TYPE_CHECKING:
+    from workbench.tui.main.screen import MainScreen
+
+COMMANDS = Commands("compaction")
+
+
+def _fixed(screen: MainScreen) -> str:
+    return screen.read_only
+
+
+def _seen(screen: MainScreen) -> CompactionView:
+    view = screen.compaction
+    if not isinstance(view, CompactionView):
+        raise Refused("nothing is open yet")
+    return view
+
+
+@COMMANDS.add(
+    "compact",
+    "compact now",
+    "summarise the past to make room; shows the figures and asks first",
+    keys=("ctrl+g", "f8"),
+    why_not=_fixed,
+)
+async def compact(screen: MainScreen, argument: str) -> None:
+    """From anywhere, the composer included."""
+    await _by_hand(screen, digest=False)
+
+
+@COMMANDS.add("digest", "compact without a model", "the same by a digest of the text, with no model", why_not=_fixed)
+async def digest(screen: MainScreen, argument: str) -> None:
+    """Costs nothing, and cannot fail as a model does."""
+    await _by_hand(screen, digest=True)
+
+
+async def _by_hand(screen: MainScreen, *, digest: bool) -> None:
+    answer = await screen.app.push_screen_wait(CompactDialog(screen, digest=digest))
+    if answer == "preview":
+        await _preview(screen, digest=digest)
+    elif answer in ("yes", "digest"):
+        await _make(screen, digest=answer == "digest")
+
+
+async def _make(screen: MainScreen, *, digest: bool) -> None:
+    dialog = ProgressDialog(screen)
+    screen.app.push_screen(dialog)
+    try:
+        outcome = await screen.model.compacting(lambda work: work.compactions.compact(digest))
+    finally:
+        if dialog.is_current:
+            dialog.dismiss()
+    _show(screen, outcome, quietly=dialog.left)
+
+
+def _show(screen: MainScreen, outcome: Outcome, *, quietly: bool = False) -> None:
+    """The summary and the new usage; only a note where the user has turned to something else."""
+    usage = f"{outcome.before:,} → {outcome.after:,} of {outcome.window:,} tokens"
+    head = f"compacted: {usage} ({percent(outcome.after, outcome.window)}); u undoes it, later F9"
+    if quietly:
+        screen.tell(head)
+    else:
+        screen.app.push_screen(HistoryScreen(screen, outcome.seq, "\n".join([head, *outcome.problems])))
+
+
+@COMMANDS.add(
+    "preview",
+    "preview a compaction",
+    "what it would summarise, keep, free and cost; then a draft to edit, accept or throw away",
+    keys=("shift+f8",),
+)
+async def preview(screen: MainScreen, argument: str) -> None:
+    """Changes nothing by itself."""
+    await _preview(screen, digest=False)
+
+
+async def _preview(screen: MainScreen, *, digest: bool) -> None:
+    from workbench.tui.compaction.preview import PreviewScreen  # late: the first frame does not wait for it
+
+    outcome = await screen.app.push_screen_wait(PreviewScreen(screen, digest=digest))
+    if outcome is not None:
+        _show(screen, outcome)
+
+
+@COMMANDS.add("stop-compacting", "stop compacting", "stop the compaction that is being made; nothing of it stays")
+def stop(screen: MainScreen, argument: str) -> None:
+    """A turn goes on."""
+    screen.model.stop_compacting()
+
+
+@COMMANDS.add("peel", "undo the newest compaction", "take it back, whatever overrides came after it", why_not=_fixed)
+def peel(screen: MainScreen, argument: str) -> None:
+    """Those that it had replaced stand again."""
+    screen.model.peel()
+
+
+@COMMANDS.add(
+    "undo-compactions", "undo all compactions", "take every compaction back, the newest first", why_not=_fixed
+)
+def undo_all(screen: MainScreen, argument: str) -> None:
+    """The log still has them: each can be brought back."""
+    screen.model.undo_compactions()
+
+
+@COMMANDS.add(
+    "compactions",
+    "history of compactions",
+    "the compactions of this session as a tree, with their summaries and what they lost",
+    argument="[SEQ]",
+)
+def history(screen: MainScreen, argument: str) -> None:
+    """Beginning with the one of an event, else with the newest."""
+    if argument and not argument.isdecimal():
+        raise WrongCall(f"{argument}: expected the number of an event")
+    screen.app.push_screen(HistoryScreen(screen, int(argument or 0)))
+
+
+@COMMANDS.add(
+    "compaction-status",
+    "status of compaction",
+    "triggers with their figures, the history, and the counters",
+)
+def status(screen: MainScreen, argument: str) -> None:
+    """In full."""
+    screen.app.push_screen(Report("compaction", status_rows(_seen(screen))))
+
+
+@COMMANDS.add(
+    "mode",
+    "when to compact",
+    "compact by itself (auto), ask first (confirm), by hand only (manual), or never (off)",
+    argument="[MODE]",
+    arguments=lambda: MODES,
+)
+async def mode(screen: MainScreen, argument: str) -> None:
+    """By name, or chosen from a list; it holds for this session."""
+    now = _seen(screen).mode
+    if not argument:
+        options = [Option(each, each, f"{ABOUT_MODES[each]}{', now' if each == now else ''}") for each in MODES]
+        argument = await choose(screen, "when to compact", options)
+    if argument and argument not in MODES:
+        raise WrongCall(f"{argument}: expected one of {', '.join(MODES)}")
+    if argument and argument != now:
+        screen.model.set_knob(f"compaction.mode={argument}")

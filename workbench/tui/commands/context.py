@@ -1,0 +1,126 @@
+"""Commands on the context: what the model sees, and under which policy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from workbench.config.errors import WrongCall
+from workbench.context.knobs import knob_table
+from workbench.context.load import preset_names, user_policies
+from workbench.log.events import OverrideAction
+from workbench.tui.commands.registry import Commands
+from workbench.tui.commands.report import Report
+from workbench.tui.commands.screens import choose_policy, show_instructions
+
+if TYPE_CHECKING:
+    from workbench.tui.main.screen import MainScreen
+
+COMMANDS = Commands("context")
+RANGE = "SEQ[-SEQ]"
+
+
+@COMMANDS.add(
+    "tokens",
+    "tokens",
+    "used and window, the latest and the average turn, turns left, the threshold of compaction, and the cost",
+    keys=("ctrl+t",),
+)
+async def tokens(screen: MainScreen, argument: str) -> None:
+    """The account of the session."""
+    from workbench.tui.model import reports  # late: it brings along what a turn needs
+
+    rows = await screen.asked(reports.tokens)
+    screen.app.push_screen(Report("tokens", rows))
+
+
+@COMMANDS.add(
+    "instructions",
+    "instructions",
+    "the loaded AGENTS.md and preferences with their tokens, and what was cut",
+)
+async def instructions(screen: MainScreen, argument: str) -> None:
+    """What stands in the slots of instructions and memory."""
+    await show_instructions(screen)
+
+
+@COMMANDS.add("request", "the request", "the request as it will be sent: searchable, as JSON or as a curl command")
+def request(screen: MainScreen, argument: str) -> None:
+    """Drawn by the inspector, from the plan it shows."""
+    screen.inspector.action_request()
+
+
+@COMMANDS.add("ledger", "the ledger", "request by request: our count, the provider's, the difference, and the cost")
+def ledger(screen: MainScreen, argument: str) -> None:
+    """Drawn by the inspector as well."""
+    screen.inspector.action_account()
+
+
+def policy_names() -> Iterable[str]:
+    """The presets, then the user's own."""
+    return [*preset_names(), *(str(path) for path in user_policies())]
+
+
+@COMMANDS.add(
+    "policy",
+    "policy",
+    "plan the same log under another policy; shows first what each would do to this session",
+    argument="[NAME|FILE]",
+    arguments=policy_names,
+)
+async def policy(screen: MainScreen, argument: str) -> None:
+    """By name, or chosen from a list."""
+    if argument:
+        screen.model.switch_policy(argument)
+    else:
+        await choose_policy(screen)
+
+
+@COMMANDS.add(
+    "set",
+    "set a knob",
+    "set one knob of the policy for this session, as in /set masking.keep_last=3",
+    argument="KNOB=VALUE",
+    arguments=lambda: [f"{row.name}=" for row in knob_table()],
+)
+def set_knob(screen: MainScreen, argument: str) -> None:
+    """Checked by the policy itself."""
+    screen.model.set_knob(argument)
+
+
+def _fixed(screen: MainScreen) -> str:
+    return screen.read_only
+
+
+def _range(argument: str) -> tuple[int, int]:
+    found = re.fullmatch(r"#?(\d+)(?:\s*-\s*#?(\d+))?", argument)
+    if found is None:
+        raise WrongCall(f"{argument}: expected the number of an event, or two as in 12-20")
+    return int(found[1]), int(found[2] or found[1])
+
+
+def _add_override(action: OverrideAction, text: str) -> None:
+    @COMMANDS.add(action, action, text, argument=RANGE, why_not=_fixed)
+    def decide(screen: MainScreen, argument: str) -> None:
+        screen.model.decide(action, *_range(argument))
+
+
+_add_override("pin", "send an item whole, whatever the stages say")
+_add_override("unpin", "leave a pinned item to the stages again")
+_add_override("mask", "send a marker in place of an item")
+_add_override("unmask", "send a masked item again")
+_add_override("exclude", "leave an item out of the request, with its pair")
+_add_override("include", "take an excluded item back in")
+
+
+@COMMANDS.add("undo", "undo", "take back the last override or compaction", keys=("f9",), why_not=_fixed)
+def undo(screen: MainScreen, argument: str) -> None:
+    """An event like any other: nothing is lost."""
+    screen.model.undo()
+
+
+@COMMANDS.add("redo", "redo", "bring back what was undone last", keys=("shift+f9",), why_not=_fixed)
+def redo(screen: MainScreen, argument: str) -> None:
+    """The other way."""
+    screen.model.redo()

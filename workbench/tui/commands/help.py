@@ -1,0 +1,130 @@
+"""The help screen, made from the registry and from the bindings of the panes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, NamedTuple
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.getters import query_one
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from workbench.context.items import SIGNS
+from workbench.tui.cells import wrapped
+from workbench.tui.commands.registry import Registry
+
+STATES = {
+    "sent": "whole, as it was said",
+    "truncated": "a part of it, with a marker that says so",
+    "masked": "a marker in place of a tool's result",
+    "summarised": "a summary stands for it",
+    "dropped": "left out, because there was no room",
+    "excluded": "left out, because you said so",
+    "aside": "never sent: thinking, usage, snapshots",
+}
+NAMES = {
+    "question_mark": "?",
+    "slash": "/",
+    "pageup": "page up",
+    "pagedown": "page down",
+    "escape": "esc",
+    "left": "←",
+    "right": "→",
+    "up": "↑",
+    "down": "↓",
+}
+WIDE = 24
+"""Columns of what comes before the explanation."""
+
+
+class Keys(NamedTuple):
+    """The bindings of a pane."""
+
+    title: str
+    bindings: Sequence[Binding]
+
+
+class Help(ModalScreen[None]):
+    """Type to search; arrows and page keys scroll."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,f1", "dismiss", "close this help", id="help.close", priority=True),
+        Binding("down", "scroll(1)", "down", id="help.down", show=False, priority=True),
+        Binding("up", "scroll(-1)", "up", id="help.up", show=False, priority=True),
+        Binding("pagedown", "scroll(10)", "a page down", id="help.page-down", show=False, priority=True),
+        Binding("pageup", "scroll(-10)", "a page up", id="help.page-up", show=False, priority=True),
+    ]
+
+    page = query_one(VerticalScroll)
+    text = query_one("#help-text", Static)
+
+    def __init__(self, registry: Registry, panes: Sequence[Keys]) -> None:
+        super().__init__()
+        self._registry = registry
+        self._panes = panes
+
+    def compose(self) -> ComposeResult:
+        """The line to search with, and what matches."""
+        with Vertical() as box:
+            box.border_title = "help"
+            box.border_subtitle = "type to search, ↑↓ scroll, escape closes"
+            yield Input(placeholder="search", compact=True)
+            with VerticalScroll(can_focus=False):
+                yield Static(id="help-text")
+
+    def on_resize(self) -> None:
+        """As wide as there is room; all of it at first."""
+        self.call_after_refresh(self._draw)
+
+    def _draw(self) -> None:
+        self.text.update(self._content(self.query_one(Input).value))
+
+    @on(Input.Changed)
+    def _search(self) -> None:
+        self._draw()
+        self.page.scroll_home(animate=False)
+
+    def action_scroll(self, lines: int) -> None:
+        """By lines."""
+        self.page.scroll_relative(y=lines, animate=False)
+
+    def _content(self, query: str) -> Content:
+        words = query.lower().split()
+        lines: list[Content] = []
+        for title, rows in self._sections():
+            found = [row for row in rows if all(word in f"{title} {' '.join(row)}".lower() for word in words)]
+            if found:
+                lines.append(Content.styled(title, "bold $primary"))
+                lines += [line for row in found for line in _lines(*row, self.page.size.width - WIDE - 2)]
+                lines.append(Content(""))
+        return Content("\n").join(lines) if lines else Content.styled("nothing matches", "$quiet")
+
+    def _sections(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+        """Titles, and under each what to press or type with what it does."""
+        for group, commands in self._registry.grouped():
+            rows = []
+            for command in commands:
+                typed = [f"/{slash}" for slash in command.slashes[:1]]
+                rows.append((" ".join([*map(named, command.keys), *typed]), command.help))
+            yield group, rows
+        for pane in self._panes:
+            yield f"keys: {pane.title}", [(named(each.key), each.description) for each in pane.bindings]
+        yield "states of an item", [(f"{sign} {state}", STATES[state]) for state, sign in SIGNS.items()]
+        signs = [("⚑", "pinned: passes every stage untouched"), ("~", "before a number: approximate")]
+        yield "signs", signs
+
+
+def _lines(what: str, text: str, width: int) -> Iterator[Content]:
+    """What to press or type, and the explanation beside it, in as many lines as it takes."""
+    for number, piece in enumerate(wrapped(text, max(width, 20))):
+        yield Content.assemble((("" if number else what).ljust(WIDE), "bold"), f" {piece}")
+
+
+def named(keys: str) -> str:
+    """Keys as people call them."""
+    return " ".join("+".join(NAMES.get(part, part) for part in key.split("+")) for key in keys.split(","))

@@ -1,0 +1,57 @@
+"""The user's own keys: `[keys]` in the config, by the ids of commands and bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from textual.binding import Binding
+from textual.widget import Widget
+
+from workbench.config.settings import shown
+
+if TYPE_CHECKING:
+    from workbench.tui.main.screen import MainScreen
+
+
+class Keymap(NamedTuple):
+    """What Textual takes, and what was wrong."""
+
+    keymap: dict[str, str]
+    problems: tuple[str, ...]
+
+
+def keymap(wanted: Mapping[str, Any], screen: MainScreen) -> Keymap:
+    """Check the user's keys against the bindings there are; what is wrong is told and left out."""
+    known = {binding.id for binding in bindings_of(screen) if binding.id}
+    taken: dict[str, str] = {}
+    found: dict[str, str] = {}
+    problems: list[str] = []
+    for name, keys in wanted.items():
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "the help lists the commands"
+            problems.append(f"keys.{name}: no such command; {hint}")
+        elif not isinstance(keys, str):
+            problems.append(f"keys.{name}: expected text such as ctrl+g,f8, got {shown(keys)}")
+        else:
+            clash = next((taken[key] for key in _split(keys) if key in taken), None)
+            if clash is not None:
+                problems.append(f"keys.{name}: {keys} is the key of {clash} already")
+                continue
+            taken.update(dict.fromkeys(_split(keys), name))
+            found[name] = ",".join(_split(keys))
+    return Keymap(found, tuple(problems))
+
+
+def _split(keys: str) -> list[str]:
+    return [key.strip() for key in keys.split(",") if key.strip()]
+
+
+def bindings_of(screen: MainScreen) -> Iterator[Binding]:
+    """The bindings of the screen and of what is on it, as far as they are ours."""
+    kinds = {kind for widget in (screen, *screen.walk_children(Widget)) for kind in type(widget).__mro__}
+    for kind in kinds:
+        if kind.__module__.startswith("workbench."):
+            yield from (each for each in vars(kind).get("BINDINGS", ()) if isinstance(each, Binding))

@@ -1,0 +1,50 @@
+"""The commands in the command palette."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+
+from workbench.tui.commands.every import REGISTRY
+from workbench.tui.commands.help import named
+from workbench.tui.commands.registry import Command
+from workbench.tui.main.screen import MainScreen
+
+
+class CommandHits(Provider):
+    """Offers what can be done now, and nothing that needs an argument which cannot be typed here."""
+
+    async def discover(self) -> Hits:
+        """All of them, before anything was typed."""
+        for command in self._offered():
+            yield DiscoveryHit(_shown(command), self._run(command), help=command.help)
+
+    async def search(self, query: str) -> Hits:
+        """Those that match."""
+        matcher = self.matcher(query)
+        for command in self._offered():
+            score = max(matcher.match(command.title), matcher.match(command.name))
+            if score > 0:
+                yield Hit(score, matcher.highlight(_shown(command)), self._run(command), help=command.help)
+
+    def _offered(self) -> list[Command]:
+        screen = self.screen
+        if not isinstance(screen, MainScreen):
+            return []
+        return [
+            command
+            for command in REGISTRY.commands
+            if command.name != "palette"
+            and not command.needs_argument
+            and not (command.why_not is not None and command.why_not(screen))
+        ]
+
+    def _run(self, command: Command) -> partial[None]:
+        screen = self.screen
+        assert isinstance(screen, MainScreen)
+        return partial(screen.run_command, command)
+
+
+def _shown(command: Command) -> str:
+    return f"{command.title}  ({named(','.join(command.keys))})" if command.keys else command.title

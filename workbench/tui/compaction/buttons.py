@@ -1,0 +1,56 @@
+"""Buttons in a line, each with its key. They flow over as many lines as they need, which Textual's own do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual.content import Content
+from textual.events import Click
+from textual.message import Message
+from textual.reactive import reactive
+from textual.style import Style
+
+from workbench.tui.compaction.flow import Lines, flowing
+
+
+class Button(NamedTuple):
+    """Something to click, with its key."""
+
+    key: str
+    name: str
+    label: str
+    idle: bool = False
+    """It can do nothing now; whoever tries is told why."""
+
+
+class ButtonLine(Lines):
+    """Whoever it stands in has the keys; a click does the same."""
+
+    class Pressed(Message):
+        """A button was clicked."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+    buttons: reactive[tuple[Button, ...]] = reactive((), layout=True)
+
+    def lines(self, width: int) -> Sequence[Content]:
+        """As many as they take."""
+        return flowing(map(_drawn, self.buttons), width)
+
+    def on_click(self, event: Click) -> None:
+        """Do what stands under the mouse."""
+        name = event.style.meta.get("button")
+        if isinstance(name, str):
+            event.stop()
+            self.post_message(self.Pressed(name))
+
+
+def _drawn(button: Button) -> Content:
+    made = Content.assemble(
+        (f" {button.key}", "$quiet" if button.idle else "bold $accent"),
+        (f" {button.label} ", "$quiet" if button.idle else ""),
+    )
+    return made.stylize(Style.from_meta({"button": button.name})).stylize_before("on $surface")

@@ -1,0 +1,214 @@
+"""Dialogs around a compaction by hand: the question with its figures, the progress, and a question before a loss."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.getters import query_one
+from textual.reactive import reactive
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from workbench.compaction.triggers import question
+from workbench.compaction.values import Preview
+from workbench.config.errors import WorkbenchError
+from workbench.config.text import printable
+from workbench.tui.compaction import words
+from workbench.tui.compaction.buttons import Button, ButtonLine
+from workbench.tui.compaction.flow import Lines, hanging
+
+if TYPE_CHECKING:
+    from workbench.tui.main.screen import MainScreen
+
+Answer = Literal["no", "yes", "digest", "preview"]
+WORKING = "working out what it would do…"
+TICK = 0.5
+"""Seconds between two looks at the clock."""
+
+
+class Table(Lines):
+    """Names in one column, figures in the other; or a line that says why there are none."""
+
+    rows: reactive[Sequence[tuple[str, str]]] = reactive((), layout=True)
+    note: reactive[Content] = reactive(Content(), layout=True)
+
+    def lines(self, width: int) -> Sequence[Content]:
+        """Long figures stand under their beginning."""
+        wide = max((len(name) for name, _ in self.rows), default=0)
+        found = [
+            line
+            for name, value in self.rows
+            for line in hanging(Content.styled(f"{name.ljust(wide)}  ", "bold"), printable(value), width)
+        ]
+        note = self.note.wrap(width) if self.note and width else []
+        return [*found, *note]
+
+
+class CompactDialog(ModalScreen[Answer]):
+    """Whether to compact, with the figures. No, unless the user says otherwise."""
+
+    BINDING_GROUP_TITLE = "Compact?"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "answer('yes')", "yes, compact now", id="compact-dialog.yes"),
+        Binding("d", "answer('digest')", "yes, without a model", id="compact-dialog.digest"),
+        Binding("p", "answer('preview')", "look at it first", id="compact-dialog.preview"),
+        Binding("n,escape,enter,q", "answer('no')", "no", id="compact-dialog.no"),
+    ]
+
+    figures = query_one(Table)
+    buttons = query_one(ButtonLine)
+
+    def __init__(self, main: MainScreen, *, digest: bool = False) -> None:
+        """`digest`: the question is about a compaction without a model."""
+        super().__init__()
+        self._main = main
+        self._digest = digest
+        self._preview: Preview | None = None
+
+    def compose(self) -> ComposeResult:
+        """The question first, the answers last."""
+        with Vertical(classes="dialog") as box:
+            box.border_title = "compact without a model" if self._digest else "compact"
+            box.border_subtitle = "Enter and Escape: no"
+            status = self._main.status
+            yield Static(f"? {question(status.tokens, status.window)}", classes="dialog--question", markup=False)
+            with VerticalScroll(can_focus=False):
+                yield Table()
+            yield ButtonLine()
+
+    def on_mount(self) -> None:
+        """The figures come when they are worked out; until then only no is an answer."""
+        self.figures.note = Content(WORKING)
+        self.buttons.buttons = (Button("n", "no", "no"),)
+        self._work_out()
+
+    @work
+    async def _work_out(self) -> None:
+        try:
+            self._preview = await self._main.model.compacting(lambda work: work.drafts.preview(self._digest))
+        except WorkbenchError as error:
+            self.figures.note = Content.styled(printable(str(error)), "$warning")
+            return
+        self.figures.note = Content()
+        self.figures.rows = words.preview_rows(self._preview)
+        digest = () if self._digest else (Button("d", "digest", "without a model"),)
+        label = "yes, without a model" if self._digest else "yes"
+        self.buttons.buttons = (
+            Button("n", "no", "no"),
+            Button("y", "yes", label),
+            *digest,
+            Button("p", "preview", "preview first"),
+        )
+
+    @on(ButtonLine.Pressed)
+    def _pressed(self, event: ButtonLine.Pressed) -> None:
+        event.stop()
+        answers: dict[str, Answer] = {"no": "no", "yes": "yes", "digest": "digest", "preview": "preview"}
+        self.action_answer(answers[event.name])
+
+    def action_answer(self, answer: Answer) -> None:
+        """Without the figures nobody can say yes."""
+        if answer == "no" or self._preview is not None:
+            self.dismiss("digest" if answer == "yes" and self._digest else answer)
+
+
+class ProgressDialog(ModalScreen[None]):
+    """How far it is; it can be stopped, or left to go on behind the panes."""
+
+    BINDING_GROUP_TITLE = "Compacting"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,x", "stop", "stop it; nothing is changed", id="progress.stop"),
+        Binding("b", "leave", "let it go on in the background", id="progress.leave"),
+    ]
+
+    said = query_one("#progress-said", Static)
+
+    def __init__(self, main: MainScreen) -> None:
+        super().__init__()
+        self._main = main
+        self._since = time.monotonic()
+        self.left = False
+        """Whether the user has turned to something else."""
+
+    def compose(self) -> ComposeResult:
+        """One line, and what can be done."""
+        with Vertical(classes="dialog") as box:
+            box.border_title = "compacting"
+            yield Static(id="progress-said", markup=False)
+            yield ButtonLine()
+
+    def on_mount(self) -> None:
+        """The line follows the session, and the clock."""
+        self.query_one(ButtonLine).buttons = (
+            Button("b", "leave", "go on in the background"),
+            Button("x", "stop", "stop"),
+        )
+        self.set_interval(TICK, self._draw)
+        self.watch(self._main, "compaction", self._draw)
+
+    def _draw(self) -> None:
+        running = self._main.compaction.running if self._main.compaction is not None else None
+        if running is None:
+            waited = int(time.monotonic() - self._since)
+            self.said.update(Content.assemble(("⟳ ", "bold $accent"), f"getting ready · {waited} s"))
+        else:
+            self.said.update(words.running_line(running, time.monotonic()))
+
+    @on(ButtonLine.Pressed)
+    def _pressed(self, event: ButtonLine.Pressed) -> None:
+        event.stop()
+        (self.action_stop if event.name == "stop" else self.action_leave)()
+
+    def action_stop(self) -> None:
+        """Whoever waits for it closes this."""
+        self._main.model.stop_compacting()
+
+    def action_leave(self) -> None:
+        """It goes on; the panel shows how far it is."""
+        self.left = True
+        self.dismiss()
+
+
+class Sure(ModalScreen[bool]):
+    """A question whose default changes nothing."""
+
+    BINDING_GROUP_TITLE = "Sure?"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "answer(True)", "yes", id="sure.yes"),
+        Binding("n,escape,enter,q", "answer(False)", "no", id="sure.no"),
+    ]
+
+    def __init__(self, title: str, text: str, yes: str, no: str) -> None:
+        super().__init__()
+        self._title = title
+        self._text = text
+        self._yes = yes
+        self._no = no
+
+    def compose(self) -> ComposeResult:
+        """What it is about, and the two answers."""
+        with Vertical(classes="dialog") as box:
+            box.border_title = self._title
+            box.border_subtitle = f"Enter and Escape: {self._no}"
+            yield Static(f"? {self._text}", classes="dialog--question", markup=False)
+            yield ButtonLine()
+
+    def on_mount(self) -> None:
+        """The harmless one first."""
+        self.query_one(ButtonLine).buttons = (Button("n", "no", self._no), Button("y", "yes", self._yes))
+
+    @on(ButtonLine.Pressed)
+    def _pressed(self, event: ButtonLine.Pressed) -> None:
+        event.stop()
+        self.dismiss(event.name == "yes")
+
+    def action_answer(self, answer: bool) -> None:
+        """Yes or no."""
+        self.dismiss(answer)

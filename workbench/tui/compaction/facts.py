@@ -1,0 +1,113 @@
+"""What a summary lost, as a list: some of it can be chosen, and where each came from can be looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from workbench.compaction.values import Audit, Fact
+from workbench.config.text import printable
+from workbench.tui.compaction import words
+from workbench.tui.compaction.view import Looked
+
+Word = Literal["lost", "forgot"]
+MOST = 500
+"""Facts that are listed; the figures count them all."""
+
+
+class FactList(OptionList):
+    """Lost facts first, then what an earlier summary held and this one does not."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "choose", "choose a lost fact, or not", id="facts.choose"),
+        Binding("i,enter", "look", "show where it came from in the inspector", id="facts.look"),
+    ]
+
+    class Wanted(Message):
+        """Show the event that a fact came from."""
+
+        def __init__(self, seq: int) -> None:
+            super().__init__()
+            self.seq = seq
+
+    def __init__(self, title: str, *, choosing: bool = False) -> None:
+        """`choosing`: facts can be marked, to be put back into the summary."""
+        super().__init__(markup=False, compact=True)
+        self.border_title = title
+        self._choosing = choosing
+        self._facts: list[tuple[Word, Fact]] = []
+        self._seqs: Mapping[str, int] = {}
+        self._chosen: set[Fact] = set()
+
+    def waiting(self) -> None:
+        """The audit is being made."""
+        self.none("looking for what was lost…")
+
+    def none(self, why: str) -> None:
+        """There is nothing to list."""
+        self._facts = []
+        self.clear_options()
+        self.add_option(Option(Content.styled(printable(why), "$quiet"), disabled=True))
+
+    def show(self, looked: Looked) -> None:
+        """Of a compaction that was made."""
+        self._fill(looked.lost, looked.forgotten, looked.kept, looked.seqs)
+
+    def show_audit(self, audit: Audit, seqs: Mapping[str, int]) -> None:
+        """Of a draft; what was chosen stays chosen as long as it is lost."""
+        self._chosen &= {*audit.lost, *audit.forgotten}
+        self._fill(audit.lost, audit.forgotten, len(audit.kept), seqs)
+
+    def _fill(self, lost: tuple[Fact, ...], forgotten: tuple[Fact, ...], kept: int, seqs: Mapping[str, int]) -> None:
+        self._seqs = seqs
+        marked = self.highlighted
+        self.border_title = f"{len(lost):,} lost, {kept:,} kept" + (
+            f", {len(forgotten):,} forgotten since the last summary" if forgotten else ""
+        )
+        if not lost and not forgotten:
+            self.none("nothing that the audit looks for was lost")
+            return
+        facts: list[tuple[Word, Fact]] = [("lost", fact) for fact in lost]
+        facts += [("forgot", fact) for fact in forgotten]
+        self._facts = facts[:MOST]
+        self.clear_options()
+        self.add_options(Option(self._line(word, fact)) for word, fact in self._facts)
+        if len(facts) > MOST:
+            more = f"… and {len(facts) - MOST:,} more"
+            self.add_option(Option(Content.styled(more, "$quiet"), disabled=True))
+        self.highlighted = min(marked or 0, len(self._facts) - 1)
+
+    def _line(self, word: Word, fact: Fact) -> Content:
+        line = words.fact_line(fact, word, self._seqs.get(fact.event))
+        if not self._choosing:
+            return line
+        return Content.assemble("[x] " if fact in self._chosen else "[ ] ", line)
+
+    @property
+    def chosen(self) -> list[Fact]:
+        """Those that were marked, in order."""
+        return [fact for _, fact in self._facts if fact in self._chosen]
+
+    def action_choose(self) -> None:
+        """Mark it, or not, and go on to the next."""
+        at = self.highlighted
+        if not self._choosing or at is None or at >= len(self._facts):
+            return
+        word, fact = self._facts[at]
+        self._chosen ^= {fact}
+        self.replace_option_prompt_at_index(at, self._line(word, fact))
+        self.action_cursor_down()
+
+    def action_look(self) -> None:
+        """Where it came from."""
+        at = self.highlighted
+        if at is not None and at < len(self._facts):
+            seq = self._seqs.get(self._facts[at][1].event)
+            if seq is not None:
+                self.post_message(self.Wanted(seq))

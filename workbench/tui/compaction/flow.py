@@ -1,0 +1,50 @@
+"""Text that breaks where it should: between buttons, and under the beginning of what it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from textual.content import Content
+from textual.geometry import Size
+from textual.widget import Widget
+
+from workbench.tui.cells import wrapped
+
+
+class Lines(Widget):
+    """A widget of lines that it breaks itself; as high as they are many."""
+
+    def lines(self, width: int) -> Sequence[Content]:
+        """What it shows in so many columns."""
+        raise NotImplementedError
+
+    def render(self) -> Content:
+        """All of it."""
+        return Content("\n").join(self.lines(self.content_size.width)) if self.content_size.width else Content()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """One line at least."""
+        return max(1, len(self.lines(width)))
+
+
+def flowing(pieces: Iterable[Content], width: int) -> list[Content]:
+    """Pieces side by side, a blank between them; one that does not fit begins another line."""
+    lines: list[Content] = []
+    for piece in pieces:
+        longer = Content.assemble(lines[-1], " ", piece) if lines else piece
+        if lines and longer.cell_length <= width:
+            lines[-1] = longer
+        else:
+            lines.append(piece)
+    return lines
+
+
+def hanging(head: Content, text: str, width: int) -> Iterator[Content]:
+    """A text behind a head, broken so that all of it stands to the head's right."""
+    indent = head.cell_length
+    room = width - indent
+    if room < 12:
+        yield from (Content(piece) for piece in wrapped(f"{head.plain}{text}", max(width, 1)))
+        return
+    for number, piece in enumerate(wrapped(text, room)):
+        yield Content.assemble(" " * indent if number else head, piece)

@@ -1,0 +1,226 @@
+"""The compactions of a session as a tree, and each of them closely: its summary, its figures and what it lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Vertical
+from textual.content import Content
+from textual.events import Resize
+from textual.getters import query_one
+from textual.screen import ModalScreen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from workbench.compaction.record import Entry
+from workbench.compaction.undo import Node
+from workbench.config.errors import WorkbenchError
+from workbench.config.text import printable, printable_lines
+from workbench.tui.compaction import words
+from workbench.tui.compaction.facts import FactList
+from workbench.tui.compaction.view import CompactionView, Looked
+from workbench.tui.inspector.reader import Reader
+from workbench.tui.inspector.text_view import Page, TextLine
+from workbench.tui.messages import Jump
+
+if TYPE_CHECKING:
+    from workbench.tui.main.screen import MainScreen
+
+EMPTY = "nothing was compacted yet"
+BESIDE = 100
+"""Columns from which on summary and facts stand side by side."""
+
+
+class HistoryList(OptionList):
+    """The tree, the newest first; below each compaction the ones that it replaced."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "cursor_up", "the compaction above", id="history.up", show=False),
+        Binding("down", "cursor_down", "the compaction below", id="history.down", show=False),
+        Binding("enter", "select", "look at it closely", id="history.open", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(markup=False, compact=True)
+        self._layers: Sequence[Node] | None = None
+        self.branches: list[words.Branch] = []
+
+    def show(self, nodes: Sequence[Node]) -> None:
+        """Draw it anew where it changed; the mark stays on its compaction."""
+        if nodes == self._layers:
+            return
+        self._layers = nodes
+        marked = self.marked
+        self.branches = list(words.branches(nodes))
+        self.clear_options()
+        self.add_options(Option(words.branch_line(each), str(each.entry.event.seq)) for each in self.branches)
+        if not self.branches:
+            self.add_option(Option(Content.styled(EMPTY, "$quiet"), disabled=True))
+        elif marked is not None:
+            self.mark(marked.event.seq)
+
+    @property
+    def marked(self) -> Entry | None:
+        """The compaction under the mark."""
+        at = self.highlighted
+        return self.branches[at].entry if at is not None and at < len(self.branches) else None
+
+    def mark(self, seq: int) -> bool:
+        """Go to the compaction of an event; whether it is there."""
+        found = [at for at, each in enumerate(self.branches) if each.entry.event.seq == seq]
+        if found:
+            self.highlighted = found[0]
+        return bool(found)
+
+
+def page_of(summary: str, most: int = 0) -> Page:
+    """A summary as a page to read."""
+    return Page([TextLine(line) for line in printable_lines(summary[:most] if most else summary)], summary)
+
+
+class HistoryScreen(ModalScreen[None]):
+    """The tree, and below it the compaction under the mark."""
+
+    BINDING_GROUP_TITLE = "Compactions"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", "close", id="history.close"),
+        Binding("u", "undo", "undo the one under the mark", id="history.undo"),
+        Binding("r", "redo", "bring the one under the mark back", id="history.redo"),
+        Binding("U", "undo_all", "undo all compactions", id="history.undo-all"),
+        Binding("i", "inspect", "show where its range begins in the inspector", id="history.inspect"),
+    ]
+
+    history = query_one(HistoryList)
+    facts = query_one(FactList)
+    reader = query_one(Reader)
+    figures = query_one("#history-figures", Static)
+
+    def __init__(self, main: MainScreen, seq: int = 0, head: str = "") -> None:
+        """`seq`: the compaction to begin with; `head`: what to say above all, such as that it was made just now."""
+        super().__init__()
+        self._main = main
+        self._seq = seq
+        self._head = head
+        self._looked: dict[int, Looked] = {}
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        with Vertical(id="history") as box:
+            box.border_title = "compactions"
+            box.border_subtitle = "u undo · r redo · i inspect · tab next part · escape closes"
+            yield Static(printable(self._head), id="history-head", markup=False)
+            yield HistoryList()
+            yield Static(id="history-figures", markup=False)
+            with Container(id="history-parts"):
+                yield Reader()
+                yield FactList("lost")
+
+    def on_mount(self) -> None:
+        """What is shown follows the session."""
+        self.query_one("#history-head").display = bool(self._head)
+        self.watch(self._main, "compaction", self._show)
+        self.history.focus()
+
+    def on_resize(self, event: Resize) -> None:
+        """Side by side where there is room."""
+        self.set_class(event.size.width >= BESIDE, "-beside")
+
+    def _show(self, view: CompactionView | None) -> None:
+        if view is None:
+            return
+        self.history.show(view.history)
+        if self._seq and self.history.mark(self._seq):
+            self._seq = 0  # one that was made just now may be shown a moment later
+        elif self.history.highlighted is None and self.history.branches:
+            self.history.highlighted = 0
+        self._look()
+
+    @on(OptionList.OptionHighlighted, "HistoryList")
+    def _marked(self) -> None:
+        self._look()
+
+    @work(exclusive=True)
+    async def _look(self) -> None:
+        entry = self.history.marked
+        if entry is None:
+            self.figures.update(Content.styled(EMPTY, "$quiet"))
+            return
+        summary = words.summary_of(entry)
+        if self.reader.view.page.copy != summary:
+            self.reader.show(lambda most: page_of(summary, most), len(summary))
+        self.figures.update(_figures(entry))
+        seq = entry.event.seq
+        if seq not in self._looked:
+            self.facts.waiting()
+            try:
+                self._looked[seq] = await self._main.model.compacting(lambda work: work.compactions.looked_at(entry))
+            except WorkbenchError as error:
+                self.facts.none(str(error))
+                return
+        if self.history.marked is entry:
+            self.facts.show(self._looked[seq])
+
+    @on(OptionList.OptionSelected, "HistoryList")
+    def _chosen(self) -> None:
+        self.facts.focus()
+
+    @on(FactList.Wanted)
+    def _jump(self, message: FactList.Wanted) -> None:
+        self.dismiss()
+        self._main.post_message(Jump(message.seq, "inspector"))
+
+    def action_inspect(self) -> None:
+        """Leave for the inspector."""
+        entry = self.history.marked
+        if entry is not None:
+            self.dismiss()
+            self._main.post_message(Jump(entry.range[0], "inspector"))
+
+    def action_undo(self) -> None:
+        """Take it back; what it stood for is sent again, or what it had replaced stands again."""
+        entry = self.history.marked
+        if entry is not None:
+            self._change("undo", entry.event.seq)
+
+    def action_redo(self) -> None:
+        """The other way."""
+        entry = self.history.marked
+        if entry is not None:
+            self._change("redo", entry.event.seq)
+
+    def action_undo_all(self) -> None:
+        """Every one, the newest first."""
+        self._change("undo-compactions", 0)
+
+    def _change(self, name: str, seq: int) -> None:
+        main = self._main
+        if main.read_only:
+            self.notify(main.read_only, severity="warning", markup=False)
+        elif name == "undo":
+            main.model.undo(seq)
+        elif name == "redo":
+            main.model.redo(seq)
+        else:
+            main.model.undo_compactions()
+
+
+def _figures(entry: Entry) -> Content:
+    """What it did to the request, how and why, in a line or two."""
+    noted = entry.details
+    parts = [Content.styled(words.state_of(entry), "bold")]
+    if noted.tokens_before is not None and noted.tokens_after is not None:
+        parts.append(Content(f"request {noted.tokens_before:,} → {noted.tokens_after:,}"))
+    parts.append(Content(f"summary {words.figures(entry)}"))
+    if words.facts_of(entry):
+        parts.append(Content(words.facts_of(entry)))
+    if noted.seconds is not None:
+        parts.append(Content(f"{noted.seconds:.1f} s"))
+    if noted.cost is not None:
+        parts.append(Content(f"${noted.cost:.4f}"))
+    if noted.trigger or noted.why:
+        parts.append(Content.styled(printable(f"{noted.trigger or ''}: {noted.why or ''}"), "$quiet"))
+    return Content(" · ").join(parts)

@@ -1,0 +1,140 @@
+"""The size of the context over the turns, drawn in blocks: the threshold as a line, compactions as signs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from workbench.tui.cells import joined, number
+from workbench.tui.compaction.view import CompactionView, Curve
+
+EIGHTHS = " ▁▂▃▄▅▆▇█"
+OVER = "▓"
+"""What lies above the threshold: another sign, because a colour alone says nothing."""
+MADE, UNDONE, UPRIGHT, LINE = "◆", "◇", "┊", "┄"
+WIDEST_BAR = 3
+LABELS = 7
+"""Columns of the figures at the left."""
+ROOM_FOR_LABELS = 36
+ROOM_FOR_FOOT = 4
+NEAR = 8
+"""A threshold more than this many times as high as the curve is not on the scale: the curve would be flat."""
+EMPTY = "no request was made yet: the curve begins with the first one"
+
+
+class Column(NamedTuple):
+    """One column of cells."""
+
+    size: int
+    mark: str = ""
+    """The sign of a compaction, which has a column of its own; empty: a bar."""
+
+
+def columns(curve: Curve, width: int) -> list[Column]:
+    """At most so many columns: a bar for each size, or for several the largest, and compactions between them."""
+    found: list[Column] = []
+    marks = {at: UNDONE if undone else MADE for at, undone in curve.marks}
+    if len(marks) > width // 4:
+        marks = {}  # they would hide the curve; the foot says how many there are
+    for at, size in enumerate(curve.sizes):
+        found.append(Column(size))
+        if at in marks:
+            found.append(Column(0, marks[at]))
+    if len(found) > width:
+        return _squeezed(found, width)
+    bars = len(curve.sizes)
+    each = max(1, min(WIDEST_BAR, (width - len(found) + bars) // max(bars, 1)))
+    return [column for one in found for column in ([one] if one.mark else [one] * each)]
+
+
+def _squeezed(found: Sequence[Column], width: int) -> list[Column]:
+    """Several in one: a compaction is never lost among them, and of sizes the largest counts."""
+    made = []
+    for at in range(width):
+        several = found[at * len(found) // width : max((at + 1) * len(found) // width, at * len(found) // width + 1)]
+        mark = next((one for one in several if one.mark), None)
+        made.append(mark or Column(max(one.size for one in several)))
+    return made
+
+
+def top_of(curve: Curve) -> int:
+    """What the highest row stands for."""
+    highest = max(curve.sizes, default=0)
+    return max(highest, curve.limit if highest * NEAR >= curve.limit else 0, 1)
+
+
+def draw(curve: Curve, width: int, height: int) -> list[Content]:
+    """The plot, line by line; a foot where there is room for one."""
+    if len(curve.sizes) < 2 or width < 8 or height < 1:
+        return [Content.styled(EMPTY[: max(width, 0)], "$quiet")] if width > 0 and height > 0 else []
+    labelled = width >= ROOM_FOR_LABELS and height > 1
+    foot = height >= ROOM_FOR_FOOT
+    rows = height - foot
+    room = width - LABELS if labelled else width
+    top, made = top_of(curve), columns(curve, room)
+    on_scale = 0 < curve.limit <= top and rows > 1
+    line = min(rows - 1, curve.limit * rows // top) if on_scale else -1
+    drawn = []
+    for row in range(rows - 1, -1, -1):
+        cells = [_cell(column, row, rows, top, line) for column in made]
+        runs = [("".join(sign for sign, _ in run), style) for style, run in groupby(cells, key=itemgetter(1))]
+        rest = (LINE if row == line else " ") * (room - len(made))
+        label = _label(row, rows, top, curve.limit, line) if labelled else ""
+        drawn.append(Content.assemble((label, "$quiet"), *runs, (rest, "$warning")))
+    return [*drawn, _foot(curve, on_scale, width)] if foot else drawn
+
+
+def _cell(column: Column, row: int, rows: int, top: int, line: int) -> tuple[str, str]:
+    """A sign and its style."""
+    if column.mark:
+        return UPRIGHT if row else column.mark, "bold $slot-summaries"
+    level = column.size * rows * 8 // top - row * 8
+    if level <= 0:
+        # The smallest context is more than nothing.
+        lowest = row == 0 and column.size > 0
+        sign = EIGHTHS[1] if lowest else LINE if row == line else " "
+        return sign, "$primary" if lowest else "$warning"
+    if line >= 0 and row > line:
+        return OVER, "$error"
+    return EIGHTHS[min(level, 8)], "$primary"
+
+
+def _label(row: int, rows: int, top: int, limit: int, line: int) -> str:
+    if row == line:
+        return f"{number(limit, LABELS - 2):>{LABELS - 2}} {LINE}"
+    if row == rows - 1 and row != line + 1:
+        return f"{number(top, LABELS - 2):>{LABELS - 2}} │"
+    return f"{'0' if row == 0 else '':>{LABELS - 2}} │"
+
+
+def _foot(curve: Curve, on_scale: bool, width: int) -> Content:
+    """From when to when, and what the signs mean."""
+    made = sum(not mark.undone for mark in curve.marks)
+    parts = [Content.styled("1 turn" if curve.turns == 1 else f"{curve.turns:,} turns", "$quiet")]
+    if made:
+        parts.append(Content.assemble((MADE, "bold $slot-summaries"), (f" {made:,} compacted", "$quiet")))
+    if len(curve.marks) > made:
+        undone = f" {len(curve.marks) - made:,} undone"
+        parts.append(Content.assemble((UNDONE, "bold $slot-summaries"), (undone, "$quiet")))
+    if curve.limit:
+        where = f"{LINE}{LINE} compacts" if on_scale else "compacts far above this,"
+        parts.append(Content.styled(f"{where} at {curve.limit:,}", "$quiet"))
+    return joined(parts, width)
+
+
+class Plot(Widget):
+    """The curve of the session."""
+
+    compaction: reactive[CompactionView | None] = reactive(None)
+
+    def render(self) -> Content:
+        """As wide and as high as there is room."""
+        if self.compaction is None:
+            return Content()
+        return Content("\n").join(draw(self.compaction.curve, self.size.width, self.size.height))

@@ -1,0 +1,326 @@
+"""The preview: what a compaction would do, then a draft of its summary to edit, accept or throw away.
+
+Nothing is changed before the draft is accepted, and nothing that took time or thought is lost by a mistaken key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.content import Content
+from textual.events import Resize
+from textual.getters import query_one
+from textual.reactive import var
+from textual.screen import ModalScreen
+from textual.widgets import Static, TextArea
+
+from workbench.compaction.coordinator import DIGEST
+from workbench.compaction.values import Draft, Preview
+from workbench.config.errors import WorkbenchError
+from workbench.config.text import printable, printable_lines
+from workbench.tui.cells import joined
+from workbench.tui.compaction import words
+from workbench.tui.compaction.buttons import Button, ButtonLine
+from workbench.tui.compaction.dialogs import Sure, Table
+from workbench.tui.compaction.facts import FactList
+from workbench.tui.compaction.source import SourceScreen, page, seqs_of
+from workbench.tui.compaction.view import Outcome
+from workbench.tui.inspector.reader import Reader
+
+if TYPE_CHECKING:
+    from workbench.tui.main.screen import MainScreen
+
+Stage = Literal["working", "refused", "look", "drafting", "draft", "accepting"]
+COUNT_PAUSE = 0.3
+"""Seconds without a key before an edited summary is counted and looked through."""
+BESIDE = 100
+"""Columns from which on summary and facts stand side by side."""
+NOTHING = Content()
+TITLES: dict[Stage, str] = {
+    "working": "preview: working out what it would do…",
+    "refused": "preview: nothing to do",
+    "look": "preview: nothing has been asked or changed yet",
+    "drafting": "draft: being written",
+    "draft": "draft: nothing is changed before you accept it",
+    "accepting": "draft: being accepted",
+}
+BUTTONS: dict[Stage, tuple[Button, ...]] = {
+    "working": (Button("esc", "leave", "leave"),),
+    "refused": (Button("esc", "leave", "leave"),),
+    "look": (
+        Button("enter", "draft", "make the draft"),
+        Button("d", "digest", "without a model"),
+        Button("esc", "leave", "leave"),
+    ),
+    "drafting": (Button("esc", "leave", "stop"),),
+    "draft": (
+        Button("^s", "accept", "accept"),
+        Button("^l", "add", "put lost facts back"),
+        Button("tab", "switch", "summary or facts"),
+        Button("esc", "leave", "throw away"),
+    ),
+    "accepting": (),
+}
+
+
+class PreviewScreen(ModalScreen[Outcome]):
+    """One preview; its result is what came of it, None where nothing did."""
+
+    BINDING_GROUP_TITLE = "Preview of a compaction"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "leave, stop, or throw the draft away", id="preview.leave"),
+        Binding("enter", "draft", "make the draft", id="preview.draft"),
+        Binding("d", "digest", "make the draft without a model", id="preview.digest"),
+        Binding("ctrl+s", "accept", "accept the draft", id="preview.accept", priority=True),
+        Binding("ctrl+l", "add", "put the chosen lost facts back, or all", id="preview.add", priority=True),
+    ]
+
+    stage: var[Stage] = var("working")
+
+    reader = query_one(Reader)
+    editor = query_one(TextArea)
+    facts = query_one(FactList)
+    heading = query_one("#preview-title", Static)
+    figures = query_one(Table)
+    buttons = query_one(ButtonLine)
+
+    def __init__(self, main: MainScreen, *, digest: bool = False) -> None:
+        """`digest`: begin with the one that asks no model."""
+        super().__init__()
+        self._main = main
+        self._by_digest = digest
+        self._preview: Preview | None = None
+        self._draft: Draft | None = None
+        self._first = ""
+        """The draft as it came."""
+        self._problem = ""
+        self._since = 0.0
+
+    def compose(self) -> ComposeResult:
+        """What it is, the figures, the texts, and what can be done."""
+        yield Static(id="preview-title", markup=False)
+        yield Table(id="preview-figures")
+        with Container(id="preview-parts"):
+            yield Reader()
+            yield TextArea(soft_wrap=True, show_line_numbers=False)
+            yield FactList("lost", choosing=True)
+        yield ButtonLine()
+
+    def on_mount(self) -> None:
+        """The figures come first."""
+        self.watch(self._main, "compaction", self._told)
+        self.set_interval(1.0, self._told)
+        self._work_out()
+
+    def on_resize(self, event: Resize) -> None:
+        """Side by side where there is room."""
+        self.set_class(event.size.width >= BESIDE, "-beside")
+        self.call_after_refresh(self._write_title)
+
+    # Stages
+
+    def watch_stage(self, stage: Stage) -> None:
+        """What is shown, and what can be done."""
+        drafted = stage in ("draft", "accepting")
+        self.reader.display = stage in ("look", "drafting")
+        self.editor.display = self.facts.display = drafted
+        self.buttons.buttons = BUTTONS[stage]
+        self._write_title()
+
+    def _write_title(self) -> None:
+        parts = [Content.styled(TITLES[self.stage], "bold $primary")]
+        if self._problem:
+            parts.append(Content.styled(printable(self._problem), "bold $error"))
+        width = max(self.heading.size.width, 20)
+        self.heading.update(Content("\n").join([joined(parts[:1], width), *parts[1:]]))
+
+    def _fail(self, problem: str) -> None:
+        self._problem = problem
+        self._write_title()
+
+    def _tell(self, note: Content = NOTHING, rows: Sequence[tuple[str, str]] = ()) -> None:
+        """Under the title: a line, or figures."""
+        self.figures.note, self.figures.rows = note, tuple(rows)
+
+    def _told(self) -> None:
+        """How far the draft is."""
+        view = self._main.compaction
+        if self.stage == "drafting" and view is not None and view.running is not None:
+            self._tell(words.running_line(view.running, time.monotonic()))
+
+    # The figures
+
+    @work(exclusive=True, group="work")
+    async def _work_out(self) -> None:
+        digest = self._by_digest
+        try:
+            made = await self._main.model.compacting(lambda work: work.drafts.preview(digest))
+        except WorkbenchError as error:
+            self.stage = "refused"
+            self._tell(Content(printable(str(error))))
+            return
+        self._preview = made
+        self._look(made)
+
+    def _look(self, preview: Preview) -> None:
+        self.stage = "look"
+        self._tell(rows=words.preview_rows(preview))
+        cut = preview.cut
+        self.reader.show(lambda most: page(cut, most), 120 * (len(cut.items) + len(cut.beside)))
+        self.reader.view.focus()
+
+    # The draft
+
+    def action_draft(self) -> None:
+        """By the model that summarises."""
+        self._write(self._by_digest)
+
+    def action_digest(self) -> None:
+        """From the text alone."""
+        self._write(True)
+
+    def _write(self, digest: bool) -> None:
+        if self.stage == "look" and self._preview is not None:
+            self._problem = ""
+            self.stage = "drafting"
+            self._tell(Content("getting ready…"))
+            self._make(self._preview, digest)
+
+    @work(exclusive=True, group="work")
+    async def _make(self, preview: Preview, digest: bool) -> None:
+        try:
+            made = await self._main.model.compacting(lambda work: work.drafts.draft(preview, digest))
+        except WorkbenchError as error:
+            self._look(preview)
+            self._fail(f"no draft: {error}")
+            return
+        # What a model wrote may hold what a terminal would act on.
+        self._first = "\n".join(printable_lines(made.summary))
+        self._take(made)
+        self.editor.load_text(self._first)
+        self.stage = "draft"
+        self._fail("; ".join(made.problems))
+        self.editor.focus()
+
+    def _take(self, draft: Draft) -> None:
+        """Another draft: its figures and its audit."""
+        self._draft = draft
+        self._tell(words.draft_line(draft, self._main.status.window))
+        self.facts.show_audit(draft.audit, seqs_of(draft.preview.cut))
+
+    @on(TextArea.Changed)
+    def _typed(self) -> None:
+        if self.stage == "draft" and self._draft is not None:
+            self._count()
+
+    @work(exclusive=True, group="count")
+    async def _count(self) -> None:
+        await asyncio.sleep(COUNT_PAUSE)
+        await self._current()
+
+    async def _current(self) -> Draft:
+        """The draft with the text as it is now."""
+        before, text = self._draft, self.editor.text
+        assert before is not None
+        if text == "\n".join(printable_lines(before.summary)):
+            return before
+        draft = await self._main.model.compacting(lambda work: work.drafts.edited(before, text))
+        if text == self.editor.text:
+            self._take(draft)
+        return draft
+
+    def action_add(self) -> None:
+        """What was chosen, or else all that was lost."""
+        if self.stage == "draft":
+            self._add()
+
+    @work(exclusive=True, group="count")
+    async def _add(self) -> None:
+        try:
+            draft = await self._current()
+            chosen = self.facts.chosen or list(draft.audit.lost)
+            if not chosen:
+                self.notify("nothing that the audit looks for was lost", markup=False)
+                return
+            made = await self._main.model.compacting(lambda work: work.drafts.with_lost(draft, chosen))
+        except WorkbenchError as error:
+            self._fail(str(error))
+            return
+        # Replaced, not loaded: ctrl+z takes it back.
+        self._take(made)
+        self.editor.replace("\n".join(printable_lines(made.summary)), (0, 0), self.editor.document.end)
+        self.notify(f"{len(chosen):,} put back; ctrl+z in the summary takes that back", markup=False)
+
+    # The end
+
+    def action_accept(self) -> None:
+        """Make it stand."""
+        if self.stage == "draft":
+            self.stage = "accepting"
+            self._accept()
+
+    @work(exclusive=True, group="count")
+    async def _accept(self) -> None:
+        try:
+            draft = await self._current()
+            outcome = await self._main.model.compacting(lambda work: work.drafts.accept(draft))
+        except WorkbenchError as error:
+            self.stage = "draft"
+            self._fail(f"not accepted: {error}")
+            return
+        self.dismiss(outcome)
+
+    def action_leave(self) -> None:
+        """Stop what is being written; a draft that took time or thought is not thrown away without a question."""
+        if self.stage == "accepting":
+            return
+        if self.stage == "drafting":
+            self.workers.cancel_group(self, "work")
+            assert self._preview is not None
+            self._look(self._preview)
+            self._fail("stopped; nothing was changed")
+        elif self.stage == "draft" and self._is_dear:
+            self._throw_away()
+        else:
+            self.dismiss()
+
+    @property
+    def _is_dear(self) -> bool:
+        edited = self.editor.text != self._first
+        return edited or (self._draft is not None and self._draft.made_by != DIGEST)
+
+    @work(exclusive=True, group="leave")
+    async def _throw_away(self) -> None:
+        edited = self.editor.text != self._first
+        text = "Throw the draft away, with what you changed in it?" if edited else "Throw the draft away?"
+        if await self.app.push_screen_wait(Sure("throw away", text, "throw it away", "keep it")):
+            self.dismiss()
+
+    # Buttons and facts
+
+    @on(ButtonLine.Pressed)
+    def _pressed(self, event: ButtonLine.Pressed) -> None:
+        event.stop()
+        if event.name == "switch":
+            (self.facts if self.editor.has_focus else self.editor).focus()
+        else:
+            {
+                "draft": self.action_draft,
+                "digest": self.action_digest,
+                "accept": self.action_accept,
+                "add": self.action_add,
+                "leave": self.action_leave,
+            }[event.name]()
+
+    @on(FactList.Wanted)
+    def _source(self, message: FactList.Wanted) -> None:
+        """The draft stays: what the fact came from is shown over it."""
+        if self._preview is not None:
+            self.app.push_screen(SourceScreen(self._preview.cut, message.seq))

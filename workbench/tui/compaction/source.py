@@ -1,0 +1,81 @@
+"""What a compaction would summarise, as text: row by row, and one row in full."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from workbench.compaction.values import Cut
+from workbench.config.text import fit, printable, printable_lines
+from workbench.context.items import Item
+from workbench.tui.inspector.reader import Reader
+from workbench.tui.inspector.text_view import Page, TextLine
+
+ROW = 76
+"""Characters of a row that are shown."""
+
+
+def page(cut: Cut, most: int = 0) -> Page:
+    """The rows of the range in order: what goes into the summary, and what stays beside it."""
+    staying = {item.id for item in cut.beside}
+    rows = sorted((*cut.items, *cut.beside), key=lambda item: item.unit)
+    lines = [
+        TextLine(_row(item, item.id in staying), "quiet" if item.id in staying else "text") for item in _few(rows, most)
+    ]
+    head = [
+        TextLine(f"goes  the summary of event {event.seq}, which this one replaces", "head") for event in cut.previous
+    ]
+    made = [*head, *lines]
+    return Page(made, "\n".join(line.text for line in made))
+
+
+def _few(rows: list[Item], most: int) -> list[Item]:
+    return list(islice(rows, most // ROW)) if most else rows
+
+
+def _row(item: Item, stays: bool) -> str:
+    """A word, because a colour alone says nothing."""
+    word = "stays" if stays else "goes"
+    seq = "" if item.seq is None else str(item.seq)
+    text = fit(printable((item.text if item.text is not None else item.original)[: 2 * ROW]), ROW)
+    return f"{word:<5} {seq:>6}  {printable(item.who)[:16]:<16} {item.tokens or item.original_tokens:>8,}  {text}"
+
+
+def seqs_of(cut: Cut) -> dict[str, int]:
+    """Where facts may come from: sequence numbers by id."""
+    found = {item.id: item.seq for item in (*cut.items, *cut.beside) if item.seq is not None}
+    return {**found, **{event.id: event.seq for event in cut.previous}}
+
+
+class SourceScreen(ModalScreen[None]):
+    """One row of the range, whole."""
+
+    BINDING_GROUP_TITLE = "A source"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "close", id="source.close")]
+
+    def __init__(self, cut: Cut, seq: int) -> None:
+        super().__init__()
+        self._text = next((item.original for item in (*cut.items, *cut.beside) if item.seq == seq), "")
+        self._seq = seq
+
+    def compose(self) -> ComposeResult:
+        """The text, searchable."""
+        with Vertical(id="source") as box:
+            box.border_title = f"event {self._seq}"
+            box.border_subtitle = "/ search · y copy · escape closes"
+            yield Reader()
+
+    def on_mount(self) -> None:
+        """As it was said."""
+        reader, text = self.query_one(Reader), self._text
+        reader.show(lambda most: _whole(text, most), len(text))
+        reader.view.focus()
+
+
+def _whole(text: str, most: int) -> Page:
+    return Page([TextLine(line) for line in printable_lines(text[:most] if most else text)], text)

@@ -1,0 +1,278 @@
+"""Compaction in words: what comes next, what came last, what a preview and a draft say. Signs and words, never colour
+alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from textual.content import Content
+
+from workbench.compaction.record import Entry, Spread, Status
+from workbench.compaction.undo import Node
+from workbench.compaction.values import Draft, Fact, Preview
+from workbench.config.text import printable
+from workbench.context.policy import Mode
+from workbench.log.events import Compaction
+from workbench.tui.compaction.flow import hanging
+from workbench.tui.compaction.view import CompactionView, Running, told
+
+Rows = list[tuple[str, str]]
+"""A report: what, and how much."""
+ABOUT_MODES: dict[Mode, str] = {
+    "auto": "by itself",
+    "confirm": "asks first",
+    "manual": "by hand only",
+    "off": "never",
+}
+SIGNS: dict[Status, str] = {"standing": "◆", "replaced": "▪", "reverted": "◇"}
+STATUSES: dict[Status, str] = {"standing": "stands", "replaced": "replaced", "reverted": "undone"}
+COLOURS: dict[Status, str] = {"standing": "$slot-summaries", "replaced": "$quiet", "reverted": "$quiet"}
+
+
+def percent(part: int, whole: int) -> str:
+    """A share in whole per cent."""
+    return f"{part * 100 // max(whole, 1)} %"
+
+
+# What comes next
+
+
+def next_line(view: CompactionView) -> Content:
+    """Which trigger fires next and when, or what holds back the one that fired."""
+    outlook, decision = view.outlook, view.decision
+    if view.mode == "off":
+        return Content.assemble(("○ off ", "bold $quiet"), ("this policy compacts nothing; m changes the mode", ""))
+    if outlook.turns == 0 or decision.trigger is not None:
+        sign, word = {"none": ("‖", "held back"), "ask": ("?", "due, asks first"), "compact": ("!", "due")}[
+            decision.action
+        ]
+        said = decision.why if decision.action == "none" else outlook.why.removeprefix("now: ")
+        return Content.assemble((f"{sign} {word}: ", "bold $warning"), printable(said))
+    if outlook.trigger is None:
+        return Content.assemble(("○ ", "$quiet"), printable(outlook.why))
+    when = "" if outlook.turns is None else f", in about {_count(outlook.turns, 'turn')}"
+    if outlook.trigger == "turns":
+        return Content.assemble(("▸ next", "bold"), f" at {_count(outlook.limit, 'turn')}{when}")
+    share = f" ({percent(outlook.limit, view.window)})" if view.window else ""
+    return Content.assemble(("▸ next", "bold"), f" at {outlook.limit:,}{share}{when}")
+
+
+def check_lines(view: CompactionView, width: int) -> list[Content]:
+    """Every trigger with its figures."""
+    lines: list[Content] = []
+    for name, check in zip(view.names, view.decision.checks, strict=True):
+        sign, colour = ("●", "bold $warning") if check.fired else ("○", "$quiet")
+        head = Content.styled(f"{sign} {name:<10}{'fired' if check.fired else 'not yet':<8}", colour)
+        lines += hanging(head, printable(check.why), width)
+    return lines
+
+
+def running_line(running: Running, now: float) -> Content:
+    """How far the one is that is being made."""
+    what = "drafting" if running.draft else "compacting"
+    seconds = f"{max(0, int(now - running.since))} s"
+    return Content.assemble((f"⟳ {what}: ", "bold $accent"), f"{told(running.progress)} · {seconds}")
+
+
+# What came last
+
+
+def last_line(view: CompactionView) -> Content:
+    """The figures of the newest compaction; where there is none, why."""
+    if view.failed is not None:
+        said = f"{view.failed.kind}: {printable(view.failed.message)}"
+        return Content.assemble((f"✗ failed at event {view.failed.seq}, ", "bold $error"), said)
+    if view.last is None:
+        if view.nothing:
+            return Content.assemble(("nothing to compact yet: ", "$quiet"), printable(view.nothing))
+        return Content.styled("nothing was compacted yet", "$quiet")
+    parts = [Content.assemble(("last: ", "bold"), figures(view.last))]
+    facts = facts_of(view.last)
+    if facts:
+        parts.append(Content(facts))
+    if view.last.status == "standing":
+        parts.append(Content.styled("u undoes it", "$quiet"))
+    else:
+        parts.append(Content.styled(state_of(view.last), "bold $warning"))
+    return Content(" · ").join(parts)
+
+
+def figures(entry: Entry) -> str:
+    """Source to summary, as far as it was noted down."""
+    noted = entry.details
+    if noted.source_tokens is None or noted.summary_tokens is None:
+        return "its tokens were not noted down"
+    ratio = "" if noted.ratio is None else f" ({noted.ratio:.1f}×)"
+    return f"{noted.source_tokens:,} → {noted.summary_tokens:,}{ratio}"
+
+
+def facts_of(entry: Entry) -> str:
+    """How many facts the summary kept."""
+    kept, lost = entry.details.facts_kept, entry.details.facts_lost
+    if kept is None or lost is None:
+        return ""
+    return f"kept {kept:,} of {kept + lost:,} facts"
+
+
+def state_of(entry: Entry) -> str:
+    """What became of it."""
+    by = "" if entry.by is None else f" by event {entry.by}"
+    return f"{STATUSES[entry.status]}{by}"
+
+
+# The tree
+
+
+class Branch(NamedTuple):
+    """One compaction of the tree."""
+
+    prefix: str
+    entry: Entry
+
+
+def branches(nodes: Sequence[Node], lead: str = "") -> Iterator[Branch]:
+    """The tree line by line, the newest first; below each the ones that it replaced."""
+    for at, node in enumerate(reversed(nodes)):
+        last = at == len(nodes) - 1
+        top = not lead
+        yield Branch("" if top else lead[:-2] + ("└ " if last else "├ "), node.entry)
+        inner = "  " if top else lead[:-2] + ("  " if last else "│ ") + "  "
+        yield from branches(node.inside, inner)
+
+
+def branch_line(branch: Branch) -> Content:
+    """One line of the tree: what became of it, its range and figures."""
+    entry = branch.entry
+    first, last = entry.range
+    colour = COLOURS[entry.status]
+    by = entry.details.made_by or entry.details.model
+    parts = [
+        Content.assemble(
+            (branch.prefix, "$quiet"),
+            (f"{SIGNS[entry.status]} {entry.event.seq}", f"bold {colour}"),
+            f" {figures(entry)}",
+        ),
+        Content.styled(state_of(entry), colour),
+        Content.styled(f"events {first:,}–{last:,}", "$quiet"),
+        *([Content(facts_of(entry))] if facts_of(entry) else []),
+        *([Content.styled(printable(entry.details.trigger), "$quiet")] if entry.details.trigger else []),
+        *([Content.styled(f"by {printable(by)}", "$quiet")] if by else []),
+    ]
+    return Content(" · ").join(parts)
+
+
+# Previews and drafts
+
+
+def preview_rows(preview: Preview) -> Rows:
+    """What a compaction would do, in figures."""
+    cut, cache = preview.cut, preview.cache
+    items = f"{_count(len(cut.items), 'item')} with {preview.source_tokens:,} tokens"
+    cost = "price unknown" if preview.cost is None else f"at most ${preview.cost:.4f}"
+    asked = (
+        f"{preview.model}: {preview.request_tokens:,} tokens in {_count(preview.parts, 'request')}, {cost}"
+        if preview.model
+        else "no model: the digest is made from the text alone, and costs nothing"
+    )
+    replaced = f"; replaces {_count(len(cut.previous), 'summary', 'summaries')}" if cut.previous else ""
+    payback = "never, or the prices are unknown" if cache.payback is None else f"after {cache.payback:.1f} requests"
+    return [
+        ("summarises", f"{items}, events {cut.first:,} to {cut.last:,}{replaced}: {cut.why}"),
+        ("keeps", f"{_count(len(cut.kept), 'event')} of that range, with {cut.kept_tokens:,} tokens"),
+        ("frees", f"about {cache.saved_per_request:,} of {preview.tokens_before:,} tokens"),
+        ("asks", f"{asked}; a summary of at most {preview.summary_cap:,} tokens"),
+        ("prompt cache", f"the same up to token {cache.first_changed:,}, {cache.rewritten:,} are written again"),
+        ("pays back", payback),
+    ]
+
+
+def draft_line(draft: Draft, window: int) -> Content:
+    """The figures of a draft."""
+    preview, audit = draft.preview, draft.audit
+    over = draft.summary_tokens > preview.summary_cap
+    size = f"{draft.summary_tokens:,} of {preview.summary_cap:,} tokens"
+    facts = len(audit.kept) + len(audit.lost)
+    parts = [
+        Content.assemble(
+            ("summary ", "$quiet"), (size + (" too long" if over else ""), "bold $error" if over else "bold")
+        ),
+        Content.assemble(
+            ("request ", "$quiet"),
+            f"{preview.tokens_before:,} → {draft.tokens_after:,} of {window:,}",
+            (f", frees {percent(draft.freed, preview.tokens_before)}", "$quiet"),
+        ),
+        Content.assemble(("kept ", "$quiet"), f"{len(audit.kept):,} of {facts:,} facts"),
+    ]
+    if audit.forgotten:
+        parts.append(Content.assemble(("forgotten ", "$quiet"), (f"{len(audit.forgotten):,}", "bold $warning")))
+    parts.append(Content.styled(f"by {printable(draft.made_by)}", "$quiet"))
+    return Content(" · ").join(parts)
+
+
+def fact_line(fact: Fact, word: str, seq: int | None) -> Content:
+    """Something that was lost, and where it came from."""
+    where = f"  event {seq}" if seq is not None else ""
+    return Content.assemble(
+        (f"{word} ", "bold $error"), (f"{fact.kind} ", "$quiet"), printable(fact.text), (where, "$quiet")
+    )
+
+
+def summary_of(entry: Entry) -> str:
+    """What stands for the range."""
+    assert isinstance(entry.event.body, Compaction)
+    return entry.event.body.summary
+
+
+# The status in full
+
+
+def status_rows(view: CompactionView) -> Rows:
+    """Triggers, history and metrics, for `/compaction-status`."""
+    rows: Rows = [
+        ("policy", f"{view.policy}; mode {view.mode}: {ABOUT_MODES[view.mode]}"),
+        ("context", f"{view.tokens:,} of {view.window:,} tokens ({percent(view.tokens, view.window)})"),
+    ]
+    for name, check in zip(view.names, view.decision.checks, strict=True):
+        rows.append((name, f"{'fired' if check.fired else 'not yet'}: {check.why}"))
+    rows += [("now", _now(view)), ("next", view.outlook.why), ("", "")]
+    lines = [branch_line(branch).plain for branch in branches(view.history)]
+    rows += [("history" if at == 0 else "", line) for at, line in enumerate(lines)] or [("history", "none yet")]
+    if view.failed is not None:
+        rows.append(("failed", f"event {view.failed.seq}, {view.failed.kind}: {view.failed.message}"))
+    return [*rows, ("", ""), *_metrics(view)]
+
+
+def _now(view: CompactionView) -> str:
+    decision = view.decision
+    if view.nothing and decision.action == "none":
+        return f"{decision.why}; nothing to compact: {view.nothing}"
+    return {"none": decision.why, "ask": decision.question, "compact": f"compacts: {decision.why}"}[decision.action]
+
+
+def _metrics(view: CompactionView) -> Rows:
+    counted = view.metrics
+    if not counted.made and not counted.failures:
+        return [("made", "none yet")]
+    unknown = f", {counted.uncosted} at an unknown cost" if counted.uncosted else ""
+    rows: Rows = [
+        ("made", f"{counted.made} ({_counts(counted.by_status)}); by trigger: {_counts(counted.by_trigger)}"),
+        ("without a model", f"{counted.digests}"),
+        ("freed", f"{counted.freed:,} tokens"),
+        ("cost", f"${counted.cost:.4f}{unknown}"),
+        ("failures", _counts(counted.failures)),
+    ]
+    spreads = (("seconds", counted.seconds), ("ratio", counted.ratios), ("facts kept", counted.scores))
+    return rows + [(name, _spread(spread)) for name, spread in spreads if spread is not None]
+
+
+def _spread(spread: Spread) -> str:
+    return f"{spread.least:.2f} to {spread.most:.2f}, {spread.mean:.2f} on average of {spread.of}"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "none"
+
+
+def _count(number: int, word: str, several: str = "") -> str:
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {several or word + 's'}"

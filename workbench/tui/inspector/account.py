@@ -1,0 +1,163 @@
+"""The ledger: what we counted, what the provider reported and what it cost, request by request and turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.getters import query_one
+from textual.reactive import reactive, var
+from textual.screen import ModalScreen
+from textual.widget import Widget
+
+from workbench.config.text import printable, table
+from workbench.models.ledger import Ledger, LedgerRow, Totals
+from workbench.tui.bench import Shown
+from workbench.tui.cells import joined
+from workbench.tui.inspector.reader import Reader
+from workbench.tui.inspector.text_view import Page, TextLine
+
+ROW_CHARS = 100
+"""About how long a line is."""
+EMPTY = "No request was made yet: there is nothing to account for."
+BY_REQUEST = ("event", "turn", "estimate", "reported", "unattributed", "cached", "answer", "cost", "time", "model")
+BY_TURN = ("turn", "requests", "estimate", "reported", "unattributed", "cached", "answer", "cost", "time")
+
+
+def cost(value: float | None) -> str:
+    """In dollars; a sum that is not known is a question mark."""
+    return "?" if value is None else f"${value:.4f}"
+
+
+def _seconds(value: float | None) -> str:
+    return "" if not value else f"{value:.1f} s"
+
+
+def _request(row: LedgerRow) -> tuple[str, ...]:
+    reported = f"{row.prompt:,}" if row.reported else "nothing"
+    unattributed = f"{row.unattributed:+,}" if row.reported else ""
+    figures = (f"{row.cached:,}", f"{row.completion:,}", cost(row.cost), _seconds(row.seconds))
+    return str(row.seq), str(row.turn), f"{row.estimate:,}", reported, unattributed, *figures, printable(row.model)
+
+
+def _sums(name: str, total: Totals) -> tuple[str, ...]:
+    spent = cost(total.cost) + (f" + {total.uncosted} unknown" if total.uncosted else "")
+    return (
+        name,
+        f"{total.requests:,}",
+        f"{total.estimate:,}",
+        f"{total.prompt:,}",
+        f"{total.unattributed:+,}",
+        f"{total.cached:,}",
+        f"{total.completion:,}",
+        spent,
+        _seconds(total.seconds),
+    )
+
+
+def page(ledger: Ledger | None, model: str, by: str, most: int = 0) -> Page:
+    """The account as text: totals and calibration first, then the lines, newest first."""
+    if ledger is None or not ledger.rows:
+        return Page([TextLine(EMPTY, "quiet")])
+    lines = [*_summary(ledger, model), TextLine("")]
+    count = most // ROW_CHARS or len(ledger.rows)
+    if by == "request":
+        rows = [_request(row) for row in ledger.rows[: -count - 1 : -1]]
+        alone = len({row[-1] for row in rows}) == 1
+        if alone:
+            lines[-1:] = [TextLine(f"all to {rows[0][-1]}", "why"), TextLine("")]
+        made = _table(BY_REQUEST[:-1] if alone else BY_REQUEST, [row[:-1] if alone else row for row in rows])
+    else:
+        turns = sorted(ledger.turns, reverse=True)[:count]
+        rows = [_sums(str(turn), ledger.turns[turn]) for turn in turns]
+        made = _table(BY_TURN, [*rows, _sums("all", ledger.total)])
+    lines += made
+    return Page(lines, "\n".join(line.text for line in lines))
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[TextLine]:
+    right = frozenset(at for at, name in enumerate(head) if name != "model")
+    first, *rest = table(head, rows, right)
+    return [TextLine(first, "head"), *(TextLine(line) for line in rest)]
+
+
+def _summary(ledger: Ledger, model: str) -> Iterator[TextLine]:
+    total = ledger.total
+    known = f", {total.uncosted} requests of unknown cost" if total.uncosted else ""
+    yield TextLine(
+        f"{_count(total.requests, 'request')} in {_count(len(ledger.turns), 'turn')}: {cost(total.cost)}{known}", "head"
+    )
+    yield TextLine(
+        f"estimated {total.estimate:,} + unattributed {total.unattributed:+,} = reported {total.prompt:,} prompt tokens"
+    )
+    share = f" ({total.cached / total.prompt:.0%} of the prompts)".replace("%", " %") if total.prompt else ""
+    thinking = f", of that thinking {total.reasoning:,}" if total.reasoning else ""
+    yield TextLine(f"cached {total.cached:,}{share}, answers {total.completion:,}{thinking}")
+    calibration = ledger.calibration(model)
+    yield TextLine(f"calibration × {calibration.factor:.3f}: {printable(calibration.why)}", "why")
+    growth = ledger.growth
+    if growth is not None:
+        yield TextLine(f"the context grows by {growth:+,.0f} tokens a turn", "why")
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+
+
+class AccountHead(Widget):
+    """What it is, and how it is told."""
+
+    by: reactive[str] = reactive("request")
+
+    def render(self) -> Content:
+        """One line."""
+        other = "turn" if self.by == "request" else "request"
+        parts = [
+            Content.styled("the ledger", "bold $primary"),
+            Content.styled(f"[by {self.by}]", "bold $accent"),
+            Content(f"t shows it by {other}"),
+            Content.styled("newest first", "$quiet"),
+            Content.styled("escape closes", "$quiet"),
+        ]
+        return joined(parts, self.size.width)
+
+
+class AccountScreen(ModalScreen[None]):
+    """The account of the session."""
+
+    BINDING_GROUP_TITLE = "The ledger"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", "close", id="account.close"),
+        Binding("t", "turns", "by request or by turn", id="account.turns"),
+    ]
+
+    by: var[str] = var("request")
+    reader = query_one(Reader)
+
+    def __init__(self, shown: Shown) -> None:
+        super().__init__()
+        self._shown = shown
+
+    def compose(self) -> ComposeResult:
+        """What it is, then the lines."""
+        yield AccountHead().data_bind(AccountScreen.by)
+        yield Reader()
+
+    def on_mount(self) -> None:
+        """The text has the keys."""
+        self._fill()
+        self.reader.view.focus()
+
+    def action_turns(self) -> None:
+        """Tell it the other way."""
+        self.by = "turn" if self.by == "request" else "request"
+        self._fill()
+
+    def _fill(self) -> None:
+        ledger = self._shown.ledger
+        make: Callable[[int], Page] = partial(page, ledger, self._shown.plan.model, self.by)
+        self.reader.show(make, len(ledger.rows) * ROW_CHARS if ledger else 0)

@@ -1,0 +1,74 @@
+"""A line to type in, which is there only while it is needed."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import Input
+
+
+class Ask(Input):
+    """One line: what is asked for stands in its border, Enter says it and Escape leaves."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave the line", id="ask.leave", show=False)]
+
+    class Said(Message):
+        """The user typed this and pressed Enter."""
+
+        def __init__(self, topic: str, text: str) -> None:
+            super().__init__()
+            self.topic = topic
+            self.text = text
+
+    class Typed(Message):
+        """The text changed."""
+
+        def __init__(self, topic: str, text: str) -> None:
+            super().__init__()
+            self.topic = topic
+            self.text = text
+
+    class Left(Message):
+        """The user does not want to after all; `text` is what stood there before."""
+
+        def __init__(self, topic: str, text: str) -> None:
+            super().__init__()
+            self.topic = topic
+            self.text = text
+
+    def __init__(self) -> None:
+        super().__init__(compact=True, select_on_focus=False)
+        self.topic = ""
+        self._before = ""
+        self.display = False
+
+    def open(self, topic: str, text: str, hint: str = "") -> None:
+        """Ask for something, with what was said the last time."""
+        self.topic = topic
+        self._before = text
+        self.placeholder = hint or topic
+        self.value = text
+        self.cursor_position = len(text)
+        self.display = True
+        self.focus()
+
+    @on(Input.Changed)
+    def _changed(self, message: Input.Changed) -> None:
+        message.stop()
+        if self.display:
+            self.post_message(self.Typed(self.topic, self.value))
+
+    @on(Input.Submitted)
+    def _submitted(self, message: Input.Submitted) -> None:
+        message.stop()
+        self.display = False
+        self.post_message(self.Said(self.topic, self.value))
+
+    def action_leave(self) -> None:
+        """Close the line; what stood in it before holds."""
+        self.display = False
+        self.value = self._before
+        self.post_message(self.Left(self.topic, self._before))

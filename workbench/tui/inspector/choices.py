@@ -1,0 +1,128 @@
+"""What the user wants of rows, as overrides: which action, on which events, and why not. Knows no widget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from workbench.config.errors import WrongCall
+from workbench.context.items import Item
+from workbench.context.plan import ContextPlan
+from workbench.context.whatif import Effect, effect
+from workbench.log.events import OverrideAction
+from workbench.tui.insight import Decision, Insight, runs
+from workbench.tui.inspector.order import row_of
+
+Verb = Literal["pin", "mask", "exclude", "restore"]
+BACK: dict[str, OverrideAction] = {"pin": "unpin", "mask": "unmask", "exclude": "include"}
+MOST_RUNS = 50
+"""A choice in more pieces than this would fill the log with overrides."""
+
+
+class Choice(NamedTuple):
+    """What is to be done, before the user has agreed to it."""
+
+    decisions: tuple[Decision, ...]
+    rows: int
+    verb: str
+    """In a word or two: `pin`, `unmask`, `restore`."""
+
+
+class Preview(NamedTuple):
+    """What a choice would do."""
+
+    choice: Choice
+    effect: Effect
+    fits: bool
+    """Whether the request could still be sent."""
+    nothing: bool
+    """Whether it would change nothing at all."""
+
+
+def choose(verb: Verb, items: Sequence[Item], insight: Insight) -> Choice:
+    """The overrides for a wish; a WrongCall says why there are none.
+
+    A wish that all rows have fulfilled already is the wish to take it back.
+    """
+    if not items:
+        raise WrongCall("there is no row here")
+    able: list[Item] = []
+    why = ""
+    for item in items:
+        refusal = why_not(verb, item)
+        why = why or refusal
+        if not refusal:
+            able.append(item)
+    if not able:
+        raise WrongCall(why)
+    actions = _actions(verb, able)
+    decided = [(item.seq, action) for item, action in actions if item.seq is not None]
+    found = runs(insight, decided)
+    if len(found) > MOST_RUNS:
+        raise WrongCall(f"{len(found)} separate pieces are chosen; expected at most {MOST_RUNS} at once")
+    kinds = {decision.action for decision in found}
+    told = found[0].action if len(kinds) == 1 and verb != "restore" else verb
+    return Choice(tuple(found), len(decided), told)
+
+
+def why_not(verb: Verb, item: Item) -> str:
+    """Why an override would do nothing to a row; empty where it may do something."""
+    if item.seq is None:
+        return "the plan made this row: there is no event that could be changed"
+    if item.state == "aside":
+        return "this is never sent, whatever is done to it"
+    if item.state == "summarised":
+        return "a summary stands for it; take the compaction back to have it again"
+    if item.edits and item.edits[0].stage == "normalise" and item.state == "dropped":
+        return "it can never be sent: it has no partner, or is there twice"
+    if verb == "mask" and item.kind == "tool_call":
+        return "a call is never masked: mask its result, or exclude both"
+    if verb == "mask" and item.turn == 0:
+        return f"what stands in a slot is never masked: exclude it instead ({item.slot})"
+    if verb == "restore" and item.state == "sent" and not item.pinned:
+        return "it is sent whole: there is nothing to restore"
+    return ""
+
+
+def _actions(verb: Verb, items: Sequence[Item]) -> list[tuple[Item, OverrideAction]]:
+    if verb == "restore":
+        return [(item, _restoring(item)) for item in items]
+    done = [_is_done(verb, item) for item in items]
+    if all(done):
+        return [(item, BACK[verb]) for item in items]
+    return [(item, verb) for item, already in zip(items, done, strict=True) if not already]
+
+
+def _is_done(verb: Verb, item: Item) -> bool:
+    if verb == "pin":
+        return item.pinned
+    return item.state == ("masked" if verb == "mask" else "excluded")
+
+
+def _restoring(item: Item) -> OverrideAction:
+    """What makes a row whole again; of one that is whole, what takes the user's hand off it."""
+    if item.state == "excluded":
+        return "include"
+    if item.state == "masked":
+        return "unmask"
+    return "unpin" if item.state == "sent" else "pin"
+
+
+def preview(before: ContextPlan, choice: Choice, insight: Insight) -> Preview:
+    """What a choice would do. Plans the log again, so it is for a thread."""
+    after = insight.what_if(choice.decisions)
+    found = effect(before, after)
+    nothing = found.first_changed is None and not _any_row_changes(before, after, choice)
+    return Preview(choice, found, after.verdict.fits or not before.verdict.fits, nothing)
+
+
+def _any_row_changes(before: ContextPlan, after: ContextPlan, choice: Choice) -> bool:
+    """Whether a row's state or pin is another, though the request is the same."""
+    for decision in choice.decisions:
+        for seq in range(decision.first, decision.last + 1):
+            old, new = row_of(before, seq), row_of(after, seq)
+            if old is not None and new is not None:
+                was, row = before.rows[old], after.rows[new]
+                if was.seq == row.seq == seq and (was.state, was.pinned) != (row.state, row.pinned):
+                    return True
+    return False

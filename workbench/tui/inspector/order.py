@@ -1,0 +1,221 @@
+"""Which lines the inspector has: all rows as they are, or filtered, sorted and grouped. Knows nothing of the screen.
+
+The plain order is made without looking at a row. Every other takes one pass over all of them, in a thread, and leaves
+an array of row numbers behind; folding a group then looks at the groups alone.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Literal, NamedTuple
+
+from workbench.context.items import SIGNS, SLOTS, Item
+from workbench.context.plan import ContextPlan
+from workbench.tui.inspector.filters import Filter
+
+Grouping = Literal["", "slot", "turn", "state"]
+Sorting = Literal["", "largest", "smallest"]
+
+GROUPINGS: tuple[Grouping, ...] = ("", "slot", "turn", "state")
+SORTINGS: tuple[Sorting, ...] = ("", "largest", "smallest")
+
+
+LOOK_UP = 256
+"""After so many rows a pass asks whether it is still wanted."""
+
+
+class Wish(NamedTuple):
+    """How the rows are to be shown."""
+
+    filter: Filter = Filter()
+    group: Grouping = ""
+    sort: Sorting = ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it takes no pass over the rows."""
+        return not (self.filter or self.group or self.sort)
+
+
+class Group(NamedTuple):
+    """Rows under one head."""
+
+    key: str
+    rows: Sequence[int]
+    tokens: int
+    original_tokens: int
+
+
+class Lines:
+    """The lines of the list: row numbers, and groups for their heads."""
+
+    def __init__(self, plan: ContextPlan, wish: Wish, groups: Sequence[Group], folded: frozenset[str]) -> None:
+        """Without grouping there is one group, which has no head."""
+        self.plan = plan
+        self.wish = wish
+        self.groups = groups
+        self.folded = folded
+        self._heads = 1 if wish.group else 0
+        sizes = (self._heads + (0 if group.key in folded else len(group.rows)) for group in groups)
+        self._starts = [0, *accumulate(sizes)]
+        self._counts = [0, *accumulate(len(group.rows) for group in groups)]
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def __getitem__(self, line: int) -> int | Group:
+        """The row number of a line, or the group whose head it is."""
+        at = bisect_right(self._starts, line) - 1
+        within = line - self._starts[at] - self._heads
+        return self.groups[at] if within < 0 else self.groups[at].rows[within]
+
+    @property
+    def matches(self) -> int:
+        """How many rows there are, folded ones included."""
+        return self._counts[-1]
+
+    def position(self, line: int) -> int:
+        """Which of the matching rows, folded ones included, stands in a line; for a head: the first under it."""
+        at = bisect_right(self._starts, line) - 1
+        return self._counts[at] + max(0, line - self._starts[at] - self._heads)
+
+    def group_at(self, position: int) -> Group:
+        """The group of a matching row."""
+        return self.groups[bisect_right(self._counts, position) - 1]
+
+    def line_at(self, position: int) -> int:
+        """The line of a matching row; its group's head where that is folded."""
+        at = bisect_right(self._counts, position) - 1
+        if self.groups[at].key in self.folded:
+            return self._starts[at]
+        return self._starts[at] + self._heads + position - self._counts[at]
+
+    def item(self, line: int) -> Item | None:
+        """The item of a line; None for a head, or where there is no such line."""
+        if not 0 <= line < len(self):
+            return None
+        row = self[line]
+        return self.plan.rows[row] if isinstance(row, int) else None
+
+    def line_of(self, row: int) -> int | None:
+        """The line of a row; its group's head where it is folded, None where it was filtered out."""
+        for start, group in zip(self._starts, self.groups, strict=False):
+            rows = group.rows
+            if isinstance(rows, range):
+                return row if row in rows else None
+            try:
+                within = rows.index(row)
+            except ValueError:
+                continue
+            return start if group.key in self.folded else start + self._heads + within
+        return None
+
+    def fold(self, folded: frozenset[str]) -> Lines:
+        """The same lines with other groups folded."""
+        return Lines(self.plan, self.wish, self.groups, folded)
+
+
+def plain(plan: ContextPlan) -> Lines:
+    """All rows in the order of the request."""
+    return Lines(plan, Wish(), (Group("", range(len(plan.rows)), 0, 0),), frozenset())
+
+
+class Gathered:
+    """The rows of a group as they are found."""
+
+    def __init__(self) -> None:
+        self.rows: array[int] = array("L")
+        self.sizes: array[int] = array("Q")
+        """Tokens as sent, row by row; what is not sent comes by its original size."""
+        self.tokens = 0
+        self.original_tokens = 0
+
+    def add(self, number: int, row: Item) -> None:
+        """One row more."""
+        self.rows.append(number)
+        self.sizes.append((row.tokens << 32) + min(row.original_tokens, 0xFFFFFFFF))
+        self.tokens += row.tokens
+        self.original_tokens += row.original_tokens
+
+    def group(self, key: str, sort: Sorting) -> Group:
+        """All of them, in order."""
+        rows = self.rows
+        if sort:
+            order = sorted(range(len(rows)), key=self.sizes.__getitem__, reverse=sort == "largest")
+            rows = array("L", (rows[at] for at in order))
+        return Group(key, rows, self.tokens, self.original_tokens)
+
+
+def arrange(
+    plan: ContextPlan, wish: Wish, folded: frozenset[str] = frozenset(), stop: Callable[[], bool] = lambda: False
+) -> Lines | None:
+    """Filter, sort and group: one pass over all rows. None where `stop` said that nobody wants it any more."""
+    if wish.is_plain:
+        return plain(plan)
+    holds, by = wish.filter.holds, wish.group
+    found: dict[str, Gathered] = {} if by else {"": Gathered()}
+    for number, row in enumerate(plan.rows):
+        if not number % LOOK_UP and stop():
+            return None
+        if holds(row):
+            key = str(getattr(row, by)) if by else ""
+            if key not in found:
+                found[key] = Gathered()
+            found[key].add(number, row)
+    groups = [found[key].group(key, wish.sort) for key in (sorted(found, key=_rank) if by else found)]
+    return Lines(plan, wish, groups, folded)
+
+
+_RANKS: dict[str, int] = {name: at for at, name in enumerate((*SLOTS, *SIGNS))}
+
+
+def _rank(key: str) -> tuple[int, int]:
+    """Slots and states in their own order, turns by number."""
+    return (0, int(key)) if key.lstrip("-").isdigit() else (1, _RANKS.get(key, len(_RANKS)))
+
+
+def find(lines: Lines, wanted: Filter) -> array[int]:
+    """Which of the matching rows, by their place among them, a search finds: one pass over all of them."""
+    rows = lines.plan.rows
+    if lines.wish.is_plain:
+        return array("L", (number for number, row in enumerate(rows) if wanted.holds(row)))
+    all_rows = (rows[number] for group in lines.groups for number in group.rows)
+    return array("L", (number for number, row in enumerate(all_rows) if wanted.holds(row)))
+
+
+def sums(lines: Lines, chosen: range) -> tuple[int, int, int]:
+    """Of some lines: how many rows they are, and their tokens, as sent and if whole."""
+    items = [item for item in map(lines.item, chosen) if item is not None]
+    return len(items), sum(item.tokens for item in items), sum(item.original_tokens for item in items)
+
+
+FIXED = 200
+"""Rows at the beginning that may belong to slots, which stand before what is older than they are."""
+
+
+def row_of(plan: ContextPlan, seq: int) -> int | None:
+    """The row of an event, or the one nearest behind it; None without rows.
+
+    Behind the slots, rows stand in the order of the log, but for results that came late: a bisection finds them.
+    """
+    rows = plan.rows
+    for at in range(min(FIXED, len(rows))):
+        if rows[at].seq == seq:
+            return at
+    low, high = 0, len(rows)
+    while low < high:
+        middle = at = (low + high) // 2
+        while at < high and (rows[at].seq is None or rows[at].turn == 0):
+            at += 1
+        if at == high:
+            high = middle
+        elif (rows[at].seq or 0) < seq:
+            low = at + 1
+        else:
+            high = middle
+    while low < len(rows) and rows[low].seq is None:
+        low += 1
+    return min(low, len(rows) - 1) if len(rows) else None

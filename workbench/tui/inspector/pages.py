@@ -1,0 +1,205 @@
+"""The pages of the detail: an item as it was, as it is sent, and all that is known about it. Knows no widget."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from workbench.config.text import printable, printable_lines
+from workbench.context.items import SIGNS, Item
+from workbench.log.codec import encode
+from workbench.log.events import Event
+from workbench.tui.insight import Insight
+from workbench.tui.inspector.difference import CONTEXT, difference
+from workbench.tui.inspector.text_view import TOKENS, Page, TextLine
+
+TOKENS_FROM = 20_000
+"""Characters of a text whose tokens are shown one by one: more than anyone looks at, and soon done."""
+NEWLINE = "⏎"
+SIGNED = {"removed": "- ", "added": "+ ", "same": "  "}
+
+
+class Tab(NamedTuple):
+    """One way to look at an item."""
+
+    key: str
+    name: str
+
+
+TABS = (
+    Tab("original", "original"),
+    Tab("sent", "as sent"),
+    Tab("diff", "what was cut"),
+    Tab("tokens", "tokens"),
+    Tab("edits", "edits"),
+    Tab("json", "JSON"),
+)
+
+
+def first_tab(item: Item) -> str:
+    """What one most likely wants to see: of a row that was changed what was cut, else its text."""
+    return "diff" if item.text is not None and item.text != item.original else "original"
+
+
+def weight(item: Item, tab: str) -> int:
+    """About how many characters a page has."""
+    if tab in ("tokens", "edits"):
+        return 0
+    sent = len(item.text or "")
+    return {"sent": sent, "diff": sent + len(item.original)}.get(tab, len(item.original))
+
+
+def make(item: Item, tab: str, insight: Insight | None, most: int = 0) -> Page:
+    """A page of an item; at most so many characters of its text, where that is asked for."""
+    match tab:
+        case "sent":
+            return _sent(item, most)
+        case "diff":
+            return _diff(item, most)
+        case "tokens":
+            return _tokens(item, insight)
+        case "edits":
+            return _edits(item)
+        case "json":
+            return _json(item, insight, most)
+        case _:
+            return text_page(item.original, most)
+
+
+def title(item: Item) -> str:
+    """What an item is, in a line."""
+    kind = item.kind.replace("_", " ")
+    who = item.tool or item.role or ""
+    name = f" “{item.name}”" if item.name and item.name != who else ""
+    place = "made by the plan" if item.seq is None else f"event {item.seq}"
+    return printable(f"{kind} · {who}{name} · {place}" if who else f"{kind}{name} · {place}")
+
+
+def size(item: Item) -> str:
+    """What became of it, with its figures."""
+    exact = "" if item.exact else " (approximate)"
+    state = f"{SIGNS[item.state]} {item.state}".strip()
+    pinned = ", pinned" if item.pinned else ""
+    if item.tokens == item.original_tokens:
+        return f"{state}{pinned}: {item.tokens:,} tokens{exact}"
+    return f"{state}{pinned}: {item.tokens:,} of {item.original_tokens:,} tokens{exact}"
+
+
+def text_page(text: str, most: int = 0, style: str = "text") -> Page:
+    """A text as it is."""
+    if not text:
+        return Page([TextLine("(empty)", "quiet")])
+    shown = text[:most] if most else text
+    return Page([TextLine(line, style) for line in printable_lines(shown)], text)
+
+
+def _sent(item: Item, most: int) -> Page:
+    if item.text is None:
+        why = printable(item.edits[-1].why) if item.edits else "it is not part of the request"
+        return Page([TextLine("Nothing of it is sent.", "head"), TextLine(why, "why")])
+    return text_page(item.text, most)
+
+
+def _diff(item: Item, most: int) -> Page:
+    if item.text == item.original:
+        return Page([TextLine("It is sent as it is: nothing was cut.", "quiet")])
+    if item.text is None:
+        page = text_page(item.original, most)
+        all_of_it = [TextLine(f"- {line.text}", "removed") for line in page.lines]
+        return Page([TextLine("Nothing of it is sent.", "head"), *all_of_it], item.original)
+    lines: list[TextLine] = []
+    gone = []
+    pieces = difference(item.original, item.text)
+    for number, (kind, text) in enumerate(pieces):
+        if kind == "removed":
+            gone.append(text)
+        shown = text[:most] if most else text
+        if kind == "same":
+            lines += _context(shown, number > 0, number < len(pieces) - 1)
+        else:
+            lines += _signed(shown, kind)
+    return Page(lines, "".join(gone))
+
+
+def _signed(text: str, kind: str) -> Iterator[TextLine]:
+    for line in printable_lines(text.removesuffix("\n")):
+        yield TextLine(SIGNED[kind] + line, kind)
+
+
+def _context(text: str, follows: bool, leads: bool) -> Iterator[TextLine]:
+    """What stayed: the lines next to what changed before (`follows`) or behind (`leads`), and how many others."""
+    lines = printable_lines(text.removesuffix("\n"))
+    head = lines[: CONTEXT * follows]
+    tail = lines[max(len(head), len(lines) - CONTEXT * leads) :]
+    between = len(lines) - len(head) - len(tail)
+    yield from (TextLine(SIGNED["same"] + line) for line in head)
+    if between:
+        yield TextLine(f"  … {between:,} {'line that stays' if between == 1 else 'lines that stay'} …", "quiet")
+    yield from (TextLine(SIGNED["same"] + line) for line in tail)
+
+
+def _tokens(item: Item, insight: Insight | None) -> Page:
+    text = item.original if item.text is None else item.text
+    if insight is None or not text:
+        return Page([TextLine("(empty)" if insight else "Nobody can be asked for the tokens here.", "quiet")])
+    shown = text[:TOKENS_FROM]
+    tokens = insight.spans(shown)
+    count = f"{len(tokens):,} tokens"
+    note = ""
+    if len(shown) < len(text):
+        note = count = f"the first {count}: {len(shown):,} of {len(text):,} characters"
+    what = "as sent" if item.text is not None else "of the original, which is not sent"
+    return Page([TextLine(f"{count}, {what}", "head"), *_coloured(tokens)], text, note)
+
+
+def _coloured(tokens: Iterable[str]) -> Iterator[TextLine]:
+    """The tokens in turn in four styles; a token that breaks the line says so, and the line is broken behind it."""
+    line, spans = "", []
+    for number, token in enumerate(tokens):
+        style = TOKENS[number % len(TOKENS)]
+        pieces = token.split("\n")
+        for at, piece in enumerate(pieces):
+            shown = printable_lines(piece)[0] + (NEWLINE if at < len(pieces) - 1 else "")
+            line += shown
+            if shown:
+                spans.append((len(line), style))
+            if at < len(pieces) - 1:
+                yield TextLine(line, "text", tuple(spans))
+                line, spans = "", []
+    if line:
+        yield TextLine(line, "text", tuple(spans))
+
+
+def _edits(item: Item) -> Page:
+    lines = [TextLine(size(item), "head"), TextLine("")]
+    lines += [TextLine(f"{name.ljust(6)} {value}", "quiet") for name, value in _facts(item)]
+    lines.append(TextLine(""))
+    if not item.edits:
+        lines.append(TextLine("No stage changed it."))
+    for edit in item.edits:
+        lines.append(TextLine(f"{edit.stage}: {edit.before:,} → {edit.after:,} tokens, {edit.state}", "head"))
+        lines.append(TextLine(f"  {printable(edit.why)}", "why"))
+    return Page(lines, "\n".join(line.text for line in lines))
+
+
+def _facts(item: Item) -> Iterator[tuple[str, str]]:
+    yield "id", printable(item.id)
+    yield "turn", str(item.turn)
+    yield "slot", item.slot
+    if item.call_id:
+        yield "call", printable(item.call_id)
+    if item.name:
+        yield "name", printable(item.name)
+
+
+def _json(item: Item, insight: Insight | None, most: int) -> Page:
+    event = insight.event(item.seq) if insight is not None and item.seq is not None else None
+    if event is None:
+        return Page([TextLine("The plan made this row: there is no event behind it.", "quiet")])
+    return text_page(event_json(event), most)
+
+
+def event_json(event: Event) -> str:
+    """An event as the log writes it, made readable."""
+    return json.dumps(json.loads(encode(event)), ensure_ascii=False, indent=2)

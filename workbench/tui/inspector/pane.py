@@ -1,0 +1,289 @@
+"""The inspector: what the model sees of the session, row by row, and why.
+
+Attributes come down (`shown`, `live`), messages go up (`Decide`, `Jump`, `Travel`, `Run`). The pane plans nothing: it
+asks `Shown.insight`, in a thread.
+"""
+
+from __future__ import annotations
+
+from asyncio import wrap_future
+from functools import partial
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Vertical
+from textual.content import Content
+from textual.events import Resize
+from textual.getters import query_one
+from textual.reactive import var
+
+from workbench.config.errors import WorkbenchError
+from workbench.context.items import Item
+from workbench.context.whatif import changes
+from workbench.tui.background import background
+from workbench.tui.bench import Shown
+from workbench.tui.inspector import words
+from workbench.tui.inspector.account import AccountScreen
+from workbench.tui.inspector.bar import BudgetBar
+from workbench.tui.inspector.choices import Choice, Preview, Verb, choose, preview
+from workbench.tui.inspector.detail import Detail
+from workbench.tui.inspector.pages import TABS
+from workbench.tui.inspector.reader import copy
+from workbench.tui.inspector.request import RequestScreen
+from workbench.tui.inspector.row_list import RowList, problem
+from workbench.tui.inspector.rows import Rows
+from workbench.tui.inspector.words import ContextTitle, Past, Totals, Verdict
+from workbench.tui.messages import Decide, Jump, Run, Travel
+from workbench.tui.values import Live
+
+WIDE = 140
+"""From this width on the detail stands beside the rows, below it under them."""
+LOW = 26
+"""Under this height what can be spared makes room for rows."""
+MOST_CHOSEN = 20_000
+"""Rows that one decision, or one copy, may speak of."""
+
+
+class InspectorPane(Vertical):
+    """The rows of one plan, the budget above them and the verdict below."""
+
+    BINDING_GROUP_TITLE = "Inspector"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter,space", "open", "open the row, fold the group, or agree", id="inspector.open"),
+        Binding("escape", "back", "leave: question, range, detail, filter", id="inspector.back"),
+        Binding("p", "decide('pin')", "pin, or unpin", id="inspector.pin"),
+        Binding("m", "decide('mask')", "mask, or unmask", id="inspector.mask"),
+        Binding("x", "decide('exclude')", "exclude, or include", id="inspector.exclude"),
+        Binding("r", "decide('restore')", "restore: whole again, as it was said", id="inspector.restore"),
+        Binding("u", "undo", "take the last change back", id="inspector.undo"),
+        Binding("y", "copy", "copy the rows' texts", id="inspector.copy"),
+        Binding("c", "jump", "show the row in the chat", id="inspector.jump"),
+        Binding("left_square_bracket", "travel(-1)", "the request before", id="inspector.earlier"),
+        Binding("right_square_bracket", "travel(1)", "the request after", id="inspector.later"),
+        Binding("left_curly_bracket", "travel(-1000000)", "the first request", id="inspector.earliest"),
+        Binding("right_curly_bracket", "travel(1000000)", "back to now", id="inspector.now"),
+        Binding("w", "request", "the request as it will be sent", id="inspector.request"),
+        Binding("a", "account", "the ledger: estimated, reported, paid", id="inspector.account"),
+        *(
+            Binding(str(number), f"tab('{tab.key}')", f"the row: {tab.name}", id=f"inspector.{tab.key}")
+            for number, tab in enumerate(TABS, 1)
+        ),
+    ]
+
+    shown: var[Shown | None] = var(None)
+    live: var[Live | None] = var(None)
+    detailed: var[bool] = var(False, toggle_class="-detailed")
+    asked: var[Preview | None] = var(None)
+    """What the user is asked about; nothing is done before Enter."""
+
+    row_list = query_one(RowList)
+    rows = query_one(Rows)
+    detail = query_one(Detail)
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        yield ContextTitle().data_bind(InspectorPane.shown)
+        yield Past().data_bind(InspectorPane.shown)
+        yield BudgetBar().data_bind(InspectorPane.shown)
+        with Container(classes="inspector--body"):
+            yield RowList().data_bind(InspectorPane.shown, InspectorPane.live)
+            yield Detail()
+        yield Verdict().data_bind(InspectorPane.shown)
+        yield Totals().data_bind(InspectorPane.shown)
+
+    # For the main screen
+
+    def take_focus(self) -> None:
+        """To the rows."""
+        self.rows.focus()
+
+    def show_event(self, seq: int) -> None:
+        """Show the row of an event."""
+        self.row_list.reveal(seq)
+
+    # What comes down
+
+    def on_resize(self, event: Resize) -> None:
+        """The pane's own width decides, not the screen's: there are other panes."""
+        self.set_class(event.size.width >= WIDE, "-wide")
+        self.set_class(event.size.height < LOW, "-low")
+
+    def watch_shown(self, old: Shown | None, new: Shown | None) -> None:
+        """Another plan: what was asked about it is worked out anew, and what changed is told."""
+        self.set_class(new is not None and new.at is not None, "-past")
+        self.detail.insight = new.insight if new else None
+        if new is None or old is None or (old.at, old.before) != (new.at, new.before) or new.at is not None:
+            self.row_list.found = None
+            if new is not None and new.before is not None:
+                self._compare(new)
+        if self.asked is not None and new is not None:
+            self._preview(new, self.asked.choice)
+
+    @work(exclusive=True, group="compare")
+    async def _compare(self, shown: Shown) -> None:
+        assert shown.before is not None
+        found = await wrap_future(background(partial(changes, shown.before, shown.plan)))
+        if shown is self.shown:
+            self.row_list.found = found
+
+    @on(Rows.Moved)
+    def _moved(self) -> None:
+        if self.rows.item is not None and self.detailed:
+            self.detail.show(self.rows.item)
+
+    # Opening and leaving
+
+    def action_open(self) -> None:
+        """Agree to what is asked; else fold the group, or open the row's detail, or close it."""
+        if self.asked is not None:
+            self._agree(self.asked.choice)
+        elif self.rows.group is not None:
+            self.row_list.fold(self.rows.group.key)
+        elif self.detailed:
+            self._close()
+        elif self.rows.item is not None:
+            self.detailed = True
+            self.detail.open(self.rows.item)
+
+    def action_tab(self, tab: str) -> None:
+        """Look at the row in one way."""
+        if self.rows.item is not None:
+            if not self.detailed:
+                self.action_open()
+            self.detail.action_tab(tab)
+
+    def _close(self) -> None:
+        self.detailed = False
+        self.rows.focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Escape means something to the screen as well, where there is nothing to leave here."""
+        return self._leaving() is not None if action == "back" else True
+
+    def _leaving(self) -> str | None:
+        if self.asked is not None or self.row_list.notice is not None:
+            return "notice"
+        if self.rows.start is not None:
+            return "range"
+        if self.detailed:
+            return "detail"
+        return None if self.row_list.wish.is_plain else "order"
+
+    def action_back(self) -> None:
+        """Leave what was begun last."""
+        match self._leaving():
+            case "notice":
+                self._forget()
+            case "range":
+                self.rows.start = None
+            case "detail":
+                self._close()
+            case "order":
+                self.row_list.as_they_are()
+
+    # Deciding about rows
+
+    def _chosen(self) -> list[Item]:
+        lines = self.rows.lines
+        if lines is None:
+            return []
+        items = (lines.item(line) for line in self.rows.chosen[:MOST_CHOSEN])
+        return [item for item in items if item is not None]
+
+    def action_decide(self, verb: Verb) -> None:
+        """Ask before anything is changed, with what it would do."""
+        shown = self.shown
+        if shown is None:
+            return
+        try:
+            if shown.at is not None:
+                raise WorkbenchError("this is the past, which nobody changes; } goes back to now")
+            if shown.fixed:
+                raise WorkbenchError(shown.fixed)
+            if shown.insight is None or len(self.rows.chosen) > MOST_CHOSEN:
+                raise WorkbenchError(f"expected at most {MOST_CHOSEN:,} rows of a session")
+            choice = choose(verb, self._chosen(), shown.insight)
+        except WorkbenchError as error:
+            self._forget()
+            self.row_list.notice = problem(str(error))
+            return
+        self.row_list.notice = Content.styled("working out what that would do…", "$quiet")
+        self._preview(shown, choice)
+
+    @work(exclusive=True, group="preview")
+    async def _preview(self, shown: Shown, choice: Choice) -> None:
+        if shown.insight is None:
+            return
+        try:
+            made = await wrap_future(background(partial(preview, shown.plan, choice, shown.insight)))
+        except WorkbenchError as error:
+            self._forget()
+            self.row_list.notice = problem(str(error))
+            return
+        if made.nothing:
+            self._forget()
+            self.row_list.notice = problem(f"to {choice.verb} this would change nothing")
+        else:
+            self.asked = made
+            self.row_list.notice = words.question(made, self.row_list.foot.size.width)
+
+    def _agree(self, choice: Choice) -> None:
+        self._forget()
+        self.rows.start = None
+        for decision in choice.decisions:
+            self.post_message(Decide(*decision))
+
+    def _forget(self) -> None:
+        """No question, and nothing to tell."""
+        self.workers.cancel_group(self, "preview")
+        self.asked = None
+        self.row_list.notice = None
+
+    def action_undo(self) -> None:
+        """As the command does it."""
+        self.post_message(Run("undo"))
+
+    # Copying, jumping, travelling
+
+    def action_copy(self) -> None:
+        """Hand the rows' texts, as they were said, to the terminal's clipboard."""
+        copy(self, "\n\n".join(item.original for item in self._chosen()))
+
+    def action_jump(self) -> None:
+        """Show the row's message in the chat."""
+        item = self.rows.item
+        if item is not None and item.seq is not None:
+            self.post_message(Jump(item.seq, "chat"))
+        else:
+            self.row_list.notice = problem("the chat has no message for this row")
+
+    def action_travel(self, by: int) -> None:
+        """Go back through the requests, or forth; behind the last one is now."""
+        if self.shown is None:
+            return
+        requests = self.shown.requests
+        if not requests:
+            self.row_list.notice = problem("no request was made yet: there is no past to look at")
+            return
+        here = len(requests) if self.shown.at is None else self.shown.at
+        there = max(0, min(here + by, len(requests)))
+        if there == here:
+            where = "now, the latest there is" if there == len(requests) else "the first request"
+            self.row_list.notice = problem(f"this is {where}")
+        else:
+            self.row_list.notice = None
+            self.post_message(Travel(None if there == len(requests) else requests[there].upto))
+
+    # Other screens
+
+    def action_request(self) -> None:
+        """The request itself."""
+        if self.shown is not None:
+            self.app.push_screen(RequestScreen(self.shown))
+
+    def action_account(self) -> None:
+        """The ledger."""
+        if self.shown is not None:
+            self.app.push_screen(AccountScreen(self.shown))

@@ -1,0 +1,115 @@
+"""A text with a line to search it by, and the keys to copy it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.getters import query_one
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from workbench.tui.cells import joined
+from workbench.tui.inspector.ask import Ask
+from workbench.tui.inspector.text_view import Make, TextView
+
+COPIED_MOST = 1_000_000
+"""Characters that are handed to the terminal's clipboard; many terminals take no more."""
+
+
+class FootLine(Widget):
+    """One line about what stands above it."""
+
+    said: reactive[Content] = reactive(Content())
+
+    def render(self) -> Content:
+        """As much as fits."""
+        return self.said.truncate(self.size.width, ellipsis=True) if self.size.width else self.said
+
+
+class Reader(Vertical):
+    """A text view, what was found in it, and the line where one types what to look for."""
+
+    BINDING_GROUP_TITLE = "A text"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "find", "search the text", id="text.find"),
+        Binding("n", "step(1)", "the next match", id="text.next"),
+        Binding("N", "step(-1)", "the match before", id="text.previous"),
+        Binding("y", "copy", "copy the text", id="text.copy"),
+    ]
+
+    view = query_one(TextView)
+    ask = query_one(Ask)
+    foot = query_one(FootLine)
+
+    def compose(self) -> ComposeResult:
+        """The line to type in stands there only while it is needed."""
+        yield TextView()
+        yield Ask()
+        yield FootLine()
+
+    def show(self, make: Make, weight: int) -> None:
+        """Show a text of about so many characters."""
+        self.view.show(make, weight)
+
+    @on(TextView.Laid)
+    def _laid(self, message: TextView.Laid) -> None:
+        message.stop()
+        self._tell()
+
+    def on_resize(self) -> None:
+        """The line below has its width only then."""
+        self.call_after_refresh(self._tell)
+
+    def _tell(self) -> None:
+        view = self.view
+        length = len(view.page.lines)
+        parts = [Content.styled("1 line" if length == 1 else f"{length:,} lines", "$quiet")]
+        if view.page.note:
+            parts.append(Content.styled(view.page.note, "$warning"))
+        if self.ask.value and not self.ask.display:
+            found = f"match {view.at + 1:,} of {len(view.matches):,}" if view.matches else "no match"
+            parts.insert(0, Content(f"{found} for “{self.ask.value}”"))
+        parts.append(Content.styled("/ search · n next · y copy", "$quiet"))
+        self.foot.said = joined(parts, max(1, self.foot.size.width))
+
+    def action_find(self) -> None:
+        """Open the line to type in."""
+        self.ask.open("search", self.ask.value)
+
+    @on(Ask.Said)
+    def _said(self, message: Ask.Said) -> None:
+        message.stop()
+        self.view.focus()
+        self.view.find(message.text)
+
+    @on(Ask.Left)
+    def _left(self, message: Ask.Left) -> None:
+        message.stop()
+        self.view.focus()
+
+    @on(Ask.Typed)
+    def _typed(self, message: Ask.Typed) -> None:
+        message.stop()  # a search begins with Enter
+
+    def action_step(self, by: int) -> None:
+        """Go to another match."""
+        self.view.step(by)
+
+    def action_copy(self) -> None:
+        """Hand the text to the terminal's clipboard."""
+        copy(self, self.view.page.copy)
+
+
+def copy(widget: Widget, text: str) -> None:
+    """Copy a text and say so, and what was left out."""
+    if not text:
+        widget.notify("there is nothing to copy here", severity="warning", markup=False)
+        return
+    widget.app.copy_to_clipboard(text[:COPIED_MOST])
+    more = f"; the rest of {len(text):,} is left out" if len(text) > COPIED_MOST else ""
+    widget.notify(f"{min(len(text), COPIED_MOST):,} characters copied{more}", markup=False)

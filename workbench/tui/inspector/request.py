@@ -1,0 +1,124 @@
+"""The request as it will be sent: as JSON, or as a command for a shell."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.getters import query_one
+from textual.reactive import reactive, var
+from textual.screen import ModalScreen
+from textual.widget import Widget
+
+from workbench.config.text import printable
+from workbench.context.plan import ContextPlan
+from workbench.context.render import request
+from workbench.tui.bench import Shown
+from workbench.tui.cells import joined
+from workbench.tui.inspector.pages import text_page
+from workbench.tui.inspector.reader import Reader
+from workbench.tui.inspector.text_view import Page, TextLine
+
+CHARS_PER_TOKEN = 5
+"""To guess how long the text will be; JSON adds a little to the four of plain text."""
+
+
+def as_json(plan: ContextPlan) -> str:
+    """The request's body, readable."""
+    return json.dumps(request(plan), ensure_ascii=False, indent=2)
+
+
+def as_curl(plan: ContextPlan) -> str:
+    """The request as a command. The key stays where it is: in the environment of whoever runs it.
+
+    The body goes in as a here-document, because a command line holds no more than some hundred thousand characters.
+    No line of it can be the closing word: all of JSON's own lines begin otherwise.
+    """
+    lines = [
+        'curl "${OPENAI_BASE_URL:?set it to the address of the API, with its /v1}/chat/completions" \\',
+        '  -H "Authorization: Bearer $OPENAI_API_KEY" \\',
+        "  -H 'Content-Type: application/json' \\",
+        "  --data-binary @- <<'END_OF_REQUEST'",
+        as_json(plan),
+        "END_OF_REQUEST",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _page(plan: ContextPlan, form: str, most: int) -> Page:
+    """The text; there is no beginning of it that could be had sooner than the whole."""
+    if most:
+        return Page([TextLine("writing it…", "quiet")])
+    return text_page(as_curl(plan) if form == "curl" else as_json(plan))
+
+
+class RequestHead(Widget):
+    """What it is, and whether it can be sent."""
+
+    form: reactive[str] = reactive("JSON")
+
+    def __init__(self, shown: Shown) -> None:
+        super().__init__()
+        self._shown = shown
+
+    def render(self) -> Content:
+        """Two lines: the form with its key, and the verdict."""
+        plan, width = self._shown.plan, self.size.width
+        past = self._shown.at is not None
+        what = f"request {(self._shown.at or 0) + 1:,}, as it was sent" if past else "the request as it will be sent"
+        other = "curl" if self.form == "JSON" else "JSON"
+        first = joined(
+            [
+                Content.styled(what, "bold $primary"),
+                Content.styled(f"[{self.form}]", "bold $accent"),
+                Content(f"f shows it as {other}"),
+                Content.styled("the key is not in it", "$quiet"),
+                Content.styled("escape closes", "$quiet"),
+            ],
+            width,
+        )
+        status, why = plan.verdict
+        colour = "$success" if status == "fits" else "$error"
+        words = {"fits": "● fits", "waiting": "● waiting: it is not sent"}.get(status, "● does not fit: it is not sent")
+        second = Content.assemble((words, f"bold {colour}"), f"  {printable(why)}")
+        return Content("\n").join([first, second.truncate(max(1, width), ellipsis=True)])
+
+
+class RequestScreen(ModalScreen[None]):
+    """The request, searchable and to be copied."""
+
+    BINDING_GROUP_TITLE = "The request"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", "close", id="request.close"),
+        Binding("f", "form", "as JSON or as a curl command", id="request.form"),
+    ]
+
+    form: var[str] = var("JSON")
+    reader = query_one(Reader)
+
+    def __init__(self, shown: Shown) -> None:
+        super().__init__()
+        self._shown = shown
+
+    def compose(self) -> ComposeResult:
+        """What it is, then the text."""
+        yield RequestHead(self._shown).data_bind(RequestScreen.form)
+        yield Reader()
+
+    def on_mount(self) -> None:
+        """The text has the keys."""
+        self._fill()
+        self.reader.view.focus()
+
+    def action_form(self) -> None:
+        """Show it in the other form."""
+        self.form = "curl" if self.form == "JSON" else "JSON"
+        self._fill()
+
+    def _fill(self) -> None:
+        plan = self._shown.plan
+        self.reader.show(partial(_page, plan, self.form), plan.totals.tokens * CHARS_PER_TOKEN)

@@ -1,0 +1,319 @@
+"""The list of rows with its filter, search, groups and order, and the line under it that says what is going on."""
+
+from __future__ import annotations
+
+from array import array
+from asyncio import wrap_future
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+from functools import partial
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.getters import query_one
+from textual.reactive import var
+
+from workbench.config.errors import WrongCall
+from workbench.config.text import printable
+from workbench.context.whatif import Changes, Mark
+from workbench.tui.background import background
+from workbench.tui.bench import Shown
+from workbench.tui.inspector import words
+from workbench.tui.inspector.ask import Ask
+from workbench.tui.inspector.filters import FORMS, Filter, parse
+from workbench.tui.inspector.heads import Heads
+from workbench.tui.inspector.order import GROUPINGS, SORTINGS, Lines, Wish, arrange, find, plain, row_of, sums
+from workbench.tui.inspector.reader import FootLine
+from workbench.tui.inspector.rows import NO_MARKS, Rows
+from workbench.tui.values import Live
+
+NOTHING = "nothing was said yet: the log has no items"
+NO_MATCH = "no row matches the filter; escape shows all"
+SUMMED_AT_ONCE = 2_000
+"""Rows whose tokens are added up before the next frame; more are added up in a thread."""
+
+
+class RowList(Vertical):
+    """Rows, and what can be done to their order."""
+
+    BINDING_GROUP_TITLE = "Inspector"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f", "filter", "filter the rows", id="inspector.filter"),
+        Binding("slash", "search", "search the rows", id="inspector.search"),
+        Binding("n", "step(1)", "the next match", id="inspector.next"),
+        Binding("N", "step(-1)", "the match before", id="inspector.previous"),
+        Binding("b", "group", "group by slot, turn, state or not at all", id="inspector.group"),
+        Binding("s", "sort", "the largest first, the smallest first, or as they are sent", id="inspector.sort"),
+        Binding("z", "fold_all", "fold or unfold all groups", id="inspector.fold-all"),
+    ]
+
+    shown: var[Shown | None] = var(None)
+    live: var[Live | None] = var(None)
+    found: var[Changes | None] = var(None)
+    """What changed since the request before, where one looks at the past."""
+    lines: var[Lines | None] = var(None)
+    wish: var[Wish] = var(Wish())
+    notice: var[Content | None] = var(None)
+    """What is to be told before anything else."""
+    marks: var[Mapping[str, Mark]] = var(NO_MARKS)
+    events_count: var[int] = var(0)
+    empty: var[str] = var("")
+
+    rows = query_one(Rows)
+    ask = query_one(Ask)
+    foot = query_one(FootLine)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folded: frozenset[str] = frozenset()
+        self._arranging = False
+        self._wanted = Filter()
+        self._matches: array[int] = array("L")
+        self._searched: Lines | None = None
+        """The lines that the matches are of."""
+        self._match = -1
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        yield Heads().data_bind(RowList.events_count, RowList.marks)
+        yield Rows().data_bind(RowList.lines, RowList.live, RowList.events_count, RowList.marks, RowList.empty)
+        yield Ask()
+        yield FootLine()
+
+    # What is shown
+
+    def watch_shown(self, shown: Shown | None) -> None:
+        """A new plan: the plain order is there at once, any other a little later."""
+        self.events_count = shown.events if shown else 0
+        self._arrange()
+
+    def watch_wish(self) -> None:
+        """Another order."""
+        self._arrange()
+
+    def watch_found(self, found: Changes | None) -> None:
+        """Signs in the rows."""
+        self.marks = found.marks if found else NO_MARKS
+        self.tell()
+
+    def watch_lines(self, lines: Lines | None) -> None:
+        """Say what there is where there is nothing."""
+        self.empty = "" if lines is None or len(lines) else NO_MATCH if lines.wish.filter else NOTHING
+        self.tell()
+
+    def watch_notice(self) -> None:
+        """Said in the line under the rows."""
+        self.tell()
+
+    def _arrange(self) -> None:
+        if self.shown is None:
+            self.lines = None
+        elif self.wish.is_plain:
+            self.lines = plain(self.shown.plan)
+        elif not self._arranging:
+            self._arranging = True
+            self._arrange_in_thread()
+
+    @work
+    async def _arrange_in_thread(self) -> None:
+        """Until the lines are those of the latest plan and wish, which may change meanwhile."""
+        while (shown := self.shown) is not None and not self.wish.is_plain:
+            lines, wish = self.lines, self.wish
+            if lines is not None and lines.plan is shown.plan and lines.wish is wish:
+                break
+            made = await wrap_future(background(partial(self._arranged, shown, wish)))
+            if made is not None and wish is self.wish:
+                self.lines = made
+        self._arranging = False
+
+    def _arranged(self, shown: Shown, wish: Wish) -> Lines | None:
+        return arrange(shown.plan, wish, self._folded, lambda: wish is not self.wish)
+
+    # Filter, groups and order
+
+    def action_filter(self) -> None:
+        """Open the line for the filter."""
+        self.ask.open("filter", self.wish.filter.text, FORMS)
+
+    def action_group(self) -> None:
+        """Group by the next thing."""
+        at = GROUPINGS.index(self.wish.group)
+        self._folded = frozenset()
+        self.wish = self.wish._replace(group=GROUPINGS[(at + 1) % len(GROUPINGS)])
+
+    def action_sort(self) -> None:
+        """Order by the next thing."""
+        at = SORTINGS.index(self.wish.sort)
+        self.wish = self.wish._replace(sort=SORTINGS[(at + 1) % len(SORTINGS)])
+
+    def as_they_are(self) -> None:
+        """All rows in the order of the request."""
+        self._folded = frozenset()
+        self.wish = Wish()
+
+    def fold(self, key: str) -> None:
+        """Fold a group, or unfold it."""
+        self._fold(self._folded ^ {key})
+
+    def action_fold_all(self) -> None:
+        """Fold all groups; unfold them where all are folded."""
+        if self.lines is not None and self.lines.wish.group:
+            keys = frozenset(group.key for group in self.lines.groups)
+            self._fold(frozenset() if self._folded >= keys else keys)
+
+    def _fold(self, folded: frozenset[str]) -> None:
+        self._folded = folded
+        if self.lines is not None:
+            self.lines = self.lines.fold(folded)
+
+    @on(Ask.Typed)
+    def _typed(self, message: Ask.Typed) -> None:
+        message.stop()
+        if message.topic == "filter":
+            self._filter(message.text)
+
+    @on(Ask.Left)
+    def _left(self, message: Ask.Left) -> None:
+        message.stop()
+        if message.topic == "filter":
+            self._filter(message.text)
+        self.rows.focus()
+
+    @on(Ask.Said)
+    def _said(self, message: Ask.Said) -> None:
+        message.stop()
+        if message.topic == "filter":
+            self._filter(message.text)
+        else:
+            self._search(message.text)
+        self.rows.focus()
+
+    def _filter(self, text: str) -> None:
+        made = self._parsed(text)
+        if made is not None and made.text != self.wish.filter.text:
+            self.wish = self.wish._replace(filter=made)
+
+    def _parsed(self, text: str) -> Filter | None:
+        """A filter that was understood; what is wrong with any other is told."""
+        try:
+            made = parse(text)
+        except WrongCall as error:
+            self.notice = problem(str(error))
+            return None
+        self.notice = None
+        return made
+
+    # Search
+
+    def action_search(self) -> None:
+        """Open the line for the search."""
+        self.ask.open("search", self._wanted.text, FORMS)
+        self.tell()
+
+    def _search(self, text: str) -> None:
+        made = self._parsed(text)
+        if made is not None:
+            self._wanted = made
+            self._searched = None
+            self._step(0)
+
+    def action_step(self, by: int) -> None:
+        """Go to the next match, or the one before, around the end."""
+        self._step(by)
+
+    @work(exclusive=True)
+    async def _step(self, by: int) -> None:
+        """Search where that was not done yet, then go to the match behind (0: at or behind) the cursor, or before."""
+        lines = self.lines
+        if lines is None or not self._wanted or not len(lines):
+            self._match = -1
+            return
+        if not self._is_searched(lines):
+            self._matches = await wrap_future(background(partial(find, lines, self._wanted)))
+        self._searched = lines
+        found = self._matches
+        if not found:
+            self.notice = problem(f"no row holds {self._wanted.text}")
+            return
+        here = lines.position(self.rows.cursor)
+        if by < 0:
+            self._match = (bisect_left(found, here) - 1) % len(found)
+        else:
+            self._match = (bisect_right(found, here) if by else bisect_left(found, here)) % len(found)
+        self._show(lines, found[self._match])
+
+    def _is_searched(self, lines: Lines) -> bool:
+        """Whether the matches are of these lines, folded or not."""
+        done = self._searched
+        return done is not None and done.plan is lines.plan and done.wish is lines.wish
+
+    def _show(self, lines: Lines, position: int) -> None:
+        key = lines.group_at(position).key
+        if key in lines.folded:
+            self.fold(key)
+        if self.lines is not None:
+            self.rows.cursor = self.lines.line_at(position)
+        self.tell()
+
+    def reveal(self, seq: int) -> None:
+        """Put the cursor on the row of an event, or on the nearest one; a filter that hides it goes."""
+        if self.shown is None or (row := row_of(self.shown.plan, seq)) is None:
+            return
+        line = self.lines.line_of(row) if self.lines is not None and self.lines.plan is self.shown.plan else None
+        if line is None:
+            self.as_they_are()
+            line = row
+        self.rows.start = None
+        self.rows.cursor = line
+
+    # The line under the rows
+
+    def tell(self) -> None:
+        """Say what matters most now."""
+        if self.is_mounted:
+            self.foot.said = self._telling(max(1, self.foot.size.width))
+
+    def _telling(self, width: int) -> Content:
+        if self.notice is not None:
+            return self.notice
+        if self.ask.display and self.ask.topic == "search":
+            return Content.styled(f"search: enter begins it, escape leaves; {FORMS}", "$quiet")
+        if self.rows.start is not None and self.lines is not None:
+            return self._chosen(self.lines, width)
+        if self._match >= 0 and self.lines is not None and self._is_searched(self.lines):
+            return Content(f"match {self._match + 1:,} of {len(self._matches):,} for {printable(self._wanted.text)}")
+        if self.lines is not None and not self.lines.wish.is_plain:
+            return words.arranged(self.lines, width)
+        if self.found is not None:
+            return words.changed(self.found, width)
+        return words.hints(width)
+
+    def _chosen(self, lines: Lines, width: int) -> Content:
+        range_ = self.rows.chosen
+        if len(range_) <= SUMMED_AT_ONCE:
+            return words.chosen(*sums(lines, range_), width)
+        self._sum(lines, range_)
+        return words.chosen(len(range_), None, None, width)
+
+    @work(exclusive=True, group="sum")
+    async def _sum(self, lines: Lines, range_: range) -> None:
+        made = await wrap_future(background(partial(sums, lines, range_)))
+        if lines is self.lines and range_ == self.rows.chosen and self.notice is None:
+            self.foot.said = words.chosen(*made, self.foot.size.width)
+
+    @on(Rows.Moved)
+    def _moved(self) -> None:
+        self.tell()
+
+    def on_resize(self) -> None:
+        """The line holds more, or less."""
+        self.tell()
+
+
+def problem(text: str) -> Content:
+    """What cannot be, told in the line under the rows."""
+    return Content.styled(f"! {printable(text)}", "$warning")

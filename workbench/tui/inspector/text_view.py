@@ -1,0 +1,262 @@
+"""A long text: wrapped, searchable, and drawn line by line as it is looked at."""
+
+from __future__ import annotations
+
+from array import array
+from asyncio import wrap_future
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import ClassVar, NamedTuple
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import work
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from workbench.tui.background import background
+from workbench.tui.cells import cuts
+
+AT_ONCE = 40_000
+"""Characters that are laid out before the next frame. What is longer shows its beginning first."""
+TOKENS = ("token-0", "token-1", "token-2", "token-3")
+
+
+class TextLine(NamedTuple):
+    """A line as it was written, clean for a terminal."""
+
+    text: str
+    style: str = "text"
+    spans: tuple[tuple[int, str], ...] = ()
+    """Where pieces with styles of their own end; none: all of it is in `style`."""
+
+
+class Page(NamedTuple):
+    """What a text view shows."""
+
+    lines: Sequence[TextLine]
+    copy: str = ""
+    """What is copied: the text itself, not how it looks here."""
+    note: str = ""
+    """What one should know about it, such as that it is not all of it."""
+
+
+class Layout(NamedTuple):
+    """The lines of a page, wrapped: for each line on the screen its line of the page and where it is cut."""
+
+    line: array[int]
+    start: array[int]
+    end: array[int]
+
+
+def lay_out(lines: Sequence[TextLine], width: int) -> Layout:
+    """Wrap a page."""
+    made = Layout(array("L"), array("L"), array("L"))
+    if width > 0:
+        for number, line in enumerate(lines):
+            for start, end in cuts(line.text, width):
+                made.line.append(number)
+                made.start.append(start)
+                made.end.append(end)
+    return made
+
+
+Make = Callable[[int], Page]
+"""Makes a page of at most so many characters; 0: of all."""
+
+
+class TextView(ScrollView, can_focus=True):
+    """Shows a page. Made and wrapped in a thread where it is long; its beginning is there at once."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        *(f"text-view--{name}" for name in ("text", "quiet", "head", "why", "removed", "added", "found", "here")),
+        *(f"text-view--{name}" for name in TOKENS),
+    }
+    BINDING_GROUP_TITLE = "A text"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "line(-1)", "one line up", id="text.up"),
+        Binding("down,j", "line(1)", "one line down", id="text.down"),
+        Binding("pageup", "page(-1)", "one page up", id="text.page-up"),
+        Binding("pagedown", "page(1)", "one page down", id="text.page-down"),
+        Binding("home,g", "edge(-1)", "the beginning", id="text.first"),
+        Binding("end,G", "edge(1)", "the end", id="text.last"),
+    ]
+
+    class Laid(Message):
+        """All of the page is there, or the search of it is done."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.page = Page(())
+        self.matches: list[tuple[int, int]] = []
+        """What was found: lines of the page, and places in them."""
+        self.at = -1
+        """The match that is looked at."""
+        self._wanted = ""
+        self._wrap = lay_out((), 0)
+        self._make: Make | None = None
+
+    # What is shown
+
+    def show(self, make: Make, weight: int) -> None:
+        """Show a page of about so many characters, from its beginning."""
+        self._make = make
+        self.matches, self.at = [], -1
+        whole = weight <= AT_ONCE
+        self._take(make(0 if whole else AT_ONCE))
+        self.scroll_home(animate=False)
+        if whole:
+            self._done()
+        else:
+            self._rest(make)
+
+    @work(exclusive=True)
+    async def _rest(self, make: Make) -> None:
+        width = self._width
+        page, layout = await wrap_future(background(partial(_made, make, width)))
+        if make is self._make:
+            self._take(page, layout if width == self._width else None)
+            self._done()
+
+    def _take(self, page: Page, layout: Layout | None = None) -> None:
+        self.page = page
+        self._wrap = layout or lay_out(page.lines, self._width)
+        self.virtual_size = Size(0, len(self._wrap.line))
+        self.refresh()
+
+    def _done(self) -> None:
+        if self._wanted:
+            self.find(self._wanted)
+        self.post_message(self.Laid())
+
+    @property
+    def _width(self) -> int:
+        return self.scrollable_content_region.width
+
+    def on_resize(self) -> None:
+        """Lines are cut to the width; the place stays about where it was."""
+        top = self.scroll_offset.y
+        line = self._wrap.line[top] if top < len(self._wrap.line) else 0
+        self._take(self.page)
+        self.scroll_to(y=bisect_left(self._wrap.line, line), animate=False)
+
+    # Scrolling, at once: who reads does not want to wait for a movement
+
+    def action_line(self, by: int) -> None:
+        """Scroll by a line."""
+        self.scroll_to(y=self.scroll_offset.y + by, animate=False)
+
+    def action_page(self, by: int) -> None:
+        """Scroll by what is in view, but for a line."""
+        self.action_line(by * max(1, self.scrollable_content_region.height - 1))
+
+    def action_edge(self, side: int) -> None:
+        """To the beginning or the end."""
+        self.scroll_to(y=0 if side < 0 else self.max_scroll_y, animate=False)
+
+    # Searching
+
+    def find(self, wanted: str) -> None:
+        """Look for a text, in any case of letters; an empty one finds nothing."""
+        self._wanted = wanted
+        self._find(wanted)
+
+    @work(exclusive=True, group="find")
+    async def _find(self, wanted: str) -> None:
+        page = self.page
+        self.matches = await wrap_future(background(partial(matches, page.lines, wanted))) if wanted else []
+        self.at = -1
+        if self.matches:
+            top = self.scroll_offset.y
+            first = self._wrap.line[top] if top < len(self._wrap.line) else 0
+            self._go(bisect_left(self.matches, (first, 0)) % len(self.matches))
+        self.refresh()
+        self.post_message(self.Laid())
+
+    def step(self, by: int) -> None:
+        """Go to the next match or the one before, around the end."""
+        if self.matches:
+            self._go((self.at + by) % len(self.matches))
+            self.post_message(self.Laid())
+
+    def _go(self, at: int) -> None:
+        self.at = at
+        line, start = self.matches[at]
+        first = bisect_left(self._wrap.line, line)
+        last = bisect_right(self._wrap.line, line)
+        y = max(first, bisect_right(self._wrap.start, start, first, last) - 1)
+        height = self.scrollable_content_region.height
+        if not self.scroll_offset.y <= y < self.scroll_offset.y + height:
+            self.scroll_to(y=max(0, y - height // 3), animate=False)
+        self.refresh()
+
+    # Drawing
+
+    def render_line(self, y: int) -> Strip:
+        """One line of what is in view."""
+        width = self._width
+        at = y + self.scroll_offset.y
+        if at >= len(self._wrap.line):
+            return Strip.blank(width, self.rich_style)
+        number = self._wrap.line[at]
+        line = self.page.lines[number]
+        start, end = self._wrap.start[at], self._wrap.end[at]
+        segments = [
+            Segment(line.text[first:last], style) for first, last, style in self._pieces(number, line, start, end)
+        ]
+        return Strip(segments).adjust_cell_length(width, self.rich_style)
+
+    def _pieces(self, number: int, line: TextLine, start: int, end: int) -> list[tuple[int, int, Style]]:
+        """The styles of a part of a line: its own, and upon it those of what was found."""
+        found: list[tuple[int, int, Style]] = []
+        at = start
+        for stop, name in line.spans or ((len(line.text), line.style),):
+            if stop > at:
+                found.append((at, min(stop, end), self._style(name)))
+                at = min(stop, end)
+            if at >= end:
+                break
+        low = bisect_left(self.matches, (number, max(0, start - len(self._wanted))))
+        while low < len(self.matches) and self.matches[low][0] == number and self.matches[low][1] < end:
+            here = self.matches[low][1]
+            name = "here" if low == self.at else "found"
+            found = _over(found, here, here + len(self._wanted), self._style(name))
+            low += 1
+        return found
+
+    def _style(self, name: str) -> Style:
+        return self.get_component_rich_style(f"text-view--{name}")
+
+
+def _made(make: Make, width: int) -> tuple[Page, Layout]:
+    page = make(0)
+    return page, lay_out(page.lines, width)
+
+
+def _over(pieces: list[tuple[int, int, Style]], first: int, last: int, style: Style) -> list[tuple[int, int, Style]]:
+    """The pieces with another style from one place to another."""
+    found = []
+    for start, end, own in pieces:
+        for low, high, kept in ((start, min(end, first), own), (max(start, first), min(end, last), style)):
+            if low < high:
+                found.append((low, high, kept))
+        if max(start, last) < end:
+            found.append((max(start, last), end, own))
+    return found
+
+
+def matches(lines: Sequence[TextLine], wanted: str) -> list[tuple[int, int]]:
+    """Where a text stands in the lines of a page, in any case of letters."""
+    sought = wanted.lower()
+    found = []
+    for number, line in enumerate(lines):
+        text = line.text.lower()
+        at = text.find(sought)
+        while at >= 0:
+            found.append((number, at))
+            at = text.find(sought, at + len(sought))
+    return found

@@ -1,0 +1,77 @@
+"""How the panes share the screen. Pure: the main screen asks, and sets what it is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+PaneName = Literal["chat", "context", "compaction"]
+PANES: tuple[PaneName, ...] = ("chat", "context", "compaction")
+
+BESIDE = 100
+"""Columns from which on the panes stand side by side; below, one at a time."""
+SMALLEST, LARGEST = 20, 80
+"""What a pane gets of the room at least and at most, in per cent."""
+STEP = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """What the user chose, and what the terminal allows."""
+
+    active: PaneName = "chat"
+    """The pane with the focus; the one that is seen where there is room for one."""
+    hidden: frozenset[PaneName] = frozenset()
+    maximised: bool = False
+    chat_share: int = 45
+    """Per cent of the columns."""
+    context_share: int = 68
+    """Per cent of the lines beside the chat."""
+    tabs: bool = False
+    """Whether there is room for one pane at a time only."""
+
+    @property
+    def visible(self) -> frozenset[PaneName]:
+        """The panes that are seen."""
+        if self.tabs or self.maximised:
+            return frozenset({self.active})
+        return frozenset(PANES) - self.hidden
+
+    def fitted(self, width: int, height: int) -> Arrangement:
+        """For a terminal of this size; a low one has no room for two panes over each other."""
+        tabs = width < BESIDE
+        low = height < 18 and not tabs and self.active != "compaction"
+        return replace(self, tabs=tabs, hidden=self.hidden | {"compaction"} if low else self.hidden)
+
+    def with_active(self, name: PaneName) -> Arrangement:
+        """Go to a pane; a hidden one comes back."""
+        return replace(self, active=name, hidden=self.hidden - {name})
+
+    def toggled(self, name: PaneName) -> Arrangement:
+        """Hide a pane, or bring it back. One always stays."""
+        if name in self.hidden:
+            return replace(self, hidden=self.hidden - {name})
+        hidden = self.hidden | {name}
+        left = [pane for pane in PANES if pane not in hidden]
+        if not left:
+            return self
+        return replace(self, hidden=hidden, active=self.active if self.active in left else left[0])
+
+    def toggled_side(self) -> Arrangement:
+        """Hide everything beside the chat, or bring it back."""
+        side: frozenset[PaneName] = frozenset({"context", "compaction"})
+        if side <= self.hidden:
+            return replace(self, hidden=self.hidden - side, maximised=False)
+        return replace(self, hidden=side, active="chat", maximised=False)
+
+    def resized(self, columns: int, lines: int) -> Arrangement:
+        """Move the borders by so many steps: to the right, and down."""
+        return replace(
+            self,
+            chat_share=_within(self.chat_share + columns * STEP),
+            context_share=_within(self.context_share + lines * STEP),
+        )
+
+
+def _within(share: int) -> int:
+    return max(SMALLEST, min(LARGEST, share))

@@ -1,0 +1,132 @@
+"""The lines above and below the panes: tabs, and the status."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from workbench.config.text import printable
+from workbench.tui.cells import fit
+from workbench.tui.main.layout import PANES, Arrangement, PaneName
+from workbench.tui.values import Activity, Status
+
+LEVELS = {
+    "calm": ("$success", "roomy"),
+    "warm": ("$warning", "filling up"),
+    "hot": ("$error", "nearly full"),
+}
+READY = {
+    "ready": ("●", "$success", ""),
+    "no key": ("○", "$error", "no key is set"),
+    "rehearsal": ("◌", "$warning", "no AI, /model"),
+    "local": ("●", "$success", "on this machine"),
+    "loading": ("…", "$quiet", ""),
+}
+
+
+DOING = {
+    "loading": "opening…",
+    "asking": "asked",
+    "answering": "answering",
+    "tools": "tools run",
+    "waiting": "waits for you",
+    "compacting": "compacting",
+}
+
+
+class StatusLine(Widget):
+    """How full the window is, what it cost, whom one talks to."""
+
+    status: reactive[Status] = reactive(Status(ready="loading"))
+    activity: reactive[Activity] = reactive(Activity())
+
+    def render(self) -> Content:
+        """As much as there is room for."""
+        return status_line(self.status, self.activity, self.size.width)
+
+
+BETWEEN = " · "
+
+
+def status_line(status: Status, activity: Activity, width: int) -> Content:
+    """As many parts as there is room for, by their rank; each whole, and in the same order at any width."""
+    parts = _parts(status, activity, width)
+    room, kept = width + len(BETWEEN), set[int]()
+    for _, at in sorted((rank, at) for at, (rank, _) in enumerate(parts)):
+        needed = parts[at][1].cell_length + len(BETWEEN)
+        if needed <= room:
+            room -= needed
+            kept.add(at)
+    return Content(BETWEEN).join(part for at, (_, part) in enumerate(parts) if at in kept)
+
+
+def _parts(status: Status, activity: Activity, width: int) -> list[tuple[int, Content]]:
+    """The parts in order, each with its rank: 0 is what must be seen."""
+    if status.ready == "loading":
+        return [(0, Content.styled(activity.text or "opening…", "$quiet"))]
+    colour, word = LEVELS[status.level]
+    sign, ready, words = READY[status.ready]
+    about = Content.assemble((f"{sign} ", ready), printable(status.model), (f": {words}" if words else "", ready))
+    figures = f"{status.tokens:,} / {status.window:,} ({status.share:.1%})"
+    response = f" | response: {status.response:,} tokens"
+    used = [
+        Content.assemble(("[tokens: ", "$quiet"), (figures, colour), (f"{more}]", "$quiet")) for more in (response, "")
+    ]
+    # Whom one talks to matters more than how long the last answer was.
+    short = used[0].cell_length + about.cell_length + len(BETWEEN) > width
+    calm = status.level == "calm"
+    parts = [
+        (0, used[short]),
+        (6 if calm else 1, Content.styled("too full" if status.share > 1 else word, colour)),
+        (4, Content("cost unknown" if status.cost is None else f"${status.cost:.4f}")),
+        (2, about),
+        (7, Content.styled(f"policy {printable(status.policy)}", "$quiet")),
+    ]
+    if status.cached is not None:
+        parts.insert(3, (5, Content(f"cached {status.cached:.0%}".replace("%", " %"))))
+    if calm:
+        parts.insert(-1, parts.pop(1))
+    if activity.kind in DOING:
+        parts.insert(1, (3, Content.styled(DOING[activity.kind], "$accent")))
+    return parts
+
+
+KEYS = ("F2", "F3", "F4")
+
+
+class TabLine(Widget):
+    """Which pane has the focus, or is seen where there is room for one; and what is open."""
+
+    arrangement: reactive[Arrangement] = reactive(Arrangement())
+    session_title: reactive[str] = reactive("")
+    read_only: reactive[str] = reactive("")
+
+    class Chosen(Message):
+        """A tab was clicked."""
+
+        def __init__(self, pane: PaneName) -> None:
+            super().__init__()
+            self.pane = pane
+
+    def render(self) -> Content:
+        """The panes with their keys, then the session's title as far as there is room."""
+        tabs = Content(" ").join(
+            Content.styled(f" {key} {name} ", "bold reverse" if name == self.arrangement.active else "$quiet")
+            for key, name in zip(KEYS, PANES, strict=True)
+        )
+        fixed = "  read-only" if self.read_only else ""
+        room = self.size.width - tabs.cell_length - len(fixed) - 3
+        title = fit(printable(self.session_title), room).rstrip() if room > 8 else ""
+        return Content.assemble(tabs, "   ", (title, "bold"), (fixed, "$warning"))
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the tab under the mouse."""
+        start = 0
+        for name in PANES:
+            end = start + len(name) + 5
+            if start <= event.x < end:
+                self.post_message(self.Chosen(name))
+            start = end

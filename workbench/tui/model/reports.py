@@ -1,0 +1,58 @@
+"""What the commands tell about a session. Each is asked in the session's thread."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from workbench.agent.instructions import load_instructions
+from workbench.config.errors import Refused, WrongCall
+from workbench.config.paths import config_dir
+from workbench.log.codec import encode
+from workbench.log.events import Event
+from workbench.traces.openai import to_openai
+from workbench.tui.model import figures
+from workbench.tui.model.figures import Rows
+from workbench.tui.model.opened import Opened
+
+
+def tokens(opened: Opened) -> Rows:
+    """The account of the session."""
+    return figures.tokens_report(opened, opened.plan)
+
+
+def instructions(opened: Opened) -> Rows:
+    """The files in the slots of instructions and memory, and what could not be read or was cut."""
+    rows: Rows = []
+    for item in opened.plan.rows:
+        if item.slot in ("instructions", "memory"):
+            marker = item.original.rpartition("\n")[2]
+            cut = f", {marker.strip('[]')}" if marker.startswith("[truncated") else ""
+            rows.append((item.slot, f"{item.name}: {item.tokens:,} tokens{cut}"))
+        elif item.slot in ("history", "turn"):
+            break
+    rows = rows or [("", "No AGENTS.md was found from here up to the project's root, nor in the config folder.")]
+    found = load_instructions(Path.cwd(), config_dir(), opened.setup.loaded.policy.instructions)
+    return [*rows, *(("not used", problem) for problem in found.problems)]
+
+
+def events(opened: Opened) -> list[Event]:
+    """The log as it is now."""
+    return list(opened.events)
+
+
+def export(events: Sequence[Event], path: Path) -> int:
+    """Write a log to a new file; the result is its size in bytes."""
+    if path.exists():
+        raise Refused(f"{path}: is there already; expected the name of a new file")
+    if path.suffix == ".json":
+        text = json.dumps(to_openai(events), ensure_ascii=False, indent=2) + "\n"
+    else:
+        text = "".join(f"{encode(event)}\n" for event in events)
+    data = text.encode()
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise WrongCall(f"{path}: cannot be written: {error.strerror or error}") from None
+    return len(data)

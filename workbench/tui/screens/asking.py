@@ -1,0 +1,69 @@
+"""A line to type in, over whatever lies below; what is wrong with it is told in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.getters import query_one
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from workbench.config.errors import WorkbenchError
+from workbench.config.text import printable
+
+
+def _anything(text: str) -> None:
+    """Nothing is wrong with any text."""
+
+
+class Asking(ModalScreen[str | None]):
+    """Enter takes the text, unless something is wrong with it; Escape leaves things as they are."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "leave it", id="asking.leave")]
+
+    field = query_one(Input)
+    wrong = query_one("#asking-wrong", Static)
+
+    def __init__(self, title: str, text: str, about: str = "", check: Callable[[str], object] = _anything) -> None:
+        """`text` stands there at first; `about` says what is expected; `check` raises WorkbenchError."""
+        super().__init__()
+        self._title = title
+        self._text = text
+        self._about = about
+        self._check = check
+
+    def compose(self) -> ComposeResult:
+        """What is expected, the line, and what is wrong with it."""
+        with Vertical(classes="asking--box") as box:
+            box.border_title = self._title
+            box.border_subtitle = "enter takes it, escape leaves it"
+            if self._about:
+                yield Static(Content.styled(printable(self._about), "$quiet"))
+            yield Input(self._text, compact=True)
+            yield Static(id="asking-wrong")
+
+    def on_mount(self) -> None:
+        """The whole text is marked, so that typing replaces it."""
+        self.wrong.display = False
+        self.field.select_all()
+
+    @on(Input.Changed)
+    def _typed(self) -> None:
+        self.wrong.display = False
+
+    @on(Input.Submitted)
+    def _take(self, event: Input.Submitted) -> None:
+        event.stop()
+        try:
+            self._check(event.value)
+        except WorkbenchError as error:
+            self.wrong.update(Content.styled(printable(str(error)), "bold $warning"))
+            self.wrong.display = True
+            return
+        self.dismiss(event.value)

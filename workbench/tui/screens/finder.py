@@ -1,0 +1,296 @@
+"""A screen with a line to type in, a list that follows it, and what is known of the marked one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Vertical, VerticalScroll
+from textual.content import Content
+from textual.getters import query_one
+from textual.reactive import reactive
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from workbench.config.errors import WorkbenchError
+from workbench.config.text import printable
+from workbench.tui.background import background
+from workbench.tui.cells import joined
+from workbench.tui.commands.help import Help, Keys, named
+from workbench.tui.commands.registry import Registry
+from workbench.tui.screens.columns import Column, Row, header, line
+
+if TYPE_CHECKING:
+    from workbench.tui.main.screen import MainScreen
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+MOST = 200
+"""Rows that are shown at a time; typing narrows them down."""
+
+
+class Found(NamedTuple):
+    """What a text finds."""
+
+    rows: Sequence[Row]
+    note: str = ""
+    """A line below the list: how many more there are, what could not be read."""
+    mark: str | None = None
+    """The row to begin with; None: the first, or the one that was marked before."""
+
+
+class KeyLine(Widget):
+    """The keys of a screen, as many as fit."""
+
+    def __init__(self, bindings: Iterable[Binding]) -> None:
+        super().__init__()
+        self._shown = [each for each in bindings if each.show]
+
+    def render(self) -> Content:
+        """In the order in which the screen lists them."""
+        keys = (Content.assemble((named(each.key), "bold"), " ", each.description) for each in self._shown)
+        return joined(keys, self.size.width, "  ")
+
+
+class Finder(ModalScreen[T | None], Generic[T]):
+    """Type to narrow down; arrows move the mark; Enter takes the marked one.
+
+    A subclass says what a text finds, and what is known of a row. Both are asked again and again, and may take their
+    time: only the last answer is shown.
+    """
+
+    NAME: ClassVar[str] = ""
+    """Stands in the border."""
+    PLACEHOLDER: ClassVar[str] = "type to narrow down"
+    EMPTY: ClassVar[str] = "nothing matches"
+    COLUMNS: ClassVar[Sequence[Column]] = (Column(""),)
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "take", "take it", id="finder.take", priority=True),
+        Binding("escape", "leave", "close", id="finder.leave"),
+        Binding("f1", "help", "help", id="finder.help", show=False, priority=True),
+        Binding("down", "move(1)", "the next", id="finder.down", show=False, priority=True),
+        Binding("up", "move(-1)", "the one before", id="finder.up", show=False, priority=True),
+        Binding("pagedown", "page(1)", "a page down", id="finder.page-down", show=False, priority=True),
+        Binding("pageup", "page(-1)", "a page up", id="finder.page-up", show=False, priority=True),
+        Binding("ctrl+down", "read(3)", "scroll what is told of it", id="finder.read", show=False, priority=True),
+        Binding("ctrl+up", "read(-3)", "scroll it back", id="finder.read-back", show=False, priority=True),
+    ]
+
+    said: reactive[str] = reactive("")
+    """Something that went wrong or was done; stays until the next key that changes anything."""
+
+    field = query_one("#finder-field", Input)
+    head = query_one("#finder-head", Static)
+    found = query_one("#finder-list", OptionList)
+    page = query_one("#finder-page", VerticalScroll)
+    about = query_one("#finder-about", Static)
+    note = query_one("#finder-note", Static)
+
+    def __init__(self, main: MainScreen) -> None:
+        super().__init__(classes="finder")
+        self.main = main
+        self._rows: Sequence[Row] = ()
+        self._note = ""
+        self._finding = 1
+        """Texts that were typed and whose answer is not there yet."""
+        self._taking = False
+        """Enter was pressed before the answer was there."""
+
+    # What a subclass says
+
+    async def find(self, text: str) -> Found:
+        """What a text finds. Raises WorkbenchError."""
+        raise NotImplementedError
+
+    async def tell(self, value: str) -> Content:
+        """What is known of a row. Raises WorkbenchError."""
+        return Content()
+
+    def take(self, value: str) -> None:
+        """What Enter does with the marked row."""
+        raise NotImplementedError
+
+    # Drawing
+
+    def compose(self) -> ComposeResult:
+        """The list and what is told of the marked one, side by side where there is room."""
+        with Vertical(classes="finder--box") as box:
+            box.border_title = self.NAME
+            yield Input(placeholder=self.PLACEHOLDER, compact=True, id="finder-field")
+            with Container(classes="finder--body"):
+                with Vertical(classes="finder--list"):
+                    yield Static(id="finder-head")
+                    yield OptionList(markup=False, compact=True, id="finder-list")
+                with VerticalScroll(can_focus=False, id="finder-page"):
+                    yield Static(id="finder-about")
+            yield Static(id="finder-note")
+            yield KeyLine(bindings_of(type(self)))
+
+    def on_mount(self) -> None:
+        """All there is, at first."""
+        self.found.can_focus = False
+        self.field.focus()
+        self.call_after_refresh(self.refill)
+
+    def on_resize(self) -> None:
+        """The columns are as wide as there is room."""
+        self.call_after_refresh(self._draw, self.marked)
+        self.call_after_refresh(self.retell)
+
+    def refill(self) -> None:
+        """Ask again what the text finds; the mark stays on its row, if that is still there."""
+        self._finding += 1
+        self._find(self.field.value, self.marked)
+
+    @on(Input.Changed, "#finder-field")
+    def _typed(self) -> None:
+        self.said = ""
+        self._finding += 1
+        self._find(self.field.value, None)
+
+    @work(group="find", exclusive=True)
+    async def _find(self, text: str, marked: str | None) -> None:
+        number = self._finding
+        try:
+            found = await self.find(text)
+        except WorkbenchError as error:
+            found = Found((), str(error))
+        if number != self._finding:
+            return
+        self._rows = found.rows
+        self._note = found.note
+        self._draw(marked if found.mark is None else found.mark)
+        self._finding = 0
+        if self._taking:
+            self._taking = False
+            self.action_take()
+
+    def _draw(self, marked: str | None) -> None:
+        width = self.found.scrollable_content_region.width - 1
+        if width <= 0:
+            return
+        self.head.update(header(self.COLUMNS, width))
+        self.found.clear_options()
+        self.found.add_options(Option(line(self.COLUMNS, row.cells, width), row.value) for row in self._rows)
+        at = next((at for at, row in enumerate(self._rows) if row.value == marked), 0)
+        self.found.highlighted = at if self._rows else None
+        if not self._rows:
+            self.about.update(Content.styled(self.EMPTY, "$quiet"))
+        self._show_note()
+
+    def watch_said(self) -> None:
+        """Below the list."""
+        if self.is_mounted:
+            self._show_note()
+
+    def _show_note(self) -> None:
+        warned = Content.styled(printable(self.said), "bold $warning")
+        self.note.update(warned if self.said else Content.styled(printable(self._note), "$quiet"))
+        self.note.display = bool(self.said or self._note)
+
+    def redraw(self, value: str, cells: tuple[str | Content, ...]) -> None:
+        """Another line for a row, in place."""
+        at = next((at for at, row in enumerate(self._rows) if row.value == value), None)
+        if at is not None:
+            self._rows = [*self._rows[:at], Row(value, cells), *self._rows[at + 1 :]]
+            width = self.found.scrollable_content_region.width - 1
+            self.found.replace_option_prompt(value, line(self.COLUMNS, cells, width))
+
+    @property
+    def wide(self) -> int:
+        """Cells for what is told of the marked row."""
+        return max(self.page.scrollable_content_region.width, 1)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the list shows what the text finds."""
+        return not self._finding
+
+    # The marked row
+
+    @property
+    def marked(self) -> str | None:
+        """The value of the marked row; None where there is none."""
+        at = self.found.highlighted
+        return self._rows[at].value if at is not None and at < len(self._rows) else None
+
+    @on(OptionList.OptionHighlighted)
+    def _moved(self) -> None:
+        self.retell()
+
+    def retell(self) -> None:
+        """Ask again what is known of the marked row."""
+        marked = self.marked
+        if marked is not None:
+            self._tell(marked)
+
+    @work(group="tell", exclusive=True)
+    async def _tell(self, value: str) -> None:
+        try:
+            said = await self.tell(value)
+        except WorkbenchError as error:
+            said = Content.styled(printable(str(error)), "$warning")
+        if value == self.marked:
+            self.about.update(said)
+            self.page.scroll_home(animate=False)
+
+    async def in_background(self, job: Callable[[], R]) -> R:
+        """The result of something that must not hold up the screen."""
+        return await asyncio.wrap_future(background(job))
+
+    # Keys
+
+    def action_take(self) -> None:
+        """What was typed last counts, also where its answer is still to come."""
+        marked = self.marked
+        if self._finding:
+            self._taking = True
+        elif marked is not None:
+            self.said = ""
+            self.take(marked)
+
+    @on(OptionList.OptionSelected)
+    def _clicked(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.action_take()
+
+    def action_leave(self) -> None:
+        """Nothing is taken."""
+        self.dismiss(None)
+
+    def action_move(self, by: int) -> None:
+        """The mark moves, the focus stays where one types."""
+        if by > 0:
+            self.found.action_cursor_down()
+        else:
+            self.found.action_cursor_up()
+
+    def action_page(self, by: int) -> None:
+        """By as many rows as are seen."""
+        self.found.action_page_down() if by > 0 else self.found.action_page_up()  # type: ignore[no-untyped-call]  # Textual's
+
+    def action_read(self, lines: int) -> None:
+        """Scroll what is told of the marked row."""
+        self.page.scroll_relative(y=lines, animate=False)
+
+    def action_help(self) -> None:
+        """The keys of this screen, made from its bindings."""
+        self.app.push_screen(Help(Registry([]), [Keys(self.NAME, bindings_of(type(self)))]))
+
+
+def bindings_of(kind: type) -> list[Binding]:
+    """The bindings of a screen, its own before those of what it is made from; the nearer meaning of a key counts."""
+    found: dict[str, Binding] = {}
+    for each in kind.__mro__:
+        if each.__module__.startswith("workbench."):
+            for binding in vars(each).get("BINDINGS", ()):
+                found.setdefault(binding.key, binding)
+    return list(found.values())

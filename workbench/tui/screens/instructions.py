@@ -1,0 +1,134 @@
+"""The instructions and preferences that the model is given: each file, its tokens, what was cut, what could not be
+used."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from workbench.agent.instructions import load_instructions
+from workbench.agent.memory import load_memory
+from workbench.config.paths import config_dir
+from workbench.context.policy import InstructionsPolicy
+from workbench.tui.model.opened import Opened
+from workbench.tui.screens.columns import Column, Row
+from workbench.tui.screens.finder import Finder, Found
+from workbench.tui.screens.telling import blocks, lines, pairs, paragraph, tokens
+
+if TYPE_CHECKING:
+    from workbench.tui.main.screen import MainScreen
+
+NONE = (
+    "No AGENTS.md was found from here up to the project's root, nor in the config folder, and no preferences.md there."
+)
+
+
+class File(NamedTuple):
+    """A file in the slot of instructions or of memory."""
+
+    path: str
+    slot: str
+    tokens: int
+    text: str
+    """As it is sent."""
+    cut: str
+    """The marker that says what was cut; empty: nothing was."""
+
+
+class Loaded(NamedTuple):
+    """What stands in the slots, and by which rules it got there."""
+
+    files: tuple[File, ...]
+    policy: InstructionsPolicy
+
+
+def loaded(opened: Opened) -> Loaded:
+    """What the plan has of them; asked in the session's thread."""
+    found = []
+    for item in opened.plan.rows:
+        if item.slot in ("instructions", "memory"):
+            marker = item.original.rstrip("\n").rpartition("\n")[2]
+            cut = marker.strip("[]") if marker.startswith("[truncated") else ""
+            found.append(File(item.name, item.slot, item.tokens, item.original, cut))
+        elif item.slot in ("history", "turn"):
+            break
+    return Loaded(tuple(found), opened.setup.loaded.policy.instructions)
+
+
+class Instructions(Finder[None]):
+    """A row per file, then a row per file that could not be used."""
+
+    NAME = "instructions"
+    PLACEHOLDER = "a part of the path, or words of the text"
+    EMPTY = NONE
+    COLUMNS = (Column("file"), Column("slot", 12, least=50), Column("tokens", 8, right=True), Column("", 8))
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "take", "copy the path", id="instructions.path", priority=True),
+        Binding("ctrl+y", "copy", "copy the text", id="instructions.copy", priority=True),
+    ]
+
+    def __init__(self, main: MainScreen, found: Loaded) -> None:
+        super().__init__(main)
+        self._files = {file.path: file for file in found.files}
+        self._policy = found.policy
+        self._problems: tuple[str, ...] | None = None
+
+    async def find(self, text: str) -> Found:
+        """Files by path and text; the problems are looked for on the disk, once."""
+        if self._problems is None:
+            self._problems = await self.in_background(partial(_problems, self._policy))
+        words = text.lower().split()
+        rows = [
+            Row(file.path, (_end(file.path), file.slot, f"{file.tokens:,}", Content.styled(_state(file), "$warning")))
+            for file in self._files.values()
+            if all(word in f"{file.path} {file.text}".lower() for word in words)
+        ]
+        rows += [
+            Row(problem, (_end(problem.partition(": ")[0]), "–", "–", Content.styled("not used", "$warning")))
+            for problem in self._problems
+            if all(word in problem.lower() for word in words)
+        ]
+        total = sum(file.tokens for file in self._files.values())
+        return Found(rows, f"{tokens(total)} in every request" if self._files else "")
+
+    async def tell(self, value: str) -> Content:
+        """Its figures and its text; of a problem: what is wrong."""
+        file = self._files.get(value)
+        if file is None:
+            return paragraph(value, "$warning")
+        title = Content.styled(f"{Path(value).name}: {tokens(file.tokens)}", "bold")
+        slot = "instructions, most general first" if file.slot == "instructions" else "memory: your preferences"
+        facts = pairs([("path", file.path), ("slot", slot), ("cut", file.cut)], self.wide)
+        return blocks(title, facts, lines(file.text))
+
+    def take(self, value: str) -> None:
+        """The path goes to the clipboard: editing is an editor's work."""
+        path = value if value in self._files else value.partition(": ")[0]
+        self.app.copy_to_clipboard(path)
+        self.said = f"copied {path}; a change in the file counts from the next turn on"
+
+    def action_copy(self) -> None:
+        """The text as it is sent."""
+        file = self._files.get(self.marked or "")
+        if file is not None:
+            self.app.copy_to_clipboard(file.text)
+            self.said = f"copied {len(file.text):,} characters"
+
+
+def _problems(policy: InstructionsPolicy) -> tuple[str, ...]:
+    found = load_instructions(Path.cwd(), config_dir(), policy)
+    return (*found.problems, *load_memory(config_dir()).problems)
+
+
+def _end(path: str) -> str:
+    """The last parts of a path, which tell more than the first."""
+    parts = Path(path).parts
+    return path if len(parts) <= 3 else "…/" + "/".join(parts[-2:])
+
+
+def _state(file: File) -> str:
+    return "cut" if file.cut else ""

@@ -1,0 +1,238 @@
+"""The policy editor: every knob with its value, where it came from, what it means and what it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from textual import work
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.context.knobs import Knob, as_toml, find, parse_text
+from workbench.context.load import PolicyRow, describe, load_policy
+from workbench.tui.commands.choosing import Chooser, Option
+from workbench.tui.compaction.dialogs import Sure
+from workbench.tui.screens import policy_files
+from workbench.tui.screens.asking import Asking
+from workbench.tui.screens.columns import Column, Row
+from workbench.tui.screens.finder import Finder, Found
+from workbench.tui.screens.lab import short_name
+from workbench.tui.screens.planning import Subject, planned, set_up
+from workbench.tui.screens.telling import blocks, pairs, paragraph, per_cent
+
+if TYPE_CHECKING:
+    from workbench.tui.main.screen import MainScreen
+
+SESSION = "--set"
+"""What the policy calls the origin of a knob that was set for one session."""
+
+
+class Wanted(NamedTuple):
+    """What to go on with."""
+
+    policy: str
+    knobs: tuple[str, ...] = ()
+    """As `masking.keep_last=3`."""
+
+
+class Knobs(Finder[Wanted]):
+    """A copy of the policy to work on; nothing holds before it is used or saved."""
+
+    NAME = "policy"
+    PLACEHOLDER = "a part of a knob's name, or of what it means"
+    COLUMNS = (Column("knob"), Column("value", 16), Column("from", 16, least=62))
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "take", "change", id="knobs.change", priority=True),
+        Binding("ctrl+u", "use", "use in this session", id="knobs.use", priority=True),
+        Binding("ctrl+s", "save", "save as a policy of yours", id="knobs.save", priority=True),
+        Binding("ctrl+z", "back", "as it was", id="knobs.back", priority=True),
+        Binding("ctrl+n", "tool", "a knob for one tool", id="knobs.tool", priority=True),
+    ]
+
+    def __init__(self, main: MainScreen, asked: Subject, ref: str) -> None:
+        """`ref`: the policy to begin with; what was set in the session holds on top of it."""
+        super().__init__(main)
+        self._asked = asked
+        self._ref = ref
+        self._changed: dict[str, str] = {}
+        """By knob: the value as text, not in use yet."""
+        self._rows_by_name: dict[str, PolicyRow] = {}
+
+    def _sets(self, more: Iterable[str] = ()) -> list[str]:
+        """What holds on top of the policy, the later over the earlier."""
+        return [*self._asked.knobs, *(f"{name}={value}" for name, value in self._changed.items()), *more]
+
+    async def find(self, text: str) -> Found:
+        """Knobs by name and meaning."""
+        setup = await self.in_background(
+            partial(set_up, self.main.desk, self.main.options, self._asked, self._ref, self._sets())
+        )
+        self._rows_by_name = {row.name: row for row in describe(setup.loaded)}
+        words = text.lower().split()
+        found = [
+            row
+            for row in self._rows_by_name.values()
+            if all(word in f"{row.name} {row.meaning} {row.value}".lower() for word in words)
+        ]
+        found.sort(key=lambda row: not all(word in row.name for word in words))
+        self._show_effect()
+        return Found([self._row(row) for row in found])
+
+    def _row(self, row: PolicyRow) -> Row:
+        changed = row.name in self._changed
+        value = Content.styled(_short(row.value) or "not set", "bold $accent" if changed else "")
+        name = Content.assemble(("✎ " if changed else "  ", "$accent"), row.name)
+        return Row(row.name, (name, value, _origin(row.origin, changed)))
+
+    @work(group="effect", exclusive=True)
+    async def _show_effect(self) -> None:
+        """What this session's request would be; in the border, where it is always seen."""
+        box = self.query_one(".finder--box")
+        box.border_title = f"policy {short_name(self._ref)}" + (" (changed)" if self._changed else "")
+        box.border_subtitle = "planning…"
+        try:
+            said = await self.in_background(partial(self._effect, self._sets()))
+        except WorkbenchError as error:
+            said = str(error)
+        box.border_subtitle = Content(said).markup if "[" in said else said
+
+    def _effect(self, sets: list[str]) -> str:
+        plan = planned(set_up(self.main.desk, self.main.options, self._asked, self._ref, sets), self._asked)
+        after, before = plan.totals.tokens, self._asked.tokens
+        share = per_cent(after, plan.limits.window)
+        return f"this session: {before:,} → {after:,} tokens ({share}), {plan.verdict.status.replace('_', ' ')}"
+
+    async def tell(self, value: str) -> Content:
+        """All about a knob."""
+        row, knob = self._rows_by_name[value], find(value)
+        facts = pairs(
+            [
+                ("value", row.value or "not set"),
+                ("default", as_toml(knob.default) or "not set"),
+                ("may be", knob.allowed()),
+                ("from", "this screen; not in use yet" if value in self._changed else _words(row.origin)),
+            ],
+            self.wide,
+        )
+        return blocks(Content.styled(value, "bold"), paragraph(row.meaning), facts)
+
+    # Changing
+
+    def take(self, value: str) -> None:
+        """Another value."""
+        self._change(value)
+
+    @work
+    async def _change(self, name: str) -> None:
+        knob, row = find(name), self._rows_by_name[name]
+        if knob.choices or knob.kind == "bool":
+            choices = knob.choices or ("true", "false")
+            now = row.value.strip('"')
+            options = [Option(each, each, "now" if each == now else "") for each in choices]
+            wanted = await self.app.push_screen_wait(Chooser(name, options)) or None
+        else:
+            check = partial(self._check, knob)
+            asked = Asking(name, row.value, f"expected {knob.allowed()}", lambda text: check(name, text))
+            wanted = await self.app.push_screen_wait(asked)
+        if wanted is not None and wanted != row.value:
+            self._changed[name] = wanted
+            self.refill()
+
+    def _check(self, knob: Knob, name: str, text: str) -> None:
+        """Whether the policy takes the value; the error is told without the name of an option nobody typed."""
+        try:
+            knob.check(parse_text(text.strip()))
+            load_policy(self._ref, sets=self._sets([f"{name}={text}"]))
+        except ValueError as error:
+            raise WrongCall(str(error)) from None
+        except WrongCall as error:
+            raise WrongCall(str(error).removeprefix(f"{SESSION}: ")) from None
+
+    def action_tool(self) -> None:
+        """A knob that holds for one tool alone."""
+        self._add()
+
+    @work
+    async def _add(self) -> None:
+        about = "A knob and its value, for one tool alone."
+        example = "truncation.tools.run_command.max_tokens=2000"
+        text = await self.app.push_screen_wait(Asking("a knob for one tool", example, about, self._check_new))
+        if text:
+            name, _, value = text.partition("=")
+            self._changed[name.strip()] = value.strip()
+            self.refill()
+
+    def _check_new(self, text: str) -> None:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise WrongCall("expected KNOB=VALUE")
+        try:
+            knob = find(name.strip())
+        except LookupError as error:
+            raise WrongCall(f"{name.strip()}: {error}") from None
+        self._check(knob, name.strip(), value.strip())
+
+    def action_back(self) -> None:
+        """The marked knob as it was before this screen changed it."""
+        if self.marked is not None and self._changed.pop(self.marked, None) is not None:
+            self.refill()
+        else:
+            self.said = "This knob was not changed here."
+
+    # Using and saving
+
+    def action_use(self) -> None:
+        """From the next turn on, in this session."""
+        self.dismiss(Wanted(self._ref, tuple(f"{name}={value}" for name, value in self._changed.items())))
+
+    def action_save(self) -> None:
+        """As a file in the config folder, for all sessions."""
+        self._save()
+
+    @work
+    async def _save(self) -> None:
+        name = await self.app.push_screen_wait(
+            Asking("save as", self._own_name(), "The name of a policy of yours.", policy_files.path_of)
+        )
+        if name is None:
+            return
+        over = policy_files.path_of(name).exists()
+        if over:
+            what = f"{name} is there already. Replace it? Comments in it are lost."
+            if not await self.app.push_screen_wait(Sure("save", what, "replace it", "leave it")):
+                return
+        try:
+            path = await self.in_background(partial(policy_files.save, name, self._ref, self._values(), over=over))
+        except WorkbenchError as error:
+            self.said = str(error)
+            return
+        self._ref = str(path)
+        self._changed.clear()
+        self.said = f"saved to {path}; ctrl+u uses it in this session"
+        self.refill()
+
+    def _own_name(self) -> str:
+        return short_name(self._ref) if "/" in self._ref else f"my-{self._ref}"
+
+    def _values(self) -> dict[str, Any]:
+        """What was set in the session and what was changed here, by knob."""
+        found = {}
+        for text in self._sets():
+            name, _, value = text.partition("=")
+            found[name.strip()] = parse_text(value.strip())
+        return found
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= 60 else value[:59] + "…"
+
+
+def _origin(origin: str, changed: bool) -> str:
+    return "not in use yet" if changed else _words(origin).rpartition("/")[2]
+
+
+def _words(origin: str) -> str:
+    return "this session" if origin == SESSION else origin

@@ -1,0 +1,200 @@
+"""The models: all that are known by name, those of servers on this machine, and any other by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import work
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from workbench.context.setup import corrected
+from workbench.models.catalogue import LOCAL, REHEARSAL, ModelInfo, is_built_in
+from workbench.models.keys import SERVICE, Key
+from workbench.models.local.offers import Offer
+from workbench.tui.cells import number
+from workbench.tui.screens.columns import Column, Row
+from workbench.tui.screens.finder import MOST, Finder, Found
+from workbench.tui.screens.telling import blocks, pairs, paragraph
+
+if TYPE_CHECKING:
+    from workbench.tui.main.screen import MainScreen
+
+HERE = {
+    REHEARSAL: "A stand-in that follows rules: no AI, no network, no key. Good for trying things out.",
+    LOCAL: "A small model that runs inside this program; slow, and too weak to call tools.",
+}
+"""The models that the program brings along."""
+STORE_LOST = "did not answer"
+"""How a key store that hangs is told; the others are not asked then."""
+
+
+class Models(Finder[str]):
+    """Windows, prices, and whether a key is set."""
+
+    NAME = "models"
+    PLACEHOLDER = "a part of the name; or the whole name of a model that is not listed"
+    COLUMNS = (
+        Column("model"),
+        Column("window", 6, right=True),
+        Column("$/M in", 7, right=True, least=48),
+        Column("out", 7, right=True, least=48),
+        Column("key", 7, least=56),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "take", "use it from the next turn on", id="models.use", priority=True),
+    ]
+
+    def __init__(self, main: MainScreen) -> None:
+        super().__init__(main)
+        self._catalogue = main.desk.catalogue
+        self._offers: dict[str, Offer] = {}
+        self._looking = True
+        """Whether the servers on this machine are still being asked."""
+        self._keys: dict[str, Key] = {}
+        """By provider."""
+        self._names: Sequence[str] = ()
+
+    def on_mount(self) -> None:
+        """The servers of this machine come when they have answered."""
+        super().on_mount()
+        self._look_around()
+
+    @work
+    async def _look_around(self) -> None:
+        reach = self.main.desk.reach
+        try:
+            found = await self.in_background(reach.all_offers)
+        finally:
+            self._looking = False
+        self._offers = {offer.name: offer for offer in found}
+        self.refill()
+
+    async def find(self, text: str) -> Found:
+        """Ours and the user's first; then those with a key; the better match before the worse."""
+        return await self.in_background(partial(self._search, text.strip()))
+
+    def _search(self, text: str) -> Found:
+        if not self._names:
+            self._names = self._catalogue.names()
+        words = text.lower().split()
+        first = [REHEARSAL, LOCAL, *self._offers]
+        every = [*first, *(name for name in self._names if name not in self._offers)]
+        matching = [name for name in every if all(word in name.lower() for word in words)]
+        shown = self._best(matching, text.lower(), set(first))[:MOST]
+        rows = [self._row(self._info(name), name) for name in shown]
+        if text and " " not in text and text.lower() not in {name.lower() for name in every}:
+            rows.append(self._unknown(text))
+        note = f"{len(shown):,} of {len(matching):,}; type to find the others" if len(matching) > MOST else ""
+        return Found(rows, "asking the servers on this machine…" if self._looking else note)
+
+    def _best(self, names: Iterable[str], text: str, first: set[str]) -> list[str]:
+        now = self.main.status.model
+
+        def rank(name: str) -> tuple[bool, bool, bool, bool, int]:
+            lower = name.lower()
+            exact = bool(text) and text in (lower, lower.rpartition("/")[2])
+            starts = bool(text) and lower.rpartition("/")[2].startswith(text)
+            keyed = self._key(self._catalogue.find(name)).origin in ("environment", "key store")
+            return not exact, name not in first and name != now, not keyed, not starts, len(name) if text else 0
+
+        return sorted(names, key=rank)
+
+    def _info(self, name: str) -> ModelInfo:
+        offer = self._offers.get(name)
+        return corrected(self._catalogue.find(name), None, offer.model.window if offer else None)
+
+    def _key(self, info: ModelInfo) -> Key:
+        """Where the key comes from, asked once per provider; a key store that hangs is not asked again."""
+        if is_built_in(info.name):
+            return Key("not needed")
+        if info.provider not in self._keys:
+            lost = any(STORE_LOST in key.problem for key in self._keys.values())
+            self._keys[info.provider] = Key("other") if lost else self.main.desk.reach.key(info.name)
+        return self._keys[info.provider]
+
+    def _row(self, info: ModelInfo, name: str) -> Row:
+        if name == self.main.status.model:
+            title = Content.assemble(("● ", "$success"), name, ("  now", "$quiet"))
+        elif name in HERE or name in self._offers:
+            where = "no AI" if name == REHEARSAL else "on this machine"
+            title = Content.assemble(f"  {name}", (f"  {where}", "$accent"))
+        else:
+            title = Content(f"  {name}")
+        about = "~" if info.window_source == "guess" else ""
+        return Row(name, (title, about + number(info.window, 6), *_prices(info), self._key_cell(info)))
+
+    def _unknown(self, name: str) -> Row:
+        info = self._catalogue.find(name)
+        title = Content.assemble(f"  {name}", ("  use this name as it is", "$accent"))
+        return Row(name, (title, "~" + number(info.window, 5), *_prices(info), self._key_cell(info)))
+
+    def _key_cell(self, info: ModelInfo) -> Content:
+        match self._key(info).origin:
+            case "environment" | "key store":
+                return Content.styled("✓ set", "$success")
+            case "not needed":
+                return Content.styled("– none", "$quiet")
+            case "other":
+                return Content.styled("? own", "$quiet")
+        return Content.styled("✗ no", "$warning")
+
+    async def tell(self, value: str) -> Content:
+        """All that is known of it, and how."""
+        return await self.in_background(partial(self._told, value))
+
+    def _told(self, name: str) -> Content:
+        info, offer = self._info(name), self._offers.get(name)
+        kind = "input alone" if info.input_only else "input and output together"
+        price_in, price_out = _prices(info)
+        address = offer.server.url if offer else self.main.desk.reach.address(name)
+        facts = pairs(
+            [
+                ("window", f"{info.window:,} tokens for {kind} ({info.window_source})"),
+                ("output", f"at most {info.max_output:,}" if info.max_output else "unknown"),
+                ("price", f"${price_in} in, ${price_out} out per million tokens"),
+                ("provider", info.provider or "unknown"),
+                ("address", address),
+                ("key", _key_words(self._key(info))),
+                ("tokenizer", f"{info.tokenizer}: {info.tokenizer_note}"),
+                ("can", ", ".join(sorted(info.capabilities)) or "unknown"),
+            ],
+            self.wide,
+        )
+        return blocks(Content.styled(name, "bold"), paragraph(HERE.get(name, "")), facts, *self._guessed(info))
+
+    def _guessed(self, info: ModelInfo) -> Iterator[Content]:
+        if info.window_source == "guess":
+            close = self._catalogue.close_matches(info.name)
+            near = f" Did you mean {', '.join(close)}?" if close else ""
+            text = (
+                f"Nobody knows this model, so its window is a guess. It can be set under [models] in config.toml.{near}"
+            )
+            yield paragraph(text, "$warning")
+
+    def take(self, value: str) -> None:
+        """Use it."""
+        self.dismiss(value)
+
+
+def _prices(info: ModelInfo) -> tuple[str, str]:
+    def million(price: float | None) -> str:
+        return "–" if price is None else f"{price * 1_000_000:,.2f}"
+
+    return million(info.input_price), million(info.output_price)
+
+
+def _key_words(key: Key) -> str:
+    """Where a key comes from; never the key."""
+    match key.origin:
+        case "environment" | "key store":
+            return f"{key.variable}, from the {key.origin}"
+        case "not needed":
+            return "none is needed"
+        case "other":
+            return "credentials of the provider's own kind, which litellm looks for"
+    problem = f" ({key.problem})" if key.problem else ""
+    usual = key.variables[0]
+    return f"none{problem}: set {usual} before the start, or `keyring set {SERVICE} {usual}`"

@@ -1,0 +1,101 @@
+"""The present log under another policy: worked out beside the session, which does not hear of it."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.compaction.outlook import outlook
+from workbench.compaction.record import record
+from workbench.context.items import State
+from workbench.context.plan import ContextPlan
+from workbench.context.setup import Setup
+from workbench.log.events import Event
+from workbench.traces.source import Source
+from workbench.tui.model.opened import Opened, make_setup
+
+if TYPE_CHECKING:
+    from workbench.traces.desk import Desk
+
+
+class Subject(NamedTuple):
+    """What is planned again: taken in the session's thread, used in any."""
+
+    name: str
+    events: Sequence[Event]
+    model: str
+    policy: str
+    knobs: tuple[str, ...]
+    live: bool
+    is_file: bool
+    tokens: int
+    """Of the request as it would be now."""
+    growth: float | None
+    """Tokens a turn."""
+
+
+def subject(opened: Opened) -> Subject:
+    """What lies open now."""
+    live = opened.session is not None and opened.session.is_written
+    return Subject(
+        opened.name,
+        tuple(opened.events),
+        opened.setup.model,
+        opened.policy,
+        opened.knobs,
+        live,
+        opened.session is None,
+        opened.plan.totals.tokens,
+        opened.ledger.growth,
+    )
+
+
+def set_up(desk: Desk, options: Namespace, asked: Subject, policy: str, knobs: Sequence[str]) -> Setup:
+    """A setup for the same model under a policy; raises WorkbenchError where that cannot be read."""
+    source = Source(asked.name, [*asked.events], asked.model, policy, asked.live, asked.is_file)
+    return make_setup(desk, options, source, policy, knobs)
+
+
+def planned(setup: Setup, asked: Subject) -> ContextPlan:
+    """What the model would see."""
+    return setup.plan(asked.events, live=asked.live)
+
+
+class Outcome(NamedTuple):
+    """One policy's row in the comparison."""
+
+    policy: str
+    tokens: int
+    original: int
+    window: int
+    states: dict[State, int]
+    """How many items are in each state."""
+    status: str
+    why: str
+    """The verdict, in a sentence."""
+    next: str
+    """When it would compact, in words."""
+    soon: int | None
+    """In about how many turns."""
+    about: str
+
+
+def outcome(setup: Setup, asked: Subject, policy: str) -> Outcome:
+    """Plan the log, and look at what came of it and what comes next."""
+    plan = planned(setup, asked)
+    rules = setup.loaded.policy
+    following = outlook(plan, asked.events, record(asked.events), rules.compaction, growth=asked.growth)
+    return Outcome(
+        policy,
+        plan.totals.tokens,
+        plan.totals.original_tokens,
+        plan.limits.window,
+        dict(Counter(row.state for row in plan.rows)),
+        plan.verdict.status,
+        plan.verdict.why,
+        following.why,
+        following.turns,
+        rules.description,
+    )

@@ -1,0 +1,96 @@
+"""The policies: presets and the user's own, each with what it would do to the present session."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from workbench.config.errors import WorkbenchError
+from workbench.context.load import Loaded, describe, load_policy
+from workbench.tui.screens.columns import Column, Row
+from workbench.tui.screens.finder import Finder, Found
+from workbench.tui.screens.lab import policy_names, short_name
+from workbench.tui.screens.planning import Subject, planned, set_up
+from workbench.tui.screens.telling import blocks, pairs, paragraph, per_cent
+
+if TYPE_CHECKING:
+    from workbench.tui.main.screen import MainScreen
+
+
+class Picked(NamedTuple):
+    """A policy, and whether its knobs are to be looked at before it is used."""
+
+    ref: str
+    edit: bool = False
+
+
+class Policies(Finder[Picked]):
+    """Enter goes on under the marked one."""
+
+    NAME = "policies"
+    COLUMNS = (Column("policy", 18), Column("what it does"))
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "take", "go on under it", id="policies.use", priority=True),
+        Binding("ctrl+e", "edit", "its knobs", id="policies.edit", priority=True),
+    ]
+
+    def __init__(self, main: MainScreen, asked: Subject) -> None:
+        super().__init__(main)
+        self._asked = asked
+
+    async def find(self, text: str) -> Found:
+        """By name and by what it does; the mark begins on the one that holds."""
+        words = text.lower().split()
+        rows = await self.in_background(lambda: [self._row(ref) for ref in policy_names(self._asked.policy)])
+        matching = [row for row in rows if all(word in f"{row.value} {row.cells[1]}".lower() for word in words)]
+        names = [row for row in matching if all(word in row.value.lower() for word in words)]
+        others = [row for row in matching if row not in names]
+        return Found([*names, *others])
+
+    def _row(self, ref: str) -> Row:
+        name = short_name(ref)
+        now = ref == self._asked.policy
+        title = Content.assemble(("● ", "$success"), name, ("  now", "$quiet")) if now else Content(f"  {name}")
+        try:
+            return Row(ref, (title, load_policy(ref).policy.description))
+        except WorkbenchError as error:
+            return Row(ref, (title, Content.styled(f"broken: {error}", "$warning")))
+
+    async def tell(self, value: str) -> Content:
+        """What it would do to this session, and which knobs it turns."""
+        return await self.in_background(partial(self._told, value))
+
+    def _told(self, ref: str) -> Content:
+        asked = self._asked
+        setup = set_up(self.main.desk, self.main.options, asked, ref, asked.knobs)
+        plan = planned(setup, asked)
+        after, window = plan.totals.tokens, plan.limits.window
+        facts = pairs(
+            [
+                ("now", f"{asked.tokens:,} tokens ({per_cent(asked.tokens, window)}) under {short_name(asked.policy)}"),
+                ("then", f"{after:,} tokens ({per_cent(after, window)})"),
+                ("verdict", plan.verdict.why),
+                ("from", ref if "/" in ref else "a preset"),
+            ],
+            self.wide,
+        )
+        title = Content.styled(short_name(ref), "bold")
+        return blocks(title, paragraph(setup.loaded.policy.description), facts, _turned(setup.loaded, self.wide))
+
+    def take(self, value: str) -> None:
+        """Go on under it."""
+        self.dismiss(Picked(value))
+
+    def action_edit(self) -> None:
+        """Look at its knobs, and change some."""
+        if self.marked is not None:
+            self.dismiss(Picked(self.marked, edit=True))
+
+
+def _turned(loaded: Loaded, width: int) -> Content:
+    """The knobs that are not at their defaults."""
+    rows = [(row.name, row.value) for row in describe(loaded) if row.origin != "default"]
+    return Content.assemble(("knobs that are set\n", "bold"), pairs(rows, width)) if rows else Content()

@@ -1,0 +1,224 @@
+"""The sessions: found by title or by what was said in them, looked into, opened, renamed, forked and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from textual import work
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.text import printable, when
+from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult, UserMessage, text_of
+from workbench.log.search import Hit
+from workbench.log.session import SessionInfo
+from workbench.log.store import Store
+from workbench.tui.compaction.dialogs import Sure
+from workbench.tui.screens.asking import Asking
+from workbench.tui.screens.columns import Column, Row
+from workbench.tui.screens.finder import MOST, Finder, Found
+from workbench.tui.screens.telling import blocks, pairs
+
+if TYPE_CHECKING:
+    from workbench.tui.main.screen import MainScreen
+
+LAST = 60
+"""Events from the end that the preview looks at."""
+SAID = 12
+"""Messages that it shows of them."""
+LONG, SHORT = 400, 80
+"""Characters of each message, and of what tools were given and gave."""
+AROUND = 6
+"""Events before and behind one that was found by its words."""
+HITS = 100
+
+
+class Chosen(NamedTuple):
+    """What was chosen; an empty id means a new session."""
+
+    id: str
+    seq: int | None = None
+    """The event that was found by its words."""
+
+
+class Sessions(Finder[Chosen]):
+    """All sessions, the last changed first."""
+
+    NAME = "sessions"
+    PLACEHOLDER = "a part of the title, or words that were said"
+    EMPTY = "No session has this in its title, nor in what was said."
+    COLUMNS = (
+        Column("title"),
+        Column("changed", 16, least=52),
+        Column("events", 7, right=True, least=40),
+        Column("model", 18, least=90),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "take", "open", id="sessions.open", priority=True),
+        Binding("ctrl+n", "new", "new", id="sessions.new", priority=True),
+        Binding("ctrl+r", "rename", "rename", id="sessions.rename", priority=True),
+        Binding("ctrl+f", "fork", "fork", id="sessions.fork", priority=True),
+        Binding("ctrl+d", "delete", "delete", id="sessions.delete", priority=True),
+    ]
+
+    def __init__(self, main: MainScreen, opened: str) -> None:
+        """`opened`: the session that lies open behind this screen."""
+        super().__init__(main)
+        self._store = main.desk.store
+        self._open = opened
+        self._infos: dict[str, SessionInfo] = {}
+        self._hits: dict[str, Hit] = {}
+
+    async def find(self, text: str) -> Found:
+        """By title first, then by what was said."""
+        infos, hits = await self.in_background(partial(_found, self._store, text.strip()))
+        self._infos, self._hits = infos, hits
+        rows = [self._row(info) for info in infos.values() if info.id not in hits]
+        rows += [self._hit_row(hit, infos[hit.session_id]) for hit in hits.values()]
+        note = f"the {MOST} that were changed last; type to find the others" if len(rows) >= MOST else ""
+        return Found(rows, note if rows or text.strip() else "There is no session yet: ctrl+n begins one.")
+
+    def _row(self, info: SessionInfo) -> Row:
+        name = printable(info.title) or info.id
+        now = Content.assemble(("● ", "$success"), name, ("  open", "$quiet"))
+        title = now if info.id == self._open else Content(f"  {name}")
+        return Row(info.id, (title, when(info.updated), f"{info.events:,}", info.model or "–"))
+
+    def _hit_row(self, hit: Hit, info: SessionInfo) -> Row:
+        said = Content.assemble("  ", printable(info.title) or info.id, (f"  {printable(hit.snippet)}", "$quiet"))
+        return Row(info.id, (said, when(info.updated), f"{info.events:,}", info.model or "–"))
+
+    async def tell(self, value: str) -> Content:
+        """What the log says of it, and the last things said, or those around what was found."""
+        info, hit = self._infos[value], self._hits.get(value)
+        events = await self.in_background(partial(_events, self._store, info, hit))
+        forked = f"{info.forked_from[0]}, event {info.forked_from[1]:,}" if info.forked_from else ""
+        facts = pairs(
+            [
+                ("id", info.id),
+                ("model", info.model or "none yet"),
+                ("events", f"{info.events:,}"),
+                ("changed", when(info.updated)),
+                ("made", when(info.created)),
+                ("forked from", forked),
+            ],
+            self.wide,
+        )
+        title = Content.styled(printable(info.title) or "without a title", "bold")
+        return blocks(title, facts, *_said(events, hit.seq if hit else None))
+
+    def take(self, value: str) -> None:
+        """Open it."""
+        hit = self._hits.get(value)
+        self.dismiss(Chosen(value, hit.seq if hit else None))
+
+    def action_new(self) -> None:
+        """Begin an empty one."""
+        self.dismiss(Chosen(""))
+
+    # Changing one
+
+    def action_rename(self) -> None:
+        """Give it another title."""
+        if self.marked is not None:
+            self._rename(self.marked)
+
+    @work
+    async def _rename(self, value: str) -> None:
+        title = self._infos[value].title
+        asked = Asking("rename", title, "The session's title.", _check_title)
+        wanted = await self.app.push_screen_wait(asked)
+        if wanted is None or wanted.strip() == title:
+            return
+        if value == self._open:
+            # Its planner must hear of every event, so the model appends this one.
+            await self.main.model.compacting(lambda work: work.rename(wanted.strip()))
+            self.refill()
+        else:
+            await self._change(partial(self._store.rename, value, wanted.strip()), "renamed")
+
+    def action_fork(self) -> None:
+        """Copy the marked one as a whole."""
+        if self.marked is not None:
+            self._fork(self.marked)
+
+    @work
+    async def _fork(self, value: str) -> None:
+        await self._change(partial(_fork, self._store, value), "forked: the copy is the first of the list")
+
+    def action_delete(self) -> None:
+        """For good, so it is asked first."""
+        if self.marked == self._open:
+            self.said = "This session is open; open another one before it can be deleted."
+        elif self.marked is not None:
+            self._delete(self.marked)
+
+    @work
+    async def _delete(self, value: str) -> None:
+        info = self._infos[value]
+        what = f"Delete {printable(info.title) or info.id} with its {info.events:,} events? This cannot be undone."
+        if await self.app.push_screen_wait(Sure("delete", what, "delete it", "keep it")):
+            await self._change(partial(self._store.delete, value), "deleted")
+
+    async def _change(self, work: partial[None], done: str) -> None:
+        try:
+            await self.in_background(work)
+        except WorkbenchError as error:
+            self.said = str(error)
+            return
+        self.said = done
+        self.refill()
+
+
+def _check_title(text: str) -> None:
+    if not text.strip():
+        raise WrongCall("expected a title")
+
+
+def _fork(store: Store, ref: str) -> None:
+    with store.fork(ref):
+        pass
+
+
+def _found(store: Store, text: str) -> tuple[dict[str, SessionInfo], dict[str, Hit]]:
+    """The sessions that match by title, and those that do by their words, with the newest such event of each."""
+    infos = {info.id: info for info in store.list(MOST, text)}
+    hits: dict[str, Hit] = {}
+    for hit in store.search(text, limit=HITS) if text else ():
+        if hit.session_id not in infos:
+            infos[hit.session_id] = store.info(hit.session_id)
+            hits[hit.session_id] = hit
+    return infos, hits
+
+
+def _events(store: Store, info: SessionInfo, hit: Hit | None) -> list[Event]:
+    with store.session(info.id, write=False) as session:
+        return session.events(hit.seq - AROUND, hit.seq + AROUND) if hit else session.last(LAST)
+
+
+def _said(events: Sequence[Event], found: int | None) -> Iterator[Content]:
+    """The messages among some events; the one that was found is marked."""
+    spoken = [(event, *_who(event)) for event in events]
+    shown = [each for each in spoken if each[2].strip()]
+    for event, who, text in shown if found else shown[-SAID:]:
+        most = LONG if who in ("you", "ai") else SHORT
+        cut = text[:most] + ("…" if len(text) > most else "")
+        mark = ("▸ ", "$accent") if event.seq == found else ("", "")
+        yield Content.assemble(mark, (f"{who}  ", "bold"), printable(cut))
+
+
+def _who(event: Event) -> tuple[str, str]:
+    """Who said it, and what; nothing for what nobody said."""
+    match event.body:
+        case UserMessage(content=content):
+            return "you", text_of(content)
+        case AssistantMessage(content=content):
+            return "ai", text_of(content)
+        case ToolCall(tool=tool, arguments=arguments):
+            return f"{tool}()", arguments
+        case ToolResult(tool=tool, content=content):
+            return tool or "tool", text_of(content)
+    return "", ""

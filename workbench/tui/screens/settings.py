@@ -1,0 +1,130 @@
+"""The settings: what the config file says, where things lie, and what can be changed for this run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from workbench.config.paths import config_dir, data_dir
+from workbench.config.settings import FILE_NAME, Settings
+from workbench.models.endpoints import is_secret_name
+from workbench.tui.screens.columns import Column, Row
+from workbench.tui.screens.finder import Finder, Found
+from workbench.tui.screens.telling import blocks, pairs, paragraph
+
+if TYPE_CHECKING:
+    from workbench.tui.main.screen import MainScreen
+
+DEFAULT = "–"
+
+
+class Line(NamedTuple):
+    """One setting."""
+
+    name: str
+    value: str
+    written: str
+    """What the file says; empty: nothing."""
+    about: str
+    command: str = ""
+    """The command that changes it for this run; empty: only the file does."""
+
+
+def lines_of(settings: Settings, model: str, policy: str, theme: str) -> Iterator[Line]:
+    """All settings; the first three with what holds in this run."""
+    run = "Enter changes it for this run; the file says what a new session begins with."
+    yield Line("theme", theme, settings.theme, f"The colours. {run}", "theme")
+    yield Line("model", model, settings.model, f"Whom you talk to. {run}", "model")
+    yield Line("policy", policy, settings.policy, f"What the model gets to see. {run}", "policy")
+    others = ", ".join(settings.fallback)
+    yield Line("fallback", others, others, "Models to ask, in this order, where the first cannot answer.")
+    yield from _table("keys", settings.keys, "Other keys for commands, by their names; the help lists them.")
+    yield from _table("models", settings.models, "A model of your own, or your figures for a known one.")
+    yield from _table("mcp", settings.mcp, "A server whose tools the model may call; /tools lists them.")
+    yield from _table("servers", settings.servers, "The port of a model server on this machine.")
+    yield from _table("requests", settings.requests, "How long and how often a provider is asked.")
+    yield from _table("hooks", settings.hooks, "A command to run at a certain point of a turn.")
+    yield from _table("tools", settings.tools, "What holds for the built-in tools.")
+
+
+def _table(name: str, table: Mapping[str, Any], about: str) -> Iterator[Line]:
+    if not table:
+        yield Line(name, "", "", about)
+    for key, value in table.items():
+        said = _value(value)
+        yield Line(f"{name}.{key}", said, said, about)
+
+
+def _value(value: Any, name: str = "") -> str:
+    """A value in a line. What is named like a key is not shown, nor is any environment that a server gets."""
+    if name == "env" or is_secret_name(name):
+        return "(not shown)"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} = {_value(each, key)}" for key, each in value.items())
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_value(each) for each in value) + "]"
+    return str(value)
+
+
+class SettingsScreen(Finder[str]):
+    """The result is the command that changes the chosen setting."""
+
+    NAME = "settings"
+    COLUMNS = (Column("setting", 18), Column("value"), Column("", 12, least=50))
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "take", "change it for this run", id="settings.change", priority=True),
+        Binding("ctrl+y", "copy", "copy the file's path", id="settings.copy", priority=True),
+    ]
+
+    def __init__(self, main: MainScreen) -> None:
+        super().__init__(main)
+        self._settings = main.desk.settings
+        self._path = str(self._settings.file or config_dir() / FILE_NAME)
+        found = lines_of(self._settings, main.status.model, main.status.policy, main.app.theme)
+        self._lines = {line.name: line for line in found}
+
+    async def find(self, text: str) -> Found:
+        """By name and value."""
+        words = text.lower().split()
+        matching = [
+            each for each in self._lines.values() if all(word in f"{each.name} {each.value}".lower() for word in words)
+        ]
+        there = "" if self._settings.file else " (there is none yet)"
+        return Found([self._row(each) for each in matching], f"file: {self._path}{there}")
+
+    def _row(self, line: Line) -> Row:
+        can = Content.styled("this run" if line.command else "", "$accent")
+        return Row(line.name, (line.name, line.value or Content.styled(DEFAULT, "$quiet"), can))
+
+    async def tell(self, value: str) -> Content:
+        """What it is, and where it is from."""
+        line = self._lines[value]
+        facts = pairs(
+            [
+                ("now", line.value or "not set"),
+                ("in the file", line.written or "not set"),
+                ("file", self._path),
+                ("config", str(config_dir())),
+                ("data", str(data_dir())),
+                ("environment", ", ".join(sorted(name for name in os.environ if name.startswith("WORKBENCH_")))),
+            ],
+            self.wide,
+        )
+        return blocks(Content.styled(value, "bold"), paragraph(line.about), facts)
+
+    def take(self, value: str) -> None:
+        """Where a command changes it, that one is run next."""
+        command = self._lines[value].command
+        if command:
+            self.dismiss(command)
+        else:
+            self.said = f"{value} is changed in the file, and counts from the next start on: ctrl+y copies its path"
+
+    def action_copy(self) -> None:
+        """For an editor."""
+        self.app.copy_to_clipboard(self._path)
+        self.said = f"copied {self._path}"

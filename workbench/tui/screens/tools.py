@@ -1,0 +1,234 @@
+"""The tools: what each does to the world, what telling the model of it takes, and what was allowed for good."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from textual import work
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from workbench.agent.approvals import FILE_NAME, load_saved
+from workbench.agent.mcp import Cost, McpServer, McpTools, check_config
+from workbench.config.errors import WorkbenchError
+from workbench.config.paths import config_dir
+from workbench.models.framing import count_tool, tool_style
+from workbench.models.tokens import TokenCounter
+from workbench.tui.compaction.dialogs import Sure
+from workbench.tui.model.opened import Opened
+from workbench.tui.model.tools import toolbox
+from workbench.tui.screens.columns import Column, Row
+from workbench.tui.screens.finder import Finder, Found
+from workbench.tui.screens.telling import blocks, lines, pairs, paragraph, tokens
+
+if TYPE_CHECKING:
+    from workbench.tui.main.screen import MainScreen
+
+KINDS = {
+    "read": "looks only; never asks",
+    "write": "changes files; asks first",
+    "run": "starts programs; asks first",
+}
+APPROVED = {"always": "done without asking, in all sessions", "never": "refused without asking, in all sessions"}
+
+
+class Known(NamedTuple):
+    """A tool, on or off."""
+
+    name: str
+    kind: str
+    origin: str
+    """built in, peek, or the server it is from."""
+    tokens: int
+    definition: str
+
+
+class Offered(NamedTuple):
+    """The tools of a session; taken in its thread, used in any."""
+
+    tools: tuple[Known, ...]
+    off: frozenset[str]
+    calls: bool
+    """Whether the model is told of tools at all."""
+    served: bool
+    """Whether the servers were asked already."""
+    counter: TokenCounter
+    provider: str
+    fixed: str
+    """Why nothing can be changed; empty: it can."""
+
+
+def offered(opened: Opened) -> Offered:
+    """The tools that there are, switched off or not."""
+    box, setup = toolbox(opened, every=True), opened.setup
+    provider = setup.info.provider or "openai"
+    found = []
+    for definition in box.definitions():
+        name, text = definition["function"]["name"], json.dumps(definition, ensure_ascii=False)
+        count = count_tool(setup.counter, text, tool_style(provider)).tokens
+        found.append(Known(name, box.kind(name), _origin(name), count, text))
+    return Offered(
+        tuple(found),
+        frozenset(opened.off),
+        setup.calls_tools,
+        bool(opened.served),
+        setup.counter,
+        provider,
+        opened.why_read_only,
+    )
+
+
+def _origin(name: str) -> str:
+    server, twice, _ = name.partition("__")
+    return f"server {server}" if twice else "peek" if name.startswith("peek_") else "built in"
+
+
+class Tools(Finder[None]):
+    """Tools first, then what was allowed or forbidden for good."""
+
+    NAME = "tools"
+    COLUMNS = (
+        Column("tool"),
+        Column("kind", 6, least=36),
+        Column("from", 14, least=56),
+        Column("tokens", 7, right=True),
+        Column("", 7),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "take", "on or off for this session; take an approval back", id="tools.switch", priority=True),
+    ]
+
+    def __init__(self, main: MainScreen, found: Offered) -> None:
+        super().__init__(main)
+        self._offered = found
+        self._off = set(found.off)
+        self._tools = {tool.name: tool for tool in found.tools}
+        self._costs: Sequence[Cost] = ()
+        self._problems: list[str] = []
+        self._approvals: dict[str, tuple[str, str]] = {}
+        """By the row's value: whether always or never, and the pattern."""
+
+    def on_mount(self) -> None:
+        """Servers that were not asked yet are asked now."""
+        super().on_mount()
+        self._ask_servers()
+
+    @work
+    async def _ask_servers(self) -> None:
+        settings = self.main.desk.settings
+        try:
+            servers = check_config(settings.mcp, str(settings.file))
+        except WorkbenchError as error:
+            self.said = str(error)
+            return
+        if servers and not self._offered.served:
+            self._problems = ["starting the servers…"]
+            ask = partial(_ask, servers, self._offered.counter, self._offered.provider)
+            self._costs, self._problems = await self.in_background(ask)
+            self.refill()
+
+    async def find(self, text: str) -> Found:
+        """Tools and approvals by name."""
+        words = text.lower().split()
+        rows = [self._row(tool) for tool in self._tools.values()]
+        rows += [self._cost_row(cost) for cost in self._costs]
+        rows += await self.in_background(self._saved)
+        on = [tool.tokens for tool in self._tools.values() if tool.name not in self._off]
+        total = sum(on) + sum(cost.tokens for cost in self._costs if not cost.is_off and cost.name not in self._off)
+        said = f"{tokens(total)} of definitions in every request" if self._offered.calls else "this model gets no tools"
+        note = " · ".join([said, *self._problems])
+        return Found([row for row in rows if all(word in row.value.lower() for word in words)], note)
+
+    def _row(self, tool: Known) -> Row:
+        return Row(tool.name, (tool.name, tool.kind, tool.origin, f"{tool.tokens:,}", self._switch(tool.name)))
+
+    def _cost_row(self, cost: Cost) -> Row:
+        state = Content.styled("○ config", "$quiet") if cost.is_off else self._switch(cost.name)
+        return Row(cost.name, (cost.name, cost.kind, f"server {cost.server}", f"{cost.tokens:,}", state))
+
+    def _switch(self, name: str) -> Content:
+        return Content.styled("○ off", "$warning") if name in self._off else Content.styled("● on", "$success")
+
+    def _saved(self) -> list[Row]:
+        try:
+            saved = load_saved(config_dir() / FILE_NAME)
+        except WorkbenchError as error:
+            self._problems = [str(error)]
+            return []
+        self._approvals = {
+            f"{choice} {pattern}": (choice, pattern)
+            for choice, patterns in saved._asdict().items()
+            for pattern in patterns
+        }
+        return [
+            Row(value, (pattern, choice, "your answer", "", Content.styled("saved", "$quiet")))
+            for value, (choice, pattern) in self._approvals.items()
+        ]
+
+    async def tell(self, value: str) -> Content:
+        """What it does, and its definition as the model gets it."""
+        if value in self._approvals:
+            choice, pattern = self._approvals[value]
+            where = pairs([("file", str(config_dir() / FILE_NAME))], self.wide)
+            return blocks(Content.styled(pattern, "bold"), paragraph(APPROVED[choice]), where)
+        tool = self._tools.get(value)
+        if tool is None:
+            cost = next(cost for cost in self._costs if cost.name == value)
+            facts = [("does", KINDS[cost.kind]), ("server", cost.server), ("its name there", cost.own_name)]
+            off = paragraph(f"Switched off by mcp.{cost.server}.off in config.toml." if cost.is_off else "")
+            return blocks(Content.styled(value, "bold"), pairs(facts, self.wide), off)
+        function = json.loads(tool.definition)["function"]
+        facts = [("does", KINDS[tool.kind]), ("from", tool.origin), ("definition", f"about {tokens(tool.tokens)}")]
+        schema = json.dumps(function["parameters"], ensure_ascii=False, indent=2)
+        title = Content.styled(value, "bold")
+        return blocks(title, paragraph(function["description"]), pairs(facts, self.wide), lines(schema))
+
+    # Changing
+
+    def take(self, value: str) -> None:
+        """Switch a tool; ask before an approval goes."""
+        if value in self._approvals:
+            self._forget(value)
+        elif self._offered.fixed:
+            self.said = self._offered.fixed
+        elif any(cost.name == value and cost.is_off for cost in self._costs):
+            self.said = "the config switches this one off, and only the config switches it on"
+        else:
+            self._flip(value)
+
+    @work(group="flip")
+    async def _flip(self, name: str) -> None:
+        off = self._off ^ {name}
+        try:
+            await self.main.model.compacting(lambda work: work.tools.switch(off))
+        except WorkbenchError as error:
+            self.said = str(error)
+            return
+        self._off = off
+        self.refill()
+
+    @work
+    async def _forget(self, value: str) -> None:
+        choice, pattern = self._approvals[value]
+        what = f"{pattern} is {'allowed' if choice == 'always' else 'refused'} without asking. Ask again from now on?"
+        if await self.app.push_screen_wait(Sure("approval", what, "ask again", "leave it")):
+            try:
+                await self.main.model.compacting(lambda work: work.tools.forget(pattern))
+            except WorkbenchError as error:
+                self.said = str(error)
+            self.refill()
+
+
+def _ask(servers: Sequence[McpServer], counter: TokenCounter, provider: str) -> tuple[Sequence[Cost], list[str]]:
+    """Start the servers, ask what they have, and end them again."""
+
+    async def ask() -> tuple[Sequence[Cost], list[str]]:
+        async with McpTools(servers, Path.cwd()) as served:
+            return served.costs(counter, tool_style(provider)), list(served.problems)
+
+    return asyncio.run(ask())
