@@ -1,0 +1,1 @@
+"""A recorded session to look at, and how it was recorded."""
