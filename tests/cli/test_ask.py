@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -34,6 +35,14 @@ def test_the_answer_streams_to_standard_output(call: Call) -> None:
     assert "stand-in without AI" in outcome.out
     assert outcome.out.splitlines()[0] == "I read a.py.", "what follows the calls is on a line of its own"
     assert "· read_file" in outcome.err
+
+
+def test_a_compaction_is_told_with_its_figures(call: Call, project: Path) -> None:
+    (project / "long.txt").write_text("\n".join(f"line {at} of the long file" for at in range(300)))
+    narrow = ("--policy", "codex", "--window", "4000", "--reserve", "500")
+    told = call("ask", "read long.txt", *narrow).err
+    assert "· the earlier conversation is summarised" in told
+    assert re.search(r"· compacted by rehearsal: events \d+ to \d+, [\d,]+ to [\d,]+ tokens \(.* > 70 %\)", told)
 
 
 def test_json_is_one_event_per_line_as_in_the_log(call: Call) -> None:

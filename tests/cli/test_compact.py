@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 
 from support.calls import Call
 from support.drafts import work
+from support.terminal import Terminal
 from workbench.cli import compact
 from workbench.compaction.carry import CONTINUED_FROM, PREFACE
 from workbench.log.codec import decode
@@ -88,7 +91,7 @@ def test_by_hand_the_figures_the_summary_and_the_new_usage_are_shown(call: Call,
     for line in (
         "summarises  18 items",
         "keeps       6 of its events",
-        "asks        digest;",
+        "asks        nobody: the digest",
         "cache       changes from",
     ):
         assert line in shown.out
@@ -110,7 +113,7 @@ def test_a_refusal_exits_3_with_its_reason_and_is_noted_once_something_was_tried
     picky = ("--set", "compaction.min_freed=0.99", "--digest", *WINDOW)
     outcome = call("compact", session, "--json", *picky)
     assert outcome.code == 3
-    assert outcome.json.keys() == SHAPE
+    assert outcome.json.keys() >= SHAPE
     assert "tokens = " in outcome.json["refused"]
     assert outcome.json["refused"] in outcome.err
     last = bodies(call, session)[-1]
@@ -142,6 +145,39 @@ def test_at_a_terminal_it_asks_and_no_is_the_default(
     call("compact", session, "--digest", "--dry-run", *WINDOW)
     call("compact", session, "--digest", "--yes", *WINDOW)
     assert asked == []
+
+
+def test_the_end_of_the_input_at_the_question_means_no(call: Call, session: str) -> None:
+    terminal = Terminal("compact", session, "--digest", *WINDOW)
+    terminal.wait_for("[y/N]")
+    terminal.press("\x04")
+    assert terminal.end() == 3
+    assert b"nothing was compacted" in terminal.seen
+    assert not any(isinstance(body, Compaction) for body in bodies(call, session))
+
+
+def test_one_interrupt_at_the_question_ends_the_program(call: Call, session: str) -> None:
+    terminal = Terminal("compact", session, "--digest", *WINDOW)
+    terminal.wait_for("[y/N]")
+    terminal.process.send_signal(signal.SIGINT)
+    assert terminal.end() == 130
+    assert not any(isinstance(body, Compaction) for body in bodies(call, session))
+
+
+def test_a_dry_run_shows_the_figures_and_does_not_ask(call: Call, session: str) -> None:
+    shown = call("compact", session, "--digest", "--dry-run", *WINDOW)
+    assert shown.code == 0
+    assert "frees       about" in shown.out
+
+
+def test_what_the_summary_before_held_and_this_one_dropped_is_shown(call: Call) -> None:
+    held = "\n".join(f"- https://example.org/{at} was looked at, and nothing came of it" for at in range(200))
+    said = [*work(3), Compaction(1, 4, held), *work(5, first=4)]
+    with Store.open() as store, store.create(said) as made:
+        session = made.id
+    shown = call("compact", session, "--digest", *WINDOW)
+    assert shown.code == 0
+    assert re.search(r"^dropped  url: https://example.org/\d+, in the summary before \(", shown.out, re.MULTILINE)
 
 
 def test_hooks_may_veto_and_are_told(call: Call, session: str, tmp_path: Path) -> None:

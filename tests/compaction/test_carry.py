@@ -11,6 +11,7 @@ from support.logs import number
 from support.provider import Provider
 from support.validity import problems
 from workbench.compaction.carry import CONTINUED_FROM, PREFACE, bodies, carried, whole
+from workbench.compaction.record import metrics, record
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import WrongCall
 from workbench.context.load import PRESETS
@@ -92,4 +93,5 @@ def test_the_link_and_who_wrote_it_are_kept() -> None:
     *_, body = bodies("old-id", "text", [])
     assert isinstance(body, Compaction)
     assert (body.meta["made_by"], body.meta[CONTINUED_FROM]) == ("hand", "old-id")
+    assert metrics(record(number([body]))).uncosted == 0, "writing by hand costs nothing"
     assert (body.first, body.last) == (1, 1)

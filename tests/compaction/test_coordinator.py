@@ -74,6 +74,16 @@ async def test_editing_makes_audit_and_figures_again() -> None:
     assert short.tokens_after == made.setup.plan(appended(events, made.body(short))).totals.tokens
 
 
+async def test_the_turns_of_an_update_are_those_of_its_whole_range() -> None:
+    made = compactor()
+    events = number(work(6))
+    first = made.body(await drafted(made, events, digest=True))
+    log = number([*work(6), first, *work(4, first=7)])
+    again = made.body(await drafted(made, log, digest=True))
+    assert (first.meta["first_turn"], first.meta["last_turn"]) == (1, 4)
+    assert (again.meta["first_turn"], again.meta["last_turn"]) == (1, 8)
+
+
 async def test_lost_things_are_put_back_with_one_call() -> None:
     events = number(work(8))
     made = compactor()

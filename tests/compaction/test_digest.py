@@ -39,6 +39,36 @@ WORK: list[Body] = [
 ]
 
 
+def test_it_starts_over_where_there_is_no_summary_to_update() -> None:
+    sliding = preset("sliding", "compaction.overlap=9")
+    cut = cut_of([*named_turns([1, 2]), Compaction(1, 4, "what was before"), *WORK], sliding)
+    assert cut.previous
+    assert "what was before" in digest(cut, 2_000, COUNTER)
+    assert "what was before" not in digest(cut, 2_000, COUNTER, "")
+
+
+def test_replies_are_told_by_their_first_sentence_that_says_something() -> None:
+    talk = [*WORK, UserMessage(words(3_000)), AssistantMessage("Perfect! Now the parser reads whole tables.", "d")]
+    text = digest(cut_of([*talk, *named_turns([1])], CONFIRM), 2_000, COUNTER)
+    assert "- Now the parser reads whole tables. [" in text
+    assert "Perfect!" not in text
+
+
+def test_what_was_touched_is_not_mentioned_again() -> None:
+    talk = [*WORK, AssistantMessage("src/parse.py goes with src/lex.py", "d"), UserMessage(words(3_000))]
+    text = digest(cut_of([*talk, *named_turns([1])], CONFIRM), 2_000, COUNTER)
+    [mentioned] = [line for line in text.splitlines() if line.startswith("- path: ")]
+    assert "src/lex.py" in mentioned
+    assert "src/parse.py" not in mentioned
+
+
+@pytest.mark.parametrize(
+    "line", ["error: ColorSchema,", "isError: boolean;", "isError: true", "catch (error: Error) {"]
+)
+def test_code_that_speaks_of_errors_is_no_error(line: str) -> None:
+    assert error_line(f"ok\n{line}\nok") == ""
+
+
 def test_it_keeps_what_was_asked_decided_done_and_left_open_in_a_fixed_order() -> None:
     text = digest(cut_of(WORK, CONFIRM), 2_000, COUNTER)
     filler = named_turns([9])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -85,13 +86,14 @@ async def test_the_digest_takes_over_when_the_model_fails(session: Session, answ
     assert draft.made_by == "digest"
     [said] = draft.problems
     assert said.startswith(problem)
+    assert not re.search("tries again|is kept|Try again", said), "advice for a turn, which this is not"
     assert "We decided to use port 9006" in draft.summary
 
 
 async def test_a_model_that_stays_silent_is_given_up(session: Session) -> None:
     draft = await faulty(session, Answer(silence=asyncio.Event()), patience=Patience(first=0.3, between=60))
     assert draft.made_by == "digest"
-    assert draft.problems[0].startswith("timeout: ")
+    assert re.match("timeout: (?!timeout)", draft.problems[0])
 
 
 async def test_a_stream_that_broke_is_asked_for_once_more(session: Session) -> None:

@@ -26,6 +26,8 @@ from workbench.tui.model.session import SessionModel
 
 T = TypeVar("T")
 
+SMALL = (90, 30)
+"""A screen with one pane at a time, which is drawn faster."""
 DEADLINE = 60
 """Seconds after which what was waited for is taken for lost."""
 
@@ -141,8 +143,8 @@ async def settle(pilot: Pilot[Any]) -> None:
     await pilot.pause()
     await until(lambda: hasattr(screen, "model") and screen.model.is_settled)
     await pilot.pause()
-    await until(lambda: screen.model.is_settled)
-    await pilot.pause()
+    if not screen.model.is_settled:  # what was drawn had something to say
+        await settle(pilot)
 
 
 @asynccontextmanager

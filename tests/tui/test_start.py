@@ -6,16 +6,24 @@ import io
 import json
 import subprocess
 import sys
+import threading
 from argparse import Namespace
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from support.terminal import DEADLINE, Terminal
+from tui.play import until
 from workbench.config.errors import WrongCall
+from workbench.config.settings import load_settings
 from workbench.log.events import UserMessage
 from workbench.traces.desk import Desk
 from workbench.tui import start
+from workbench.tui.chat.composer import Composer
+from workbench.tui.frame import Frame, Opening
+from workbench.tui.main.screen import MainScreen
 
 QUIT = "\x11"
 """ctrl+q"""
@@ -33,35 +41,53 @@ def test_before_the_first_frame_nothing_heavy_is_imported_and_nothing_is_planned
     script = f"""
 import asyncio, sys
 from argparse import Namespace
+from contextlib import ExitStack
+from workbench.cli import main as _
+from workbench.config.settings import load_settings
 from workbench.tui import start
-from workbench.traces.desk import Desk
+from workbench.tui.frame import Frame
 
-HEAVY = {{"litellm", "openai", "mcp", "splintr", "tiktoken", "tokenizers", "xllamacpp"}}
-HEAVY |= {{"workbench.agent.loop", "workbench.compaction.coordinator", "workbench.models.gateway"}}
-HEAVY |= {{"textual.widgets._data_table", "textual.widgets._markdown"}}
+HEAVY = {{"litellm", "openai", "mcp", "splintr", "tiktoken", "tokenizers", "xllamacpp", "sqlite3"}}
+OURS = {{"workbench.agent", "workbench.compaction", "workbench.context", "workbench.models", "workbench.traces"}}
+
+def load(options, stack):
+    print(sorted((HEAVY | OURS) & set(sys.modules)), flush=True)
+    return start.load(options, stack)
 
 async def main():
-    with Desk() as desk:
+    with ExitStack() as stack:
         options = Namespace(source={str(talk)!r})
-        start.check(desk, options)
-        from workbench.tui.app import WorkbenchApp
-        from workbench.tui.model.session import SessionModel
-        begin = SessionModel.start
-        def checked(self, ref):
-            from workbench.models import catalogue
-            print(sorted(HEAVY & set(sys.modules)), catalogue._table.cache_info().currsize, flush=True)
-            return begin(self, ref)
-        SessionModel.start = checked
-        app = WorkbenchApp(desk, options, options.source)
+        app = Frame(load_settings(), lambda: load(options, stack))
         async with app.run_test() as pilot:
-            while app.screen.shown is None:
+            await pilot.press("h", "i")
+            while getattr(app.screen, "shown", None) is None:
                 await pilot.pause()
-            print(app.screen.shown.plan.verdict.status, "litellm" in sys.modules)
+            print(app.screen.shown.plan.verdict.status)
 
 asyncio.run(main())
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=DEADLINE, check=False)
-    assert done.stdout.splitlines() == ["[] 0", "fits False"], done.stderr
+    assert done.stdout.splitlines() == ["[]", "fits"], done.stderr
+
+
+async def test_what_is_typed_before_the_panes_are_there_is_not_lost() -> None:
+    gate = threading.Event()
+
+    def load(options: Namespace, stack: ExitStack) -> Callable[[], MainScreen]:
+        gate.wait(DEADLINE)
+        desk = stack.enter_context(Desk())
+        return lambda: MainScreen(desk, options)
+
+    with ExitStack() as stack:
+        app = Frame(load_settings(), lambda: load(Namespace(source=None), stack))
+        async with app.run_test() as pilot:
+            await pilot.press("h", "i", "left")
+            await until(lambda: isinstance(app.screen, Opening) and app.screen.typed == "hi")
+            gate.set()
+            await until(lambda: [each.text for each in app.screen.query(Composer)] == ["hi"])
+            main = app.screen
+            assert isinstance(main, MainScreen)
+            await until(lambda: main.model.is_settled)
 
 
 def test_a_file_opens_in_a_real_terminal_and_q_quits(talk: Path) -> None:

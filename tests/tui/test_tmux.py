@@ -56,7 +56,8 @@ class Tmux:
         """Look until it is there."""
         end = time.monotonic() + DEADLINE
         while text not in (seen := self.screen):
-            assert time.monotonic() < end and "ended with 1" not in seen, f"{text!r} did not appear in\n{seen}"
+            assert "ended with 1" not in seen, seen
+            assert time.monotonic() < end, f"{text!r} did not appear in\n{seen}"
             time.sleep(0.05)
 
     def end(self) -> None:

@@ -69,7 +69,6 @@ def run(options: argparse.Namespace) -> int:
             session.append(*_news(session, setup))
             failed = asyncio.run(_ask(desk, session, setup, ground, message, options))
             if ground.tell is tell_people:
-                print()
                 print(f"session {session.id}", file=sys.stderr)
     if failed is None:
         return 0

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from workbench.agent.compacting import Compacting, failure_of
 from workbench.agent.hooks import Hooks, installed_hooks
 from workbench.agent.serving import serving
+from workbench.cli.asking import agrees
 from workbench.compaction import prompts
 from workbench.compaction.carry import Carried, bodies, carried
 from workbench.compaction.coordinator import Compactor
@@ -103,8 +104,8 @@ async def _compact(job: Job) -> Draft:
         compacting = Compacting(compactor, hooks)
         try:
             preview = await asyncio.to_thread(compactor.preview, job.events, "manual", "by hand", digest=options.digest)
-            if not (options.json or options.dry_run):
-                _agree(preview, setup, options.yes)
+            if not options.json:
+                _agree(preview, setup, options.yes or options.dry_run)
             problems = await compacting.before(preview)
             tell = None if options.json else _tell
             draft = await compactor.draft(job.events, preview, digest=options.digest, progress=tell)
@@ -144,7 +145,7 @@ def _agree(preview: Preview, setup: Setup, agreed: bool) -> None:
         print(f"{what:<11} {printable(figure)}")
     if agreed or not sys.stdin.isatty():
         return
-    if input(f"{question(preview.tokens_before, setup.limits.window)} [y/N] ").strip().lower() not in ("y", "yes"):
+    if not agrees(question(preview.tokens_before, setup.limits.window)):
         raise Refused("nothing was compacted")
 
 
@@ -153,19 +154,18 @@ def figures(preview: Preview) -> list[tuple[str, str]]:
     cut, cache = preview.cut, preview.cache
     summarised = f"{len(cut.items):,} items with {preview.source_tokens:,} tokens, events {cut.first:,} to {cut.last:,}"
     kept = f"{len(cut.kept):,} of its events with {cut.kept_tokens:,} tokens"
-    who = (
-        f"{preview.model}, {preview.request_tokens:,} tokens in {preview.parts:,} requests"
-        if preview.model
-        else "digest"
-    )
-    cost = "price unknown" if preview.cost is None else f"at most ${preview.cost:.4f}"
+    asked = "nobody: the digest takes lines from the record"
+    if preview.model:
+        cost = "price unknown" if preview.cost is None else f"at most ${preview.cost:.4f}"
+        requests = "1 request" if preview.parts == 1 else f"{preview.parts:,} requests"
+        asked = f"{preview.model}, {preview.request_tokens:,} tokens in {requests}; {cost}"
     changed = f"changes from token {cache.first_changed:,} on, writes {cache.rewritten:,} again"
     payback = "never, or prices unknown" if cache.payback is None else f"after {cache.payback:.1f} requests"
     return [
         ("summarises", f"{summarised} ({cut.why})"),
         ("keeps", kept),
         ("frees", f"about {cache.saved_per_request:,} of {preview.tokens_before:,} tokens"),
-        ("asks", f"{who}; {cost}; summary of at most {preview.summary_cap:,} tokens"),
+        ("asks", f"{asked}; summary of at most {preview.summary_cap:,} tokens"),
         ("cache", f"{changed}, pays back {payback}"),
     ]
 
@@ -175,11 +175,11 @@ def _print(job: Job, draft: Draft) -> None:
     window, audit = job.setup.limits.window, draft.audit
     print("\n".join(printable_lines(draft.summary)))
     print()
-    print(f"audit    {audit.score:.0%} of {len(audit.kept) + len(audit.lost):,} facts kept")
-    for fact in audit.lost[:LOST_SHOWN]:
-        print(f"lost     {printable(f'{fact.kind}: {fact.text} ({fact.event})')}")
-    if len(audit.lost) > LOST_SHOWN:
-        print(f"lost     and {len(audit.lost) - LOST_SHOWN:,} more; --json lists them all")
+    print(
+        f"audit    {len(audit.kept):,} of {len(audit.kept) + len(audit.lost):,} facts kept ({int(audit.score * 100)}%)"
+    )
+    _print_facts("lost", audit.lost)
+    _print_facts("dropped", [fact._replace(text=f"{fact.text}, in the summary before") for fact in audit.forgotten])
     before, after = draft.preview.tokens_before, draft.tokens_after
     print(f"by       {printable(draft.made_by)}, {draft.preview.source_tokens:,} to {draft.summary_tokens:,} tokens")
     print(f"context  {before:,} to {after:,} of {window:,} tokens ({after * 100 // max(window, 1)}%)")
@@ -187,6 +187,13 @@ def _print(job: Job, draft: Draft) -> None:
         print("nothing was stored")
     else:
         print(f"undo it with: workbench undo {job.session.id}")
+
+
+def _print_facts(what: str, facts: Sequence[Fact]) -> None:
+    for fact in facts[:LOST_SHOWN]:
+        print(f"{what:<8} {printable(f'{fact.kind}: {fact.text} ({fact.event})')}")
+    if len(facts) > LOST_SHOWN:
+        print(f"{what:<8} and {len(facts) - LOST_SHOWN:,} more; --json lists them all")
 
 
 # JSON
@@ -216,7 +223,8 @@ def as_json(draft: Draft) -> dict[str, Any]:
 def refused_json(refused: CompactionRefused) -> dict[str, Any]:
     """The same form for a compaction that is not made."""
     keys = ("range", "kept", "tokens_before", "tokens_after", "source_tokens", "summary_tokens", "ratio", "summary")
-    return {**dict.fromkeys(keys), "audit": None, "trigger": "manual", "why": "by hand", "refused": str(refused)}
+    empty: dict[str, Any] = dict.fromkeys((*keys, "audit", "made_by"))
+    return {**empty, "trigger": "manual", "why": "by hand", "refused": str(refused), "problems": []}
 
 
 def audit_json(audit: Audit) -> dict[str, Any]:

@@ -188,12 +188,22 @@ def _counters(counted: Metrics) -> Iterator[str]:
         yield f"freed     {counted.freed:,} tokens; {counted.digests} without a model"
         unknown = f", and {counted.uncosted} at an unknown cost" if counted.uncosted else ""
         yield f"cost      ${counted.cost:.4f}{unknown}"
-        spreads = (("seconds", counted.seconds), ("ratio", counted.ratios), ("kept", counted.scores))
-        for name, spread in spreads:
+        spreads = (
+            ("seconds", counted.seconds, ".2f"),
+            ("ratio", counted.ratios, ".1f"),
+            ("kept", counted.scores, ".0%"),
+        )
+        for name, spread, form in spreads:
             if spread:
-                yield f"{name:<10}{spread.least:.2f} to {spread.most:.2f}, {spread.mean:.2f} on average of {spread.of}"
+                yield f"{name:<10}{_spread(spread, form)}"
     if counted.failures:
         yield f"failures  {_counts(counted.failures)}"
+
+
+def _spread(spread: Spread, form: str) -> str:
+    if spread.of == 1:
+        return f"{spread.mean:{form}}"
+    return f"{spread.least:{form}} to {spread.most:{form}}, {spread.mean:{form}} on average of {spread.of}"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
+from workbench.compaction.record import details
+from workbench.compaction.values import Progress
 from workbench.config.text import printable, printable_lines
 from workbench.log.codec import encode
-from workbench.log.events import AssistantMessage, Failure, ToolCall, ToolResult, text_of
+from workbench.log.events import AssistantMessage, Compaction, Failure, ToolCall, ToolResult, text_of
 from workbench.models.parts import CallFragment, Finished, Part, Reported, Text, Thinking
 
 Tell = Callable[[Step], None]
@@ -22,19 +24,34 @@ def tell_people(step: Step) -> None:
         case Streamed(Text(text)):
             sys.stdout.write("\n".join(printable_lines(text)))
             sys.stdout.flush()
+        case Summarising(Progress(stage="summarising", characters=0) as progress):
+            part = f", part {progress.part} of {progress.parts}" if progress.parts > 1 else ""
+            _aside(f"the earlier conversation is summarised{part}")
         case Waiting(wait):
             left = f"{wait.seconds_left:.0f} s until try {wait.try_number}"
             _aside(f"{wait.failure.category.replace('_', ' ')}; {left}")
         case Appended(event):
             match event.body:
-                case AssistantMessage(content=content, finish="tool_calls") if content:
-                    print(flush=True)  # what comes after the calls is on a line of its own
+                case AssistantMessage(content=content) if content:
+                    print(flush=True)  # what comes after it is on a line of its own
                 case ToolCall(tool=tool, arguments=arguments):
                     _aside(f"{tool} {arguments}", 160)
                 case ToolResult(is_error=True, content=content):
                     _aside(f"refused or failed: {text_of(content)}", 240)
+                case Compaction() as made:
+                    _aside(_compacted(made))
                 case Failure() as failure:
                     _aside(failure.message)
+
+
+def _compacted(made: Compaction) -> str:
+    """The notice of a compaction that nobody asked for just now."""
+    noted = details(made.meta)
+    figures = ""
+    if noted.tokens_before is not None and noted.tokens_after is not None:
+        figures = f", {noted.tokens_before:,} to {noted.tokens_after:,} tokens"
+    who = f" by {noted.made_by}" if noted.made_by else ""
+    return f"compacted{who}: events {made.first:,} to {made.last:,}{figures} ({noted.why}); undo takes it back"
 
 
 def _aside(text: str, most: int | None = None) -> None:

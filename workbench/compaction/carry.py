@@ -87,7 +87,7 @@ def bodies(source: str, summary: str, settings: Sequence[Setting], carried: Carr
         raise WrongCall("the summary to go on from is empty: expected text")
     head = [Setting(CONTINUED_FROM, source), *settings]
     meta: dict[str, object] = {"trigger": "manual", "why": f"goes on from session {source}", CONTINUED_FROM: source}
-    meta["made_by"] = carried.made_by if carried else "hand"
+    meta |= {"made_by": carried.made_by if carried else "hand", "cost": 0.0}
     if carried:
         meta |= {
             "score": round(carried.audit.score, 4),

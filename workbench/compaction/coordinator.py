@@ -17,6 +17,7 @@ from workbench.compaction import prompts
 from workbench.compaction.audit import audit, with_lost
 from workbench.compaction.digest import digest as digest_of
 from workbench.compaction.preview import Terms, event_of, preview_of, previous_text, source_of, with_event
+from workbench.compaction.record import details
 from workbench.compaction.selection import select
 from workbench.compaction.summariser import FAR, Means, Summariser, Tell, aside, cost_of, setup_for
 from workbench.compaction.triggers import percent
@@ -226,6 +227,10 @@ def meta(draft: Draft) -> dict[str, Any]:
     """How a compaction came about, in values that JSON has."""
     preview, cut = draft.preview, draft.preview.cut
     turns = [item.turn for item in cut.items]
+    for event in cut.previous:  # what they stand for is in the range, though only their summaries were read
+        assert isinstance(event.body, Compaction)
+        noted = details(event.body.meta)
+        turns += [turn for turn in (noted.first_turn, noted.last_turn) if turn is not None]
     return {
         "trigger": preview.trigger,
         "why": preview.why,

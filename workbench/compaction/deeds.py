@@ -27,8 +27,8 @@ _STATUS = re.compile(
 _SIGNS = ("Error", "Exception", "error", "fatal: ", "panic: ", "FAILED", "command not found")
 """What an error is told by; looked for one by one first, because that is much quicker than a pattern."""
 _ERROR = re.compile(
-    r"^(?:E +)?[A-Za-z_][\w.]*(?:Error|Exception)(?::|$)|(?:^|[\s:\]])(?:error|fatal|panic)(?:\[\w+\])?: |\bFAILED\b"
-    r"|command not found"
+    r"^(?:E +)?(?:[A-Za-z_]\w*\.)*_*[A-Z]\w*(?:Error|Exception)(?::|$)"
+    r"|(?:^|[\s:\]])(?:error|fatal|panic)(?:\[\w+\])?: |\bFAILED\b|command not found"
 )
 _FENCE = re.compile(r"```(?:bash|sh|shell|console|mswea_bash_command)\n([^`]{1,4000})")
 _NONE = re.compile(r"\b(?:0|no) (?:errors?|failures?)\b", re.IGNORECASE)
@@ -157,6 +157,7 @@ def error_line(result: str) -> str:
     if any(sign in text for sign in _SIGNS):
         for line in reversed(text.split("\n")):
             line = line.strip()
-            if _ERROR.search(line) and not _NONE.search(line):
+            # A line that ends so is code: `error: Schema,`, `readonly ValueError: string;`.
+            if _ERROR.search(line) and not line.endswith((",", ";", "{")) and not _NONE.search(line):
                 return shortened(line, COMMAND)
     return ""

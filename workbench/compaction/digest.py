@@ -11,7 +11,7 @@ from itertools import groupby
 
 from workbench.compaction import phrases
 from workbench.compaction.deeds import Deeds, deeds
-from workbench.compaction.facts import MESSAGE, facts
+from workbench.compaction.facts import MESSAGE, facts, key_of
 from workbench.compaction.source import ends, previous_summary, said
 from workbench.compaction.values import Cut, Fact, FactKind
 from workbench.context.items import Item
@@ -25,6 +25,8 @@ TO_A_LINE = 5
 """Things mentioned on one line."""
 OPENING = 1_000
 """Characters of a reply in which its first sentence is looked for."""
+TELLING = 20
+"""Characters of a sentence that says something."""
 _MENTIONED = frozenset({"path", "error", "commit", "url", "identifier", "number"})
 
 
@@ -56,12 +58,12 @@ class _Section:
         return [f"## {self.title}", *(lines + note if self.oldest_first else note + lines), ""]
 
 
-def digest(cut: Cut, max_tokens: int, counter: TokenCounter, previous: str = "") -> str:
+def digest(cut: Cut, max_tokens: int, counter: TokenCounter, previous: str | None = None) -> str:
     """A digest of what the cut would replace, in at most `max_tokens`, and never larger than its source.
 
-    `previous` is the summary that it replaces; by default those that the cut replaces.
+    `previous` is the summary that it updates, by default those that the cut replaces; empty: it starts over.
     """
-    earlier = previous or previous_summary(cut)
+    earlier = previous_summary(cut) if previous is None else previous
     items = [item for item in cut.items if item.state != "excluded"]
     source = sum(item.tokens or item.original_tokens for item in items) + counter.count(earlier).tokens
     cap = min(max_tokens, source)
@@ -137,7 +139,7 @@ def _sections(items: Sequence[Item], beside: Sequence[Item], earlier: str, cap: 
         _Section("Files touched", _files(done), 0.1),
         _Section("Commands", _commands(done), 0.1),
         _Section("Errors", [f"- {error.text} [{error.event}]" for error in done.errors], 0.1),
-        _Section("Also mentioned", _mentions(found), 0.1, oldest_first=True),
+        _Section("Also mentioned", _mentions(found, done), 0.1, oldest_first=True),
         _Section("What the assistant said", [line for line in _openings(speech) if line not in decisions], 0.1),
     ]
 
@@ -165,19 +167,21 @@ def _of_kind(found: Iterable[Fact], kind: FactKind) -> list[str]:
     return [f"- {fact.text} [{fact.event}]" for fact in found if fact.kind == kind]
 
 
-def _mentions(found: Iterable[Fact]) -> list[str]:
-    """Names and figures, a few to a line, from the kind that matters most."""
+def _mentions(found: Iterable[Fact], done: Deeds) -> list[str]:
+    """Names and figures, a few to a line, from the kind that matters most; files that were touched are listed there."""
+    touched = {key_of("path", file.path) for file in done.files}
+    named = (fact for fact in found if fact.kind in _MENTIONED and key_of(fact.kind, fact.text) not in touched)
     lines: list[str] = []
-    for kind, group in groupby((fact for fact in found if fact.kind in _MENTIONED), key=lambda fact: fact.kind):
-        named = [f"{fact.text} [{fact.event}]" for fact in group]
-        lines += [f"- {kind}: {', '.join(named[at : at + TO_A_LINE])}" for at in range(0, len(named), TO_A_LINE)]
+    for kind, group in groupby(named, key=lambda fact: fact.kind):
+        texts = [f"{fact.text} [{fact.event}]" for fact in group]
+        lines += [f"- {kind}: {', '.join(texts[at : at + TO_A_LINE])}" for at in range(0, len(texts), TO_A_LINE)]
     return lines
 
 
 def _openings(speech: Iterable[Item]) -> list[str]:
-    """The first sentence of each reply."""
+    """The first sentence of each reply that says something: `Perfect!` and `Found it.` do not."""
     replies = ((item, phrases.sentences(ends(said(item), OPENING))) for item in speech if item.role == "assistant")
-    first = ((item, next(sentences, "")) for item, sentences in replies)
+    first = ((item, next((one for one in sentences if len(one) >= TELLING), "")) for item, sentences in replies)
     return [f"- {sentence} [{item.id}]" for item, sentence in first if sentence]
 
 

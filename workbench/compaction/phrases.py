@@ -117,6 +117,7 @@ def quotes(text: str) -> Iterator[str]:
     """What is quoted, or set as code, in a text."""
     for found in _QUOTE.finditer(text):
         quoted = " ".join(next(filter(None, found.groups())).split())
+        quoted = quoted.rstrip(".,;:")  # of the sentence around it
         if len(quoted) > 2 and quoted[0] not in "[{(":
             yield quoted
 

@@ -68,7 +68,7 @@ def _why_nothing(scene: Scene, choice: Choice) -> str:
         return "all that may be summarised is summarised already"
     if not choice.retained and scene.open_from == 0:
         return "there is only the turn that is going on"
-    return f"it would be {choice.why}, and that leaves nothing"
+    return f"the policy takes {choice.why}, and nothing else is there to take"
 
 
 def _cut(scene: Scene, choice: Choice, policy: CompactionPolicy) -> Cut:

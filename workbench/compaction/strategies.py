@@ -59,8 +59,7 @@ def choose(scene: Scene, terms: Terms) -> Choice:
     choice = _STRATEGIES[terms.policy.selection](scene, terms)
     going_on = scene.units[scene.open_from :]
     if going_on and choice.wanted and choice.wanted[-1].number >= going_on[0].number:
-        why = f"{choice.why}; the open turn outgrew the window, so its finished iteration groups go too"
-        return choice._replace(why=why)
+        return choice._replace(why=f"{choice.why}; finished iteration groups of the open turn go too")
     return choice
 
 
@@ -78,7 +77,7 @@ def _user_messages(scene: Scene, terms: Terms) -> Choice:
     """Everything but the newest user messages; the latest one comes first."""
     latest = [unit.cost() for unit in scene.units if unit.number == scene.latest]
     retained, why = _retain(_fresh(scene, terms), terms, sum(latest))
-    return Choice(_without(_fresh(scene, terms), retained), retained, f"everything but {why}")
+    return Choice(_without(_fresh(scene, terms), retained), retained, f"everything but the latest user message{why}")
 
 
 def _turns(scene: Scene, terms: Terms) -> Choice:
@@ -86,8 +85,9 @@ def _turns(scene: Scene, terms: Terms) -> Choice:
     keep = 0 if terms.tight else terms.policy.keep_turns
     before = [unit for unit in _fresh(scene, terms) if unit.turn <= scene.turn - keep]
     retained, why = _retain(before, terms, 0)
-    last = f"everything before the last {keep} turns" if keep else "everything"
-    return Choice(_without(before, retained), retained, f"{last} but {why}")
+    last = {0: "everything but the latest user message", 1: "everything before the last turn"}.get(keep)
+    last = last or f"everything before the last {keep:,} turns"
+    return Choice(_without(before, retained), retained, f"{last}{why}")
 
 
 def _last_messages(scene: Scene, terms: Terms) -> Choice:
@@ -139,7 +139,10 @@ def _without(units: Sequence[RowUnit], retained: Sequence[Retained]) -> list[Row
 
 
 def _retain(units: Sequence[RowUnit], terms: Terms, spent: int) -> tuple[list[Retained], str]:
-    """User messages from the newest on, as far as the budget reaches; the one that spills over is cut in its middle."""
+    """User messages from the newest on, as far as the budget reaches, and what to say of them.
+
+    The one that spills over is cut in its middle.
+    """
     policy = terms.policy
     cap = capped(policy.keep_user_tokens, policy.keep_user_ratio, terms.limits.window)
     room = cap - spent
@@ -156,7 +159,10 @@ def _retain(units: Sequence[RowUnit], terms: Terms, spent: int) -> tuple[list[Re
         room -= cost
     retained.reverse()
     tokens = sum(each.tokens for each in retained)
-    return retained, f"{len(retained):,} user messages with {tokens:,} tokens (budget {cap:,})"
+    if not retained:
+        return retained, ""
+    count = "1 user message" if len(retained) == 1 else f"{len(retained):,} user messages"
+    return retained, f"; of that, {count} with {tokens:,} tokens stay (budget {cap:,})"
 
 
 def _shortened(unit: RowUnit, room: int, counter: TokenCounter) -> Retained:

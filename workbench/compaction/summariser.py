@@ -22,7 +22,7 @@ from workbench.context.render import request
 from workbench.context.setup import Setup
 from workbench.log.events import Event, Usage
 from workbench.models.catalogue import Catalogue
-from workbench.models.failures import ModelFailure
+from workbench.models.failures import Category, ModelFailure
 from workbench.models.gateway import Gateway, Patience
 from workbench.models.ledger import Ledger
 from workbench.models.parts import Finished, Reported, Text
@@ -40,6 +40,8 @@ SPARE = 2_000
 
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 """Thinking that a server of the user's own did not tell apart from the answer."""
+
+_OF_A_TURN: frozenset[Category] = frozenset({"rate_limit", "overloaded", "context_too_long", "broken_stream"})
 
 Tell = Callable[[Progress], None]
 T = TypeVar("T")
@@ -192,11 +194,18 @@ class Summariser:
 def _refused(failure: ModelFailure) -> CompactionRefused:
     match failure.category:
         case "timeout":
-            return CompactionRefused("timeout", str(failure))
+            return CompactionRefused("timeout", str(failure).removeprefix("timeout: "))
         case "context_too_long":
-            return CompactionRefused("does_not_fit", str(failure))
+            return CompactionRefused("does_not_fit", _told(failure))
         case _:
-            return CompactionRefused("model", str(failure))
+            return CompactionRefused("model", _told(failure))
+
+
+def _told(failure: ModelFailure) -> str:
+    """What went wrong; without advice that holds for a turn alone, where half an answer is kept and asked for again."""
+    if failure.category in _OF_A_TURN:
+        return f"{failure.category.replace('_', ' ')}: {failure.detail}"
+    return str(failure)
 
 
 def _smaller(known: Limits, failure: ModelFailure, asked: int) -> Limits:

@@ -26,17 +26,26 @@ _FILES = (
     "sql sqlite svelte svg swift tar tcss tex toml traj ts tsv tsx txt vue wasm xml yaml yml zig zip zsh"
 )
 _FOLDERS = "app bin build code data dev etc home lib mnt opt proc project repo root run src srv sys testbed tmp usr var"
+_PLACES = frozenset(
+    f"{_FOLDERS} apps assets cli client cmd config core doc docs examples include internal libs packages pkg "
+    "scripts server spec static test tests tools utils vendor web".split()
+)
 _EXTENSIONS = frozenset(_FILES.split())
 _URL = re.compile(r"(?:https?|ftp|ssh|git|file|wss?|s3|gs)://[^\s/]\S*", re.IGNORECASE)
 _PATH = re.compile(r"(?:~?/)?[\w@+.-]+(?:/[\w@+.-]+)*/?")
 _LINE = re.compile(r"(?::\d+){1,2}$|#L\d+(?:-L?\d+)?$")
 _COMMIT = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}")
 _ERROR = re.compile(
-    r"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Fault|Timeout)|SIG(?:KILL|SEGV|TERM|ABRT|BUS|PIPE|INT)"
+    # A class of errors begins with a capital; `showError` and `setTimeout` are functions.
+    r"(?:[A-Za-z_]\w*\.)*_*[A-Z]\w*(?:Error|Exception|Warning|Fault|Timeout)|SIG(?:KILL|SEGV|TERM|ABRT|BUS|PIPE|INT)"
     r"|(?:TS|CS|E|SC)\d{4}|CVE-\d{4}-\d+"
 )
 _METHOD = re.compile(r".*(?:No|With|On|Is|As|Has|To|\.)(?:Error|Exception|Warning)")
 """Names that end like an error and are what a program does with one: `t.Error`, `require.NoError`."""
+_OBJECTS = frozenset(
+    {"console", "process", "self", "this", "cls", "math", "Math", "np", "os", "sys", "import", "window"}
+)
+"""What stands before the dot of `console.log` and `process.env`, which end like files."""
 _VERSION = re.compile(r"v?\d+\.\d+\.\d+(?:[-+][\w.]+)?")
 _SNAKE = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_*|__[a-z]\w*__")
 _CAMEL = re.compile(r"_*[A-Z]?[a-z][a-z0-9]*(?:[A-Z][A-Za-z0-9]*)+|[A-Z]{2,}[a-z][A-Za-z0-9]+")
@@ -67,6 +76,7 @@ def kinds(word: str) -> tuple[Found, ...]:
     if "=" in word:
         return tuple(one for part in word.split("=") for one in kinds(part))
     called = word.endswith("()")
+    word = word.lstrip("+")  # of a line that a diff adds
     bare = word.lstrip("(").split("(")[0].strip(_TRIM) if "(" in word else word.strip(_TRIM[1:]).rstrip(_TRIM)
     return _kinds(bare, called) if len(bare) > 2 else ()
 
@@ -76,7 +86,8 @@ def _kinds(bare: str, called: bool) -> tuple[Found, ...]:
     if bare.isalnum():
         kind = _alphanumeric(bare)
     else:
-        path = as_path(bare) if "/" in bare or "." in bare else ""
+        # What is called, as in `response.json()`, is no file.
+        path = as_path(bare) if not called and ("/" in bare or "." in bare) else ""
         if path:
             is_site = path.split("/")[0].rpartition(".")[2] in _DOMAINS
             return (("url" if is_site else "path", path),)
@@ -121,8 +132,8 @@ def _is_identifier(bare: str) -> bool:
 def as_path(bare: str) -> str:
     """A path without its line number; empty when the word is none.
 
-    A word with a slash may be prose (`and/or`, `1/2`) or a pattern (`/def/`): it has to begin like a path, or to end
-    like a file, or to have two slashes and letters.
+    A word with a slash may be prose (`and/or`, `1/2`, `bug/fix/chore`) or a pattern (`/def/`): it has to begin like a
+    path, or to end like a file, or to have two slashes, letters, and a part that no plain word is.
     """
     bare = _LINE.sub("", bare)
     name = bare.rstrip("/").rsplit("/", 1)[-1]
@@ -130,12 +141,17 @@ def as_path(bare: str) -> str:
     known = extension in _EXTENSIONS or (extension.isupper() and extension.lower() in _EXTENSIONS)
     is_file = bool(dot) and known and (bool(stem) or "/" in bare)
     if "/" not in bare:
-        return bare if is_file and _PATH.fullmatch(bare) else ""
+        return bare if is_file and bare.split(".")[0] not in _OBJECTS and _PATH.fullmatch(bare) else ""
     if bare.startswith("s/") and bare.endswith(("/", "/g")):
         return ""  # what sed is told to do
     begins = f"{bare}/".startswith(_ROOTS)
-    deep = bare.strip("/").count("/") >= 2 and sum(map(str.isalpha, bare)) * 2 > len(bare)
+    deep = bare.strip("/").count("/") >= 2 and sum(map(str.isalpha, bare)) * 2 > len(bare) and _is_placed(bare)
     return bare if (is_file or begins or deep) and _PATH.fullmatch(bare) else ""
+
+
+def _is_placed(path: str) -> bool:
+    """Whether a part of a path is a folder that many projects have, or a name that is no plain word."""
+    return any(part in _PLACES or not part.isalpha() for part in path.strip("/").split("/"))
 
 
 def tails(path: str) -> list[str]:

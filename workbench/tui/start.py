@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from workbench.config.errors import WrongCall
-from workbench.context.load import load_policy
-from workbench.traces.desk import Desk
+from workbench.config.settings import load_settings
+
+if TYPE_CHECKING:
+    from workbench.tui.main.screen import MainScreen
 
 LARGE = 2_000_000
 """Bytes from which on a source is read behind the first frame.
@@ -23,20 +28,35 @@ def run(options: Namespace) -> int:
     if options.source == "-" or not (in_browser or (sys.stdin.isatty() and sys.stdout.isatty())):
         wanted = options.source or "SOURCE"
         raise WrongCall(f"the screen needs a terminal on both ends; `workbench plan {wanted}` needs none")
-    with Desk() as desk:
-        check(desk, options)
-        from workbench.tui.app import WorkbenchApp  # late: a mistake is told before half a second of imports
+    settings = load_settings()
+    if options.source:
+        check(options)
+    from workbench.tui.frame import Frame  # late: a mistake is told before the imports of a screen
 
-        app = WorkbenchApp(desk, options, options.source or "", warm=True)
+    with ExitStack() as stack:
+        app = Frame(settings, lambda: load(options, stack))
         error = app.run()
         if error is not None:
             raise error
         return app.return_code or 0
 
 
-def check(desk: Desk, options: Namespace) -> None:
-    """Raise what is wrong with the settings, the policy that was asked for, and a source that is quickly read."""
-    policy = getattr(options, "policy", None) or desk.settings.policy
-    load_policy(policy or None, sets=getattr(options, "set", None) or ())
-    if options.source and desk.weight(options.source) < LARGE:
-        desk.source(options.source)
+def load(options: Namespace, stack: ExitStack) -> Callable[[], MainScreen]:
+    """Import what the main screen needs; the desk is closed with the stack."""
+    from workbench.traces.desk import Desk
+    from workbench.tui.main.screen import MainScreen
+
+    desk = stack.enter_context(Desk())
+    return lambda: MainScreen(desk, options, options.source or "", warm=True)
+
+
+def check(options: Namespace) -> None:
+    """Raise what is wrong with the policy that was asked for, and with a source that is quickly read."""
+    from workbench.context.load import load_policy
+    from workbench.traces.desk import Desk
+
+    with Desk() as desk:
+        policy = getattr(options, "policy", None) or desk.settings.policy
+        load_policy(policy or None, sets=getattr(options, "set", None) or ())
+        if desk.weight(options.source) < LARGE:
+            desk.source(options.source)

@@ -56,6 +56,15 @@ async def peek(events: Sequence[Event], name: str, limits: Limits | None = None,
     return await toolbox(events, limits).run(f"peek_{name}", json.dumps(arguments))
 
 
+async def test_an_item_of_which_nothing_fits_is_not_one_that_is_shown() -> None:
+    events = number([UserMessage("one"), UserMessage("two"), UserMessage("three")])
+    first, last = "[e00001] user\none", "[e00003] user\nthree"
+    head = await peek(events, "head", id="1-3", tokens=COUNTER.count(first).tokens)
+    tail = await peek(events, "tail", id="1-3", tokens=COUNTER.count(last).tokens)
+    assert head.text == f"{first}\n[the beginning: 1 of 3 items]"
+    assert tail.text == f"{last}\n[the end: 1 of 3 items]"
+
+
 async def test_the_beginning_and_the_end_are_read_within_a_bound() -> None:
     events = number(TALK)
     head = await peek(events, "head", id="e00003", tokens=50)

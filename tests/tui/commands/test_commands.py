@@ -9,7 +9,7 @@ import pytest
 from textual.command import CommandPalette
 from textual.widgets import Input
 
-from tui.play import Script, answer, program, settle, shown, told, typed, until
+from tui.play import SMALL, Script, answer, program, settle, shown, told, typed, until
 from workbench.log.events import UserMessage
 from workbench.traces.desk import Desk
 from workbench.tui.commands.every import REGISTRY
@@ -34,7 +34,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 
 async def test_every_slash_command_runs(desk: Desk, ran: list[tuple[str, str]]) -> None:
-    async with program(desk) as (pilot, screen):
+    async with program(desk, SMALL) as (pilot, screen):
         for command in REGISTRY.commands:
             for slash in command.slashes:
                 argument = "something" if command.needs_argument else ""
@@ -49,7 +49,7 @@ async def test_every_slash_command_runs(desk: Desk, ran: list[tuple[str, str]]) 
 
 
 async def test_every_command_that_needs_no_argument_is_in_the_palette(desk: Desk, ran: list[tuple[str, str]]) -> None:
-    async with program(desk) as (pilot, screen):
+    async with program(desk, SMALL) as (pilot, screen):
         provider = CommandHits(screen)
         found = {str(hit.display): hit async for hit in provider.discover()}
         wanted = [each for each in REGISTRY.commands if not each.needs_argument and each.name != "palette"]
@@ -68,7 +68,7 @@ async def test_every_command_that_needs_no_argument_is_in_the_palette(desk: Desk
 
 
 async def test_what_cannot_be_done_now_says_why(desk: Desk, talk: Path) -> None:
-    async with program(desk, ref=str(talk)) as (pilot, screen):
+    async with program(desk, SMALL, ref=str(talk)) as (pilot, screen):
         screen.run_command(REGISTRY["undo"])
         await pilot.pause()
         assert "undo: a file can only be looked at" in told(pilot.app)
@@ -79,7 +79,7 @@ async def test_what_cannot_be_done_now_says_why(desk: Desk, talk: Path) -> None:
 async def test_reports_are_read_over_the_panes(desk: Desk, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "AGENTS.md").write_text("Be brief.\n" * 5_000)
     Script(answer("A", 2_000, 30), answer("B", 2_500, 30)).play(monkeypatch)
-    async with program(desk) as (pilot, screen):
+    async with program(desk, SMALL) as (pilot, screen):
         for text in ("one", "two"):
             screen.say(text)
             await settle(pilot)
@@ -98,7 +98,7 @@ async def test_reports_are_read_over_the_panes(desk: Desk, project: Path, monkey
 
 
 async def test_instructions_that_are_not_there_are_said_to_be_missing(desk: Desk) -> None:
-    async with program(desk) as (pilot, screen):
+    async with program(desk, SMALL) as (pilot, screen):
         screen.run_command(REGISTRY["instructions"])
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
@@ -117,7 +117,7 @@ async def test_instructions_that_are_not_there_are_said_to_be_missing(desk: Desk
 async def test_a_list_is_narrowed_down_by_typing(desk: Desk, name: str, letters: str, value: object) -> None:
     for title in ("the first", "the second", "the third"):
         desk.store.create([UserMessage(title)], title=title).close()
-    async with program(desk) as (pilot, screen):
+    async with program(desk, SMALL) as (pilot, screen):
         screen.run_command(REGISTRY[name])
         await until(lambda: pilot.app.screen is not screen and bool(pilot.app.screen.query(Input)))
         await pilot.pause()
@@ -133,7 +133,7 @@ async def test_a_list_is_narrowed_down_by_typing(desk: Desk, name: str, letters:
 
 
 async def test_a_list_can_be_left(desk: Desk) -> None:
-    async with program(desk) as (pilot, screen):
+    async with program(desk, SMALL) as (pilot, screen):
         screen.run_command(REGISTRY["policy"])
         await until(lambda: pilot.app.screen is not screen)
         await pilot.press("escape")
@@ -142,7 +142,7 @@ async def test_a_list_can_be_left(desk: Desk) -> None:
 
 
 async def test_arguments_are_checked(desk: Desk) -> None:
-    async with program(desk) as (pilot, screen):
+    async with program(desk, SMALL) as (pilot, screen):
         for text, complaint in (
             ("/theme nope", "nope: no such theme; expected one of"),
             ("/hide nope", "nope: expected one of chat, context, compaction"),
@@ -159,7 +159,7 @@ async def test_arguments_are_checked(desk: Desk) -> None:
 
 async def test_overrides_and_the_clipboard(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     Script(answer("The [b]answer.")).play(monkeypatch)
-    async with program(desk) as (pilot, screen):
+    async with program(desk, SMALL) as (pilot, screen):
         screen.say("go")
         await settle(pilot)
         screen.say("/copy")
@@ -176,7 +176,7 @@ async def test_overrides_and_the_clipboard(desk: Desk, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("name", ["out.json", "out.jsonl"])
 async def test_a_session_is_exported_and_never_over_another_file(desk: Desk, project: Path, name: str) -> None:
     desk.store.create([UserMessage("kept")], title="talk").close()
-    async with program(desk) as (pilot, screen):
+    async with program(desk, SMALL) as (pilot, screen):
         for _ in range(2):
             screen.say(f"/export {name}")
             await pilot.app.workers.wait_for_complete()

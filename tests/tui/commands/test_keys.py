@@ -8,7 +8,7 @@ import pytest
 from textual.binding import Binding
 from textual.widgets import TextArea
 
-from tui.play import program, settle, told
+from tui.play import SMALL, program, settle, told
 from workbench.traces.desk import Desk
 from workbench.tui.chat.composer import Composer
 from workbench.tui.commands.every import REGISTRY
@@ -46,7 +46,7 @@ def test_the_text_area_swallows_none_of_the_global_keys() -> None:
 
 
 async def test_every_binding_on_the_screen_has_an_id_and_none_clashes_with_a_command(desk: Desk) -> None:
-    async with program(desk) as (_, screen):
+    async with program(desk, SMALL) as (_, screen):
         for binding in bindings_of(screen):
             assert binding.id, f"{binding.key}: {binding.description}"
         commands = {key for key, _ in KEYS if key != "escape"} | {*LATER}
@@ -60,7 +60,7 @@ async def test_every_command_with_a_key_runs_by_it_from_the_composer(
 ) -> None:
     ran: list[str] = []
     monkeypatch.setattr(MainScreen, "run_command", lambda self, command, argument="": ran.append(command.name))
-    async with program(desk) as (pilot, screen):
+    async with program(desk, SMALL) as (pilot, screen):
         for key, name in KEYS:
             screen.chat.take_focus()
             ran.clear()
@@ -81,7 +81,7 @@ async def test_keys_can_be_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(MainScreen, "run_command", run)
     with Desk() as desk:
-        async with program(desk) as (pilot, _):
+        async with program(desk, SMALL) as (pilot, _):
             await pilot.press("ctrl+l", "ctrl+t")
             await settle(pilot)
             assert ran == ["tokens"]

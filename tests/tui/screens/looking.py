@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import Any
 
 from textual.pilot import Pilot
 
-from tui.play import shown, until
+from tui.play import DEADLINE, shown, until
 from workbench.tui.commands.every import REGISTRY
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens.finder import Finder
@@ -38,7 +40,10 @@ async def narrowed(pilot: Pilot[Any], text: str) -> Finder[Any]:
 
 async def seen(pilot: Pilot[Any], *texts: str) -> None:
     """Wait until all of these are on the screen."""
-    await until(lambda: all(text in shown(pilot.app) for text in texts))
+    end = time.monotonic() + DEADLINE
+    while any(text not in (now := shown(pilot.app)) for text in texts):
+        assert time.monotonic() < end, f"not all of {texts} came:\n{now}"
+        await asyncio.sleep(0.03)  # between two looks: to draw the whole screen takes a while
 
 
 def values(finder: Finder[Any]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,8 +19,9 @@ def test_a_row_has_exactly_the_width_of_the_list(cells: tuple[str, str, str], wi
 
 
 @given(st.text())
-def test_no_text_reaches_the_list_as_it_is(text: str) -> None:
-    assert line(COLUMNS, (f"\x1b[31m{text}\n", "", ""), 50).plain.isprintable()
+def test_nothing_that_a_terminal_acts_on_reaches_the_list(text: str) -> None:
+    said = line(COLUMNS, (f"\x1b[31m{text}\n", "", ""), 50).plain
+    assert not any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in said)
 
 
 def test_a_column_goes_where_there_is_no_room_for_it() -> None:

@@ -179,7 +179,7 @@ def _head(found: Sequence[Entry], room: int) -> str:
     shown: list[str] = []
     for piece in _pieces(found):
         end = count.head(piece, room)
-        shown.append(piece[:end])
+        shown += [piece[:end]] if end else []  # nothing of an item is not one that is shown
         if end < len(piece):
             break
         room -= count.count(piece).tokens
@@ -191,7 +191,7 @@ def _tail(found: Sequence[Entry], room: int) -> str:
     shown: list[str] = []
     for piece in _pieces(found, backwards=True):
         start = count.tail(piece, room)
-        shown.insert(0, piece[start:])
+        shown[:0] = [piece[start:]] if start < len(piece) else []
         if start:
             break
         room -= count.count(piece).tokens

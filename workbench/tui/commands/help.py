@@ -100,7 +100,7 @@ class Help(ModalScreen[None]):
             found = [row for row in rows if all(word in f"{title} {' '.join(row)}".lower() for word in words)]
             if found:
                 lines.append(Content.styled(title, "bold $primary"))
-                lines += [line for row in found for line in _lines(*row, self.page.size.width - WIDE - 2)]
+                lines += [line for row in found for line in _lines(*row, self.page.size.width - WIDE - 4)]
                 lines.append(Content(""))
         return Content("\n").join(lines) if lines else Content.styled("nothing matches", "$quiet")
 

@@ -30,6 +30,7 @@ from workbench.tui.commands.help import Keys
 from workbench.tui.commands.registry import Command
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.compaction.view import CompactionView
+from workbench.tui.frame import SHEETS
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.main.layout import Arrangement, PaneName
 from workbench.tui.main.lines import StatusLine, TabLine
@@ -47,6 +48,7 @@ T = TypeVar("T")
 class MainScreen(Screen[None]):
     """Values come from the model and go down to the panes; what the panes ask for goes to the model."""
 
+    CSS_PATH = [*SHEETS]  # noqa: RUF012 - Textual types it as an instance's own
     BINDINGS: ClassVar[list[BindingType]] = [*REGISTRY.bindings()]
     AUTO_FOCUS = None
 

@@ -55,4 +55,5 @@ def _cell(cell: Cell, width: int, right: bool) -> Content:
         blanks = Content(" " * (width - cut.cell_length))
         return Content.assemble(blanks, cut) if right else Content.assemble(cut, blanks)
     said = fit(printable(cell), width)
-    return Content(said.rstrip().rjust(width) if right else said)
+    written = said.rstrip(" ")
+    return Content(" " * (len(said) - len(written)) + written if right else said)

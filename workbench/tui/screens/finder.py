@@ -101,6 +101,8 @@ class Finder(ModalScreen[T | None], Generic[T]):
         self._note = ""
         self._finding = 1
         """Texts that were typed and whose answer is not there yet."""
+        self._text = ""
+        """The one that was asked about last."""
         self._taking = False
         """Enter was pressed before the answer was there."""
 
@@ -147,14 +149,17 @@ class Finder(ModalScreen[T | None], Generic[T]):
 
     def refill(self) -> None:
         """Ask again what the text finds; the mark stays on its row, if that is still there."""
-        self._finding += 1
-        self._find(self.field.value, self.marked)
+        self._ask(self.marked)
 
     @on(Input.Changed, "#finder-field")
     def _typed(self) -> None:
         self.said = ""
+        self._ask(None)
+
+    def _ask(self, marked: str | None) -> None:
         self._finding += 1
-        self._find(self.field.value, None)
+        self._text = self.field.value
+        self._find(self._text, marked)
 
     @work(group="find", exclusive=True)
     async def _find(self, text: str, marked: str | None) -> None:
@@ -251,7 +256,7 @@ class Finder(ModalScreen[T | None], Generic[T]):
     def action_take(self) -> None:
         """What was typed last counts, also where its answer is still to come."""
         marked = self.marked
-        if self._finding:
+        if self._finding or self._text != self.field.value:
             self._taking = True
         elif marked is not None:
             self.said = ""

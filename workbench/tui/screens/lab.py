@@ -121,9 +121,7 @@ class Lab(Finder[str]):
             ],
             self.wide,
         )
-        states = pairs(
-            [(f"{SIGNS[state]} {state}", f"{made.states.get(state, 0):,}") for state in COUNTED], self.wide
-        )
+        states = pairs([(f"{SIGNS[state]} {state}", f"{made.states.get(state, 0):,}") for state in COUNTED], self.wide)
         title = Content.styled(short_name(value), "bold")
         return blocks(title, paragraph(made.about), facts, states)
 

@@ -154,7 +154,7 @@ class Models(Finder[str]):
             [
                 ("window", f"{info.window:,} tokens for {kind} ({info.window_source})"),
                 ("output", f"at most {info.max_output:,}" if info.max_output else "unknown"),
-                ("price", f"${price_in} in, ${price_out} out per million tokens"),
+                ("price", "unknown" if info.input_price is None else f"${price_in} in, ${price_out} out per million"),
                 ("provider", info.provider or "unknown"),
                 ("address", address),
                 ("key", _key_words(self._key(info))),

@@ -97,7 +97,7 @@ class Tools(Finder[None]):
         Column("kind", 6, least=36),
         Column("from", 14, least=56),
         Column("tokens", 7, right=True),
-        Column("", 7),
+        Column("", 8),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "take", "on or off for this session; take an approval back", id="tools.switch", priority=True),

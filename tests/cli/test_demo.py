@@ -1,0 +1,64 @@
+"""`workbench demo`: a session like any other, of which nothing stays."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.terminal import Terminal
+from tui.play import program, settle, shown, until
+from workbench.config.paths import data_dir
+from workbench.log.events import UserMessage
+from workbench.traces.desk import Desk
+from workbench.tui import demo
+
+pytestmark = pytest.mark.xdist_group("litellm")
+
+
+async def test_it_opens_as_a_session_that_can_go_on_and_its_project_is_where_it_was_left() -> None:
+    with demo.ground() as ref, Desk() as desk:
+        folder = Path.cwd()
+        assert "ROUND_HALF_UP" in (folder / "bakery" / "pricing.py").read_text()
+        done = subprocess.run(["python3", "-m", "unittest"], capture_output=True, text=True, check=False)
+        assert "Ran 131 tests" in done.stderr
+        assert done.returncode == 0
+        async with program(desk, (120, 40), ref) as (pilot, screen):
+            assert screen.read_only == ""
+            screen.say("read AGENTS.md")
+            await settle(pilot)
+            await until(lambda: "That is what the tools gave" in shown(pilot.app))
+            assert any(isinstance(event.body, UserMessage) for event in desk.store.session(ref, write=False).last(8))
+    assert not folder.exists()
+
+
+def test_it_leaves_nothing_behind_and_takes_nothing_away() -> None:
+    before, data = Path.cwd(), data_dir()
+    with Desk() as desk:
+        desk.store.create([UserMessage("mine")], title="mine").close()
+    with demo.ground(), Desk() as desk:
+        assert [info.title for info in desk.store.list()] == ["A penny short: order 1042"]
+        assert data_dir() != data
+    assert Path.cwd() == before
+    assert data_dir() == data
+    with Desk() as desk:
+        assert [info.title for info in desk.store.list()] == ["mine"]
+
+
+def test_without_a_data_folder_of_ones_own_none_is_set_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WORKBENCH_DATA_DIR")
+    with demo.ground():
+        assert "WORKBENCH_DATA_DIR" in os.environ
+    assert "WORKBENCH_DATA_DIR" not in os.environ
+
+
+def test_it_runs_in_a_real_terminal() -> None:
+    terminal = Terminal("demo")
+    terminal.wait_for("A penny short")
+    terminal.wait_for("half up")
+    terminal.press("\x11")
+    assert terminal.end() == 0
+    assert b"Traceback" not in terminal.seen
+    assert not data_dir().exists()

@@ -1,0 +1,136 @@
+"""The full screen in a browser: a real server, a real page, a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+import pytest
+
+from support.terminal import DEADLINE
+from workbench.cli import serve
+from workbench.cli.main import main
+
+aiohttp = pytest.importorskip("aiohttp")
+pytest.importorskip("textual_serve")
+
+
+class Served:
+    """A server in a process of its own."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "workbench", "serve", "--port", "0", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.said = self.process.stdout.readline()
+        found = re.search(r"http://\S+", self.said)
+        assert found is not None, self.process.communicate(timeout=DEADLINE)
+        self.address = found[0]
+        self.root = self.address.partition("?")[0]
+
+    def end(self) -> tuple[int, str]:
+        """As ctrl+c does; the exit code, and what was complained about."""
+        self.process.send_signal(signal.SIGINT)
+        complaints = self.process.communicate(timeout=DEADLINE)[1]
+        return self.process.returncode, complaints
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """The program on a free port, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    made = Served()
+    yield made
+    made.process.kill()
+    made.process.communicate()
+
+
+async def test_a_page_with_no_other_host_and_a_socket_with_the_screen(served: Served) -> None:
+    async with asyncio.timeout(DEADLINE), aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
+        async with client.get(served.address) as answer:
+            assert answer.status == 200
+            page = await answer.text()
+        assert "//" not in page.replace("// ", ""), "a reference to another host"
+        assert "token" not in page
+        needed = re.findall(r"\"(/static/[^\"]+)\"", page)
+        assert {Path(each).suffix for each in needed} == {".css", ".js", ".ttf"}
+        for each in needed:
+            async with client.get(served.root.rstrip("/") + each) as answer:
+                assert answer.status == 200, each
+        async with client.ws_connect(f"{served.root}ws?width=100&height=30", origin=served.root.rstrip("/")) as screen:
+            seen = b""
+            while b"chat" not in seen:
+                message = await screen.receive()
+                assert message.type == aiohttp.WSMsgType.BINARY, message
+                seen += message.data
+            await screen.send_json(["stdin", "\x11"])
+    code, complaints = await asyncio.to_thread(served.end)
+    assert (code, complaints) == (0, "")
+
+
+async def test_nobody_else_gets_in(served: Served) -> None:
+    token = urlsplit(served.address).query
+    evil = {"Origin": "http://evil.example"}
+    async with asyncio.timeout(DEADLINE), aiohttp.ClientSession() as client:
+        for path, headers in (
+            ("", {}),
+            ("?token=guessed", {}),
+            ("ws", {}),
+            ("ws", evil),
+            (f"ws?{token}", evil),
+            (f"?{token}", {"Host": "evil.example"}),
+        ):
+            async with client.get(served.root + path, headers=headers) as answer:
+                assert answer.status == 403, (path, headers)
+
+
+def test_only_loopback_goes_without_a_warning() -> None:
+    assert all(serve.is_loopback(host) for host in ("127.0.0.1", "127.8.8.8", "::1", "localhost"))
+    assert not any(serve.is_loopback(host) for host in ("0.0.0.0", "::", "192.168.0.7", "example.org"))
+    served = Served("--host", "0.0.0.0")
+    port = urlsplit(served.address).port
+    token = urlsplit(served.address).query
+    assert urlopen(f"http://127.0.0.1:{port}/?{token}", timeout=DEADLINE).status == 200
+    code, complaints = served.end()
+    assert code == 0
+    assert complaints.startswith("workbench: 0.0.0.0 is no loopback address")
+    assert complaints.count("\n") == 1
+
+
+def test_without_the_extra_it_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(serve, "EXTRA", "no_such_package")
+    assert main(["serve"]) == 2
+    assert capsys.readouterr().err.strip() == (
+        "workbench serve: expected the package textual-serve; install workbench with its extra `serve`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [(["nothing-there"], "nothing-there: no such file"), (["--port", "99999999"], "cannot be opened")],
+)
+def test_what_is_wrong_is_told_in_a_line(
+    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", *arguments]) != 0
+    said = capsys.readouterr().err
+    assert complaint in said
+    assert said.count("\n") == 1
+
+
+def test_each_visit_starts_the_program_anew() -> None:
+    assert serve.command("").endswith("-m workbench")
+    assert serve.command("a talk.json").endswith("-m workbench open 'a talk.json'")

@@ -1,0 +1,95 @@
+"""The models: windows, prices, keys; servers of this machine; names nobody knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tui.play import program, settle, until
+from tui.screens.looking import look, narrowed, seen, values
+from workbench.models.keys import Key
+from workbench.models.local.discovery import FoundModel, LocalServer
+from workbench.models.local.offers import Offer, offers
+from workbench.models.reach import Reach
+from workbench.traces.desk import Desk
+from workbench.tui.screens.finder import MOST
+
+WIDE = (160, 40)
+pytestmark = pytest.mark.usefixtures("project", "machine")
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One server on this machine, and the key of one provider."""
+    server = LocalServer("ollama", "http://127.0.0.1:11434", (FoundModel("tiny:1b", 4096),))
+    found: list[Offer] = offers([server])
+    monkeypatch.setattr(Reach, "all_offers", lambda self: found)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "x" * 20)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+async def test_ours_and_those_of_this_machine_come_first_then_those_with_a_key(desk: Desk) -> None:
+    async with program(desk, WIDE) as (pilot, screen):
+        finder = await look(pilot, screen, "model")
+        await until(lambda: len(values(finder)) == MOST and "ollama/tiny:1b" in values(finder))
+        rows = values(finder)
+        assert rows[:3] == ["rehearsal", "local", "ollama/tiny:1b"]
+        assert "claude" in rows[3]
+        await seen(pilot, "● rehearsal", "ollama/tiny:1b  on this machine", "no AI", "type to find the others", "✓ set")
+
+
+async def test_the_marked_one_is_told_of_with_window_price_and_key(desk: Desk) -> None:
+    async with program(desk, (160, 50)) as (pilot, screen):
+        await look(pilot, screen, "model")
+        await narrowed(pilot, "gpt-4.1")
+        await seen(pilot, "✗ no", "1,047,576 tokens", "$2.00 in, $8.00 out per million", "set OPENAI_API_KEY")
+        await narrowed(pilot, "tiny:1b")
+        await seen(pilot, "4,096 tokens", "(server)", "http://127.0.0.1:11434", "none is needed")
+        await narrowed(pilot, "claude")
+        await seen(pilot, "ANTHROPIC_API_KEY, from the environment")
+        await narrowed(pilot, "bedrock/")
+        await seen(pilot, "? own", "the provider's own kind")
+
+
+async def test_the_exact_name_is_the_first(desk: Desk) -> None:
+    async with program(desk, WIDE) as (pilot, screen):
+        await look(pilot, screen, "model")
+        assert values(await narrowed(pilot, "gpt-4o"))[0] == "gpt-4o"
+
+
+async def test_a_name_that_nobody_knows_may_be_used_and_its_window_is_said_to_be_a_guess(desk: Desk) -> None:
+    async with program(desk, WIDE) as (pilot, screen):
+        await look(pilot, screen, "model")
+        finder = await narrowed(pilot, "gtp-4o")
+        assert values(finder) == ["gtp-4o"]
+        await seen(pilot, "use this name as it is", "~128k", "Nobody knows this model", "Did you mean")
+        await pilot.press("enter")
+        await settle(pilot)
+        await until(lambda: screen.status.model == "gtp-4o")
+
+
+async def test_a_key_store_that_hangs_is_asked_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def hangs(self: Reach, model: str) -> Key:
+        asked.append(model)
+        return Key("none", ("SOME_KEY",), problem="the key store did not answer within 5 s")
+
+    monkeypatch.setattr(Reach, "key", hangs)
+    async with program(desk, WIDE) as (pilot, screen):
+        await settle(pilot)
+        asked.clear()
+        await look(pilot, screen, "model")
+        await seen(pilot, "on this machine")
+        assert len(asked) == 1
+
+
+async def test_the_users_own_models_are_among_them(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.toml").write_text('[models."house/llama"]\nwindow = 32000\n')
+    with Desk() as desk:
+        async with program(desk, WIDE) as (pilot, screen):
+            await look(pilot, screen, "model")
+            assert values(await narrowed(pilot, "house")) == ["house/llama", "house"]
+            await seen(pilot, "32,000 tokens", "(config)")

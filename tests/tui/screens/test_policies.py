@@ -1,0 +1,234 @@
+"""Policies: what each would do to this session, their knobs, and policies of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from tui.play import main_screen, program, settle, shown, until
+from tui.screens.looking import listed, look, narrowed, seen, values
+from workbench.config.errors import Refused, WorkbenchError, WrongCall
+from workbench.context.knobs import KNOBS
+from workbench.context.load import load_policy, preset_names
+from workbench.log.events import AssistantMessage, ToolCall, ToolResult, UserMessage
+from workbench.traces.desk import Desk
+from workbench.tui.commands.choosing import Chooser
+from workbench.tui.model.opened import Opened
+from workbench.tui.screens import policy_files
+from workbench.tui.screens.asking import Asking
+from workbench.tui.screens.planning import outcome, set_up, subject
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """A session with large results, and a policy of the user's own beside a broken one."""
+    own = tmp_path / "config" / "policies"
+    own.mkdir(parents=True)
+    (own / "mine.toml").write_text('extends = "layers"\ndescription = "mine alone"\n[masking]\nkeep_last = 9\n')
+    (own / "torn.toml").write_text("[masking\n")
+    bodies: list[Any] = [UserMessage("look at all of them")]
+    for number in range(9):
+        bodies += [
+            ToolCall(f"c{number}", "read_file", "{}", reply=f"r{number}"),
+            ToolResult(f"c{number}", f"{number} and some words\n" * 2_500, "read_file"),
+        ]
+    with Desk() as made:
+        made.store.create([*bodies, AssistantMessage("done")], title="many results").close()
+        yield made
+
+
+async def test_the_list_has_all_policies_and_says_what_each_would_do_here(desk: Desk) -> None:
+    async with program(desk, (140, 50)) as (pilot, screen):
+        finder = await look(pilot, screen, "policy")
+        names = [Path(value).stem for value in values(finder)]
+        assert names == [*preset_names(), "mine", "torn"]
+        now = screen.status.tokens
+        await seen(pilot, "● workbench", f"{now:,} tokens", "broken:", "mine alone")
+        await narrowed(pilot, "layers")
+        await seen(pilot, "masking.keep_last", "under workbench")
+        await narrowed(pilot, "torn")
+        await seen(pilot, "expected TOML")
+
+
+async def test_enter_goes_on_under_the_marked_one(desk: Desk) -> None:
+    async with program(desk) as (pilot, screen):
+        await look(pilot, screen, "policy")
+        await narrowed(pilot, "codex")
+        await pilot.press("enter")
+        await until(lambda: screen.status.policy == "codex")
+
+
+async def test_the_lab_has_a_row_for_each_and_its_figures_are_those_of_the_plan(desk: Desk) -> None:
+    async with program(desk, (160, 50)) as (pilot, screen):
+        finder = await look(pilot, screen, "lab")
+        await until(lambda: "…" not in str(finder.found.options[-1].prompt))
+        asked = await screen.asked(subject)
+        for ref in preset_names():
+            made = outcome(set_up(desk, screen.options, asked, ref, ()), asked, ref)
+            row = next(str(option.prompt) for option in finder.found.options if option.id == ref)
+            assert f"{made.tokens:,}" in row, row
+            assert str(made.states.get("truncated", 0)) in row.split()
+        assert "broken" in str(finder.found.options[-1].prompt)
+        await seen(pilot, "tokens, as now", "if nothing were left out", "t truncated")
+        assert values(await narrowed(pilot, "codex")) == ["codex"]
+        await seen(pilot, "fewer than now")
+        await pilot.press("enter")
+        await until(lambda: screen.status.policy == "codex")
+
+
+# The editor
+
+
+async def change(pilot: Pilot[Any], knob: str, value: str) -> None:
+    """Give a knob another value."""
+    await narrowed(pilot, knob)
+    await pilot.press("enter")
+    await until(lambda: isinstance(pilot.app.screen, Asking | Chooser))
+    await pilot.pause()
+    pilot.app.screen.query_one(Input).value = value
+    await pilot.pause()
+    await pilot.press("enter")
+    await pilot.pause()
+
+
+async def test_every_knob_is_told_with_value_default_range_and_origin(desk: Desk) -> None:
+    async with program(desk) as (pilot, screen):
+        finder = await look(pilot, screen, "knobs")
+        assert values(finder) == list(KNOBS)
+        await narrowed(pilot, "masking.keep_first")
+        await seen(pilot, "value    2", "default  0", "a whole number from 0 up", "preset workbench", "this session: ")
+
+
+async def test_what_is_wrong_is_told_in_place_and_what_is_right_shows_its_effect(desk: Desk) -> None:
+    async with program(desk) as (pilot, screen):
+        now = screen.status.tokens
+        await look(pilot, screen, "knobs")
+        await change(pilot, "truncation.max_tokens", "many")
+        await seen(pilot, "expected a whole number")
+        pilot.app.screen.query_one(Input).value = "100"
+        await pilot.press("enter")
+        await listed(pilot)
+        await seen(pilot, "✎ truncation.max_tokens", "not in use yet", "policy workbench (changed)")
+        await until(lambda: f"{now:,} → " in shown(pilot.app) and f"{now:,} → {now:,}" not in shown(pilot.app))
+        assert screen.status.tokens == now
+        await pilot.press("ctrl+z")
+        await until(lambda: "✎" not in shown(pilot.app))
+        await pilot.press("ctrl+z")
+        await seen(pilot, "This knob was not changed here")
+
+
+async def test_a_knob_with_few_values_is_chosen_from_them_and_used_in_this_session(desk: Desk) -> None:
+    def knobs(opened: Opened) -> tuple[str, ...]:
+        return opened.knobs
+
+    async with program(desk) as (pilot, screen):
+        before = screen.status.tokens
+        await look(pilot, screen, "knobs", "codex")
+        await change(pilot, "truncation.strategy", "head")
+        await listed(pilot)
+        await change(pilot, "truncation.max_tokens", "120")
+        await listed(pilot)
+        await pilot.press("ctrl+u")
+        await until(lambda: pilot.app.screen is main_screen(pilot.app))
+        await until(lambda: screen.status.policy == "codex")
+        await settle(pilot)
+        assert set(await screen.asked(knobs)) == {"truncation.strategy=head", "truncation.max_tokens=120"}
+        assert screen.status.tokens < before
+
+
+async def test_a_knob_for_one_tool_can_be_added(desk: Desk) -> None:
+    async with program(desk, (160, 40)) as (pilot, screen):
+        await look(pilot, screen, "knobs")
+        await pilot.press("ctrl+n")
+        await until(lambda: isinstance(pilot.app.screen, Asking))
+        await pilot.pause()
+        for text, complaint in (
+            ("nonsense", "expected KNOB=VALUE"),
+            ("masking.nope=1", "no such knob"),
+            ("truncation.tools.read_file.max_tokens=x", "expected a whole number"),
+        ):
+            pilot.app.screen.query_one(Input).value = text
+            await pilot.press("enter")
+            await seen(pilot, complaint)
+        pilot.app.screen.query_one(Input).value = "truncation.tools.read_file.max_tokens=90"
+        await pilot.press("enter")
+        await narrowed(pilot, "tools.read_file")
+        await seen(pilot, "✎ truncation.tools.read_file.max_tokens", "for this tool alone")
+
+
+async def test_a_policy_is_saved_used_and_changed_again(desk: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "config" / "policies" / "brief.toml"
+
+    async def save(pilot: Pilot[Any], name: str) -> None:
+        await listed(pilot)
+        await pilot.press("ctrl+s")
+        await until(lambda: isinstance(pilot.app.screen, Asking))
+        await pilot.pause()
+        if name:
+            pilot.app.screen.query_one(Input).value = name
+        await pilot.press("enter")
+        await pilot.pause()
+
+    async with program(desk) as (pilot, screen):
+        await look(pilot, screen, "policy")
+        await narrowed(pilot, "layers")
+        await pilot.press("ctrl+e")
+        await listed(pilot)
+        await change(pilot, "truncation.max_tokens", "100")
+        await save(pilot, "codex")
+        await seen(pilot, "codex: is a preset; expected another name")
+        pilot.app.screen.query_one(Input).value = "brief"
+        await pilot.press("enter")
+        await until(path.exists)
+        assert load_policy(str(path)).policy.truncation.max_tokens == 100
+        assert load_policy(str(path)).policy.masking == load_policy("layers").policy.masking
+        await listed(pilot)
+        await change(pilot, "masking.keep_last", "7")
+        await save(pilot, "")  # under the name it has
+        await seen(pilot, "Comments in it are lost")
+        await pilot.press("n")
+        assert load_policy(str(path)).policy.masking.keep_last == 5
+        await save(pilot, "")
+        await pilot.press("y")
+        await until(lambda: load_policy(str(path)).policy.masking.keep_last == 7)
+        assert load_policy(str(path)).policy.truncation.max_tokens == 100
+        await listed(pilot)
+        await pilot.press("ctrl+u")
+        await until(lambda: screen.status.policy == str(path))
+
+
+@given(st.sampled_from(preset_names()), st.sampled_from([name for name, knob in KNOBS.items() if knob.kind == "int"]))
+def test_a_saved_policy_is_read_back_as_it_was_meant(preset: str, knob: str) -> None:
+    section, key = knob.split(".")
+    value = max(int(KNOBS[knob].low), 3)
+    path = policy_files.path_of("saved")
+    path.unlink(missing_ok=True)
+    try:
+        policy_files.save("saved", preset, {knob: value})
+    except WrongCall:  # a value that contradicts the preset's others; then nothing is left behind
+        assert not path.exists()
+        return
+    assert getattr(getattr(load_policy("saved", env={}).policy, section), key) == value
+
+
+def test_a_file_that_is_there_is_not_replaced_unless_that_is_meant_and_a_bad_one_never_stays() -> None:
+    path = policy_files.save("mine", "layers", {"masking.keep_last": 4, "truncation.tools.a.b.max_tokens": 50})
+    with pytest.raises(Refused, match="is there already"):
+        policy_files.save("mine", "layers", {})
+    before = path.read_bytes()
+    with pytest.raises(WorkbenchError):
+        policy_files.save("mine", "nowhere", {}, over=True)
+    assert path.read_bytes() == before
+    assert load_policy("mine").policy.truncation.tools["a.b"].max_tokens == 50
+    for name in ("", "../x", "a b", "layers"):
+        with pytest.raises(WrongCall):
+            policy_files.path_of(name)

@@ -1,0 +1,167 @@
+"""Tools: what there is, what it costs, on or off for a session; approvals that were saved."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tui.play import Script, answer, call, program, settle, until
+from tui.screens.looking import listed, look, narrowed, seen, values
+from workbench.agent.approvals import FILE_NAME, load_saved
+from workbench.log.events import Setting
+from workbench.traces.desk import Desk
+from workbench.traces.source import number_events
+from workbench.tui.model.opened import Opened
+from workbench.tui.model.tools import OFF, toolbox, tools_off
+
+pytestmark = pytest.mark.usefixtures("project")
+
+SERVER = """
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("notes")
+
+@server.tool()
+def find(word: str) -> str:
+    "Find a note."
+    return word
+
+@server.tool()
+def burn(word: str) -> str:
+    "Burn a note."
+    return word
+
+server.run()
+"""
+
+
+def offered(opened: Opened) -> tuple[str, ...]:
+    """The tools that the model may call."""
+    return toolbox(opened).names
+
+
+async def test_a_tool_is_switched_off_for_this_session_and_stays_off_when_it_is_opened_again(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = Script(call("run_command", '{"command": "echo hello"}'), answer("so it is"))
+    script.play(monkeypatch)
+    async with program(desk) as (pilot, screen):
+        await look(pilot, screen, "tools")
+        await seen(
+            pilot, "● on", "Read a text file", "looks only; never asks", "peek", "of definitions in every request"
+        )
+        before = screen.status.tokens
+        await narrowed(pilot, "run_command")
+        await pilot.press("enter")
+        await seen(pilot, "○ off")
+        await until(lambda: screen.status.tokens < before)
+        await pilot.press("escape")
+        screen.say("go")
+        await settle(pilot)
+        names = [tool["function"]["name"] for tool in script.requests[0]["tools"]]
+        assert "run_command" not in names
+        assert "read_file" in names
+        assert "run_command" not in await screen.asked(offered)
+    with Desk() as again:
+        async with program(again) as (pilot, screen):
+            assert "run_command" not in await screen.asked(offered)
+            await look(pilot, screen, "tools")
+            await narrowed(pilot, "run_command")
+            await seen(pilot, "○ off")
+            await pilot.press("enter")
+            await seen(pilot, "● on")
+            assert "run_command" in await screen.asked(offered)
+
+
+async def test_a_tool_that_goes_off_between_two_turns_is_no_longer_offered(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = Script(answer("one"), answer("two"))
+    script.play(monkeypatch)
+    async with program(desk) as (pilot, screen):
+        screen.say("go")
+        await settle(pilot)
+        await screen.model.compacting(lambda work: work.tools.switch(["write_file"]))
+        screen.say("go on")
+        await settle(pilot)
+        first, second = ({tool["function"]["name"] for tool in each["tools"]} for each in script.requests)
+        assert first - second == {"write_file"}
+
+
+async def test_in_a_file_nothing_is_switched(desk: Desk, talk: Path) -> None:
+    async with program(desk, ref=str(talk)) as (pilot, screen):
+        await look(pilot, screen, "tools")
+        await pilot.press("enter")
+        await seen(pilot, "a file can only be looked at")
+
+
+async def test_saved_approvals_are_listed_and_taken_back(desk: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "config" / FILE_NAME
+    path.parent.mkdir(exist_ok=True)
+    path.write_text('always = ["run_command:git *", "write_file"]\nnever = ["run_command:rm *"]\n')
+    async with program(desk) as (pilot, screen):
+        await look(pilot, screen, "tools")
+        await narrowed(pilot, "git")
+        await seen(pilot, "run_command:git *", "always", "done without asking")
+        for key in ("n", "y"):
+            await pilot.press("enter")
+            await seen(pilot, "Ask again from now on?")
+            assert "run_command:git *" in load_saved(path).always
+            await pilot.press(key)
+            await listed(pilot)
+        await until(lambda: "run_command:git *" not in load_saved(path).always)
+        assert load_saved(path).always == ("write_file",)
+        assert load_saved(path).never == ("run_command:rm *",)
+        await until(lambda: not values(pilot.app.screen))  # type: ignore[arg-type]  # the screen with the list
+
+
+async def test_what_was_allowed_is_asked_again_once_it_is_taken_back(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "config" / FILE_NAME
+    path.parent.mkdir(exist_ok=True)
+    path.write_text('always = ["run_command:echo *"]\n')
+    echo = call("run_command", '{"command": "echo hello"}')
+    Script(echo, answer("one"), echo, answer("two")).play(monkeypatch)
+    async with program(desk) as (pilot, screen):
+        screen.say("go")
+        await settle(pilot)
+        assert screen.question is None
+        await screen.model.compacting(lambda work: work.tools.forget("run_command:echo *"))
+        screen.say("again")
+        await until(lambda: screen.question is not None)
+        await pilot.press("escape")
+        await settle(pilot)
+
+
+async def test_a_broken_file_of_approvals_is_told(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir(exist_ok=True)
+    (tmp_path / "config" / FILE_NAME).write_text("always = 3\n")
+    async with program(desk, (200, 40)) as (pilot, screen):
+        await look(pilot, screen, "tools")
+        await seen(pilot, "expected a list of patterns")
+
+
+async def test_the_tools_of_servers_are_asked_for_and_the_config_has_the_last_word(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(SERVER)
+    (tmp_path / "config").mkdir()
+    command = f'command = ["{sys.executable}", "{tmp_path / "server.py"}"]'
+    (tmp_path / "config" / "config.toml").write_text(f'[mcp.notes]\n{command}\noff = ["burn"]\n')
+    with Desk() as desk:
+        async with program(desk, (160, 40)) as (pilot, screen):
+            await look(pilot, screen, "tools")
+            await seen(pilot, "notes__find")
+            await narrowed(pilot, "burn")
+            await seen(pilot, "○ config", "mcp.notes.off in config.toml")
+            await pilot.press("enter")
+            await seen(pilot, "the config switches this one off")
+            await narrowed(pilot, "find")
+            await seen(pilot, "starts programs; asks first")
+            await pilot.press("enter")
+            await seen(pilot, "○ off")
+
+
+def test_of_two_settings_the_later_holds_and_nonsense_switches_nothing_off() -> None:
+    assert tools_off(number_events([Setting(OFF, ["a"]), Setting(OFF, ["b"])])) == ("b",)
+    assert tools_off(number_events([Setting(OFF, 3)])) == ()

@@ -1,0 +1,174 @@
+"""The application around the main screen: themes, keys, and a first frame that waits for nothing.
+
+Importing the panes takes longer than showing a frame, so it is done in the background while one is on the screen.
+"""
+
+from __future__ import annotations
+
+from asyncio import wrap_future
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, work
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Static
+
+from workbench.config.errors import WorkbenchError
+from workbench.config.settings import Settings
+from workbench.tui.background import background
+from workbench.tui.themes import VARIABLES, ThemeFolder
+
+if TYPE_CHECKING:
+    from textual.command import Provider
+
+    from workbench.tui.main.screen import MainScreen
+
+SHEETS = [str(path) for path in sorted(Path(__file__).parent.rglob("*.tcss"))]
+"""Each lies beside its pane."""
+
+DEFAULT = "ink"
+"""The theme of those who wish for none."""
+
+WATCH = 2.0
+"""Seconds between two looks at the folder of themes."""
+
+Load = Callable[[], Callable[[], "MainScreen"]]
+"""Imports what the main screen needs, in the background; what it gives makes the screen."""
+
+
+def _hits() -> type[Provider]:
+    """Imported when the palette first opens."""
+    from workbench.tui.commands.palette import CommandHits
+
+    return CommandHits
+
+
+class Opening(Screen[None]):
+    """What is seen until the main screen is there. What is typed meanwhile is not lost."""
+
+    CSS = """
+    Opening { background: $background; color: $quiet; }
+    Opening Static { height: 1; background: $panel; padding: 0 1; }
+    Opening #rest { height: 1fr; background: $background; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.typed = ""
+
+    def compose(self) -> ComposeResult:
+        """The lines above and below the panes, as the main screen has them."""
+        yield Static(Content("F2 chat   F3 context   F4 compaction"))
+        yield Static(id="rest")
+        yield Static(Content("opening…"))
+
+    def on_key(self, event: events.Key) -> None:
+        """For the composer."""
+        if event.is_printable and event.character:
+            self.typed += event.character
+
+
+class Frame(App[WorkbenchError]):
+    """The full screen. Its result is the error that ended it, if one did."""
+
+    TITLE = "workbench"
+    CSS = Opening.CSS  # Textual does not load the sheet of a default screen
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (140, "-wide")]  # noqa: RUF012 - an instance's own
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_hits}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+q", "leave", "quit", id="app.quit", show=False, priority=True),
+        # Without it Textual binds a key of its own, before that of our command.
+        Binding("f20", "command_palette", "command palette", id="app.palette", show=False),
+    ]
+
+    def __init__(self, settings: Settings, load: Load) -> None:
+        super().__init__()
+        self._load = load
+        self._keys = settings.keys
+        self._main: MainScreen | None = None
+        self._folder = ThemeFolder()
+        self._problems: list[str] = []
+        self._choose_theme(settings.theme)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """The screen's own colours, for themes that do not name them."""
+        return VARIABLES
+
+    def get_default_screen(self) -> Screen[None]:
+        """Something to look at."""
+        return Opening()
+
+    def on_mount(self) -> None:
+        """Tell what was wrong with a theme; the program runs all the same."""
+        self._warn("theme", self._problems)
+        self.set_interval(WATCH, self._look_at_themes)
+        self.call_after_refresh(self._begin)
+
+    @work
+    async def _begin(self) -> None:
+        """The main screen, once the first frame is out."""
+        if self._main is None:
+            make = await wrap_future(background(self._load))
+            self._main = make()
+            opening = self.screen
+            await self.push_screen(self._main)
+            if isinstance(opening, Opening) and opening.typed:
+                self._main.chat.composer.type(opening.typed)
+        self.call_after_refresh(self._set_keys, self._main)  # when all panes, and so all bindings, are there
+
+    def _set_keys(self, main: MainScreen) -> None:
+        from workbench.tui.commands.keys import keymap
+
+        keys = keymap(self._keys, main)
+        self.set_keymap(keys.keymap)
+        self._warn("keys", keys.problems)
+
+    def _warn(self, title: str, problems: Iterable[str]) -> None:
+        for problem in problems:
+            self.notify(problem, title=title, severity="warning", markup=False)
+
+    # Themes
+
+    def _load_themes(self) -> list[str]:
+        """Register all there are; the result is their names. One that broke stays as it was."""
+        loaded = self._folder.load()
+        self._problems = list(loaded.problems)
+        for each in loaded.themes:
+            self.register_theme(each)
+        return [each.name for each in loaded.themes]
+
+    def _choose_theme(self, wanted: str) -> None:
+        names = self._load_themes()
+        if wanted and wanted not in names:
+            self._problems.append(f"no theme named {wanted!r}; expected one of {', '.join(names)}")
+        self.theme = next((name for name in (wanted, DEFAULT) if name in names), self.theme)
+
+    def _look_at_themes(self) -> None:
+        """A theme that was changed on the disk shows at once."""
+        if self._folder.changed():
+            self._load_themes()
+            self.mutate_reactive(Frame.theme)
+            self._warn("theme", self._problems)
+
+    # The end
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """On the main screen, the command does it, whatever its key is."""
+        return self.screen is not self._main if action == "leave" else True
+
+    async def action_leave(self) -> None:
+        """End the program from a screen that lies over the main one, or before that is there."""
+        await self._close()
+        self.exit()
+
+    async def on_unmount(self) -> None:
+        """However it ends, what came is kept."""
+        await self._close()
+
+    async def _close(self) -> None:
+        if self._main is not None and self._main.is_mounted:
+            await self._main.close_model()
