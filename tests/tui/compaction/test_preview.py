@@ -35,7 +35,9 @@ async def rest(pilot: Pilot[Any]) -> None:
     """Wait until the model and the screen's own work are done."""
     for _ in range(2):
         await settle(pilot)
-        await pilot.app.workers.wait_for_complete([each for each in pilot.app.workers if each.group != "commands"])
+        # Commands and the question before a loss wait for the user.
+        busy = [each for each in pilot.app.workers if each.group not in ("commands", "leave")]
+        await pilot.app.workers.wait_for_complete(busy)
     await settle(pilot)
 
 
