@@ -133,12 +133,13 @@ def test_at_a_terminal_it_asks_and_no_is_the_default(
 ) -> None:
     asked: list[str] = []
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or answer)
+    monkeypatch.setattr("builtins.input", lambda: asked.append(answer) or answer)
     outcome = call("compact", session, "--digest", *WINDOW)
     assert outcome.code == code
-    [question] = asked
-    assert question.startswith("Context usage at 2")
-    assert question.endswith("/20,000 tokens). Compact conversation? [y/N] ")
+    assert asked == [answer]
+    assert re.search(
+        r"^Context usage at 2\d% \([\d,]+/20,000 tokens\)\. Compact conversation\? \[y/N\] ", outcome.out, re.M
+    )
     assert any(isinstance(body, Compaction) for body in bodies(call, session)) == (code == 0)
     assert not any(isinstance(body, Failure) for body in bodies(call, session)), "to decline is no failure"
     asked.clear()
@@ -262,6 +263,27 @@ def test_the_summary_can_be_edited_before_it_is_used(call: Call, session: str, t
 
 
 def test_only_stages_are_printed_as_progress(capsys: pytest.CaptureFixture[str]) -> None:
-    compact._tell(compact.Progress("summarising", 2, 3))
-    compact._tell(compact.Progress("summarising", 2, 3, 40))
+    compact.tell_progress(compact.Progress("summarising", 2, 3))
+    compact.tell_progress(compact.Progress("summarising", 2, 3, 40))
     assert capsys.readouterr().err == "· summarising part 2 of 3\n"
+
+
+def test_a_summary_of_the_user_s_own_is_taken_with_all_that_it_lost(call: Call, session: str, tmp_path: Path) -> None:
+    own = tmp_path / "own.md"
+    own.write_text("Eight bugs were fixed.\n")
+    told = call("compact", session, "--json", "--summary", own, *WINDOW).json
+    assert (told["summary"], told["made_by"]) == ("Eight bugs were fixed.", "hand")
+    lost = told["audit"]["lost"]
+    assert lost
+    call("undo", session)
+    told = call("compact", session, "--json", "--summary", own, "--add-lost", *WINDOW).json
+    assert told["summary"].startswith("Eight bugs were fixed.")
+    assert told["audit"]["lost"] == []
+    assert all(fact["text"] in told["summary"] for fact in lost)
+
+
+def test_a_summary_of_nothing_is_refused(call: Call, session: str, tmp_path: Path) -> None:
+    own = tmp_path / "own.md"
+    own.write_text(" \n")
+    outcome = call("compact", session, "--summary", own, *WINDOW)
+    assert (outcome.code, outcome.err.splitlines()[-1]) == (3, "workbench: the summary is empty")

@@ -92,7 +92,7 @@ def test_deleting_asks_a_person(call: Call, transcript: Path, monkeypatch: pytes
     session = imported(call, transcript)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     for answer, code in (("", 3), ("n", 3), ("y", 0)):
-        monkeypatch.setattr("builtins.input", lambda _, said=answer: said)
+        monkeypatch.setattr("builtins.input", lambda said=answer: said)
         assert call("sessions", "delete", session).code == code
     assert call("sessions", "delete", session).code == 2
 

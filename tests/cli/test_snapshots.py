@@ -82,11 +82,11 @@ def test_nothing_happens_without_a_yes(call: Call, session: str, repo: Path, mon
     looked = call("restore", session, "--json").json
     assert (looked["changed"], looked["created"], looked["restored"]) == (["a.txt"], ["b.txt"], False)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("builtins.input", lambda question: "n")
+    monkeypatch.setattr("builtins.input", lambda: "n")
     assert call("restore", session).code == 3
     assert (repo / "a.txt").read_text() == "newest"
     assert call("snapshots", session, "--json").json == before
-    monkeypatch.setattr("builtins.input", lambda question: "y")
+    monkeypatch.setattr("builtins.input", lambda: "y")
     assert call("restore", session).code == 0
     assert (repo / "a.txt").read_text() == "newer"
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -100,5 +102,42 @@ def test_a_conversation_survives_the_end_of_the_program(tmux: Tmux) -> None:
     assert "read note.txt" in tmux.screen
     tmux.press("F1")
     tmux.wait_for("type to search")
+    tmux.press("C-q")
+    tmux.wait_for("ended with 0")
+
+
+def figures(tmux: Tmux) -> str:
+    """The last compaction, as the panel tells it; nothing where it does not."""
+    found = re.search(r"last: [\d,]+ → [\d,]+", tmux.screen)
+    return found[0] if found else ""
+
+
+def test_a_compaction_by_hand_survives_it_too(tmux: Tmux) -> None:
+    python = shlex.quote(sys.executable)
+    recording = shlex.quote(str(files("workbench") / "demo" / "session.jsonl"))
+    tmux.type(f"{python} -m workbench import {recording} && {python} -m workbench; echo ended with $?")
+    tmux.press("Enter")
+    tmux.wait_for("no AI, /model")
+    tmux.type("read note.txt")
+    tmux.press("Enter")
+    tmux.wait_for("That is what the tools gave")
+    before = figures(tmux)
+    tmux.press("C-g")
+    tmux.wait_for("without a model")  # the figures are there, so yes is an answer
+    tmux.press("y")
+    tmux.wait_for("compacted: ")
+    tmux.press("Escape")
+    end = time.monotonic() + DEADLINE
+    while figures(tmux) in ("", before):
+        assert time.monotonic() < end, tmux.screen
+        time.sleep(0.05)
+    after = figures(tmux)
+    tmux.press("C-q")
+    tmux.wait_for("ended with 0")
+    tmux.run("clear-history")
+    tmux.type(f"clear; {python} -m workbench; echo ended with $?")
+    tmux.press("Enter")
+    tmux.wait_for(after)
+    tmux.wait_for("That is what the tools gave")
     tmux.press("C-q")
     tmux.wait_for("ended with 0")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import select
 import signal
+import sys
+from contextlib import suppress
 
 
 def agrees(question: str) -> bool:
@@ -13,9 +16,18 @@ def agrees(question: str) -> bool:
     """
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+        print(f"{question} [y/N] ", end="", flush=True)
+        _wait()
+        return input().strip().lower() in ("y", "yes")
     except EOFError:
         print()
         return False
     finally:
         signal.signal(signal.SIGINT, handler)
+
+
+def _wait() -> None:
+    """Until something is typed; in short waits, because an interrupt just before a read would wait with it."""
+    with suppress(OSError, ValueError):  # where the input is nothing that can be waited for
+        while not select.select([sys.stdin], [], [], 0.2)[0]:
+            pass

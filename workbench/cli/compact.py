@@ -1,4 +1,4 @@
-"""`workbench compact` and `workbench continue`: summarise a session, or go on from a summary of it."""
+"""`workbench compact`: replace the past of a session by a summary."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from workbench.agent.compacting import Compacting, failure_of
@@ -14,7 +15,6 @@ from workbench.agent.hooks import Hooks, installed_hooks
 from workbench.agent.serving import serving
 from workbench.cli.asking import agrees
 from workbench.compaction import prompts
-from workbench.compaction.carry import Carried, bodies, carried
 from workbench.compaction.coordinator import Compactor
 from workbench.compaction.summariser import setup_for
 from workbench.compaction.triggers import question
@@ -23,14 +23,16 @@ from workbench.config.errors import Refused
 from workbench.config.text import print_json, printable, printable_lines
 from workbench.context.setup import Setup
 from workbench.log.errors import ReadOnly
-from workbench.log.events import Event, Failure, Setting
+from workbench.log.events import Event, Failure
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL, is_local
 from workbench.traces.desk import Desk
 from workbench.traces.reading import read_text
-from workbench.traces.source import Source, setting
+from workbench.traces.source import Source
 
 LOST_SHOWN = 12
+BY_HAND = "hand"
+"""Who made a summary that the user wrote or edited."""
 
 
 class Job(NamedTuple):
@@ -42,6 +44,8 @@ class Job(NamedTuple):
     setup: Setup
     session: Session | None
     """None for a file, of which nothing is stored."""
+    summary: str | None = None
+    """The user's own, in place of one that is written now."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -69,20 +73,20 @@ def _job(desk: Desk, options: argparse.Namespace, stack: ExitStack) -> Job:
         if not session.writable:
             raise ReadOnly(session.why_read_only)
         source = source._replace(events=session.events())
-    setup = _set_up(desk, options, source)
+    setup = set_up_for(desk, options, source)
     if not options.digest:
         prompts.load(setup.loaded.policy.compaction.prompt)
-    return Job(desk, options, source.events, setup, session)
+    return Job(desk, options, source.events, setup, session, _own_summary(options))
 
 
-def _set_up(desk: Desk, options: argparse.Namespace, source: Source) -> Setup:
+def set_up_for(desk: Desk, options: argparse.Namespace, source: Source) -> Setup:
     """Without a model named anywhere the one that needs no key summarises, by rules."""
     model = source.model or desk.settings.model or REHEARSAL
     return desk.set_up(options, source._replace(model=model))
 
 
 @asynccontextmanager
-async def _compactor(desk: Desk, options: argparse.Namespace, setup: Setup) -> AsyncIterator[Compactor]:
+async def compactor_for(desk: Desk, options: argparse.Namespace, setup: Setup) -> AsyncIterator[Compactor]:
     """A compactor with a gateway to the model that summarises, where one is asked."""
     model = setup_for(setup, desk.catalogue).model
     if options.digest or is_local(model):
@@ -100,15 +104,17 @@ async def _compact(job: Job) -> Draft:
     """Preview, question, hooks, draft, and the event; a refusal is noted in the log and raised."""
     options, setup, session = job.options, job.setup, job.session
     hooks = Hooks(job.desk.settings.hooks, installed_hooks()) if session else Hooks()
-    async with _compactor(job.desk, options, setup) as compactor:
+    async with compactor_for(job.desk, options, setup) as compactor:
         compacting = Compacting(compactor, hooks)
         try:
-            preview = await asyncio.to_thread(compactor.preview, job.events, "manual", "by hand", digest=options.digest)
+            digest = options.digest or options.summary is not None
+            preview = await asyncio.to_thread(compactor.preview, job.events, "manual", "by hand", digest=digest)
             if not options.json:
                 _agree(preview, setup, options.yes or options.dry_run)
             problems = await compacting.before(preview)
-            tell = None if options.json else _tell
-            draft = await compactor.draft(job.events, preview, digest=options.digest, progress=tell)
+            tell = None if options.json else tell_progress
+            draft = await compactor.draft(job.events, preview, digest=digest, progress=tell)
+            draft = await asyncio.to_thread(_edited, job, compactor, draft)
             body = compactor.body(draft)
         except CompactionRefused as refused:
             # That there is nothing to compact is no failure of anything.
@@ -119,17 +125,29 @@ async def _compact(job: Job) -> Draft:
             session.append(*problems, body)
             noted = await compacting.after(draft)
             session.append(*noted)
-            _warn(str(each.message) for each in (*problems, *noted) if isinstance(each, Failure))
-    _warn(draft.problems)
+            warn(str(each.message) for each in (*problems, *noted) if isinstance(each, Failure))
+    warn(draft.problems)
     return draft
 
 
-def _warn(lines: Any) -> None:
+def _own_summary(options: argparse.Namespace) -> str | None:
+    """The summary that the user gives, if one."""
+    return None if options.summary is None else read_text(options.summary)[1].strip()
+
+
+def _edited(job: Job, compactor: Compactor, draft: Draft) -> Draft:
+    """The draft as the options want it: with a text of the user's own, with all that it lost."""
+    if job.summary is not None:
+        draft = replace(compactor.edited(job.events, draft, job.summary), made_by=BY_HAND)
+    return compactor.with_lost(job.events, draft) if job.options.add_lost else draft
+
+
+def warn(lines: Any) -> None:
     for line in lines:
         print(printable(f"· {line}"), file=sys.stderr)
 
 
-def _tell(progress: Progress) -> None:
+def tell_progress(progress: Progress) -> None:
     """A line for each stage; the characters that stream in between are for a screen."""
     if not progress.characters:
         part = f" part {progress.part} of {progress.parts}" if progress.parts > 1 else ""
@@ -239,54 +257,3 @@ def audit_json(audit: Audit) -> dict[str, Any]:
 
 def _fact(fact: Fact) -> dict[str, str]:
     return {"text": fact.text, "kind": fact.kind, "event": fact.event}
-
-
-# workbench continue
-
-
-def run_continue(options: argparse.Namespace) -> int:
-    """Make a session that goes on from a summary of another."""
-    with Desk() as desk:
-        info = desk.store.info(options.session)
-        with desk.store.session(info.id, write=False) as old:
-            events = old.events()
-        policy = setting(events, "policy")
-        source = Source(info.id, events, setting(events, "model"), policy, False, False)
-        setup = _set_up(desk, options, source)
-        made = None if options.summary else asyncio.run(_carried(desk, options, setup, events))
-        summary = made.summary if made else read_text(options.summary)[1]
-        if options.dry_run:
-            _show(made, summary, "", info.id, options.json)
-            return 0
-        title = f"continued: {info.title}" if info.title else "continued"
-        settings = [Setting("title", title), Setting("model", setup.model)]
-        settings += [Setting("policy", policy)] if policy else []
-        with desk.store.create(bodies(info.id, summary, settings, made)) as session:
-            _show(made, summary, session.id, info.id, options.json)
-    return 0
-
-
-async def _carried(desk: Desk, options: argparse.Namespace, setup: Setup, events: Sequence[Event]) -> Carried:
-    tell = None if options.json else _tell
-    async with _compactor(desk, options, setup) as compactor:
-        made = await carried(compactor, events, digest=options.digest, progress=tell)
-    _warn(made.problems)
-    return made
-
-
-def _show(made: Carried | None, summary: str, session: str, origin: str, as_object: bool) -> None:
-    if as_object:
-        print_json(
-            {
-                "session": session or None,
-                "continued_from": origin,
-                "summary": summary,
-                "made_by": made.made_by if made else "hand",
-                "audit": audit_json(made.audit) if made else None,
-                "problems": list(made.problems) if made else [],
-            }
-        )
-        return
-    print("\n".join(printable_lines(summary)))
-    if session:
-        print(f"session {session}, continued from {origin}", file=sys.stderr)

@@ -188,10 +188,12 @@ def _add_compact(commands: Commands[_Parser]) -> None:
     parser.add_argument("source", metavar="SOURCE", help="a session, or a file, of which nothing is stored")
     _add_wishes(parser)
     _add_summariser(parser)
+    parser.add_argument("--summary", metavar="FILE", help="this text of yours as the summary; - reads standard input")
+    parser.add_argument("--add-lost", action="store_true", help="put what the summary lost behind it")
     parser.add_argument("--dry-run", action="store_true", help="write the summary, and store nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     _add_json(parser)
-    parser = _command(commands, "continue", "cli.compact:run_continue", "go on from a summary, in a new session")
+    parser = _command(commands, "continue", "cli.continuing:run", "go on from a summary, in a new session")
     parser.add_argument("session", metavar="SESSION", help="the session to go on from")
     parser.add_argument(
         "--summary", metavar="FILE", help="this text, edited by you, as the summary; - reads standard input"

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
+from workbench.cli.asking import agrees
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import print_json, printable, table
 from workbench.log.events import Body, Override, Setting
@@ -154,7 +155,7 @@ def run_delete(options: argparse.Namespace) -> int:
             what = f"session {info.id} ({printable(info.title) or 'untitled'}, {info.events:,} events)"
             if not sys.stdin.isatty():
                 raise Refused(f"{what} was not deleted: confirm with --yes")
-            if input(f"Delete {what} for good? [y/N] ").strip().lower() not in ("y", "yes"):
+            if not agrees(f"Delete {what} for good?"):
                 raise Refused("nothing was deleted")
         desk.store.delete(info.id)
     return 0

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from workbench.agent import snapshots
 from workbench.agent.snapshots import Difference, Restored
+from workbench.cli.asking import agrees
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import print_json, printable, table, when
 from workbench.log.errors import ReadOnly
@@ -134,7 +135,7 @@ def _confirm(yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise Refused("nothing was restored: confirm with --yes")
-    if input("Restore? [y/N] ").strip().lower() not in ("y", "yes"):
+    if not agrees("Restore?"):
         raise Refused("nothing was restored")
 
 

@@ -13,21 +13,27 @@ from workbench.log.events import (
     Body,
     Content,
     Event,
-    ImagePart,
-    OtherPart,
     Part,
     Reasoning,
     SlotContent,
     SystemMessage,
-    TextPart,
     ToolCall,
     ToolResult,
     UserMessage,
 )
+from workbench.traces.building import part_of
 from workbench.traces.reading import Document, Located, bad, elements
 
 ROLES = "a role: system, developer, user, assistant, tool or function"
 SHAPE = 'a list of messages, an object with "messages", or JSON lines of messages'
+
+
+def recognises(document: Document) -> bool:
+    """Whether a file has one of the shapes; what is wrong inside is told by `conversations`."""
+    first = document.values[0].value
+    if isinstance(first, list):
+        return not first or any(isinstance(value, dict) and "role" in value for value in first[:40])
+    return isinstance(first, dict) and ("messages" in first or "role" in first)
 
 
 def conversations(document: Document, text: str) -> list[list[Body]]:
@@ -152,24 +158,9 @@ class _Reader:
         raise bad(self._name, line, 'text or a list of parts under "content"', content)
 
     def _part(self, line: int, part: Any) -> Part:
-        if isinstance(part, str):
-            return TextPart(clean(part))
-        if not isinstance(part, dict):
+        if not isinstance(part, str | dict):
             raise bad(self._name, line, "a part of a message, which is a JSON object", part)
-        image = part.get("image_url")
-        if part.get("type") == "image_url" and isinstance(image, str):
-            return ImagePart(clean(image))
-        if part.get("type") == "image_url" and isinstance(image, dict) and isinstance(image.get("url"), str):
-            return ImagePart(clean(image["url"]), str(image.get("detail") or "auto"))
-        source = part.get("source")
-        if part.get("type") == "input_image" and isinstance(image, str):
-            return ImagePart(clean(image), str(part.get("detail") or "auto"))
-        if part.get("type") == "image" and isinstance(source, dict):
-            url = source.get("url") or f"data:{source.get('media_type', '')};base64,{source.get('data', '')}"
-            return ImagePart(clean(str(url)))
-        if isinstance(part.get("text"), str) and part.get("type") in ("text", "input_text", "output_text"):
-            return TextPart(clean(part["text"]))
-        return OtherPart(json.loads(clean(json.dumps(part, ensure_ascii=False))))
+        return part_of(part)
 
 
 def to_openai(events: Iterable[Event]) -> dict[str, Any]:

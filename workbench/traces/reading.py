@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +33,8 @@ class Document(NamedTuple):
     values: list[Located]
     lines: bool
     """Whether it was JSON lines."""
+    broken: tuple[WrongCall, ...] = ()
+    """What is wrong with the lines that were skipped."""
 
 
 def bad(name: str, line: int, expected: str, got: object = None) -> WrongCall:
@@ -60,8 +61,8 @@ def read_text(source: str) -> tuple[str, str]:
         raise bad(name, raw[: error.start].count(b"\n") + 1, "text in UTF-8", hex(raw[error.start])) from None
 
 
-def read_json(name: str, text: str) -> Document:
-    """One JSON value, or JSON lines."""
+def read_json(name: str, text: str, *, skip: bool = False) -> Document:
+    """One JSON value, or JSON lines. `skip`: lines that are not JSON are left out and told, unless all of them are."""
     start = _skip(text, 0)
     if start == len(text):
         raise bad(name, 1, "JSON, but the file is empty")
@@ -69,13 +70,13 @@ def read_json(name: str, text: str) -> Document:
         value, end = _DECODER.raw_decode(text, start)
     except ValueError as error:
         if "\n" in text[start:].rstrip() and text[start] == "{":
-            return Document(name, list(_lines(name, text)), True)
+            return _by_line(name, text, skip)
         raise _not_json(name, text, error) from None
     except RecursionError:
         raise bad(name, 1, "JSON that is not nested thousands of levels deep") from None
     if _skip(text, end) == len(text):
         return Document(name, [Located(_line(text, start), value)], False)
-    return Document(name, list(_lines(name, text)), True)
+    return _by_line(name, text, skip)
 
 
 def elements(text: str, key: str | None = None) -> list[Located]:
@@ -112,17 +113,31 @@ def _value_of(text: str, at: int, key: str) -> int:
     return found
 
 
-def _lines(name: str, text: str) -> Iterator[Located]:
+def _by_line(name: str, text: str, skip: bool) -> Document:
+    values: list[Located] = []
+    broken: list[WrongCall] = []
     # Only line feeds end a line of JSON; str.splitlines would also cut at characters that may stand inside a string.
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                yield Located(number, json.loads(line, parse_constant=_no_constant))
-            except ValueError as error:
-                detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-                raise bad(name, number, f"one JSON value on the line ({detail})") from None
-            except RecursionError:
-                raise bad(name, number, "JSON that is not nested thousands of levels deep") from None
+                values.append(Located(number, _one(name, number, line)))
+            except WrongCall as error:
+                if not skip:
+                    raise
+                broken.append(error)
+    if not values:
+        raise broken[0]
+    return Document(name, values, True, tuple(broken))
+
+
+def _one(name: str, number: int, line: str) -> Any:
+    try:
+        return json.loads(line, parse_constant=_no_constant)
+    except ValueError as error:
+        detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+        raise bad(name, number, f"one JSON value on the line ({detail})") from None
+    except RecursionError:
+        raise bad(name, number, "JSON that is not nested thousands of levels deep") from None
 
 
 def _skip(text: str, at: int) -> int:

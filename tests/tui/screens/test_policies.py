@@ -39,7 +39,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     for number in range(9):
         bodies += [
             ToolCall(f"c{number}", "read_file", "{}", reply=f"r{number}"),
-            ToolResult(f"c{number}", f"{number} and some words\n" * 2_500, "read_file"),
+            ToolResult(f"c{number}", f"{number} and some words\n" * 700, "read_file"),
         ]
     with Desk() as made:
         made.store.create([*bodies, AssistantMessage("done")], title="many results").close()

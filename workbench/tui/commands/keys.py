@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual.binding import Binding
+from textual.screen import Screen
 from textual.widget import Widget
 
 from workbench.config.settings import shown
+from workbench.tui import screens
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
@@ -24,7 +28,9 @@ class Keymap(NamedTuple):
 
 def keymap(wanted: Mapping[str, Any], screen: MainScreen) -> Keymap:
     """Check the user's keys against the bindings there are; what is wrong is told and left out."""
-    known = {binding.id for binding in bindings_of(screen) if binding.id}
+    if not wanted:
+        return Keymap({}, ())
+    known = {binding.id for binding in (*bindings_of(screen), *over_the_panes()) if binding.id}
     taken: dict[str, str] = {}
     found: dict[str, str] = {}
     problems: list[str] = []
@@ -52,6 +58,23 @@ def _split(keys: str) -> list[str]:
 def bindings_of(screen: MainScreen) -> Iterator[Binding]:
     """The bindings of the screen and of what is on it, as far as they are ours."""
     kinds = {kind for widget in (screen, *screen.walk_children(Widget)) for kind in type(widget).__mro__}
+    yield from _of_kinds(kinds)
+
+
+def over_the_panes() -> Iterator[Binding]:
+    """The bindings of the screens that lie over the panes, which are imported for it."""
+    for module in iter_modules(screens.__path__):
+        import_module(f"{screens.__name__}.{module.name}")
+    kinds: set[type] = set()
+    fresh: list[type] = [Screen]
+    while fresh:
+        kind = fresh.pop()
+        kinds.add(kind)
+        fresh += kind.__subclasses__()
+    yield from _of_kinds(kinds)
+
+
+def _of_kinds(kinds: Iterable[type]) -> Iterator[Binding]:
     for kind in kinds:
         if kind.__module__.startswith("workbench."):
             yield from (each for each in vars(kind).get("BINDINGS", ()) if isinstance(each, Binding))

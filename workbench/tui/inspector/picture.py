@@ -32,15 +32,14 @@ class Look(NamedTuple):
 class Scene(NamedTuple):
     """What is to be seen in all lines."""
 
-    top: int
-    """The first line in view."""
     lines: Lines | None
-    live: Live | None
     marks: Mapping[str, Mark]
     empty: str
     cursor: int
     chosen: range
     columns: Columns
+    live: Live | None
+    """The last one: no row depends on it."""
 
     def look(self, at: int) -> Look:
         """One line."""

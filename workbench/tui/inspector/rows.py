@@ -27,6 +27,8 @@ from workbench.tui.values import Live
 
 NEAR = 64
 """How far around its old place an item is looked for under a new plan; summaries and notices move it by a few rows."""
+MOST_KEPT = 1_000
+"""Pictures of lines that are kept; more than any screen has lines."""
 STYLES = (
     *("plain", "cursor", "selected", "quiet", "why", "share", "pin", "group", "live"),
     *("added", "changed", "gone"),
@@ -71,10 +73,12 @@ class Rows(ScrollView, can_focus=True):
     def __init__(self) -> None:
         super().__init__()
         self._pictures: dict[int, tuple[Look, Strip]] = {}
+        self._looks: dict[int, Look] = {}
+        """Of the rows in the scene that was seen last."""
+        self._scene: Scene | None = None
         self._width = 0
         self._laid: tuple[object, Columns] = (None, lay_out(0, 0))
         self._styles: dict[str, Style] = {}
-        self._scene: Scene | None = None
 
     # What is there
 
@@ -142,8 +146,8 @@ class Rows(ScrollView, can_focus=True):
         if height != self.virtual_size.height:
             self.set_reactive(ScrollView.virtual_size, Size(0, height))
             self.scroll_y = self.validate_scroll_y(self.scroll_y)
-            self._move_thumb()
         self._follow()
+        self._move_thumb()  # not before: it would leave its place and come back
         if self.scroll_offset.y == top:  # else all of it is repainted anyway
             self._refresh_changed(top)
 
@@ -168,7 +172,7 @@ class Rows(ScrollView, can_focus=True):
         scene = self._seen()
         for y in range(size.height):
             known = self._pictures.get(top + y)
-            if known is None or known[0] != scene.look(top + y):
+            if known is None or known[0] != self._look(scene, top + y):
                 self.refresh(Region(0, y, size.width, 1))
 
     # The cursor and the range
@@ -246,22 +250,31 @@ class Rows(ScrollView, can_focus=True):
         self._pictures.clear()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Many lines at once: what they all depend on is looked up once for all of them."""
-        self._scene = self._seen()
-        try:
-            return super().render_lines(crop)
-        finally:
-            self._scene = None
+        """Many lines at once: what they all depend on is looked up once for all of them.
+
+        Not by way of Textual's own cache: that gives every line its borders and paddings, of which there are none here,
+        and forgets them all when the list scrolls by one.
+        """
+        scene, top = self._seen(), self.scroll_offset.y
+        strips = [self._line(scene, top + y) for y in crop.line_range]
+        background = self.background_colors[1]
+        for line_filter in self.get_line_filters():
+            strips = [strip.apply_filter(line_filter, background) for strip in strips]
+        if crop.x or crop.right < self._width:
+            strips = [strip.crop(*crop.column_span) for strip in strips]
+        return strips
 
     def render_line(self, y: int) -> Strip:
         """One line of what is in view."""
-        scene = self._scene or self._seen()
-        at = y + scene.top
-        look = scene.look(at)
+        return self._line(self._seen(), self.scroll_offset.y + y)
+
+    def _line(self, scene: Scene, at: int) -> Strip:
+        """A line as it was drawn before, or anew where it looks otherwise."""
+        look = self._look(scene, at)
         known = self._pictures.get(at)
         if known is not None and known[0] == look:
             return known[1]
-        if len(self._pictures) > 1_000:
+        if len(self._pictures) > MOST_KEPT:
             self._pictures.clear()
         made = self._drawn(look, self._width)
         self._pictures[at] = (look, made)
@@ -270,8 +283,20 @@ class Rows(ScrollView, can_focus=True):
     def _seen(self) -> Scene:
         """Everything the lines are made of, as it is now."""
         chosen = self.chosen if self.start is not None else range(0)
-        top = self.scroll_offset.y
-        return Scene(top, self.lines, self.live, self.marks, self.empty, self.cursor, chosen, self._columns)
+        scene = Scene(self.lines, self.marks, self.empty, self.cursor, chosen, self._columns, self.live)
+        if self._scene is None or scene[:-1] != self._scene[:-1] or len(self._looks) > MOST_KEPT:
+            self._looks.clear()
+        self._scene = scene
+        return scene
+
+    def _look(self, scene: Scene, at: int) -> Look:
+        """A row's look is made once for each scene: plans make their rows when they are asked for them."""
+        if at >= self._count:
+            return scene.look(at)
+        found = self._looks.get(at)
+        if found is None:
+            found = self._looks[at] = scene.look(at)
+        return found
 
     @property
     def _columns(self) -> Columns:

@@ -55,7 +55,10 @@ class KeyLine(Widget):
 
     def render(self) -> Content:
         """In the order in which the screen lists them."""
-        keys = (Content.assemble((named(each.key), "bold"), " ", each.description) for each in self._shown)
+        now = {each.binding.id: key for key, each in reversed(self.screen.active_bindings.items())}
+        keys = (
+            Content.assemble((named(now.get(each.id, each.key)), "bold"), " ", each.description) for each in self._shown
+        )
         return joined(keys, self.size.width, "  ")
 
 

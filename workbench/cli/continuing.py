@@ -1,0 +1,65 @@
+"""`workbench continue`: go on from a summary of a session, in a new one."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from workbench.cli.compact import BY_HAND, audit_json, compactor_for, set_up_for, tell_progress, warn
+from workbench.compaction.carry import Carried, bodies, carried
+from workbench.config.text import print_json, printable_lines
+from workbench.context.setup import Setup
+from workbench.log.events import Event, Setting
+from workbench.traces.desk import Desk
+from workbench.traces.reading import read_text
+from workbench.traces.source import Source, setting
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make a session that goes on from a summary of another."""
+    with Desk() as desk:
+        info = desk.store.info(options.session)
+        with desk.store.session(info.id, write=False) as old:
+            events = old.events()
+        policy = setting(events, "policy")
+        source = Source(info.id, events, setting(events, "model"), policy, False, False)
+        setup = set_up_for(desk, options, source)
+        made = None if options.summary else asyncio.run(_carried(desk, options, setup, events))
+        summary = made.summary if made else read_text(options.summary)[1]
+        if options.dry_run:
+            _show(made, summary, "", info.id, options.json)
+            return 0
+        title = f"continued: {info.title}" if info.title else "continued"
+        settings = [Setting("title", title), Setting("model", setup.model)]
+        settings += [Setting("policy", policy)] if policy else []
+        with desk.store.create(bodies(info.id, summary, settings, made)) as session:
+            _show(made, summary, session.id, info.id, options.json)
+    return 0
+
+
+async def _carried(desk: Desk, options: argparse.Namespace, setup: Setup, events: Sequence[Event]) -> Carried:
+    tell = None if options.json else tell_progress
+    async with compactor_for(desk, options, setup) as compactor:
+        made = await carried(compactor, events, digest=options.digest, progress=tell)
+    warn(made.problems)
+    return made
+
+
+def _show(made: Carried | None, summary: str, session: str, origin: str, as_object: bool) -> None:
+    if as_object:
+        print_json(
+            {
+                "session": session or None,
+                "continued_from": origin,
+                "summary": summary,
+                "made_by": made.made_by if made else BY_HAND,
+                "audit": audit_json(made.audit) if made else None,
+                "problems": list(made.problems) if made else [],
+            }
+        )
+        return
+    print("\n".join(printable_lines(summary)))
+    if session:
+        print(f"session {session}, continued from {origin}", file=sys.stderr)

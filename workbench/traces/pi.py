@@ -1,0 +1,173 @@
+"""pi: the JSON lines of a session.
+
+- The first line is `session`, which may name the model; `model_change` names another. A `message` line holds a message
+  with the role `user`, `assistant`, `toolResult` (paired by `toolCallId`, with `isError`), `bashExecution` (a command that
+  the user ran, which the model sees as a user message) or `custom`.
+- Blocks of a reply: `text`, `thinking` (`thinkingSignature`), `toolCall` (`id`, `name`, `arguments`). A reply tells its
+  `usage`, with cached tokens beside `input`, and its cost. `stopReason` `aborted` and `error` mark replies cut short.
+- Later versions give entries an `id` and a `parentId`. The conversation is then the path that leads to the last entry; what
+  the user went back from is counted, not kept.
+- `compaction` has a `summary` and the first entry kept (`firstKeptEntryId`, or `firstKeptEntryIndex` among the lines); it
+  becomes a compaction of what was before that. A `branch_summary` is a user message, as pi sends it.
+- System prompt and tools are not in these files. Levels of thinking, labels and the data of extensions are counted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.log.events import AssistantMessage, Body, Compaction, Part, Reasoning, UserMessage
+from workbench.traces.building import (
+    Builder,
+    beginning,
+    content_from,
+    content_of,
+    dict_in,
+    entries,
+    number_in,
+    part_of,
+    text_in,
+)
+from workbench.traces.reading import Document, Located
+
+NAME = "pi"
+_ROLES = ("user", "assistant", "toolResult", "bashExecution", "custom")
+_NOISE = ("thinking_level_change", "label", "custom")
+_FINISH = {"length": "length", "toolUse": "tool_calls", "aborted": "cancelled", "error": "broken"}
+
+
+def recognises(document: Document) -> bool:
+    """Whether it begins as a session, or a line near the beginning holds a message as pi writes it."""
+    first = beginning(document)
+    if first and first[0].get("type") == "session" and "cwd" in first[0]:
+        return True
+    return any(
+        value.get("type") == "message" and dict_in(value, "message").get("role") in _ROLES and "timestamp" in value
+        for value in first
+    )
+
+
+def read(document: Document, text: str) -> list[list[Body]]:
+    """The session as one conversation."""
+    reader = _Reader(Builder(NAME, document.broken))
+    located = entries(document, text)
+    path = _path(located)
+    for at, (_, value) in enumerate(located):
+        if path is not None and isinstance(value, dict) and value.get("id") and text_in(value, "id") not in path:
+            reader.builder.leave_out("entries of branches that were left")
+        else:
+            reader.line(at, value)
+    return [reader.builder.finish()]
+
+
+def _path(located: list[Located]) -> set[str] | None:
+    """The entries that lead to the last one; None where entries have no parents."""
+    parents = {
+        text_in(value, "id"): text_in(value, "parentId")
+        for _, value in located
+        if isinstance(value, dict) and ("parentId" in value or value.get("type") == "session")
+    }
+    if not any(parents.values()):
+        return None
+    found: set[str] = {text_in(value, "id") for _, value in located if text_in(value, "type") == "session"}
+    at = next(reversed(parents))
+    while at and at not in found:
+        found.add(at)
+        at = parents.get(at, "")
+    return found
+
+
+class _Reader:
+    """One session, line by line."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self._replies = 0
+        self._ids: dict[str, int] = {}
+        """By entry: the last event before it."""
+        self._lines: dict[int, int] = {}
+        """The same by the entry's number among the lines."""
+
+    def line(self, at: int, value: Any) -> None:
+        kind = text_in(value, "type")
+        self._lines[at] = self._ids[text_in(value, "id")] = self.builder.last
+        match kind:
+            case "session" | "model_change":
+                self.builder.says_model(text_in(value, "modelId"))
+            case "message":
+                self._message(value)
+            case "compaction":
+                self._compaction(value)
+            case "branch_summary" if text_in(value, "summary"):
+                self.builder.add(UserMessage(text_in(value, "summary")))
+            case "custom_message":
+                self.builder.add(UserMessage(content_of(value.get("content"))))
+            case "session_info":
+                self.builder.says_title(text_in(value, "name"))
+            case _ if kind in _NOISE:
+                self.builder.leave_out(kind)
+            case _:
+                self.builder.unknown(kind or "line", value)
+
+    def _message(self, value: dict[str, Any]) -> None:
+        message = dict_in(value, "message")
+        match message.get("role"):
+            case "user" | "custom":
+                self.builder.add(UserMessage(content_of(message.get("content"))))
+            case "assistant":
+                self._assistant(message)
+            case "toolResult":
+                content, failed = content_of(message.get("content")), message.get("isError") is True
+                self.builder.result(text_in(message, "toolCallId"), content, failed, text_in(message, "toolName"))
+            case "bashExecution":
+                said = f"Ran `{text_in(message, 'command')}`\n```\n{text_in(message, 'output')}\n```"
+                code = message.get("exitCode")
+                self.builder.add(UserMessage(f"{said}\nexit code {code}" if code else said))
+            case _:
+                self.builder.unknown("message", value)
+
+    def _assistant(self, message: dict[str, Any]) -> None:
+        self.builder.says_model(text_in(message, "model"))
+        self._replies += 1
+        reply = f"r{self._replies}"
+        finish = _FINISH.get(text_in(message, "stopReason"), "stop")
+        said: list[Part] = []
+        blocks = message.get("content")
+        for block in blocks if isinstance(blocks, list) else [blocks]:
+            kind = block.get("type") if isinstance(block, dict) else None
+            if kind in ("thinking", "toolCall"):
+                self._answered(said, reply, finish)
+            if kind == "thinking":
+                self.builder.add(Reasoning(text_in(block, "thinking"), reply, text_in(block, "thinkingSignature")))
+            elif kind == "toolCall":
+                self.builder.call(text_in(block, "id"), text_in(block, "name"), block.get("arguments"), reply)
+            elif block is not None:
+                said.append(part_of(block))
+        self._answered(said, reply, finish)
+        if text_in(message, "errorMessage"):
+            self.builder.failure(text_in(message, "errorMessage"))
+        self._usage(dict_in(message, "usage"))
+
+    def _answered(self, parts: list[Part], reply: str, finish: str) -> None:
+        if parts:
+            self.builder.add(AssistantMessage(content_from(parts), reply, finish=finish, model=self.builder.model))
+            parts.clear()
+
+    def _usage(self, used: dict[str, Any]) -> None:
+        cached, written = number_in(used, "cacheRead"), number_in(used, "cacheWrite")
+        cost = dict_in(used, "cost").get("total")
+        known = float(cost) if isinstance(cost, int | float) else None
+        prompt = number_in(used, "input") + cached + written
+        self.builder.usage(prompt, number_in(used, "output"), cached=cached, cache_write=written, cost=known)
+
+    def _compaction(self, value: dict[str, Any]) -> None:
+        index = value.get("firstKeptEntryIndex")
+        last = self.builder.last
+        last = self._lines.get(index, last) if isinstance(index, int) else last
+        last = self._ids.get(text_in(value, "firstKeptEntryId"), last)
+        if not last:
+            self.builder.add(UserMessage(text_in(value, "summary")))
+            return
+        before = number_in(value, "tokensBefore")
+        noted = {"made_by": NAME, **({"tokens_before": before} if before else {})}
+        self.builder.add(Compaction(1, last, text_in(value, "summary"), meta=noted))
