@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile(
-    "workbench", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
+settings.register_profile("workbench", max_examples=50, deadline=None, suppress_health_check=SLOW)
+settings.register_profile("thorough", max_examples=1_000, deadline=None, suppress_health_check=SLOW)
 settings.load_profile("workbench")
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import urlopen
@@ -18,8 +19,13 @@ from support.terminal import DEADLINE
 from workbench.cli import serve
 from workbench.cli.main import main
 
-aiohttp = pytest.importorskip("aiohttp")
 pytest.importorskip("textual_serve")
+
+import aiohttp
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+
+from workbench.cli.web import Page
 
 
 class Served:
@@ -75,24 +81,53 @@ async def test_a_page_with_no_other_host_and_a_socket_with_the_screen(served: Se
                 assert message.type == aiohttp.WSMsgType.BINARY, message
                 seen += message.data
             await screen.send_json(["stdin", "\x11"])
+            async for _ in screen:  # until the program has ended, and the server closes
+                pass
     code, complaints = await asyncio.to_thread(served.end)
     assert (code, complaints) == (0, "")
 
 
-async def test_nobody_else_gets_in(served: Served) -> None:
-    token = urlsplit(served.address).query
-    evil = {"Origin": "http://evil.example"}
+@pytest.fixture
+async def page() -> AsyncIterator[Page]:
+    """A page in this process; its screen prints one word."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        made = Page("echo hello", "127.0.0.1", listening)
+        runner = web.AppRunner(await made._make_app())  # what `serve` runs until ctrl+c
+        await runner.setup()
+        await web.SockSite(runner, listening).start()
+        yield made
+        await runner.cleanup()
+
+
+async def test_nobody_else_gets_in(page: Page) -> None:
+    root, _, token = page.address.partition("?")
+    own, evil = {"Origin": root.rstrip("/")}, {"Origin": "http://evil.example"}
     async with asyncio.timeout(DEADLINE), aiohttp.ClientSession() as client:
-        for path, headers in (
-            ("", {}),
-            ("?token=guessed", {}),
-            ("ws", {}),
-            ("ws", evil),
-            (f"ws?{token}", evil),
-            (f"?{token}", {"Host": "evil.example"}),
+        for path, headers, status in (
+            ("", {}, 403),
+            ("?token=guessed", {}, 403),
+            ("ws", own, 403),
+            ("ws", evil, 403),
+            (f"ws?{token}", evil, 403),
+            (f"?{token}", {"Host": "evil.example"}, 403),
+            (f"?{token}", {}, 200),
+            ("static/js/textual.js", {}, 200),
         ):
-            async with client.get(served.root + path, headers=headers) as answer:
-                assert answer.status == 403, (path, headers)
+            async with client.get(root + path, headers=headers) as answer:
+                assert answer.status == status, (path, headers)
+                assert ("workbench" in answer.cookies) is (status == 200 and path.startswith("?"))
+        async with client.ws_connect(f"{root}ws?{token}", headers=own) as screen:
+            assert not screen.closed
+
+
+async def test_at_all_addresses_a_page_may_come_by_any_name() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        made = Page("echo hello", "0.0.0.0", listening)
+        assert socket.gethostname() in made.address
+        token = made.address.partition("token=")[2]
+        for host, origin, fine in (("a:1", "http://a:1", True), ("a:1", "http://b:1", False)):
+            asked = make_mocked_request("GET", f"/?token={token}", headers={"Host": host, "Origin": origin})
+            assert made._is_ours(asked) is fine
 
 
 def test_only_loopback_goes_without_a_warning() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,27 @@ MESSAGES: list[dict[str, Any]] = [
     {"role": "assistant", "content": "The fixture opens the database twice."},
     {"role": "user", "content": "must support Python 3.11"},
 ]
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pilot waits after every key until the process does nothing at all, or a second.
+
+    The session's own thread keeps it from doing nothing, so that would be a second a key. Less than half of the time
+    at work is idle enough: what a test waits for beyond the key it names itself.
+    """
+
+    async def idle(min_sleep: float = 0, max_sleep: float = 0.3) -> None:
+        started = time.monotonic()
+        while True:
+            used = time.process_time()
+            await asyncio.sleep(0.01)
+            passed = time.monotonic() - started
+            if passed >= max_sleep or (passed > min_sleep and time.process_time() - used < 0.005):
+                return
+
+    monkeypatch.setattr("textual.app.wait_for_idle", idle)
+    monkeypatch.setattr("textual.pilot.wait_for_idle", idle)
 
 
 @pytest.fixture

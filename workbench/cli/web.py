@@ -7,6 +7,7 @@ requests for another host or from another page are refused.
 from __future__ import annotations
 
 import hmac
+import logging
 import secrets
 import socket
 from collections.abc import Awaitable, Callable
@@ -47,6 +48,7 @@ class Page(Server):
     def serve(self, debug: bool = False) -> None:
         """Until ctrl+c, or until the process is asked to end."""
         self.debug = debug
+        logging.getLogger("asyncio").setLevel(logging.ERROR)  # a screen that ends after the server is no news
         web.run_app(self._make_app(), sock=self._listening, print=None, shutdown_timeout=SECONDS, access_log=None)
 
     async def _make_app(self) -> web.Application:

@@ -98,7 +98,7 @@ class Table:
     def _words(self, text: str, event: str, weight: int) -> None:
         known, dull = self._known, self._dull
         # Sorted, because the order of a set changes from run to run.
-        for word in sorted(words.split(text) - dull):
+        for word in sorted(words.odd(text) - dull):
             found = known.get(word)
             if found is None:
                 found = [(key_of(kind, fact), fact) for kind, fact in words.kinds(word)]

@@ -49,7 +49,8 @@ class Marks:
         there = [word for word in self._words if word in lower and _stands_alone(word, lower)]
         if there:
             for sentence in sentences(text):
-                if any(_stands_alone(word, sentence.lower()) for word in there):
+                lower = sentence.lower()
+                if any(_stands_alone(word, lower) for word in there):
                     yield sentence
 
 
@@ -67,7 +68,7 @@ def _stands_alone(word: str, text: str) -> bool:
 CONSTRAINTS, DECISIONS, _OPEN = Marks(_CONSTRAINTS), Marks(_DECISIONS), Marks(_TODOS)
 _BOX = re.compile(r"[-*+] \[ \] +(.+)")
 _BULLET = re.compile(r"^(?:[-*+•]|\d{1,3}[.)]|#{1,6}) +")
-_END = re.compile(r"(?<=[.!?。！？]) +|(?<=[。！？])")
+_END = re.compile(r"(?<=[.!?。！？])(?: +|(?<=[。！？]))")
 
 _QUOTE = re.compile(r'"(?<!\w")([^"\n]{3,80})"|“([^”\n]{3,80})”|„([^“”\n]{3,80})[“”]|«([^»\n]{3,80})»|`([^`\n]{3,80})`')
 _UNIT_NAMES = (

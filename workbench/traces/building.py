@@ -32,6 +32,7 @@ CATEGORY = "transcript"
 """Of the failures that tell what could not be read."""
 TOLD = 20
 """So many unreadable lines are told one by one."""
+_TEXTS = ("text", "input_text", "output_text")
 LEFT_OUT = "left out"
 """The setting that counts, by kind, what a reader knows to be no part of the conversation."""
 
@@ -46,7 +47,9 @@ def entries(document: Document, text: str) -> list[Located]:
 def beginning(document: Document, count: int = 40) -> list[dict[str, Any]]:
     """The objects among a document's first entries, for a look at its format."""
     first = document.values[0].value
-    values = first[:count] if not document.lines and isinstance(first, list) else [v for _, v in document.values[:count]]
+    values = [value for _, value in document.values[:count]]
+    if not document.lines and isinstance(first, list):
+        values = first[:count]
     return [value for value in values if isinstance(value, dict)]
 
 
@@ -89,7 +92,7 @@ def part_of(value: Any) -> Part:
     if isinstance(value, str):
         return TextPart(clean(value))
     if not isinstance(value, dict):
-        return OtherPart({"type": "unknown", "value": value})
+        return other_part(value)
     kind, image, source = value.get("type"), value.get("image_url"), value.get("source")
     if kind == "image_url" and isinstance(image, str):
         return ImagePart(clean(image))
@@ -102,9 +105,16 @@ def part_of(value: Any) -> Part:
         return ImagePart(clean(str(url)))
     if kind == "image" and isinstance(value.get("data"), str):
         return ImagePart(clean(f"data:{value.get('mimeType', '')};base64,{value['data']}"))
-    if isinstance(value.get("text"), str) and kind in ("text", "input_text", "output_text"):
+    if isinstance(value.get("text"), str) and kind in _TEXTS:
         return TextPart(clean(value["text"]))
-    return OtherPart(cleaned(value))
+    return other_part(value)
+
+
+def other_part(value: Any) -> OtherPart:
+    """A part that is not understood, carried whole; with a `type`, which every part of a request has."""
+    kind = text_in(value, "type")
+    known = kind and kind not in _TEXTS
+    return OtherPart(cleaned(value) if known else {"type": "unknown", "value": cleaned(value)})
 
 
 def content_of(value: Any) -> Content:

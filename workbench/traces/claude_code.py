@@ -1,20 +1,20 @@
 """Claude Code: the JSON lines of a session, or what its command prints as `stream-json`.
 
-- A line has a `type`, a `uuid` and its `sessionId`. `user` and `assistant` carry an Anthropic `message`; one reply of the
-  model is several lines with the same `message.id`, one per block, and that id is the reply's.
+- A line has a `type`, a `uuid` and its `sessionId`. `user` and `assistant` carry an Anthropic `message`; one reply of
+  the model is several lines with the same `message.id`, one per block, and that id is the reply's.
 - Blocks: `text`, `image`, `thinking`, `tool_use` (`id`, `name`, `input`), and in user messages `tool_result`
   (`tool_use_id`, `content`, `is_error`). Calls and results are paired by id.
 - `message.usage` stands on every line of a reply; the last is the reply's. Cached tokens come beside `input_tokens`.
-- `compact_boundary` with the user message behind it that is marked `isCompactSummary` is a compaction of all before the
-  boundary, less the `preservedSegment` that some versions name. A summary with nothing before it, as in a session that
-  continues another file, is a user message. A `microcompact_boundary`, which clears old results, is carried as unknown:
-  what is masked here is for the policy to say.
-- Lines of sub-agents (`isSidechain`) are conversations of their own behind the main one, one per `agentId`, or per root
-  where there is none.
+- `compact_boundary` with the user message behind it that is marked `isCompactSummary` is a compaction of all before
+  the boundary, less the `preservedSegment` that some versions name. A summary with nothing before it, as in a session
+  that continues another file, is a user message. A `microcompact_boundary`, which clears old results, is carried as
+  unknown: what is masked here is for the policy to say.
+- Lines of sub-agents (`isSidechain`) are conversations of their own behind the main one, one per `agentId`, or per
+  root where there is none.
 - An error of the API that was shown as a reply (`isApiErrorMessage`) is a failure. `summary`, `custom-title` and
   `ai-title` are titles.
-- Counted, not kept: progress, snapshots of files, durations and hooks. Branches that the user went back from stay, in the
-  order of the file. System prompt and tools are not in these files.
+- Counted, not kept: progress, snapshots of files, durations and hooks. Branches that the user went back from stay, in
+  the order of the file. System prompt and tools are not in these files.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from workbench.traces.building import (
 from workbench.traces.reading import Document
 
 NAME = "Claude Code"
-_NOISE = frozenset(
-    "progress file-history-snapshot queue-operation last-prompt permission-mode mode agent-name agent-setting "
-    "agent-color stream_event rate_limit_event".split()
+_NOISE = (
+    *("progress", "file-history-snapshot", "queue-operation", "last-prompt", "permission-mode", "mode"),
+    *("agent-name", "agent-setting", "agent-color", "stream_event", "rate_limit_event"),
 )
-_QUIET = frozenset("turn_duration stop_hook_summary init hook_started hook_response status away_summary".split())
+_QUIET = ("turn_duration", "stop_hook_summary", "init", "hook_started", "hook_response", "status", "away_summary")
 """Kinds of `system` lines that are about the program."""
 _TITLES = {"summary": "summary", "custom-title": "customTitle", "ai-title": "aiTitle"}
 _FINISH = {"max_tokens": "length", "tool_use": "tool_calls", "refusal": "refused"}
@@ -186,7 +186,9 @@ class _Reader:
 
     def _answered(self, parts: list[Part], finish: str) -> None:
         if parts:
-            self.builder.add(AssistantMessage(content_from(parts), self._reply, finish=finish, model=self.builder.model))
+            self.builder.add(
+                AssistantMessage(content_from(parts), self._reply, finish=finish, model=self.builder.model)
+            )
             parts.clear()
 
     def _close(self) -> None:

@@ -1,17 +1,18 @@
 """Codex: the JSON lines of a rollout.
 
-- A line is `{"timestamp", "type", "payload"}`. `session_meta` has the `base_instructions`, which are the system prompt;
-  `turn_context` the `model`; `response_item` an item of OpenAI's Responses API: `message`, `reasoning`, `function_call`,
-  `custom_tool_call` (free text, sent here as `{"input": ...}`), `local_shell_call`, and the outputs of calls, paired by
-  `call_id`. Rollouts of the first versions have the same items bare, behind a header without a type.
+- A line is `{"timestamp", "type", "payload"}`. `session_meta` has the `base_instructions`, which are the system
+  prompt; `turn_context` the `model`; `response_item` an item of OpenAI's Responses API: `message`, `reasoning`,
+  `function_call`, `custom_tool_call` (free text, sent here as `{"input": ...}`), `local_shell_call`, and the outputs
+  of calls, paired by `call_id`. Rollouts of the first versions have the same items bare, behind a header without a
+  type.
 - There are no ids for replies: what the model said between two things that it did not is one reply.
-- An output is text, a list of parts, or an object with `content` and `success`. It is an error where `success` is false or
-  the text's own head says an exit code other than 0.
-- `event_msg` tells the screen what the items say too, and is counted, not kept; but `token_count` is the usage of the last
-  request and tells the window, and errors are failures.
-- `compacted` replaces all that was before it by its `replacement_history`: entries that are earlier messages are kept by the
-  compaction, a summary among them or in `message` becomes its summary, and what is new follows as messages. The summary
-  may be encrypted; then a line says so.
+- An output is text, a list of parts, or an object with `content` and `success`. It is an error where `success` is
+  false or the text's own head says an exit code other than 0.
+- `event_msg` tells the screen what the items say too, and is counted, not kept; but `token_count` is the usage of the
+  last request and tells the window, and errors are failures.
+- `compacted` replaces all that was before it by its `replacement_history`: entries that are earlier messages are kept
+  by the compaction, a summary among them or in `message` becomes its summary, and what is new follows as messages.
+  The summary may be encrypted; then a line says so.
 - Reasoning that is encrypted and has no summary is counted.
 """
 
@@ -39,7 +40,7 @@ from workbench.traces.reading import Document
 
 NAME = "Codex"
 SEALED = "[Codex compacted the conversation here; the summary is encrypted in its file and cannot be shown]"
-_KINDS = frozenset("session_meta response_item turn_context event_msg compacted".split())
+_KINDS = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULTILINE)
 _HEAD = 300

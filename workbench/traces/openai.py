@@ -1,4 +1,8 @@
-"""OpenAI-style messages: a JSON list, `{"messages": [...], "tools": [...]}`, or JSON lines of either."""
+"""OpenAI-style messages: a JSON list, `{"messages": [...], "tools": [...]}`, or JSON lines of either.
+
+Trajectories of mini-swe-agent are such objects: their model stands in `info.config.model.model_name`, and newer ones
+end with a message of the role `exit`, which no model saw and which is carried as unknown.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +19,15 @@ from workbench.log.events import (
     Event,
     Part,
     Reasoning,
+    Setting,
     SlotContent,
     SystemMessage,
     ToolCall,
     ToolResult,
+    Unknown,
     UserMessage,
 )
-from workbench.traces.building import part_of
+from workbench.traces.building import cleaned, dict_in, part_of, text_in
 from workbench.traces.reading import Document, Located, bad, elements
 
 ROLES = "a role: system, developer, user, assistant, tool or function"
@@ -67,7 +73,9 @@ def _from_object(name: str, located: Located, messages: list[Located] | None) ->
     for number, definition in enumerate(definitions):
         if definition.name in {other.name for other in definitions[:number]}:
             raise bad(name, located.line, "tools with a name of their own", definition.name)
-    return [*definitions, *_messages(name, messages)]
+    model = text_in(value, "model") or text_in(dict_in(dict_in(value.get("info"), "config"), "model"), "model_name")
+    settings = [Setting("model", model)] if model else []
+    return [*settings, *definitions, *_messages(name, messages)]
 
 
 def _tool(name: str, line: int, tool: Any) -> SlotContent:
@@ -113,6 +121,8 @@ class _Reader:
                 self.bodies.append(ToolResult(call_id, self._content(line, value), author))
             case "function":
                 self.bodies.append(ToolResult(self._functions.get(author, author), self._content(line, value), author))
+            case "exit":
+                self.bodies.append(Unknown("exit", {"entry": cleaned(value)}))
             case _:
                 raise bad(self._name, line, ROLES, role)
 

@@ -1,14 +1,15 @@
 """pi: the JSON lines of a session.
 
-- The first line is `session`, which may name the model; `model_change` names another. A `message` line holds a message
-  with the role `user`, `assistant`, `toolResult` (paired by `toolCallId`, with `isError`), `bashExecution` (a command that
-  the user ran, which the model sees as a user message) or `custom`.
-- Blocks of a reply: `text`, `thinking` (`thinkingSignature`), `toolCall` (`id`, `name`, `arguments`). A reply tells its
-  `usage`, with cached tokens beside `input`, and its cost. `stopReason` `aborted` and `error` mark replies cut short.
-- Later versions give entries an `id` and a `parentId`. The conversation is then the path that leads to the last entry; what
-  the user went back from is counted, not kept.
-- `compaction` has a `summary` and the first entry kept (`firstKeptEntryId`, or `firstKeptEntryIndex` among the lines); it
-  becomes a compaction of what was before that. A `branch_summary` is a user message, as pi sends it.
+- The first line is `session`, which may name the model; `model_change` names another. A `message` line holds a
+  message with the role `user`, `assistant`, `toolResult` (paired by `toolCallId`, with `isError`), `bashExecution` (a
+  command that the user ran, which the model sees as a user message) or `custom`.
+- Blocks of a reply: `text`, `thinking` (`thinkingSignature`), `toolCall` (`id`, `name`, `arguments`). A reply tells
+  its `usage`, with cached tokens beside `input`, and its cost. `stopReason` `aborted` and `error` mark replies cut
+  short.
+- Later versions give entries an `id` and a `parentId`. The conversation is then the path that leads to the last
+  entry; what the user went back from is counted, not kept.
+- `compaction` has a `summary` and the first entry kept (`firstKeptEntryId`, or `firstKeptEntryIndex` among the
+  lines); it becomes a compaction of what was before that. A `branch_summary` is a user message, as pi sends it.
 - System prompt and tools are not in these files. Levels of thinking, labels and the data of extensions are counted.
 """
 
@@ -33,6 +34,8 @@ from workbench.traces.reading import Document, Located
 NAME = "pi"
 _ROLES = ("user", "assistant", "toolResult", "bashExecution", "custom")
 _NOISE = ("thinking_level_change", "label", "custom")
+_MOST = 1e9
+"""No request cost more: a number above it is none."""
 _FINISH = {"length": "length", "toolUse": "tool_calls", "aborted": "cancelled", "error": "broken"}
 
 
@@ -90,7 +93,9 @@ class _Reader:
 
     def line(self, at: int, value: Any) -> None:
         kind = text_in(value, "type")
-        self._lines[at] = self._ids[text_in(value, "id")] = self.builder.last
+        self._lines[at] = self.builder.last
+        if text_in(value, "id"):
+            self._ids[value["id"]] = self.builder.last
         match kind:
             case "session" | "model_change":
                 self.builder.says_model(text_in(value, "modelId"))
@@ -132,7 +137,7 @@ class _Reader:
         reply = f"r{self._replies}"
         finish = _FINISH.get(text_in(message, "stopReason"), "stop")
         said: list[Part] = []
-        blocks = message.get("content")
+        blocks: Any = message.get("content")
         for block in blocks if isinstance(blocks, list) else [blocks]:
             kind = block.get("type") if isinstance(block, dict) else None
             if kind in ("thinking", "toolCall"):
@@ -155,8 +160,8 @@ class _Reader:
 
     def _usage(self, used: dict[str, Any]) -> None:
         cached, written = number_in(used, "cacheRead"), number_in(used, "cacheWrite")
-        cost = dict_in(used, "cost").get("total")
-        known = float(cost) if isinstance(cost, int | float) else None
+        cost: Any = dict_in(used, "cost").get("total")
+        known = float(cost) if type(cost) in (int, float) and 0 <= cost < _MOST else None
         prompt = number_in(used, "input") + cached + written
         self.builder.usage(prompt, number_in(used, "output"), cached=cached, cache_write=written, cost=known)
 

@@ -12,8 +12,8 @@ from workbench.log.codec import decode
 from workbench.log.errors import BadEvent, NotFound
 from workbench.log.events import Body, Event, Setting
 from workbench.log.store import Store
-from workbench.traces import openai
-from workbench.traces.reading import bad, read_json, read_text
+from workbench.traces import formats
+from workbench.traces.reading import bad, read_text
 
 EVENT_BYTES = 500
 """An event of the store, on average."""
@@ -109,8 +109,7 @@ def file_logs(name: str, text: str) -> list[list[Event]]:
     """The conversations of a file, each as a log."""
     if is_event_log(text):
         return [_event_log(name, text)]
-    document = read_json(name, text)
-    return [number_events(bodies) for bodies in openai.conversations(document, text)]
+    return [number_events(bodies) for bodies in formats.conversations(name, text)]
 
 
 def _event_log(name: str, text: str) -> list[Event]:

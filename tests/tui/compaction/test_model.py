@@ -50,8 +50,7 @@ def view(on: Watcher) -> CompactionView:
 
 async def bodies(on: Watcher, kind: type) -> list[Any]:
     """What the log has of one kind."""
-    found = await on.model.compacting(lambda work: _bodies(work, kind))
-    return found
+    return await on.model.compacting(lambda work: _bodies(work, kind))
 
 
 async def _bodies(work: Any, kind: type) -> list[Any]:

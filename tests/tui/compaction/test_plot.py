@@ -9,7 +9,7 @@ from workbench.tui.compaction.plot import EMPTY, LINE, MADE, OVER, UNDONE, colum
 from workbench.tui.compaction.view import Curve, Mark
 
 GROWING = Curve(
-    tuple(range(4_000, 84_000, 4_000)) + (12_000, 16_000), (Mark(19, False),), turns=21, limit=80_000, window=100_000
+    (*tuple(range(4000, 84000, 4000)), 12000, 16000), (Mark(19, False),), turns=21, limit=80_000, window=100_000
 )
 
 
@@ -38,7 +38,7 @@ def test_it_always_fits_into_its_room(curve: Curve, width: int, height: int) -> 
 def test_a_few_compactions_are_never_lost_however_long_the_session(curve: Curve, width: int, height: int) -> None:
     if len(curve.sizes) < 2:
         return
-    wanted = {at: undone for at, undone in curve.marks}
+    wanted = dict(curve.marks)
     signs = [column.mark for column in columns(curve, width) if column.mark]
     if len(curve.sizes) + len(wanted) <= width:
         assert len(signs) == len(wanted)

@@ -112,4 +112,3 @@ def screen_of(app: App[Any]) -> str:
     """The whole screen as text."""
     strips = app.screen._compositor.render_strips()  # the one place that knows the whole screen
     return "".join(f"{strip.text.rstrip()}\n" for strip in strips)
-

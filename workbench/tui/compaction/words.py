@@ -71,7 +71,7 @@ def check_lines(view: CompactionView, width: int) -> list[Content]:
 def running_line(running: Running, now: float) -> Content:
     """How far the one is that is being made."""
     what = "drafting" if running.draft else "compacting"
-    seconds = f"{max(0, int(now - running.since))} s"
+    seconds = f"{int(max(0.0, now - running.since))} s"
     return Content.assemble((f"⟳ {what}: ", "bold $accent"), f"{told(running.progress)} · {seconds}")
 
 
@@ -94,7 +94,7 @@ def last_line(view: CompactionView) -> Content:
     if view.last.status == "standing":
         parts.append(Content.styled("u undoes it", "$quiet"))
     else:
-        parts.append(Content.styled(state_of(view.last), "bold $warning"))
+        parts.append(Content.styled(STATUSES[view.last.status], "bold $warning"))
     return Content(" · ").join(parts)
 
 

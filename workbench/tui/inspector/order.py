@@ -25,6 +25,8 @@ SORTINGS: tuple[Sorting, ...] = ("", "largest", "smallest")
 
 LOOK_UP = 256
 """After so many rows a pass asks whether it is still wanted."""
+NEAR = 64
+"""How far around its old place an item is looked for under a new plan; summaries and notices move it by a few rows."""
 
 
 class Wish(NamedTuple):
@@ -121,6 +123,18 @@ class Lines:
 def plain(plan: ContextPlan) -> Lines:
     """All rows in the order of the request."""
     return Lines(plan, Wish(), (Group("", range(len(plan.rows)), 0, 0),), frozenset())
+
+
+def near(old: Lines | None, new: Lines | None, place: int) -> int:
+    """Where an item is now, if it is near its old place; else that place."""
+    was = old.item(place) if old is not None else None
+    if was is not None and new is not None:
+        for away in range(NEAR):
+            for at in (place - away, place + away):
+                found = new.item(at)
+                if found is not None and found.id == was.id:
+                    return at
+    return place
 
 
 class Gathered:

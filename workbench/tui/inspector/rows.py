@@ -21,12 +21,10 @@ from workbench.context.items import SIGNS, Item
 from workbench.context.whatif import Mark
 from workbench.tui.cells import fit
 from workbench.tui.inspector.columns import Columns, lay_out
-from workbench.tui.inspector.order import Group, Lines
+from workbench.tui.inspector.order import Group, Lines, near
 from workbench.tui.inspector.picture import Look, Scene, picture
 from workbench.tui.values import Live
 
-NEAR = 64
-"""How far around its old place an item is looked for under a new plan; summaries and notices move it by a few rows."""
 MOST_KEPT = 1_000
 """Pictures of lines that are kept; more than any screen has lines."""
 STYLES = (
@@ -118,7 +116,7 @@ class Rows(ScrollView, can_focus=True):
         at_end = old is None or not len(old)
         if old is not None and new is not None and old.wish == new.wish:
             at_end = at_end or self.cursor == len(old) - 1
-        place = self._count - 1 if at_end else _near(old, new, self.cursor)
+        place = self._count - 1 if at_end else near(old, new, self.cursor)
         if self.start is not None and (old is None or new is None or old.wish != new.wish or len(new) < len(old)):
             self.start = None  # the range would be one of other rows
         self.set_reactive(Rows.cursor, self.validate_cursor(place))
@@ -340,15 +338,3 @@ def _thumb(window: float, virtual: float, position: float) -> tuple[int, int]:
     size = max(1, window * window / virtual)
     start = int((window - size) * position / (virtual - window) * 8)
     return start, start + ceil(size * 8)
-
-
-def _near(old: Lines | None, new: Lines | None, place: int) -> int:
-    """Where an item is now, if it is near its old place; else that place."""
-    was = old.item(place) if old is not None else None
-    if was is not None and new is not None:
-        for away in range(NEAR):
-            for at in (place - away, place + away):
-                found = new.item(at)
-                if found is not None and found.id == was.id:
-                    return at
-    return place

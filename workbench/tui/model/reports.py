@@ -6,9 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from workbench.agent.instructions import load_instructions
 from workbench.config.errors import Refused, WrongCall
-from workbench.config.paths import config_dir
 from workbench.log.codec import encode
 from workbench.log.events import Event
 from workbench.traces.openai import to_openai
@@ -20,21 +18,6 @@ from workbench.tui.model.opened import Opened
 def tokens(opened: Opened) -> Rows:
     """The account of the session."""
     return figures.tokens_report(opened, opened.plan)
-
-
-def instructions(opened: Opened) -> Rows:
-    """The files in the slots of instructions and memory, and what could not be read or was cut."""
-    rows: Rows = []
-    for item in opened.plan.rows:
-        if item.slot in ("instructions", "memory"):
-            marker = item.original.rpartition("\n")[2]
-            cut = f", {marker.strip('[]')}" if marker.startswith("[truncated") else ""
-            rows.append((item.slot, f"{item.name}: {item.tokens:,} tokens{cut}"))
-        elif item.slot in ("history", "turn"):
-            break
-    rows = rows or [("", "No AGENTS.md was found from here up to the project's root, nor in the config folder.")]
-    found = load_instructions(Path.cwd(), config_dir(), opened.setup.loaded.policy.instructions)
-    return [*rows, *(("not used", problem) for problem in found.problems)]
 
 
 def events(opened: Opened) -> list[Event]:

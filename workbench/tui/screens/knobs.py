@@ -47,9 +47,9 @@ class Knobs(Finder[Wanted]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "take", "change", id="knobs.change", priority=True),
         Binding("ctrl+u", "use", "use in this session", id="knobs.use", priority=True),
-        Binding("ctrl+s", "save", "save as a policy of yours", id="knobs.save", priority=True),
+        Binding("ctrl+s", "save", "save as yours", id="knobs.save", priority=True),
         Binding("ctrl+z", "back", "as it was", id="knobs.back", priority=True),
-        Binding("ctrl+n", "tool", "a knob for one tool", id="knobs.tool", priority=True),
+        Binding("ctrl+n", "tool", "one for a tool", id="knobs.tool", priority=True),
     ]
 
     def __init__(self, main: MainScreen, asked: Subject, ref: str) -> None:

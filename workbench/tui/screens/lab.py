@@ -64,7 +64,6 @@ class Lab(Finder[str]):
 
     def on_mount(self) -> None:
         """The rows fill one after the other."""
-        super().on_mount()
         self._work_out()
 
     @work(group="lab")

@@ -59,7 +59,6 @@ class Models(Finder[str]):
 
     def on_mount(self) -> None:
         """The servers of this machine come when they have answered."""
-        super().on_mount()
         self._look_around()
 
     @work

@@ -115,7 +115,6 @@ class Tools(Finder[None]):
 
     def on_mount(self) -> None:
         """Servers that were not asked yet are asked now."""
-        super().on_mount()
         self._ask_servers()
 
     @work

@@ -1,0 +1,149 @@
+"""Sessions of Claude Code."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Compaction,
+    Failure,
+    ImagePart,
+    Reasoning,
+    Setting,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    Usage,
+    UserMessage,
+)
+from workbench.traces.formats import conversations
+
+
+def line(kind: str, content: Any = None, uuid: str = "u", **more: Any) -> dict[str, Any]:
+    """A line that holds a message."""
+    message = {"role": kind, "content": content, **more.pop("message", {})}
+    return {"type": kind, "uuid": uuid, "sessionId": "s", "message": message, **more}
+
+
+def reply(block: dict[str, Any], name: str = "msg", **more: Any) -> dict[str, Any]:
+    """A line with one block of a reply."""
+    return line("assistant", [block], message={"id": name, **more})
+
+
+def read(*lines: dict[str, Any]) -> list[list[Body]]:
+    return conversations("file", "\n".join(map(json.dumps, lines)))
+
+
+USED = {"input_tokens": 3, "cache_read_input_tokens": 10, "cache_creation_input_tokens": 5, "output_tokens": 7}
+IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
+
+
+def test_the_lines_of_a_reply_are_one_reply_whose_usage_is_told_once() -> None:
+    first = {**USED, "output_tokens": 1}
+    [bodies] = read(
+        line("user", "look"),
+        reply({"type": "thinking", "thinking": "hm", "signature": "sig"}, model="claude", usage=first),
+        reply({"type": "text", "text": "I look."}, model="claude", usage=first),
+        reply({"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "x"}}, usage=USED),
+        line("user", [{"type": "tool_result", "tool_use_id": "t1", "content": "no file", "is_error": True}]),
+        reply({"type": "text", "text": "There is none."}, "msg2", stop_reason="max_tokens"),
+    )
+    assert bodies == [
+        UserMessage("look"),
+        Setting("model", "claude"),
+        Reasoning("hm", "msg", "sig"),
+        AssistantMessage("I look.", "msg", model="claude"),
+        ToolCall("t1", "Read", '{"path": "x"}', "msg"),
+        ToolResult("t1", "no file", "Read", is_error=True),
+        Usage("claude", 0, 18, 10, 5, 7),
+        AssistantMessage("There is none.", "msg2", finish="length", model="claude"),
+    ]
+
+
+def test_results_and_words_of_one_user_message_stay_in_order() -> None:
+    blocks = [{"type": "text", "text": "see"}, IMAGE]
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": blocks}
+    [bodies] = read(line("user", [result, {"type": "text", "text": "go on"}]))
+    picture = ImagePart("data:image/png;base64,AA==")
+    assert bodies == [ToolResult("t1", (TextPart("see"), picture)), UserMessage("go on")]
+
+
+def boundary(**noted: Any) -> dict[str, Any]:
+    return {"type": "system", "subtype": "compact_boundary", "uuid": "b", "sessionId": "s", "compactMetadata": noted}
+
+
+def test_a_boundary_and_its_summary_are_a_compaction_of_all_before() -> None:
+    [bodies] = read(
+        line("user", "one"),
+        reply({"type": "text", "text": "two"}),
+        boundary(trigger="auto", preTokens=900),
+        line("user", "so far: one, two", isCompactSummary=True),
+        line("user", "three"),
+    )
+    noted = {"made_by": "Claude Code", "trigger": "auto", "tokens_before": 900}
+    assert bodies[2:] == [Compaction(1, 2, "so far: one, two", meta=noted), UserMessage("three")]
+
+
+def test_what_a_compaction_preserved_is_outside_its_range() -> None:
+    [bodies] = read(
+        line("user", "one", "u1"),
+        line("user", "two", "u2"),
+        boundary(preservedSegment={"headUuid": "u2", "tailUuid": "u2"}),
+        line("user", "so far: one", isCompactSummary=True),
+    )
+    assert bodies[2] == Compaction(1, 1, "so far: one", meta={"made_by": "Claude Code"})
+
+
+def test_a_summary_at_the_beginning_is_what_the_user_said() -> None:
+    [bodies] = read(boundary(), line("user", "so far", isCompactSummary=True))
+    assert bodies[0] == UserMessage("so far")
+
+
+def test_sub_agents_are_conversations_of_their_own() -> None:
+    talks = read(
+        line("user", "main"),
+        line("user", "named", "a1", isSidechain=True, agentId="x"),
+        line("user", "first", "b1", isSidechain=True, parentUuid=None),
+        line("user", "second", "c1", isSidechain=True, parentUuid=None),
+        line("assistant", "answer", "b2", isSidechain=True, parentUuid="b1"),
+    )
+    assert talks == [
+        [UserMessage("main")],
+        [UserMessage("named")],
+        [UserMessage("first"), AssistantMessage("answer", "b2")],
+        [UserMessage("second")],
+    ]
+
+
+def test_a_file_of_a_sub_agent_alone_is_one_conversation() -> None:
+    other = {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}}
+    assert len(read(other, line("user", "named", isSidechain=True, agentId="x"))) == 1
+
+
+def test_errors_titles_and_the_rest_never_become_part_of_the_conversation() -> None:
+    [bodies] = read(
+        {"type": "summary", "summary": "A  title", "leafUuid": "u"},
+        line("assistant", [{"type": "text", "text": "API Error: 529"}], isApiErrorMessage=True),
+        {"type": "progress", "uuid": "p", "sessionId": "s", "data": {}},
+        {"type": "progress", "uuid": "p", "sessionId": "s", "data": {}},
+        {"type": "system", "subtype": "turn_duration", "sessionId": "s"},
+        {"type": "system", "subtype": "microcompact_boundary", "sessionId": "s"},
+        reply({"type": "redacted_thinking", "data": "x"}),
+        {"type": "novelty", "sessionId": "s"},
+        boundary(),
+    )
+    assert bodies == [
+        Setting("title", "A title"),
+        Failure("transcript", "API Error: 529"),
+        Unknown(
+            "Claude Code system microcompact_boundary",
+            {"entry": {"type": "system", "subtype": "microcompact_boundary", "sessionId": "s"}},
+        ),
+        Unknown("Claude Code novelty", {"entry": {"type": "novelty", "sessionId": "s"}}),
+        Unknown("Claude Code system compact_boundary", {"entry": boundary()}),
+        Setting("left out", {"progress": 2, "system turn_duration": 1, "redacted_thinking": 1}),
+    ]

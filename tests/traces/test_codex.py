@@ -1,0 +1,158 @@
+"""Rollouts of Codex."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from workbench.context.setup import Learnt, window_setting
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Compaction,
+    Failure,
+    Kept,
+    Reasoning,
+    Setting,
+    SlotContent,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    Usage,
+    UserMessage,
+)
+from workbench.traces.codex import SEALED
+from workbench.traces.formats import conversations
+
+
+def line(kind: str, **payload: Any) -> dict[str, Any]:
+    return {"timestamp": "t", "type": kind, "payload": payload}
+
+
+def item(kind: str, **more: Any) -> dict[str, Any]:
+    return line("response_item", type=kind, **more)
+
+
+def said(role: str, text: str) -> dict[str, Any]:
+    kind = "output_text" if role == "assistant" else "input_text"
+    return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+
+
+def message(role: str, text: str) -> dict[str, Any]:
+    return {"timestamp": "t", "type": "response_item", "payload": said(role, text)}
+
+
+def read(*lines: dict[str, Any]) -> list[Body]:
+    [bodies] = conversations("file", "\n".join(map(json.dumps, lines)))
+    return [body for body in bodies if not (isinstance(body, Setting) and body.key == "left out")]
+
+
+def test_what_the_model_said_in_a_row_is_one_reply() -> None:
+    assert read(
+        line("session_meta", id="s", base_instructions={"text": "be brief"}),
+        line("turn_context", model="gpt"),
+        message("developer", "sandbox"),
+        message("user", "look"),
+        item("reasoning", summary=[{"type": "summary_text", "text": "hm"}], encrypted_content="x"),
+        message("assistant", "I look."),
+        item("function_call", name="exec", arguments='{"cmd": "ls"}', call_id="c1"),
+        item("custom_tool_call", name="apply_patch", input="*** Begin", call_id="c2"),
+        item("function_call_output", call_id="c1", output="Chunk ID: 1\nProcess exited with code 2\nOutput:\nno"),
+        item("custom_tool_call_output", call_id="c2", output="Exit code: 0\nOutput:\ndone"),
+        item("local_shell_call", call_id="c3", action={"command": ["ls"]}),
+        item("web_search_call", id="w"),
+    ) == [
+        SlotContent("system", "base instructions", "be brief"),
+        Setting("model", "gpt"),
+        SystemMessage("sandbox", "developer"),
+        UserMessage("look"),
+        Reasoning("hm", "r1"),
+        AssistantMessage("I look.", "r1", model="gpt"),
+        ToolCall("c1", "exec", '{"cmd": "ls"}', "r1"),
+        ToolCall("c2", "apply_patch", '{"input": "*** Begin"}', "r1"),
+        ToolResult("c1", "Chunk ID: 1\nProcess exited with code 2\nOutput:\nno", "exec", is_error=True),
+        ToolResult("c2", "Exit code: 0\nOutput:\ndone", "apply_patch"),
+        ToolCall("c3", "local_shell", '{"command": ["ls"]}', "r2"),
+        Unknown("Codex web_search_call", {"entry": {"type": "web_search_call", "id": "w"}}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("output", "content", "is_error"),
+    [
+        ({"content": "no", "success": False}, "no", True),
+        ({"content": "yes", "success": True}, "yes", False),
+        ([{"type": "input_text", "text": "a part"}], "a part", False),
+        ('{"output": "no", "metadata": {"exit_code": 1}}', '{"output": "no", "metadata": {"exit_code": 1}}', True),
+        ('{"output" and more', '{"output" and more', False),
+        ("The text says Exit code: 1 somewhere", "The text says Exit code: 1 somewhere", False),
+        (None, "", False),
+    ],
+)
+def test_an_output_has_many_forms(output: Any, content: str, is_error: bool) -> None:
+    found = read(message("user", "a"), item("function_call_output", call_id="c", output=output))
+    assert found[1] == ToolResult("c", content, is_error=is_error)
+
+
+def count(total: int, window: int = 1000) -> dict[str, Any]:
+    last = {"input_tokens": 10, "cached_input_tokens": 4, "output_tokens": 3, "reasoning_output_tokens": 2}
+    info = {"total_token_usage": {"total": total}, "last_token_usage": last, "model_context_window": window}
+    return line("event_msg", type="token_count", info=info)
+
+
+def test_a_count_that_is_told_twice_is_one_request() -> None:
+    found = read(line("turn_context", model="gpt"), count(13), count(13), count(26))
+    usage = Usage("gpt", 0, 10, 4, 0, 3, 2)
+    assert found == [Setting("model", "gpt"), window_setting("gpt", Learnt(1000)), usage, usage]
+
+
+def test_errors_and_names_of_threads_are_told() -> None:
+    failed = line("event_msg", type="error", message="stream closed")
+    named = line("event_msg", type="thread_name_updated", thread_name="A title")
+    assert read(failed, named) == [Failure("transcript", "stream closed"), Setting("title", "A title")]
+
+
+def test_a_compaction_keeps_the_messages_that_its_history_repeats() -> None:
+    history = [said("user", "one"), said("developer", "new rules"), said("user", "Summary: two")]
+    found = read(
+        message("user", "one"),
+        message("assistant", "two"),
+        line("compacted", message="", replacement_history=history),
+        message("user", "three"),
+    )
+    assert found[2:] == [
+        Compaction(1, 2, "Summary: two", (Kept(1),), "end", meta={"made_by": "Codex"}),
+        SystemMessage("new rules", "developer"),
+        UserMessage("three"),
+    ]
+
+
+def test_a_summary_that_is_encrypted_is_said_to_be() -> None:
+    history = [said("user", "one"), {"type": "compaction", "encrypted_content": "x"}]
+    found = read(message("user", "one"), line("compacted", message="", replacement_history=history))
+    assert found[1] == Compaction(1, 1, SEALED, (Kept(1),), "end", meta={"made_by": "Codex"})
+
+
+def test_a_summary_in_the_message_is_not_told_again() -> None:
+    history = [said("user", "Another model says: it went well")]
+    found = read(message("user", "one"), line("compacted", message="it went well", replacement_history=history))
+    assert found[1:] == [Compaction(1, 1, "it went well", (), "end", meta={"made_by": "Codex"})]
+
+
+def test_old_rollouts_have_bare_items_behind_a_header() -> None:
+    header = {"id": "s", "timestamp": "t", "instructions": "be brief"}
+    found = read(header, said("user", "hello"), {"record_type": "state"}, said("assistant", "hi"))
+    assert found == [
+        SlotContent("system", "base instructions", "be brief"),
+        UserMessage("hello"),
+        AssistantMessage("hi", "r1"),
+    ]
+
+
+def test_items_of_roles_that_nobody_knows_are_carried_along() -> None:
+    assert read(line("session_meta", id="s"), message("king", "x")) == [
+        Unknown("Codex message", {"entry": said("king", "x")})
+    ]

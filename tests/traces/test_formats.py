@@ -1,0 +1,191 @@
+"""Every format is told from what is in the file, and nothing a file holds breaks a reader."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.talk import COUNTER, ROOMY, preset
+from support.validity import problems
+from workbench.config.errors import WrongCall
+from workbench.context.planner import plan
+from workbench.context.render import request
+from workbench.log.codec import decode, encode
+from workbench.log.events import Failure, UserMessage
+from workbench.traces import adk, building, claude_code, codex, gemini, openhands, pi, sharegpt, swe_agent
+from workbench.traces.formats import FORMATS, KNOWN, conversations
+from workbench.traces.reading import read_json
+from workbench.traces.source import file_logs, number_events
+
+SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
+    "Claude Code": [
+        {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}},
+        {"type": "user", "uuid": "u1", "sessionId": "s", "message": {"role": "user", "content": "hello"}},
+    ],
+    "Codex": [
+        {"timestamp": "t", "type": "session_meta", "payload": {"id": "s"}},
+        {
+            "timestamp": "t",
+            "type": "response_item",
+            "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]},
+        },
+    ],
+    "pi": [
+        {"type": "session", "id": "s", "cwd": "/home"},
+        {
+            "type": "message",
+            "timestamp": "t",
+            "message": {"role": "user", "content": [{"type": "text", "text": "hello"}]},
+        },
+    ],
+    "SWE-agent": {"history": [{"role": "user", "content": "hello", "agent": "main"}], "info": {}},
+    "OpenHands": [{"id": 0, "source": "user", "action": "message", "args": {"content": "hello"}}],
+    "ADK": {"id": "s", "events": [{"author": "user", "invocation_id": "i", "content": {"parts": [{"text": "hello"}]}}]},
+    "Gemini": [{"role": "user", "parts": [{"text": "hello"}]}],
+    "ShareGPT": [{"id": "0", "conversations": [{"from": "human", "value": "hello"}]}],
+}
+LINES = ("Claude Code", "Codex", "pi")
+
+
+def written(name: str) -> str:
+    """A sample as its format has it."""
+    sample = SAMPLES[name]
+    return "\n".join(map(json.dumps, sample)) if name in LINES else json.dumps(sample, indent=1)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_each_format_is_told_from_its_content_and_by_one_reader_alone(name: str) -> None:
+    document = read_json("file", written(name))
+    assert [each.name for each in FORMATS if each.recognises(document)] == [name]
+    [bodies] = conversations("file", written(name))
+    assert [body for body in bodies if isinstance(body, UserMessage)] == [UserMessage("hello")]
+
+
+def test_there_is_a_sample_of_every_format() -> None:
+    assert [each.name for each in FORMATS] == list(SAMPLES)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"role": "user", "content": "a"}],
+        {"messages": [{"role": "user", "content": "a"}], "id": "x", "history": [], "model": "m"},
+        {"messages": [{"role": "user", "content": "a"}], "trajectory_format": "mini-swe-agent-1", "info": {}},
+        {"role": "user", "content": "a", "type": "message"},
+        [],
+    ],
+)
+def test_openai_style_messages_are_taken_for_nothing_else(value: Any) -> None:
+    document = read_json("file", json.dumps(value))
+    assert [each.name for each in FORMATS if each.recognises(document)] == []
+    assert len(conversations("file", json.dumps(value))) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('\n{"hello": 7}', "file: line 2: found an object with 'hello',"),
+        ("{}", "file: line 1: found an empty object,"),
+        ("[[7]]", "file: line 1: found a list that begins with a list that begins with a number,"),
+        ('"hello"', "file: line 1: found a text,"),
+        ("null", "file: line 1: found null,"),
+        (json.dumps(dict.fromkeys("abcdef")), "file: line 1: found an object with 'a', 'b', 'c', 'd', 'e', ...,"),
+    ],
+)
+def test_a_file_of_no_format_is_told_in_one_line_with_the_formats_there_are(text: str, found: str) -> None:
+    with pytest.raises(WrongCall) as told:
+        conversations("file", text)
+    assert str(told.value).startswith(found)
+    assert str(told.value).endswith(KNOWN)
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_line_that_was_cut_off_is_skipped_and_told_and_the_rest_is_read(name: str) -> None:
+    text = written(name)
+    [bodies] = conversations("file", f"{text}\n{text[:20]}")
+    assert UserMessage("hello") in bodies
+    [failure] = [body for body in bodies if isinstance(body, Failure)]
+    assert failure.message.startswith("skipped: file: line 3: expected one JSON value on the line")
+
+
+def test_of_many_broken_lines_the_first_are_told_one_by_one() -> None:
+    [bodies] = conversations("file", written("pi") + "\n{" * 30)
+    told = [body.message for body in bodies if isinstance(body, Failure)]
+    assert len(told) == 21
+    assert told[-1] == "skipped: 10 more lines that are not JSON"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("", 1), ("\n\n", 1), (written("Gemini")[:-3], 9), ('{"role": "user", "content": "a"}\n{"role', 2), ("{\n{", 1)],
+)
+def test_what_cannot_be_read_at_all_is_one_line_with_the_place(text: str, line: int) -> None:
+    with pytest.raises(WrongCall) as told:
+        file_logs("file", text)
+    assert str(told.value).startswith(f"file: line {line}: expected ")
+    assert "\n" not in str(told.value)
+
+
+def test_json_nested_too_deeply_is_told() -> None:
+    deep: Any = "x"
+    for _ in range(400):
+        deep = [deep]
+    sample = [{"type": "user", "uuid": "u", "sessionId": "s", "message": {"role": "user", "content": [deep]}}]
+    [bodies] = conversations("file", json.dumps(sample))
+    assert len(bodies) == 1
+    with pytest.raises(WrongCall, match="file: line 1: expected JSON"):
+        conversations("file", json.dumps(sample).replace("[[", "[" * 100_000))
+
+
+MODULES = (adk, building, claude_code, codex, gemini, openhands, pi, sharegpt, swe_agent)
+WORDS = sorted({word for module in MODULES for word in re.findall(r'"([\w-]+)"', inspect.getsource(module))})
+"""The keys and kinds that the readers look for."""
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+leaves = scalars | st.sampled_from(WORDS) | st.text(max_size=4) | st.just("\ud800")
+keys = st.sampled_from(WORDS) | st.text(max_size=3)
+anything = st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=5), max_leaves=25
+)
+
+
+def _mixed(draw: st.DrawFn, value: Any) -> Any:
+    """A value of which some parts are something else."""
+    if draw(st.integers(0, 9)) == 0:
+        return draw(anything)
+    if isinstance(value, dict):
+        more = draw(st.dictionaries(keys, anything, max_size=2))
+        return {**{key: _mixed(draw, each) for key, each in value.items()}, **more}
+    if isinstance(value, list):
+        return [*(_mixed(draw, each) for each in value), *draw(st.lists(anything, max_size=2))]
+    return value
+
+
+@st.composite
+def spoilt(draw: st.DrawFn) -> Any:
+    """A sample of a format with wrong things in it."""
+    return _mixed(draw, SAMPLES[draw(st.sampled_from(sorted(SAMPLES)))])
+
+
+@settings(max_examples=150)
+@given(anything | spoilt(), st.booleans())
+def test_a_reader_refuses_what_it_cannot_read_in_words_and_never_otherwise(value: Any, lines: bool) -> None:
+    """Whatever is read can be stored, and its request is one that providers take."""
+    many = lines and isinstance(value, list) and len(value) > 1
+    text = "\n".join(map(json.dumps, value)) if many else json.dumps(value)
+    document = read_json("file", text)
+    for reader in FORMATS:
+        reader.recognises(document)
+        found = []
+        with suppress(WrongCall):
+            found = reader.read(document, text)
+        for bodies in found[:3]:
+            log = number_events(bodies)
+            assert [decode(encode(event)) for event in log] == log
+            assert problems(request(plan(log, preset("workbench"), ROOMY, COUNTER))["messages"]) == []

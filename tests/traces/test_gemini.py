@@ -1,0 +1,162 @@
+"""Gemini's contents, and sessions of ADK, which are made of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Compaction,
+    Failure,
+    ImagePart,
+    OtherPart,
+    Reasoning,
+    Setting,
+    SlotContent,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    Usage,
+    UserMessage,
+)
+from workbench.traces.formats import conversations
+
+
+def read(value: Any) -> list[Body]:
+    [bodies] = conversations("file", json.dumps(value))
+    return bodies
+
+
+def content(role: str, *parts: Any) -> dict[str, Any]:
+    return {"role": role, "parts": list(parts)}
+
+
+def call(name: str, **more: Any) -> dict[str, Any]:
+    return {"functionCall": {"name": name, "args": {}, **more}}
+
+
+def response(name: str, given: Any, **more: Any) -> dict[str, Any]:
+    return {"functionResponse": {"name": name, "response": given, **more}}
+
+
+def test_a_content_of_the_model_is_one_reply() -> None:
+    assert read(
+        [
+            content("system", {"text": "be brief"}),
+            content("user", {"text": "look"}),
+            content(
+                "model", {"text": "hm", "thought": True, "thoughtSignature": "sig"}, {"text": "I look."}, call("ls")
+            ),
+        ]
+    ) == [
+        SystemMessage("be brief"),
+        UserMessage("look"),
+        Reasoning("hm", "r1", "sig"),
+        AssistantMessage("I look.", "r1"),
+        ToolCall("call-1", "ls", "{}", "r1"),
+    ]
+
+
+def test_responses_are_paired_by_id_or_by_name_in_their_order() -> None:
+    found = read(
+        [
+            content("model", call("ls"), call("ls"), call("cat", id="k1"), call("cat", id="k2")),
+            content("user", response("cat", {"output": "two"}, id="k2"), response("ls", {"error": "no"})),
+            content("function", response("ls", {"a": 1}), response("cat", None)),
+        ]
+    )
+    assert found[4:] == [
+        ToolResult("k2", "two", "cat"),
+        ToolResult("call-1", "no", "ls", is_error=True),
+        ToolResult("call-2", '{"a": 1}', "ls"),
+        ToolResult("k1", "", "cat"),
+    ]
+
+
+def test_a_request_has_system_and_tools_beside_its_contents() -> None:
+    tool = {"name": "ls", "parameters": {}}
+    request = {
+        "model": "models/gemini-pro",
+        "system_instruction": {"parts": [{"text": "be brief"}]},
+        "tools": [{"functionDeclarations": [tool]}, {"googleSearch": {}}],
+        "contents": [content("user", {"text": "look"})],
+    }
+    expected = [
+        Setting("model", "gemini-pro"),
+        SlotContent("system", "system instruction", "be brief"),
+        SlotContent("tools", "ls", json.dumps(tool)),
+        Unknown("Gemini tool", {"entry": {"googleSearch": {}}}),
+        UserMessage("look"),
+    ]
+    assert read(request) == expected
+    assert conversations("file", f"{json.dumps(request)}\n{json.dumps(request)}") == [expected, expected]
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ({"inlineData": {"mimeType": "image/png", "data": "AA=="}}, ImagePart("data:image/png;base64,AA==")),
+        ({"file_data": {"mime_type": "image/png", "file_uri": "gs://x"}}, ImagePart("gs://x")),
+        ({"executableCode": {"code": "1"}}, OtherPart({"type": "unknown", "value": {"executableCode": {"code": "1"}}})),
+        (7, OtherPart({"type": "unknown", "value": 7})),
+    ],
+)
+def test_parts_that_are_no_text(part: Any, expected: Any) -> None:
+    assert read([content("user", {"text": "see"}, part)]) == [UserMessage((TextPart("see"), expected))]
+
+
+def test_what_is_no_content_is_carried_along() -> None:
+    assert read([content("user", {"text": "a"}), 7])[1] == Unknown("Gemini content", {"entry": 7})
+
+
+# ADK
+
+
+def event(author: str, time: float, *parts: Any, **more: Any) -> dict[str, Any]:
+    return {"author": author, "invocation_id": "i", "timestamp": time, "content": {"parts": list(parts)}, **more}
+
+
+def test_events_of_adk_carry_the_agents_name_and_usage() -> None:
+    used = {
+        "prompt_token_count": 9,
+        "candidatesTokenCount": 3,
+        "thoughts_token_count": 2,
+        "cached_content_token_count": 1,
+    }
+    assert read(
+        {
+            "id": "s",
+            "events": [
+                event("user", 1, {"text": "look"}),
+                event("scout", 2, {"text": "I l"}, partial=True),
+                event("scout", 3, {"text": "I look."}, usage_metadata=used, model_version="gemini-pro"),
+                {"author": "scout", "invocation_id": "i", "error_code": "429", "error_message": "too many"},
+                {"author": "scout", "invocation_id": "i", "actions": {"state_delta": {}}},
+                {"author": "scout", "invocation_id": "i", "content": "odd"},
+                7,
+            ],
+        }
+    ) == [
+        UserMessage("look"),
+        Setting("model", "gemini-pro"),
+        AssistantMessage("I look.", "r1", "scout", model="gemini-pro"),
+        Usage("gemini-pro", 0, 9, 1, 0, 5, 2),
+        Failure("transcript", "too many"),
+        Unknown("ADK event", {"entry": {"author": "scout", "invocation_id": "i", "content": "odd"}}),
+        Unknown("ADK event", {"entry": 7}),
+        Setting("left out", {"partial": 1, "events without content": 1}),
+    ]
+
+
+def test_a_compaction_of_adk_covers_the_events_between_its_times() -> None:
+    made = {"start_timestamp": 1, "end_timestamp": 2, "compacted_content": {"parts": [{"text": "one, two"}]}}
+    said = [event("user", at, {"text": f"m{at}"}) for at in (1, 2, 3)]
+    compacting = {"author": "user", "invocation_id": "i", "actions": {"compaction": made}}
+    assert read([*said, compacting])[3] == Compaction(1, 2, "one, two", meta={"made_by": "ADK"})
+    assert read([compacting]) == [Unknown("ADK compaction", {"entry": compacting})]

@@ -1,0 +1,125 @@
+"""Sessions of pi."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Compaction,
+    Failure,
+    Reasoning,
+    Setting,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    Usage,
+    UserMessage,
+)
+from workbench.traces.formats import conversations
+
+SESSION = {"type": "session", "id": "s", "cwd": "/home", "modelId": "claude"}
+
+
+def message(role: str, content: Any = None, **more: Any) -> dict[str, Any]:
+    """A line with a message; `id` and `parentId` are the line's."""
+    ids = {key: more.pop(key) for key in ("id", "parentId") if key in more}
+    return {"type": "message", "timestamp": "t", **ids, "message": {"role": role, "content": content, **more}}
+
+
+def read(*lines: dict[str, Any]) -> list[Body]:
+    [bodies] = conversations("file", "\n".join(map(json.dumps, [SESSION, *lines])))
+    return bodies[1:]
+
+
+def text(said: str) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": said}]
+
+
+def test_a_reply_with_its_thoughts_calls_usage_and_cost() -> None:
+    used = {"input": 3, "output": 9, "cacheRead": 4, "cacheWrite": 5, "cost": {"total": 0.5}}
+    blocks = [
+        {"type": "thinking", "thinking": "hm", "thinkingSignature": "sig"},
+        *text("I look."),
+        {"type": "toolCall", "id": "t1", "name": "read", "arguments": {"path": "x"}},
+    ]
+    assert read(
+        message("user", text("look")),
+        message("assistant", blocks, model="claude", usage=used, stopReason="toolUse"),
+        message("toolResult", text("no file"), toolCallId="t1", toolName="read", isError=True),
+    ) == [
+        UserMessage("look"),
+        Reasoning("hm", "r1", "sig"),
+        AssistantMessage("I look.", "r1", finish="tool_calls", model="claude"),
+        ToolCall("t1", "read", '{"path": "x"}', "r1"),
+        Usage("claude", 0, 12, 4, 5, 9, cost=0.5),
+        ToolResult("t1", "no file", "read", is_error=True),
+    ]
+
+
+def test_a_reply_that_was_cut_short_is_kept_and_its_error_is_none_of_it() -> None:
+    assert read(message("assistant", text("I w"), stopReason="aborted", errorMessage="aborted")) == [
+        AssistantMessage("I w", "r1", finish="cancelled", model="claude"),
+        Failure("transcript", "aborted"),
+    ]
+
+
+def test_a_command_of_the_user_is_what_the_user_said() -> None:
+    assert read(message("bashExecution", command="ls", output="x", exitCode=1)) == [
+        UserMessage("Ran `ls`\n```\nx\n```\nexit code 1")
+    ]
+
+
+def test_a_compaction_ends_before_the_first_entry_that_was_kept() -> None:
+    lines = [
+        message("user", "one", id="a", parentId="s"),
+        message("user", "two", id="b", parentId="a"),
+        {
+            "type": "compaction",
+            "id": "c",
+            "parentId": "b",
+            "summary": "one",
+            "firstKeptEntryId": "b",
+            "tokensBefore": 9,
+        },
+    ]
+    noted = {"made_by": "pi", "tokens_before": 9}
+    # The model's name is the first event.
+    assert read(*lines)[2] == Compaction(1, 2, "one", meta=noted)
+
+
+def test_an_older_compaction_counts_lines() -> None:
+    old = {"type": "compaction", "summary": "one", "firstKeptEntryIndex": 2}
+    assert read(message("user", "one"), message("user", "two"), old)[2] == Compaction(
+        1, 2, "one", meta={"made_by": "pi"}
+    )
+
+
+def test_only_the_path_to_the_last_entry_is_the_conversation() -> None:
+    assert read(
+        message("user", "one", id="a", parentId=None),
+        message("user", "left", id="b", parentId="a"),
+        message("user", "two", id="c", parentId="a"),
+    ) == [UserMessage("one"), UserMessage("two"), Setting("left out", {"entries of branches that were left": 1})]
+
+
+def test_the_other_entries() -> None:
+    assert read(
+        {"type": "model_change", "modelId": "gpt"},
+        {"type": "session_info", "name": "A title"},
+        {"type": "branch_summary", "summary": "tried x"},
+        {"type": "custom_message", "content": "from an extension"},
+        {"type": "thinking_level_change", "thinkingLevel": "high"},
+        {"type": "novelty"},
+        message("king", "x"),
+    ) == [
+        Setting("model", "gpt"),
+        Setting("title", "A title"),
+        UserMessage("tried x"),
+        UserMessage("from an extension"),
+        Unknown("pi novelty", {"entry": {"type": "novelty"}}),
+        Unknown("pi message", {"entry": message("king", "x")}),
+        Setting("left out", {"thinking_level_change": 1}),
+    ]

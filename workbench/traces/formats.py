@@ -1,0 +1,61 @@
+"""The formats of transcripts: which one a file has is told from what is in it, never from its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from workbench.config.errors import WrongCall
+from workbench.log.events import Body
+from workbench.traces import adk, claude_code, codex, gemini, openai, openhands, pi, sharegpt, swe_agent
+from workbench.traces.reading import Document, bad, read_json
+
+
+class Format(NamedTuple):
+    """One format."""
+
+    name: str
+    recognises: Callable[[Document], bool]
+    """A look at the beginning; cheap, and true only for what is surely this format."""
+    read: Callable[[Document, str], list[list[Body]]]
+    """The conversations of the document, whose text is given with it."""
+
+
+FORMATS = tuple(
+    Format(module.NAME, module.recognises, module.read)
+    for module in (claude_code, codex, pi, swe_agent, openhands, adk, gemini, sharegpt)
+)
+"""Those of other agents. OpenAI-style messages come behind them: their keys are the least telling."""
+KNOWN = f"OpenAI-style messages, Workbench's own events, {', '.join(each.name for each in FORMATS)}"
+
+
+def conversations(name: str, text: str) -> list[list[Body]]:
+    """The conversations of a file in any of the formats."""
+    document = read_json(name, text, skip=True)
+    try:
+        for known in FORMATS:
+            if known.recognises(document):
+                return known.read(document, text)
+        if document.broken:
+            raise document.broken[0]
+        if openai.recognises(document):
+            return openai.conversations(document, text)
+    except RecursionError:
+        raise bad(name, document.values[0].line, "JSON that is not nested hundreds of levels deep") from None
+    raise _fits_none(document)
+
+
+def _fits_none(document: Document) -> WrongCall:
+    line, value = document.values[0]
+    return WrongCall(
+        f"{document.name}: line {line}: found {_found(value)}, which is no transcript of a known format: {KNOWN}"
+    )
+
+
+def _found(value: Any) -> str:
+    if isinstance(value, dict):
+        keys = ", ".join(repr(key[:30]) for key in list(value)[:5])
+        return f"an object with {keys}{', ...' if len(value) > 5 else ''}" if value else "an empty object"
+    if isinstance(value, list):
+        return f"a list that begins with {_found(value[0])}" if value else "an empty list"
+    return {str: "a text", bool: "true or false", type(None): "null"}.get(type(value), "a number")

@@ -1,0 +1,100 @@
+"""ShareGPT: training conversations, as a list, one object, or JSON lines.
+
+- An object has `conversations`, a list of turns with `from` and `value` (or `role` and `content`). Speakers: `human`,
+  `gpt` and their synonyms, `system`; `function_call` with `{"name", "arguments"}` as JSON text, and `observation`,
+  `function_response` or `tool` for what came back. The format has no ids for calls: a result belongs to the oldest
+  call without one.
+- `system` beside the turns is the system prompt, `tools` are definitions as a list or as JSON text.
+- Each object is a conversation of its own. Its other keys (ids, scores, sources) are counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from typing import Any
+
+from workbench.log.events import AssistantMessage, Body, SlotContent, SystemMessage, UserMessage, text_of
+from workbench.traces.building import Builder, beginning, content_of, entries, list_in, text_in
+from workbench.traces.reading import Document, bad
+
+NAME = "ShareGPT"
+_USER = ("human", "user", "prompter")
+_ASSISTANT = ("gpt", "assistant", "chatgpt", "model", "bot", "bing", "bard")
+_RESULT = ("observation", "function_response", "tool", "tool_response", "function")
+_CALL = ("function_call", "tool_call")
+
+
+def recognises(document: Document) -> bool:
+    """Whether an object near the beginning has turns."""
+    return any(
+        isinstance(turn, dict) and ("from" in turn or "role" in turn)
+        for value in beginning(document)
+        for turn in list_in(value, "conversations")[:5]
+    )
+
+
+def read(document: Document, text: str) -> list[list[Body]]:
+    """One conversation per object, so that `FILE#3` is the third."""
+    found: list[list[Body]] = []
+    for line, value in entries(document, text):
+        if not isinstance(value, dict) or not isinstance(value.get("conversations"), list):
+            raise bad(document.name, line, 'an object with a list under "conversations"', value)
+        found.append(_conversation(value, () if found else document.broken))
+    return found
+
+
+def _conversation(value: dict[str, Any], broken: Any) -> list[Body]:
+    builder = Builder(NAME, broken)
+    if text_in(value, "system"):
+        builder.add(SlotContent("system", "system", text_in(value, "system")))
+    for tool in _tools(value.get("tools")):
+        builder.tool(tool)
+    waiting: deque[str] = deque()
+    for number, turn in enumerate(value["conversations"], 1):
+        _turn(builder, turn, f"r{number}", waiting)
+    for key in value.keys() - {"conversations", "system", "tools"}:
+        builder.leave_out(key)
+    return builder.finish()
+
+
+def _tools(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return []
+    return value if isinstance(value, list) else []
+
+
+def _turn(builder: Builder, turn: Any, reply: str, waiting: deque[str]) -> None:
+    speaker = (text_in(turn, "from") or text_in(turn, "role")).lower()
+    content = content_of(turn.get("value", turn.get("content"))) if isinstance(turn, dict) else ""
+    if speaker in _USER:
+        builder.add(UserMessage(content))
+    elif speaker in _ASSISTANT:
+        builder.add(AssistantMessage(content, reply))
+    elif speaker == "system":
+        builder.add(SystemMessage(content))
+    elif speaker in _RESULT:
+        builder.result(waiting.popleft() if waiting else "", content)
+    elif speaker in _CALL:
+        _calls(builder, text_of(content), reply, waiting)
+    else:
+        builder.unknown("turn", turn)
+
+
+def _calls(builder: Builder, text: str, reply: str, waiting: deque[str]) -> None:
+    """A call, or a list of them; what is not in that form stays what the assistant said."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    calls = found if isinstance(found, list) else [found]
+    if not calls or not all(text_in(call, "name") for call in calls):
+        builder.add(AssistantMessage(text, reply))
+        return
+    for number, call in enumerate(calls, 1):
+        call_id = f"{reply}-{number}"
+        waiting.append(call_id)
+        builder.call(call_id, text_in(call, "name"), call.get("arguments"), reply)
