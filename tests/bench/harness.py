@@ -39,14 +39,16 @@ class Scale(NamedTuple):
     """Chunks of a long answer."""
     turns: int = 1_000
     """Turns of a long conversation."""
+    idle: float = 10.0
+    """Seconds in which nothing happens."""
     repeats: int = 9
     slow_repeats: int = 5
     """The same for what takes a second or so each time."""
 
 
 FULL = Scale()
-QUICK = Scale(stored=50_000, turns=80, repeats=5, slow_repeats=2)
-TINY = Scale(60, 120, 240, 240, text=60_000, mixed=40_000, chunks=20, turns=8, repeats=1, slow_repeats=1)
+QUICK = Scale(stored=20_000, mixed=1_000_000, chunks=1_000, turns=80, idle=5.0, repeats=3, slow_repeats=2)
+TINY = Scale(60, 120, 240, 240, text=60_000, mixed=40_000, chunks=20, turns=8, idle=1.0, repeats=1, slow_repeats=1)
 """For the test of the suite itself; its figures mean nothing."""
 
 

@@ -29,6 +29,7 @@ from workbench.tui.values import Live
 
 SIZE = (120, 40)
 APPENDS = 30
+"""At most; where all is repeated less often, there are fewer."""
 LIMIT = 0.005
 """Seconds of work that one more row may cost; a frame of sixty in a second has 16 ms."""
 
@@ -85,7 +86,7 @@ def run(scale: Scale) -> Iterator[Row]:
     yield absolute(f"mount the inspector, {scale.few:,} rows", found[few])
     yield beside(f"mount the inspector, {scale.many:,} rows", found, many, few, f"{scale.few:,} rows", at_most=2)
     for name, session in sessions.items():
-        steps = session.more(APPENDS if scale.repeats > 1 else 3)
+        steps = session.more(min(APPENDS, 4 * scale.repeats))
         with collector(on=False):
             rows, pane, live = (asyncio.run(_grown(session.first, steps, *how)) for how in HOWS)
         yield absolute(f"one more row, {int(name):,} rows", rows, below=LIMIT)

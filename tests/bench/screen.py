@@ -46,7 +46,7 @@ def run(scale: Scale) -> Iterator[Row]:
         found = rounds(works, scale.slow_repeats, warm_up=not tiny)
         yield beside("first frame of the screen", found, "ours", "word", "a Textual app with one word", at_most=1.5)
         if Path("/proc/self/stat").exists():
-            share = idle(places, *((1.0, 0.0) if tiny else (10.0, DEADLINE)))
+            share = idle(places, scale.idle, 0.0 if tiny else DEADLINE)
             yield absolute("processor's time of an idle second", share, below=0.01)
 
 

@@ -81,7 +81,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Benchmarks of Workbench, each beside its peer.")
-    parser.add_argument("--quick", action="store_true", help="fewer repeats and turns: about two minutes")
+    parser.add_argument("--quick", action="store_true", help="fewer repeats, turns and chunks: a minute and a half")
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="default: %(default)s")
     parser.add_argument("--turns", type=int, metavar="N", help="turns of the long conversation (1,000; --quick: 80)")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; default: all")

@@ -12,40 +12,51 @@ from pathlib import Path
 import pytest
 
 from support.talk import COUNTER, ROOMY, preset
+from support.validity import problems
 from workbench.compaction.audit import audit, with_lost
 from workbench.compaction.digest import digest
 from workbench.compaction.selection import select
 from workbench.compaction.values import CompactionRefused
-from workbench.config.errors import WorkbenchError
 from workbench.config.text import table
 from workbench.context.planner import plan
+from workbench.context.render import request
+from workbench.log.codec import decode, encode
 from workbench.log.events import Event
 from workbench.traces.source import file_logs
 
 FOLDER = Path(os.environ.get("WORKBENCH_TRACES") or Path(__file__).parents[3] / "shared" / "traces")
 CAP = 2_000
 """Tokens of a digest, as in the default policy."""
+SUFFIXES = (".json", ".jsonl", ".traj")
 MANY = 5
 """Of a file with many conversations the longest are looked at."""
 HEADER = ("transcript", "events", "tokens before", "after", "ratio", "facts", "kept", "score")
 
 
 def transcripts() -> Iterator[tuple[str, list[Event]]]:
-    """Those that can be read."""
-    for file in sorted(FOLDER.rglob("*")):
-        if not file.is_file():
-            continue
-        try:
-            found = file_logs(file.name, file.read_text("utf-8"))
-        except (WorkbenchError, UnicodeDecodeError):
-            continue
+    """All of them: a file that cannot be read is a failure."""
+    for file in sorted(each for each in FOLDER.rglob("*") if each.suffix in SUFFIXES):
+        found = file_logs(file.name, file.read_text("utf-8"))
+        assert found, file.name
         longest = sorted(range(len(found)), key=lambda at: -len(found[at]))[:MANY]
         for at in sorted(longest):
             yield (f"{file.name}#{at + 1}" if len(found) > 1 else file.name), found[at]
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="no transcripts here")
-def test_digest_and_audit_of_every_transcript_that_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_transcript_is_planned_into_a_request_that_providers_take() -> None:
+    policy = preset("workbench")
+    for name, events in transcripts():
+        made = plan(events, policy, ROOMY, COUNTER)
+        assert made.verdict.fits, name
+        sent = request(made)["messages"]
+        assert any(message["role"] == "user" for message in sent), name
+        assert problems(sent) == [], name
+        assert [decode(encode(event)) for event in events] == events, name
+
+
+@pytest.mark.skipif(not FOLDER.is_dir(), reason="no transcripts here")
+def test_digest_and_audit_of_every_transcript(capsys: pytest.CaptureFixture[str]) -> None:
     policy = preset("confirm")
     lines: list[tuple[str, ...]] = []
     refused = 0

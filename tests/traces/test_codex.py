@@ -143,7 +143,7 @@ def test_a_summary_in_the_message_is_not_told_again() -> None:
 
 
 def test_old_rollouts_have_bare_items_behind_a_header() -> None:
-    header = {"id": "s", "timestamp": "t", "instructions": "be brief"}
+    header = {"id": "s", "timestamp": "t", "instructions": "be brief", "git": {}}
     found = read(header, said("user", "hello"), {"record_type": "state"}, said("assistant", "hi"))
     assert found == [
         SlotContent("system", "base instructions", "be brief"),

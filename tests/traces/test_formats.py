@@ -106,6 +106,10 @@ def test_a_file_of_no_format_is_told_in_one_line_with_the_formats_there_are(text
     assert str(told.value).endswith(KNOWN)
 
 
+def test_a_history_of_contents_is_gemini_s_and_not_a_trajectory() -> None:
+    assert conversations("file", json.dumps({"history": SAMPLES["Gemini"]})) == [[UserMessage("hello")]]
+
+
 @pytest.mark.parametrize("name", LINES)
 def test_a_line_that_was_cut_off_is_skipped_and_told_and_the_rest_is_read(name: str) -> None:
     text = written(name)

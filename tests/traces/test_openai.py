@@ -17,11 +17,13 @@ from workbench.log.events import (
     ImagePart,
     OtherPart,
     Reasoning,
+    Setting,
     SlotContent,
     SystemMessage,
     TextPart,
     ToolCall,
     ToolResult,
+    Unknown,
     UserMessage,
 )
 from workbench.traces.openai import conversations, to_openai
@@ -96,6 +98,19 @@ def test_tools_come_before_the_messages() -> None:
         SlotContent("tools", "read", json.dumps(TOOL)),
         UserMessage("a"),
     ]
+
+
+@pytest.mark.parametrize("value", [{"model": "gpt"}, {"info": {"config": {"model": {"model_name": "gpt"}}}}])
+def test_the_model_is_told_where_the_file_names_it(value: dict[str, Any]) -> None:
+    assert read({**value, "messages": [{"role": "user", "content": "a"}]}) == [
+        Setting("model", "gpt"),
+        UserMessage("a"),
+    ]
+
+
+def test_the_end_of_a_mini_swe_agent_run_is_no_part_of_the_conversation() -> None:
+    end = {"role": "exit", "content": "", "extra": {"exit_status": "Submitted"}}
+    assert read([{"role": "user", "content": "a"}, end]) == [UserMessage("a"), Unknown("exit", {"entry": end})]
 
 
 def test_lines_that_are_conversations_are_several() -> None:

@@ -10,6 +10,7 @@ from workbench.log.events import (
     Body,
     Compaction,
     Failure,
+    ImagePart,
     Reasoning,
     Setting,
     ToolCall,
@@ -64,6 +65,11 @@ def test_a_reply_that_was_cut_short_is_kept_and_its_error_is_none_of_it() -> Non
         AssistantMessage("I w", "r1", finish="cancelled", model="claude"),
         Failure("transcript", "aborted"),
     ]
+
+
+def test_a_picture_is_no_text() -> None:
+    picture = {"type": "image", "data": "AA==", "mimeType": "image/png"}
+    assert read(message("user", [picture])) == [UserMessage((ImagePart("data:image/png;base64,AA=="),))]
 
 
 def test_a_command_of_the_user_is_what_the_user_said() -> None:

@@ -59,9 +59,10 @@ def test_turns_become_their_events() -> None:
     ]
 
 
+@pytest.mark.parametrize("key", ["conversations", "conversation", "items"])
 @pytest.mark.parametrize("lines", [True, False])
-def test_each_object_is_a_conversation(lines: bool) -> None:
-    values = [{"conversations": [turn("human", word)], "tools": "?"} for word in ("a", "b")]
+def test_each_object_is_a_conversation(lines: bool, key: str) -> None:
+    values = [{key: [turn("human", word)], "tools": "?"} for word in ("a", "b")]
     text = "\n".join(map(json.dumps, values)) if lines else json.dumps(values)
     assert conversations("file", text) == [[UserMessage("a")], [UserMessage("b")]]
 

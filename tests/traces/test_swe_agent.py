@@ -58,12 +58,12 @@ def test_the_model_is_in_the_configuration_unless_it_is_none(name: str, as_text:
 
 
 def test_steps_without_a_history_give_what_was_said_and_seen() -> None:
-    steps = [{"response": "I look.", "action": "ls", "observation": "x"}, {"action": "submit"}, 7]
+    steps = [{"response": "I look.", "action": "ls", "observation": "x"}, {"action": "submit"}, {"state": "odd"}]
     assert read({"trajectory": steps, "replay_config": "{"})[:4] == [
         AssistantMessage("I look.", "r1"),
         UserMessage("x"),
         AssistantMessage("submit", "r2"),
-        Unknown("SWE-agent step", {"entry": 7}),
+        Unknown("SWE-agent step", {"entry": {"state": "odd"}}),
     ]
 
 

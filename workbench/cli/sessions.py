@@ -25,7 +25,7 @@ from workbench.traces.source import file_logs, is_event_log
 
 
 def run_import(options: argparse.Namespace) -> int:
-    """Make sessions of a file: an exported log, or OpenAI-style messages."""
+    """Make sessions of a file: an exported log, or a transcript."""
     name, text = read_text(options.file)
     with Desk() as desk:
         if is_event_log(text):
@@ -49,9 +49,13 @@ def _import_messages(store: Store, name: str, text: str, options: argparse.Names
     title = options.title or Path(name).name
     made = []
     for number, log in enumerate(logs, 1):
-        bodies: list[Body] = [Setting("model", options.model)] if options.model else []
-        bodies += [event.body for event in log]
-        made.append(store.create(bodies, title=title if len(logs) == 1 else f"{title}#{number}"))
+        # Behind the log: its compactions name events by their place in it.
+        bodies: list[Body] = [event.body for event in log]
+        if options.model:
+            bodies.append(Setting("model", options.model))
+        if options.title or not any(isinstance(body, Setting) and body.key == "title" for body in bodies):
+            bodies.append(Setting("title", title if len(logs) == 1 else f"{title}#{number}"))
+        made.append(store.create(bodies))
     return made
 
 

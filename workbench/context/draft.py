@@ -43,20 +43,13 @@ class Draft(Tally):
         self.last_group = -1
         """The newest unit with calls."""
         self._pairs = normalise.Pairs()
-        self._adders: dict[type, Callable[[Event, Any], bool]] = {
-            ToolResult: self._add_result,
-            ToolCall: self._add_call,
-            AssistantMessage: self._add_reply,
-            UserMessage: self._add_user,
-            SystemMessage: self._add_system,
-        }
 
     def add(self, event: Event) -> bool:
         """Add one event; False when it is out of order, and then nothing was changed."""
         body = event.body
-        adder = self._adders.get(type(body))
+        adder = _ADDERS.get(type(body))
         if adder is not None:
-            return adder(event, body)
+            return adder(self, event, body)
         count = self._meter.text(body.text) if isinstance(body, Reasoning) else _NOTHING
         self._store(Cell(event, self.turn, -1, *count))
         return True
@@ -204,3 +197,13 @@ class Draft(Tally):
         view = self.view()
         calls = [at for at in self.units[-1].cells if self._lacks_result(at)]
         return [at for at in calls if is_sent(self.cells[at], view)]
+
+
+# Functions, not methods that are bound to a draft: such a draft would wait for the collector, with all its cells.
+_ADDERS: dict[type, Callable[[Draft, Event, Any], bool]] = {
+    ToolResult: Draft._add_result,
+    ToolCall: Draft._add_call,
+    AssistantMessage: Draft._add_reply,
+    UserMessage: Draft._add_user,
+    SystemMessage: Draft._add_system,
+}

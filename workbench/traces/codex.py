@@ -52,7 +52,13 @@ def recognises(document: Document) -> bool:
     first = beginning(document)
     if any(text_in(value, "type") in _KINDS and isinstance(value.get("payload"), dict) for value in first):
         return True
-    return document.lines and bool(first) and {"id", "timestamp", "instructions"} <= first[0].keys() - {"role", "type"}
+    return document.lines and bool(first) and _is_old_header(first[0])
+
+
+def _is_old_header(value: Any) -> bool:
+    if not isinstance(value, dict) or not value.keys().isdisjoint(("type", "role")):
+        return False
+    return {"id", "timestamp"} <= value.keys() and not value.keys().isdisjoint(("instructions", "git"))
 
 
 def read(document: Document, text: str) -> list[list[Body]]:
@@ -88,7 +94,7 @@ class _Reader:
                 self._told(payload)
             case "compacted":
                 self._compacted(payload)
-            case "" if isinstance(value, dict) and "instructions" in value:
+            case "" if _is_old_header(value):
                 self._header(value)
             case "" if text_in(value, "record_type"):
                 self.builder.leave_out(f"record {value['record_type']}")
@@ -119,7 +125,7 @@ class _Reader:
         elif kind == "ghost_snapshot":
             self.builder.leave_out(kind)
         else:
-            self.builder.unknown(kind, item)
+            self.builder.unknown(kind or "line", item)
 
     def _reply(self) -> str:
         if not self._speaking:

@@ -1,9 +1,9 @@
 """ShareGPT: training conversations, as a list, one object, or JSON lines.
 
-- An object has `conversations`, a list of turns with `from` and `value` (or `role` and `content`). Speakers: `human`,
-  `gpt` and their synonyms, `system`; `function_call` with `{"name", "arguments"}` as JSON text, and `observation`,
-  `function_response` or `tool` for what came back. The format has no ids for calls: a result belongs to the oldest
-  call without one.
+- An object has `conversations` (or `conversation`, or `items`), a list of turns with `from` and `value` (or `role`
+  and `content`). Speakers: `human`, `gpt` and their synonyms, `system`; `function_call` with `{"name", "arguments"}`
+  as JSON text, and `observation`, `function_response` or `tool` for what came back. The format has no ids for calls:
+  a result belongs to the oldest call without one.
 - `system` beside the turns is the system prompt, `tools` are definitions as a list or as JSON text.
 - Each object is a conversation of its own. Its other keys (ids, scores, sources) are counted.
 """
@@ -19,6 +19,8 @@ from workbench.traces.building import Builder, beginning, content_of, entries, l
 from workbench.traces.reading import Document, bad
 
 NAME = "ShareGPT"
+_LISTS = ("conversations", "conversation", "items")
+"""The keys under which turns are found; the first is the common one."""
 _USER = ("human", "user", "prompter")
 _ASSISTANT = ("gpt", "assistant", "chatgpt", "model", "bot", "bing", "bard")
 _RESULT = ("observation", "function_response", "tool", "tool_response", "function")
@@ -30,15 +32,19 @@ def recognises(document: Document) -> bool:
     return any(
         isinstance(turn, dict) and ("from" in turn or "role" in turn)
         for value in beginning(document)
-        for turn in list_in(value, "conversations")[:5]
+        for turn in _turns(value)[:5]
     )
+
+
+def _turns(value: Any) -> list[Any]:
+    return next((found for found in (list_in(value, key) for key in _LISTS) if found), [])
 
 
 def read(document: Document, text: str) -> list[list[Body]]:
     """One conversation per object, so that `FILE#3` is the third."""
     found: list[list[Body]] = []
     for line, value in entries(document, text):
-        if not isinstance(value, dict) or not isinstance(value.get("conversations"), list):
+        if not isinstance(value, dict) or value.keys().isdisjoint(_LISTS):
             raise bad(document.name, line, 'an object with a list under "conversations"', value)
         found.append(_conversation(value, () if found else document.broken))
     return found
@@ -51,10 +57,11 @@ def _conversation(value: dict[str, Any], broken: Any) -> list[Body]:
     for tool in _tools(value.get("tools")):
         builder.tool(tool)
     waiting: deque[str] = deque()
-    for number, turn in enumerate(value["conversations"], 1):
+    for number, turn in enumerate(_turns(value), 1):
         _turn(builder, turn, f"r{number}", waiting)
-    for key in value.keys() - {"conversations", "system", "tools"}:
-        builder.leave_out(key)
+    for key in value:
+        if key not in (*_LISTS, "system", "tools"):
+            builder.leave_out(key)
     return builder.finish()
 
 

@@ -32,7 +32,9 @@ def recognises(document: Document) -> bool:
     if document.lines or not isinstance(first, dict) or "messages" in first:
         return False
     return any(
-        isinstance(value, dict) and not value.keys().isdisjoint(("role", "observation", *_LISTS)) and "id" not in value
+        isinstance(value, dict)
+        and not value.keys().isdisjoint(("role", "observation", *_LISTS))
+        and value.keys().isdisjoint(("id", "parts"))
         for key in _LISTS
         for value in list_in(first, key)[:1]
     )
@@ -118,11 +120,11 @@ class _Reader:
 
     def step(self, value: Any) -> None:
         """A step where only its words are known."""
-        if not isinstance(value, dict):
+        said = text_in(value, "response") or text_in(value, "thought") or text_in(value, "action")
+        if not said:
             self.builder.unknown("step", value)
             return
         self._replies += 1
-        said = text_in(value, "response") or text_in(value, "thought") or text_in(value, "action")
         self.builder.add(AssistantMessage(said, f"r{self._replies}", model=self.builder.model))
         if text_in(value, "observation"):
             self.builder.add(UserMessage(text_in(value, "observation")))

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from tui.compaction.light import Light, panel, rest
 from tui.compaction.long_talk import SUMMARY, on_screen
-from tui.play import Script, answer, program, settle, shown, told, typed, until
+from tui.play import Script, answer, settle, shown, typed, until
 from workbench.traces.desk import Desk
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.commands.report import Report
@@ -18,99 +19,89 @@ from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen
 from workbench.tui.main.screen import MainScreen
+from workbench.tui.messages import Run
 
 pytestmark = pytest.mark.usefixtures("project")
 
 
-def made(screen: MainScreen) -> int:
+def made(screen: MainScreen | Light) -> int:
     """How many compactions there are."""
     return screen.compaction.metrics.made if screen.compaction is not None else -1
 
 
-async def asked(pilot: Pilot[Any], key: str = "ctrl+g") -> CompactDialog:
+async def asked(pilot: Pilot[Any], key: str = "c") -> CompactDialog:
     """Press the key, and wait for the figures."""
     await pilot.press(key)
-    await settle(pilot)
+    await (rest if isinstance(pilot.app.screen_stack[0], Light) else settle)(pilot)
     dialog = pilot.app.screen
     assert isinstance(dialog, CompactDialog)
     return dialog
 
 
-@pytest.mark.parametrize("key", ["ctrl+g", "f8"])
-async def test_the_key_works_in_the_composer_and_asks_with_the_figures(desk: Desk, key: str) -> None:
+async def test_the_keys_work_in_the_composer_ask_with_the_figures_and_no_is_the_default(desk: Desk) -> None:
     async with on_screen(desk) as (pilot, screen):
         await pilot.press("h", "i")
-        await asked(pilot, key)
-        text = shown(pilot.app)
-        assert f"({screen.status.tokens:,}/20,000 tokens). Compact conversation?" in text
-        for figure in ("18 items with 4,224 tokens", "6 events of that range", "price unknown", "written again"):
-            assert figure in text
-        await pilot.press("n")
-        await settle(pilot)
-        assert pilot.app.screen is screen
-        assert screen.chat.composer.text == "hi"
-        assert made(screen) == 0
-
-
-@pytest.mark.parametrize("key", ["enter", "escape", "n"])
-async def test_no_is_the_default(desk: Desk, key: str) -> None:
-    async with on_screen(desk) as (pilot, screen):
-        await asked(pilot)
-        await pilot.press(key)
-        await settle(pilot)
-        assert pilot.app.screen is screen
-        assert made(screen) == 0
+        for key, no in (("ctrl+g", "n"), ("f8", "enter"), ("ctrl+g", "escape")):
+            await asked(pilot, key)
+            text = shown(pilot.app)
+            assert f"({screen.status.tokens:,}/20,000 tokens). Compact conversation?" in text
+            for figure in ("18 items with 4,224 tokens", "6 events of that range", "price unknown", "written again"):
+                assert figure in text
+            await pilot.press(no)
+            await settle(pilot)
+            assert pilot.app.screen is screen
+            assert screen.chat.composer.text == "hi"
+            assert made(screen) == 0
 
 
 async def test_yes_compacts_and_shows_the_summary_and_the_new_usage(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Script(answer(SUMMARY)).play(monkeypatch)
-    async with on_screen(desk) as (pilot, screen):
+    async with panel(desk) as (pilot, screen):
         before = screen.status.tokens
         await asked(pilot)
         await pilot.press("y")
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
-        await settle(pilot)
+        await rest(pilot)
         after = screen.status.tokens
         assert after < before
-        await pilot.app.workers.wait_for_complete()
-        await settle(pilot)
+        await rest(pilot)
         text = shown(pilot.app)
         assert f"compacted: {before:,} → {after:,} of 20,000 tokens ({after // 200} %)" in text
         assert "Port 9001 instead of 8001 (commit abc1231)." in text
         assert "12 lost, 1 kept" in text
         await pilot.press("u")
-        await settle(pilot)
+        await rest(pilot)
         assert "undone by event" in shown(pilot.app)
         assert screen.status.tokens == before
-        assert f"The request has {before:,} of 20,000 tokens now; it had {after:,}." in told(pilot.app)
+        assert f"The request has {before:,} of 20,000 tokens now; it had {after:,}." in screen.told_all
         await pilot.press("r")
-        await settle(pilot)
+        await rest(pilot)
         assert screen.status.tokens == after
 
 
 async def test_without_a_model_by_key_button_and_command(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     script = Script()
     script.play(monkeypatch)
-    async with on_screen(desk) as (pilot, screen):
+    async with panel(desk) as (pilot, screen):
         dialog = await asked(pilot)
         line = dialog.query_one(ButtonLine)
         x = line.lines(80)[0].plain.index("d without a model")
         await pilot.click(ButtonLine, offset=(x, 0))
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
-        await settle(pilot)
+        await rest(pilot)
         assert "by digest" in shown(pilot.app)
         await pilot.press("escape")
         screen.model.peel()
-        await settle(pilot)
-        await pilot.press("f4", "d")
-        await settle(pilot)
+        await rest(pilot)
+        await pilot.press("d")
+        await rest(pilot)
         assert "the digest is made from the text alone" in shown(pilot.app)
         assert "y yes, without a model" in shown(pilot.app)
         await pilot.press("y")
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
-        await settle(pilot)
+        await rest(pilot)
         assert made(screen) == 2
         assert not script.requests
 
@@ -118,16 +109,16 @@ async def test_without_a_model_by_key_button_and_command(desk: Desk, monkeypatch
 async def test_it_can_be_stopped_or_left_to_go_on(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     gates = [threading.Event(), threading.Event()]
     Script([gates[0], *answer(SUMMARY)], [gates[1], *answer(SUMMARY)]).play(monkeypatch)
-    async with on_screen(desk) as (pilot, screen):
+    async with panel(desk) as (pilot, screen):
         await asked(pilot)
         await pilot.press("y")
         await until(lambda: isinstance(pilot.app.screen, ProgressDialog) and "summarising" in shown(pilot.app))
         await pilot.press("escape")
-        await settle(pilot)
+        await rest(pilot)
         gates[0].set()
         assert pilot.app.screen is screen
         assert made(screen) == 0
-        assert "stopped; nothing was changed" in told(pilot.app)
+        assert "stopped; nothing was changed" in screen.told_all
         await asked(pilot)
         await pilot.press("y")
         await until(lambda: isinstance(pilot.app.screen, ProgressDialog) and "summarising" in shown(pilot.app))
@@ -136,21 +127,21 @@ async def test_it_can_be_stopped_or_left_to_go_on(desk: Desk, monkeypatch: pytes
         assert pilot.app.screen is screen
         assert "⟳ compacting: summarising" in shown(pilot.app), "the panel shows how far it is"
         gates[1].set()
-        await settle(pilot)
+        await rest(pilot)
         assert made(screen) == 1
         assert pilot.app.screen is screen
-        assert f"→ {screen.status.tokens:,} of 20,000 tokens" in told(pilot.app)
+        assert f"→ {screen.status.tokens:,} of 20,000 tokens" in screen.told_all
 
 
 async def test_the_panel_stops_one(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
     Script([gate, *answer(SUMMARY)]).play(monkeypatch)
-    async with on_screen(desk) as (pilot, screen):
+    async with panel(desk) as (pilot, screen):
         await asked(pilot)
         await pilot.press("y")
         await until(lambda: isinstance(pilot.app.screen, ProgressDialog) and "summarising" in shown(pilot.app))
-        await pilot.press("b", "f4", "x")
-        await settle(pilot)
+        await pilot.press("b", "x")
+        await rest(pilot)
         gate.set()
         assert made(screen) == 0
         assert screen.compaction is not None
@@ -158,23 +149,23 @@ async def test_the_panel_stops_one(desk: Desk, monkeypatch: pytest.MonkeyPatch) 
 
 
 async def test_where_there_is_nothing_to_compact_only_no_is_an_answer(desk: Desk) -> None:
-    async with program(desk) as (pilot, screen):
+    async with panel(desk, ref="") as (pilot, screen):
         await asked(pilot)
         assert "nothing to compact: the conversation is empty" in shown(pilot.app)
         await pilot.press("y")
-        await settle(pilot)
+        await rest(pilot)
         assert isinstance(pilot.app.screen, CompactDialog)
         await pilot.press("n")
-        await settle(pilot)
+        await rest(pilot)
         assert pilot.app.screen is screen
 
 
 async def test_the_dialog_leads_to_the_preview(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     Script().play(monkeypatch)
-    async with on_screen(desk) as (pilot, _):
+    async with panel(desk) as (pilot, _):
         await asked(pilot)
         await pilot.press("p")
-        await settle(pilot)
+        await rest(pilot)
         assert isinstance(pilot.app.screen, PreviewScreen)
 
 
@@ -203,36 +194,36 @@ async def test_confirm_asks_in_place_and_goes_on_when_declined(desk: Desk, monke
 
 
 async def test_mode_and_policy_are_switched_from_the_panel(desk: Desk) -> None:
-    async with on_screen(desk) as (pilot, screen):
-        await pilot.press("f4", "m")
-        await settle(pilot)
+    async with panel(desk) as (pilot, screen):
+        await pilot.press("m")
+        await rest(pilot)
         await pilot.press(*"auto", "enter")
-        await settle(pilot)
+        await rest(pilot)
         assert screen.compaction is not None
         assert screen.compaction.mode == "auto"
         assert "mode: auto" in shown(pilot.app)
         await pilot.press("P")
-        await settle(pilot)
+        await rest(pilot)
         await pilot.press(*"layers", "enter")
-        await settle(pilot)
+        await rest(pilot)
         assert screen.compaction.policy == "layers"
-        screen.say("/mode sometimes")
-        await settle(pilot)
-        assert "expected one of auto, confirm, manual, off" in told(pilot.app)
-        screen.say("/mode off")
-        await settle(pilot)
+        screen.post_message(Run("mode", "sometimes"))
+        await rest(pilot)
+        assert "expected one of auto, confirm, manual, off" in screen.told_all
+        screen.post_message(Run("mode", "off"))
+        await rest(pilot)
         assert screen.compaction.mode == "off"
 
 
 async def test_the_status_command_tells_triggers_history_and_metrics(desk: Desk) -> None:
-    async with on_screen(desk, (120, 50)) as (pilot, screen):
-        await pilot.press("f4", "s")
-        await settle(pilot)
+    async with panel(desk, (120, 50)) as (pilot, screen):
+        await pilot.press("s")
+        await rest(pilot)
         assert isinstance(pilot.app.screen, Report)
         text = shown(pilot.app)
         for word in ("threshold", "left out", "overflow", "next", "history", "made"):
             assert word in text
         await pilot.press("escape")
-        screen.say("/compactions x")
-        await settle(pilot)
-        assert "expected the number of an event" in told(pilot.app)
+        screen.post_message(Run("compactions", "x"))
+        await rest(pilot)
+        assert "expected the number of an event" in screen.told_all

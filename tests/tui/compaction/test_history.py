@@ -9,38 +9,31 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from tui.compaction.light import Light, panel, rest
 from tui.compaction.long_talk import WINDOW
 from tui.compaction.views import nested
-from tui.play import program, settle, shown, told
+from tui.play import program, settle, shown, told, until
 from workbench.traces.desk import Desk
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.inspector.rows import Rows
-from workbench.tui.main.screen import MainScreen
+from workbench.tui.messages import Run
 
 pytestmark = pytest.mark.usefixtures("project")
 
 
-async def rest(pilot: Pilot[Any]) -> None:
-    """Wait until the model and the screen's own work are done."""
-    for _ in range(2):
-        await settle(pilot)
-        await pilot.app.workers.wait_for_complete()
-    await settle(pilot)
-
-
 @asynccontextmanager
 async def history(
-    desk: Desk, command: str = "/compactions", size: tuple[int, int] = (120, 40)
-) -> AsyncIterator[tuple[Pilot[Any], MainScreen, HistoryScreen]]:
+    desk: Desk, seq: str = "", size: tuple[int, int] = (120, 40)
+) -> AsyncIterator[tuple[Pilot[Any], Light, HistoryScreen]]:
     """The history of three compactions."""
     with desk.store.create(nested()) as session:
         ref = session.id
-    async with program(desk, size, ref, window=WINDOW, reserve=2_000) as (pilot, screen):
-        screen.say(command)
+    async with panel(desk, size, ref) as (pilot, main):
+        main.post_message(Run("compactions", seq))
         await rest(pilot)
         found = pilot.app.screen
         assert isinstance(found, HistoryScreen)
-        yield pilot, screen, found
+        yield pilot, main, found
 
 
 def marked(found: HistoryScreen) -> int:
@@ -58,7 +51,7 @@ async def test_the_tree_begins_with_the_newest_or_the_one_that_was_named(desk: D
         await rest(pilot)
         assert marked(found) == 44
         assert "request 45,000 → 6,900" in shown(pilot.app)
-    async with history(desk, "/compactions 33") as (_, _, found):
+    async with history(desk, "33") as (_, _, found):
         assert marked(found) == 33
 
 
@@ -67,19 +60,19 @@ async def test_each_is_undone_and_brought_back_by_its_own(desk: Desk) -> None:
         await pilot.press("down", "u")
         await rest(pilot)
         assert marked(found) == 44
-        assert "undid the compaction of event 44" in told(pilot.app)
-        assert "event 33 stands again" in told(pilot.app)
-        assert "tokens now; it had" in told(pilot.app)
+        assert "undid the compaction of event 44" in screen.told_all
+        assert "event 33 stands again" in screen.told_all
+        assert "tokens now; it had" in screen.told_all
         await pilot.press("r")
         await rest(pilot)
-        assert "redid the compaction of event 44" in told(pilot.app)
+        assert "redid the compaction of event 44" in screen.told_all
         await pilot.press("U")
         await rest(pilot)
         assert screen.compaction is not None
         assert not screen.compaction.can_undo
         await pilot.press("u")
         await rest(pilot)
-        assert "was undone already" in told(pilot.app)
+        assert "was undone already" in screen.told_all
 
 
 async def test_what_was_lost_leads_to_where_it_came_from(desk: Desk) -> None:
@@ -92,25 +85,29 @@ async def test_what_was_lost_leads_to_where_it_came_from(desk: Desk) -> None:
         await pilot.press("enter")
         await rest(pilot)
         assert pilot.app.screen is screen
-        assert screen.arrangement.active == "context"
-        item = screen.query_one(Rows).item
-        assert item is not None
-        assert line.endswith(f"event {item.seq}")
+        assert line.endswith(f"event {screen.jumped[0]}")
 
 
 async def test_the_range_is_shown_in_the_inspector(desk: Desk) -> None:
-    async with history(desk) as (pilot, screen, _):
+    with desk.store.create(nested()) as session:
+        ref = session.id
+    async with program(desk, (120, 40), ref, window=WINDOW) as (pilot, screen):
+        screen.say("/compactions")
+        await settle(pilot)
+        await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
+        await settle(pilot)
         await pilot.press("i")
-        await rest(pilot)
+        await settle(pilot)
         assert pilot.app.screen is screen
+        assert screen.arrangement.active == "context"
         item = screen.query_one(Rows).item
         assert item is not None
         assert item.seq == 3
 
 
 async def test_a_session_without_any_says_so(desk: Desk) -> None:
-    async with program(desk) as (pilot, screen):
-        screen.say("/compactions")
+    async with panel(desk, ref="") as (pilot, screen):
+        await pilot.press("h")
         await rest(pilot)
         assert "nothing was compacted yet" in shown(pilot.app)
         await pilot.press("u", "r", "i", "enter", "escape")
@@ -120,9 +117,10 @@ async def test_a_session_without_any_says_so(desk: Desk) -> None:
 
 async def test_what_cannot_be_written_is_not_undone(desk: Desk) -> None:
     with desk.store.create(nested()) as session:  # held open: another process writes it
-        async with program(desk, (120, 40), session.id, window=WINDOW) as (pilot, screen):
-            screen.say("/compactions")
+        async with panel(desk, ref=session.id) as (pilot, screen):
+            await pilot.press("h")
             await rest(pilot)
             await pilot.press("down", "u")
             await rest(pilot)
+            assert screen.read_only
             assert screen.read_only in told(pilot.app)

@@ -37,8 +37,7 @@ VIEWS: dict[str, tuple[CompactionView, tuple[int, int]]] = {
 }
 
 
-@pytest.mark.parametrize("name", VIEWS)
-@pytest.mark.parametrize("theme", ["ink", "paper"])
+@pytest.mark.parametrize(("name", "theme"), [*((name, "ink") for name in VIEWS), ("tab-80x22", "paper")])
 async def test_the_panel(name: str, theme: str, tmp_path: Path) -> None:
     view, size = VIEWS[name]
     app = Host(view, theme)

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tui.compaction.long_talk import SUMMARY, on_screen
-from tui.play import Script, answer, program, settle, shown, until
+from tui.compaction.light import Light, panel, rest
+from tui.compaction.long_talk import SUMMARY
+from tui.play import Script, answer, shown, until
 from workbench.log.events import Compaction
 from workbench.models.failures import ModelFailure
 from workbench.traces.desk import Desk
@@ -18,7 +19,6 @@ from workbench.tui.compaction.dialogs import Sure
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen
 from workbench.tui.compaction.source import SourceScreen
-from workbench.tui.main.screen import MainScreen
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -31,20 +31,9 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Script:
     return made
 
 
-async def rest(pilot: Pilot[Any]) -> None:
-    """Wait until the model and the screen's own work are done."""
-    for _ in range(2):
-        await settle(pilot)
-        # Commands and the question before a loss wait for the user.
-        busy = [each for each in pilot.app.workers if each.group not in ("commands", "leave")]
-        if busy:
-            await pilot.app.workers.wait_for_complete(busy)
-    await settle(pilot)
-
-
 async def preview(pilot: Pilot[Any]) -> PreviewScreen:
     """The preview, with its figures."""
-    await pilot.press("shift+f8")
+    await pilot.press("p")
     await rest(pilot)
     found = pilot.app.screen
     assert isinstance(found, PreviewScreen)
@@ -60,14 +49,14 @@ async def drafted(pilot: Pilot[Any], key: str = "enter") -> PreviewScreen:
     return found
 
 
-async def summaries(screen: MainScreen) -> list[str]:
+async def summaries(screen: Light) -> list[str]:
     """Of the compactions in the log."""
     events = await screen.asked(lambda opened: list(opened.events))
     return [event.body.summary for event in events if isinstance(event.body, Compaction)]
 
 
 async def test_it_shows_what_would_be_summarised_and_asks_nobody(desk: Desk, model: Script) -> None:
-    async with on_screen(desk) as (pilot, screen):
+    async with panel(desk) as (pilot, screen):
         await preview(pilot)
         text = shown(pilot.app)
         assert "nothing has been asked or changed yet" in text
@@ -82,7 +71,7 @@ async def test_it_shows_what_would_be_summarised_and_asks_nobody(desk: Desk, mod
 
 
 async def test_a_draft_is_edited_with_live_figures_and_accepted(desk: Desk) -> None:
-    async with on_screen(desk) as (pilot, screen):
+    async with panel(desk) as (pilot, screen):
         found = await drafted(pilot)
         assert found.editor.has_focus
         assert f"summary 42 of 1,000 tokens · request {screen.status.tokens:,} → " in shown(pilot.app)
@@ -97,7 +86,7 @@ async def test_a_draft_is_edited_with_live_figures_and_accepted(desk: Desk) -> N
 
 
 async def test_one_key_puts_all_lost_things_back_and_undo_takes_that_back(desk: Desk) -> None:
-    async with on_screen(desk) as (pilot, screen):
+    async with panel(desk) as (pilot, screen):
         found = await drafted(pilot)
         await pilot.press("ctrl+l")
         await until(lambda: "0 lost, 13 kept" in shown(pilot.app))
@@ -114,7 +103,7 @@ async def test_one_key_puts_all_lost_things_back_and_undo_takes_that_back(desk: 
 
 
 async def test_chosen_things_alone_are_put_back_and_their_source_can_be_read(desk: Desk) -> None:
-    async with on_screen(desk) as (pilot, _):
+    async with panel(desk) as (pilot, _):
         found = await drafted(pilot)
         await pilot.press("tab")
         await rest(pilot)
@@ -133,7 +122,7 @@ async def test_chosen_things_alone_are_put_back_and_their_source_can_be_read(des
 
 
 async def test_throwing_away_asks_unless_it_cost_nothing(desk: Desk) -> None:
-    async with on_screen(desk) as (pilot, screen):
+    async with panel(desk) as (pilot, screen):
         found = await drafted(pilot, "d")
         await pilot.press("escape")
         await rest(pilot)
@@ -158,7 +147,7 @@ async def test_throwing_away_asks_unless_it_cost_nothing(desk: Desk) -> None:
 
 
 async def test_the_model_s_own_draft_is_not_thrown_away_unasked_either(desk: Desk) -> None:
-    async with on_screen(desk) as (pilot, screen):
+    async with panel(desk) as (pilot, screen):
         await drafted(pilot)
         await pilot.press("escape")
         await rest(pilot)
@@ -172,7 +161,7 @@ async def test_the_model_s_own_draft_is_not_thrown_away_unasked_either(desk: Des
 async def test_a_draft_that_is_being_written_can_be_stopped(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
     Script([gate, *answer(SUMMARY)]).play(monkeypatch)
-    async with on_screen(desk) as (pilot, screen):
+    async with panel(desk) as (pilot, screen):
         found = await preview(pilot)
         await pilot.press("enter")
         await until(lambda: "⟳ drafting: summarising" in shown(pilot.app))
@@ -188,14 +177,14 @@ async def test_where_the_model_fails_the_digest_stands_in_and_says_why(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Script([ModelFailure("authentication", "no such model")]).play(monkeypatch)
-    async with on_screen(desk) as (pilot, _):
+    async with panel(desk) as (pilot, _):
         await drafted(pilot)
         assert "by digest" in shown(pilot.app)
         assert "no such model" in shown(pilot.app)
 
 
 async def test_what_must_not_stand_is_refused_and_stays_on_the_screen(desk: Desk) -> None:
-    async with on_screen(desk) as (pilot, screen):
+    async with panel(desk) as (pilot, screen):
         found = await drafted(pilot)
         found.editor.load_text("")
         await pilot.press("ctrl+s")
@@ -208,7 +197,7 @@ async def test_what_must_not_stand_is_refused_and_stays_on_the_screen(desk: Desk
 
 
 async def test_where_there_is_nothing_to_preview_it_says_why(desk: Desk) -> None:
-    async with program(desk) as (pilot, screen):
+    async with panel(desk, ref="") as (pilot, screen):
         found = await preview(pilot)
         assert found.stage == "refused"
         assert "nothing to compact: the conversation is empty" in shown(pilot.app)
@@ -222,7 +211,7 @@ async def test_where_there_is_nothing_to_preview_it_says_why(desk: Desk) -> None
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_every_button_does_what_its_key_does(desk: Desk, size: tuple[int, int]) -> None:
-    async with on_screen(desk, size) as (pilot, screen):
+    async with panel(desk, size) as (pilot, screen):
         found = await preview(pilot)
 
         async def click(label: str) -> None:
@@ -257,6 +246,6 @@ async def test_what_a_terminal_would_act_on_never_gets_into_the_editor(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Script(answer("red \x1b[31mtext [/b] and\ttab")).play(monkeypatch)
-    async with on_screen(desk) as (pilot, _):
+    async with panel(desk) as (pilot, _):
         found = await drafted(pilot)
         assert found.editor.text == "red ␛[31mtext [/b] and  tab"

@@ -8,7 +8,7 @@ import pytest
 from textual.binding import Binding
 
 from tui.play import program, told, until
-from tui.screens.looking import look, seen
+from tui.screens.looking import listed, look, seen
 from workbench.traces.desk import Desk
 from workbench.tui.commands.keys import over_the_panes
 from workbench.tui.screens.finder import Finder, bindings_of
@@ -46,11 +46,11 @@ async def test_by_key_palette_and_slash_the_screens_open(desk: Desk) -> None:
     async with program(desk) as (pilot, screen):
         for slash in ("sessions", "model", "policy", "knobs", "lab", "tools", "instructions", "settings"):
             screen.say(f"/{slash}")
-            await until(lambda: isinstance(pilot.app.screen, Finder))
+            await listed(pilot)
             await pilot.press("escape")
             await until(lambda: pilot.app.screen is screen)
         await pilot.press("ctrl+o")
-        await until(lambda: isinstance(pilot.app.screen, Finder))
+        await listed(pilot)
         await pilot.press("escape")
         await until(lambda: pilot.app.screen is screen)
         await pilot.press("ctrl+p")

@@ -14,12 +14,10 @@ from workbench.agent.compacting import AskFirst
 from workbench.agent.hooks import Hooks, installed_hooks
 from workbench.agent.loop import Means
 from workbench.agent.mcp import McpTools, check_config
-from workbench.agent.serving import Fallbacks, Prepared, serving
+from workbench.agent.serving import Fallbacks, Prepared, serving, summarising
 from workbench.agent.tools.base import Tool
 from workbench.agent.tools.environment import check_config as check_tools
 from workbench.agent.tools.registry import Toolbox
-from workbench.models.catalogue import is_local
-from workbench.models.gateway import Gateway
 from workbench.traces.desk import Desk
 from workbench.traces.source import Source
 from workbench.tui.model.opened import Opened, make_setup
@@ -97,17 +95,9 @@ class Connection:
             desk.reach.schedule,
             fallbacks,
             self._ask_first,
-            await self._summariser(opened, stack),
+            await stack.enter_async_context(summarising(desk.reach, opened.setup)),
             desk.catalogue,
         )
-
-    async def _summariser(self, opened: Opened, stack: AsyncExitStack) -> Gateway | None:
-        """The way to another model that summarises; None: the session's own does, or none can be asked."""
-        model = opened.setup.loaded.policy.compaction.model
-        if model in ("", opened.setup.model) or is_local(model):
-            return None
-        endpoint = await asyncio.to_thread(self._desk.reach.endpoint, model)
-        return await stack.enter_async_context(serving(model, endpoint, self._desk.reach.patience(model)))
 
     async def _prepare(self, model: str) -> Prepared:
         """What is needed to ask a model to fall back on."""
