@@ -202,11 +202,10 @@ async def test_mode_and_policy_are_switched_from_the_panel(desk: Desk) -> None:
         assert screen.compaction is not None
         assert screen.compaction.mode == "auto"
         assert "mode: auto" in shown(pilot.app)
-        await pilot.press("P")
-        await rest(pilot)
-        await pilot.press(*"layers", "enter")
+        screen.model.switch_policy("layers")
         await rest(pilot)
         assert screen.compaction.policy == "layers"
+        assert "mode: auto" in shown(pilot.app), "what was chosen for the session stays"
         screen.post_message(Run("mode", "sometimes"))
         await rest(pilot)
         assert "expected one of auto, confirm, manual, off" in screen.told_all
@@ -216,7 +215,7 @@ async def test_mode_and_policy_are_switched_from_the_panel(desk: Desk) -> None:
 
 
 async def test_the_status_command_tells_triggers_history_and_metrics(desk: Desk) -> None:
-    async with panel(desk, (120, 50)) as (pilot, screen):
+    async with panel(desk, (110, 40)) as (pilot, screen):
         await pilot.press("s")
         await rest(pilot)
         assert isinstance(pilot.app.screen, Report)

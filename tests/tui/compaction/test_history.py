@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("project")
 
 @asynccontextmanager
 async def history(
-    desk: Desk, seq: str = "", size: tuple[int, int] = (120, 40)
+    desk: Desk, seq: str = "", size: tuple[int, int] = (110, 28)
 ) -> AsyncIterator[tuple[Pilot[Any], Light, HistoryScreen]]:
     """The history of three compactions."""
     with desk.store.create(nested()) as session:

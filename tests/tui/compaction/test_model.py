@@ -19,8 +19,10 @@ from workbench.log.events import Compaction, Failure, Revert, Usage
 from workbench.models.parts import Text
 from workbench.traces.desk import Desk
 from workbench.tui.compaction.view import CompactionView
+from workbench.tui.model import connection
 from workbench.tui.model.compacting import BUSY, STOPPED
 from workbench.tui.model.drafting import CHANGED
+from workbench.tui.model.questions import make_session
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -317,8 +319,11 @@ async def test_the_mode_can_be_changed_and_waits_for_a_compaction_that_runs(desk
         assert view(on).tokens == on.shown.plan.totals.tokens < 6_000, "the compaction is in the new plan as well"
 
 
-async def test_another_model_summarises_where_the_policy_names_one(desk: Desk, script: Scripted) -> None:
+async def test_another_model_summarises_where_the_policy_names_one(
+    desk: Desk, script: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = script(answer(SUMMARY))
+    monkeypatch.setattr("workbench.agent.serving.serving", connection.serving)
     async with on_talk(desk, 'compaction.model="other"') as on:
         await on.model.compacting(lambda work: work.compactions.compact())
         assert made.requests[0]["model"] == "other"
@@ -376,3 +381,35 @@ async def test_a_turn_that_would_not_fit_is_compacted_on_the_way(desk: Desk, scr
         assert view(on).running is None
         assert any(notice.title == "compacted by itself" for notice in on.notices)
         assert len(await bodies(on, Usage)) == 9
+
+
+async def test_a_turn_that_is_stopped_while_it_compacts_leaves_no_progress_behind(desk: Desk, script: Scripted) -> None:
+    gate = threading.Event()
+    script([Text("half"), gate])
+    options = {"window": 7_000, "reserve": 500, "set": ["compaction.mode=auto", "compaction.threshold=0"]}
+    async with opened(desk, stored(desk, 8), **options) as on:
+        on.model.send("one word more " * 200)
+        await until(lambda: view(on).running is not None and view(on).running.progress.characters > 0)
+        on.model.interrupt()
+        await on.settled()
+        gate.set()
+        assert view(on).running is None
+        assert not await bodies(on, Compaction)
+        assert on.activity.kind == "idle"
+
+
+async def test_two_questions_at_a_time_are_asked_one_after_the_other(desk: Desk, script: Scripted) -> None:
+    async with on_talk(desk) as on:
+
+        async def ask(work: Any, name: str) -> str:
+            return await work._turns.ask(lambda number: make_session(number, name))
+
+        first = asyncio.ensure_future(on.model.compacting(lambda work: ask(work, "one")))
+        await until(lambda: on.values.get("question") is not None)
+        second = asyncio.ensure_future(on.model.compacting(lambda work: ask(work, "two")))
+        await until(lambda: "two" in on.question.title)
+        on.model.answer(on.question.number, "no")
+        await until(lambda: on.question is not None and "one" in on.question.title)
+        on.model.answer(on.question.number, "yes")
+        assert await asyncio.gather(first, second) == ["yes", "no"]
+        await until(lambda: on.question is None)

@@ -70,11 +70,12 @@ async def _make(screen: MainScreen, *, digest: bool) -> None:
 def _show(screen: MainScreen, outcome: Outcome, *, quietly: bool = False) -> None:
     """The summary and the new usage; only a note where the user has turned to something else."""
     usage = f"{outcome.before:,} → {outcome.after:,} of {outcome.window:,} tokens"
-    head = f"compacted: {usage} ({percent(outcome.after, outcome.window)}); u undoes it, later F9"
+    head = f"compacted: {usage} ({percent(outcome.after, outcome.window)})"
     if quietly:
-        screen.tell(head)
+        screen.tell(f"{head}; F9 undoes it")
     else:
-        screen.app.push_screen(HistoryScreen(screen, outcome.seq, "\n".join([head, *outcome.problems])))
+        lines = [f"{head}; u undoes it, later F9", *outcome.problems]
+        screen.app.push_screen(HistoryScreen(screen, outcome.seq, "; ".join(lines)))
 
 
 @COMMANDS.add(

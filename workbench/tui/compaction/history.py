@@ -222,5 +222,5 @@ def _figures(entry: Entry) -> Content:
     if noted.cost is not None:
         parts.append(Content(f"${noted.cost:.4f}"))
     if noted.trigger or noted.why:
-        parts.append(Content.styled(printable(f"{noted.trigger or ''}: {noted.why or ''}"), "$quiet"))
+        parts.append(Content.styled(printable(": ".join(filter(None, (noted.trigger, noted.why)))), "$quiet"))
     return Content(" · ").join(parts)

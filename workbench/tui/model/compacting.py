@@ -157,6 +157,12 @@ class Compactions:
                     self._running = None
                     self._announce(event)
 
+    def turn_ended(self) -> None:
+        """One that the turn was making is over as well, whether it came to something or was stopped."""
+        if self._running is not None and self._making is None and self._settling is None:
+            self._running = None
+            self._put()
+
     def turn_over(self, opened: Opened) -> None:
         """A turn has ended well: compact beside whatever follows, where that is due."""
         if opened.agent is not None and self._settling is None:

@@ -35,6 +35,10 @@ class Beside(Protocol):
         """A step of a turn."""
         ...
 
+    def turn_ended(self) -> None:
+        """A turn has ended, one way or the other."""
+        ...
+
     def turn_over(self, opened: Opened) -> None:
         """A turn has ended well."""
         ...
@@ -58,6 +62,8 @@ class Turns:
         self._running: asyncio.Task[None] | None = None
         self._waiting: list[str] = []
         self._asked: dict[int, asyncio.Future[str]] = {}
+        self._open: dict[int, Question] = {}
+        """The questions that wait for their answer."""
         self._questions = 0
         self.free = asyncio.Lock()
         """Held by a turn, and by whatever must not happen during one."""
@@ -121,12 +127,15 @@ class Turns:
         self._questions += 1
         question = make(self._questions)
         self._asked[question.number] = asyncio.get_running_loop().create_future()
+        self._open[question.number] = question
         self._board.put(question=question)
         try:
             return await self._asked[question.number]
         finally:
             self._asked.pop(question.number, None)
-            self._board.put(question=None)
+            self._open.pop(question.number)
+            # A compaction may ask beside a turn that asks, too: the other question comes back.
+            self._board.put(question=next(reversed(self._open.values()), None))
 
     def forget_approvals(self) -> None:
         """Ask again what may be done."""
@@ -188,8 +197,10 @@ class Turns:
         finally:
             self._coming.end()
             opened.catch_up()
-            self._board.put(live=None, question=None)
+            self._board.put(live=None)
             self._publish()
+            if self.beside is not None:
+                self.beside.turn_ended()
         if not failed and self.beside is not None:
             self.beside.turn_over(opened)
         return not failed

@@ -1,0 +1,151 @@
+"""The compaction panel and its screens over a real session model, without the other panes, which take long to draw."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import Namespace
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from inspect import isawaitable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from textual import on
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+from textual.reactive import var
+from textual.screen import Screen
+
+from tui.compaction.long_talk import WINDOW, stored
+from tui.compaction.views import SHEET
+from tui.play import until
+from workbench.config.errors import WorkbenchError
+from workbench.traces.desk import Desk
+from workbench.tui.commands.every import REGISTRY
+from workbench.tui.compaction.panel import CompactionPanel
+from workbench.tui.compaction.view import CompactionView
+from workbench.tui.main.screen import MainScreen
+from workbench.tui.messages import Jump, Run
+from workbench.tui.model.board import Notice
+from workbench.tui.model.opened import Opened
+from workbench.tui.model.session import SessionModel
+from workbench.tui.themes import VARIABLES, load_themes
+from workbench.tui.values import Status
+
+T = TypeVar("T")
+WAITING = ("commands", "leave")
+"""Workers that may wait for the user: commands, and the question before a loss."""
+FOLDER = Path(SHEET).parents[1]
+
+
+class Light(Screen[None]):
+    """Stands where the main screen stands."""
+
+    AUTO_FOCUS = None
+
+    compaction: var[CompactionView | None] = var(None)
+    status: var[Status] = var(Status())
+    read_only: var[str] = var("")
+
+    def __init__(self, desk: Desk, ref: str, options: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.desk = desk
+        self._ref = ref
+        self._options = options
+        self.model: SessionModel
+        self.told: list[str] = []
+        self.jumped: list[int] = []
+
+    def compose(self) -> ComposeResult:
+        """The panel alone."""
+        yield CompactionPanel().data_bind(Light.compaction)
+
+    def on_mount(self) -> None:
+        """As the main screen does it."""
+        self.model = SessionModel(self.desk, Namespace(**self._options), self._show, asyncio.get_running_loop())
+        self.query_one(CompactionPanel).take_focus()
+        self.model.start(self._ref)
+
+    def _show(self, changes: Mapping[str, Any], notices: tuple[Notice, ...]) -> None:
+        for name in ("compaction", "status", "read_only"):
+            if name in changes:
+                setattr(self, name, changes[name])
+        self.told += [notice.text for notice in notices]
+
+    def tell(self, text: str, severity: str = "information", title: str = "") -> None:
+        """Keep it for the test."""
+        self.told.append(text)
+
+    @property
+    def told_all(self) -> str:
+        """All that was told so far."""
+        return " | ".join(self.told)
+
+    async def asked(self, question: Callable[[Opened], T]) -> T:
+        """From the session's thread."""
+        return await asyncio.wrap_future(self.model.ask(question))
+
+    @on(Run)
+    def _run(self, message: Run) -> None:
+        self.run_worker(self._carry_out(message.name, message.argument), group="commands")
+
+    async def _carry_out(self, name: str, argument: str) -> None:
+        try:
+            done = REGISTRY[name].run(cast(MainScreen, self), argument)
+            if isawaitable(done):
+                await done
+        except WorkbenchError as error:
+            self.told.append(str(error))
+
+    @on(Jump)
+    def _jump(self, message: Jump) -> None:
+        self.jumped.append(message.seq)
+
+
+class LightApp(App[None]):
+    """Only what the screens need."""
+
+    CSS_PATH = [SHEET, FOLDER / "inspector" / "inspector.tcss", FOLDER / "commands" / "commands.tcss"]  # noqa: RUF012 - Textual types it as an instance's own
+
+    def __init__(self, main: Light) -> None:
+        super().__init__()
+        self._main = main
+        for each in load_themes().themes:
+            self.register_theme(each)
+        self.theme = "ink"
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """The screen's own colours."""
+        return VARIABLES
+
+    def get_default_screen(self) -> Screen[None]:
+        """The panel."""
+        return self._main
+
+    async def on_unmount(self) -> None:
+        """Let go of the session."""
+        await self._main.model.close()
+
+
+async def rest(pilot: Pilot[Any]) -> None:
+    """Wait until the model is at rest, and what the screens work out themselves is drawn."""
+    main = pilot.app.screen_stack[0]
+    assert isinstance(main, Light)
+    for _ in range(2):
+        await pilot.pause()
+        await until(lambda: main.model.is_settled)
+        await until(lambda: not any(each.is_running for each in pilot.app.workers if each.group not in WAITING))
+    await pilot.pause()
+
+
+@asynccontextmanager
+async def panel(
+    desk: Desk, size: tuple[int, int] = (110, 28), ref: str | None = None, **options: Any
+) -> AsyncIterator[tuple[Pilot[Any], Light]]:
+    """The panel over a session of eight turns, or another one."""
+    main = Light(desk, stored(desk) if ref is None else ref, {"window": WINDOW, "reserve": 2_000, **options})
+    app = LightApp(main)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await pilot.pause()
+        await rest(pilot)
+        yield pilot, main

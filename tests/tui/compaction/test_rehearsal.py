@@ -1,0 +1,25 @@
+"""Compactions with the rehearsal model behind the real gateway."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui.compaction.long_talk import WINDOW, stored
+from tui.play import opened
+from workbench.models.catalogue import REHEARSAL
+from workbench.traces.desk import Desk
+
+pytestmark = [pytest.mark.xdist_group("litellm"), pytest.mark.usefixtures("project")]
+
+
+async def test_the_rehearsal_model_summarises_by_hand_and_in_a_draft(desk: Desk) -> None:
+    async with opened(desk, stored(desk, model=REHEARSAL), window=WINDOW, reserve=2_000) as on:
+        preview = await on.model.compacting(lambda work: work.drafts.preview())
+        assert preview.model == REHEARSAL
+        draft = await on.model.compacting(lambda work: work.drafts.draft(preview))
+        assert draft.made_by == REHEARSAL, draft.problems
+        assert draft.summary.strip()
+        outcome = await on.model.compacting(lambda work: work.compactions.compact())
+        assert outcome.made_by == REHEARSAL, outcome.problems
+        assert outcome.after < outcome.before
+        assert not outcome.problems
