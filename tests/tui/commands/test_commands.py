@@ -10,12 +10,14 @@ from textual.command import CommandPalette
 from textual.widgets import Input
 
 from tui.play import SMALL, Script, answer, program, settle, shown, told, typed, until
+from tui.screens.looking import look, seen
 from workbench.log.events import UserMessage
 from workbench.traces.desk import Desk
 from workbench.tui.commands.every import REGISTRY
 from workbench.tui.commands.help import Help
 from workbench.tui.commands.palette import CommandHits
 from workbench.tui.commands.registry import Command
+from workbench.tui.commands.report import Report
 from workbench.tui.main.screen import MainScreen
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -83,26 +85,20 @@ async def test_reports_are_read_over_the_panes(desk: Desk, project: Path, monkey
         for text in ("one", "two"):
             screen.say(text)
             await settle(pilot)
-        for name, wanted in (
-            ("tokens", ("used", "window", "latest turn", "2,500 in, 30 out", "grows by 500", "turns left", "80 %")),
-            ("instructions", ("AGENTS.md:", "tokens", "kept first")),
-        ):
-            screen.run_command(REGISTRY[name])
-            await pilot.app.workers.wait_for_complete()
-            await pilot.pause()
-            for words in wanted:
-                assert words in shown(pilot.app), words
-            await pilot.press("y", "escape")
-            await pilot.pause()
-            assert pilot.app.screen is screen
+        screen.run_command(REGISTRY["tokens"])
+        await until(lambda: isinstance(pilot.app.screen, Report))
+        await pilot.pause()
+        for words in ("used", "window", "latest turn", "2,500 in, 30 out", "grows by 500", "turns left", "80 %"):
+            assert words in shown(pilot.app), words
+        await pilot.press("y", "escape")
+        await pilot.pause()
+        assert pilot.app.screen is screen
 
 
 async def test_instructions_that_are_not_there_are_said_to_be_missing(desk: Desk) -> None:
     async with program(desk, SMALL) as (pilot, screen):
-        screen.run_command(REGISTRY["instructions"])
-        await pilot.app.workers.wait_for_complete()
-        await pilot.pause()
-        assert "No AGENTS.md was found" in shown(pilot.app)
+        await look(pilot, screen, "instructions")
+        await seen(pilot, "No AGENTS.md was found")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.reactive import var
 from textual.scroll_view import ScrollView
+from textual.worker import WorkerCancelled
 
 from support.logs import number
 from support.talk import words
@@ -233,7 +235,8 @@ async def settle(pilot: Pilot[Any]) -> None:
     """Wait until everything is worked out and drawn; `pilot.pause()` would wait for an idle processor as well."""
     await _rounds(pilot)
     while len(pilot.app.workers):
-        await pilot.app.workers.wait_for_complete()
+        with suppress(WorkerCancelled):  # by another that took its place
+            await pilot.app.workers.wait_for_complete()
         await _rounds(pilot)
 
 

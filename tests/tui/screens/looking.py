@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from tui.play import DEADLINE, shown, until
 from workbench.tui.commands.every import REGISTRY
@@ -49,9 +50,14 @@ async def at_rest(pilot: Pilot[Any]) -> Finder[Any]:
 async def seen(pilot: Pilot[Any], *texts: str) -> None:
     """Wait until all of these are on the screen."""
     end = time.monotonic() + DEADLINE
-    while any(text not in (now := shown(pilot.app)) for text in texts):
+    while any(text not in (now := shown(pilot.app) + _held(pilot)) for text in texts):
         assert time.monotonic() < end, f"not all of {texts} came:\n{now}"
         await asyncio.sleep(0.03)  # between two looks: to draw the whole screen takes a while
+
+
+def _held(pilot: Pilot[Any]) -> str:
+    """What the widgets hold: on the screen a long path may break a line anywhere."""
+    return "\n".join(str(each.render()) for each in pilot.app.screen.query(Static) if each.display)
 
 
 def values(finder: Finder[Any]) -> list[str]:

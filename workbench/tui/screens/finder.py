@@ -171,8 +171,8 @@ class Finder(ModalScreen[T | None], Generic[T]):
             found = await self.find(text)
         except WorkbenchError as error:
             found = Found((), str(error))
-        if number != self._finding:
-            return
+        if number != self._finding or not self.query("#finder-note"):
+            return  # something else was typed meanwhile, or the screen was left
         self._rows = found.rows
         self._note = found.note
         self._draw(marked if found.mark is None else found.mark)
