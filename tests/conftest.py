@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
-settings.register_profile("workbench", max_examples=50, deadline=None, suppress_health_check=SLOW)
+settings.register_profile("workbench", max_examples=30, deadline=None, suppress_health_check=SLOW)
 settings.register_profile("thorough", max_examples=1_000, deadline=None, suppress_health_check=SLOW)
 settings.load_profile("workbench")
 
