@@ -159,10 +159,16 @@ class HistoryScreen(ModalScreen[None]):
             try:
                 self._looked[seq] = await self._main.model.compacting(lambda work: work.compactions.looked_at(entry))
             except WorkbenchError as error:
-                self.facts.none(str(error))
+                if self._is_there:
+                    self.facts.none(str(error))
                 return
-        if self.history.marked is entry:
+        if self._is_there and self.history.marked is entry:
             self.facts.show(self._looked[seq])
+
+    @property
+    def _is_there(self) -> bool:
+        """Whether the screen was not left meanwhile: its widgets go before its workers do."""
+        return bool(self.query(HistoryList))
 
     @on(OptionList.OptionSelected, "HistoryList")
     def _chosen(self) -> None:

@@ -163,11 +163,18 @@ class PreviewScreen(ModalScreen[Outcome]):
         try:
             made = await self._main.model.compacting(lambda work: work.drafts.preview(digest))
         except WorkbenchError as error:
-            self.stage = "refused"
-            self._tell(Content(printable(str(error))))
+            if self._is_there:
+                self.stage = "refused"
+                self._tell(Content(printable(str(error))))
             return
-        self._preview = made
-        self._look(made)
+        if self._is_there:
+            self._preview = made
+            self._look(made)
+
+    @property
+    def _is_there(self) -> bool:
+        """Whether the screen was not left meanwhile: its widgets go before its workers do."""
+        return bool(self.query(TextArea))
 
     def _look(self, preview: Preview) -> None:
         self.stage = "look"
@@ -198,8 +205,11 @@ class PreviewScreen(ModalScreen[Outcome]):
         try:
             made = await self._main.model.compacting(lambda work: work.drafts.draft(preview, digest))
         except WorkbenchError as error:
-            self._look(preview)
-            self._fail(f"no draft: {error}")
+            if self._is_there:
+                self._look(preview)
+                self._fail(f"no draft: {error}")
+            return
+        if not self._is_there:
             return
         # What a model wrote may hold what a terminal would act on.
         self._first = "\n".join(printable_lines(made.summary))
@@ -232,7 +242,7 @@ class PreviewScreen(ModalScreen[Outcome]):
         if text == "\n".join(printable_lines(before.summary)):
             return before
         draft = await self._main.model.compacting(lambda work: work.drafts.edited(before, text))
-        if text == self.editor.text:
+        if self._is_there and text == self.editor.text:
             self._take(draft)
         return draft
 
