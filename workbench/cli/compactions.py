@@ -28,7 +28,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 
 from workbench.compaction.outlook import Outlook, outlook
@@ -37,7 +36,7 @@ from workbench.compaction.triggers import decide
 from workbench.compaction.undo import Change, Node, redo, tree, undo, undo_all_compactions
 from workbench.compaction.values import Decision
 from workbench.config.errors import WrongCall
-from workbench.config.text import print_json, printable, table
+from workbench.config.text import print_json, printable, table, when
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy
 from workbench.context.setup import Setup
@@ -159,7 +158,7 @@ def _rows(node: Node, depth: int) -> Iterator[tuple[str, ...]]:
     cause = f" by {by}" if by is not None else ""
     yield (
         f"{'  ' * (depth - 1)}{'└ ' if depth else ''}{event.seq}",
-        _when(event.at),
+        when(event.at),
         f"{first}–{last}",
         "–" if noted.first_turn is None or noted.last_turn is None else f"{noted.first_turn}–{noted.last_turn}",
         "–" if noted.tokens_before is None else f"{noted.tokens_before:,}",
@@ -172,13 +171,6 @@ def _rows(node: Node, depth: int) -> Iterator[tuple[str, ...]]:
     )
     for inner in node.inside:
         yield from _rows(inner, depth + 1)
-
-
-def _when(milliseconds: int) -> str:
-    try:
-        return datetime.fromtimestamp(milliseconds / 1000).strftime("%Y-%m-%d %H:%M")
-    except (ValueError, OverflowError, OSError):  # a file may hold any number
-        return "–"
 
 
 def _counters(counted: Metrics) -> Iterator[str]:

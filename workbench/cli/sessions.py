@@ -7,14 +7,13 @@ import json
 import re
 import sys
 from collections.abc import Iterable
-from datetime import datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
 from workbench.cli.asking import agrees
 from workbench.config.errors import Refused, WrongCall
-from workbench.config.text import print_json, printable, table
+from workbench.config.text import print_json, printable, table, when
 from workbench.log.events import Body, Override, Setting
 from workbench.log.session import Session, SessionInfo
 from workbench.log.store import Store
@@ -120,7 +119,7 @@ def run_list(options: argparse.Namespace) -> int:
         print("no sessions yet: `workbench import FILE` makes one of a transcript")
     else:
         rows = [
-            (info.id, _when(info.updated), f"{info.events:,}", info.model or "–", printable(info.title) or "–")
+            (info.id, when(info.updated), f"{info.events:,}", info.model or "–", printable(info.title) or "–")
             for info in found
         ]
         print("\n".join(table(("id", "changed", "events", "model", "title"), rows, frozenset({2}))))
@@ -130,10 +129,6 @@ def run_list(options: argparse.Namespace) -> int:
 def _listed(info: SessionInfo) -> dict[str, Any]:
     forked = {"session": info.forked_from[0], "seq": info.forked_from[1]} if info.forked_from else None
     return {**info._asdict(), "model": info.model or None, "forked_from": forked}
-
-
-def _when(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000).strftime("%Y-%m-%d %H:%M")
 
 
 def run_rename(options: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from workbench.compaction.prompts import Prompt
@@ -150,7 +151,7 @@ class Summariser:
         pieces: list[str] = []
         reported: Reported | None = None
         reason, size = "", 0
-        make = lambda: means.gateway.stream(body, patience=means.patience)  # noqa: E731 - a body of one call
+        make = partial(means.gateway.stream, body, patience=means.patience)
         self._tell(progress)
         async with aclosing(with_retries(make, means.schedule)) as stream:
             async for part in stream:

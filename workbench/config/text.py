@@ -81,8 +81,11 @@ def table(
 
 
 def when(milliseconds: int) -> str:
-    """A moment, in milliseconds since 1970, on the user's own clock."""
-    return datetime.fromtimestamp(milliseconds / 1000).strftime("%Y-%m-%d %H:%M")
+    """A moment, in milliseconds since 1970, on the user's own clock; a dash where no clock has it."""
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000).strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError, OSError):  # a file may hold any number
+        return "–"
 
 
 def print_json(value: Any) -> None:
