@@ -23,6 +23,7 @@ from workbench.config.text import printable
 from workbench.tui.compaction import words
 from workbench.tui.compaction.buttons import Button, ButtonLine
 from workbench.tui.compaction.flow import Lines, hanging
+from workbench.tui.leaving import Leaving
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
@@ -51,7 +52,7 @@ class Table(Lines):
         return [*found, *note]
 
 
-class CompactDialog(ModalScreen[Answer]):
+class CompactDialog(ModalScreen[Answer], Leaving):
     """Whether to compact, with the figures. No, unless the user says otherwise."""
 
     BINDING_GROUP_TITLE = "Compact?"

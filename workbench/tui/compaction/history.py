@@ -25,6 +25,7 @@ from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.view import CompactionView, Looked
 from workbench.tui.inspector.reader import Reader
 from workbench.tui.inspector.text_view import Page, TextLine
+from workbench.tui.leaving import Leaving
 from workbench.tui.messages import Jump
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def page_of(summary: str, most: int = 0) -> Page:
     return Page([TextLine(line) for line in printable_lines(summary[:most] if most else summary)], summary)
 
 
-class HistoryScreen(ModalScreen[None]):
+class HistoryScreen(ModalScreen[None], Leaving):
     """The tree, and below it the compaction under the mark."""
 
     BINDING_GROUP_TITLE = "Compactions"
@@ -159,16 +160,10 @@ class HistoryScreen(ModalScreen[None]):
             try:
                 self._looked[seq] = await self._main.model.compacting(lambda work: work.compactions.looked_at(entry))
             except WorkbenchError as error:
-                if self._is_there:
-                    self.facts.none(str(error))
+                self.facts.none(str(error))
                 return
-        if self._is_there and self.history.marked is entry:
+        if self.history.marked is entry:
             self.facts.show(self._looked[seq])
-
-    @property
-    def _is_there(self) -> bool:
-        """Whether the screen was not left meanwhile: its widgets go before its workers do."""
-        return bool(self.query(HistoryList))
 
     @on(OptionList.OptionSelected, "HistoryList")
     def _chosen(self) -> None:

@@ -33,6 +33,7 @@ from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.source import SourceScreen, page, seqs_of
 from workbench.tui.compaction.view import Outcome
 from workbench.tui.inspector.reader import Reader
+from workbench.tui.leaving import Leaving
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
@@ -70,7 +71,7 @@ BUTTONS: dict[Stage, tuple[Button, ...]] = {
 }
 
 
-class PreviewScreen(ModalScreen[Outcome]):
+class PreviewScreen(ModalScreen[Outcome], Leaving):
     """One preview; its result is what came of it, None where nothing did."""
 
     BINDING_GROUP_TITLE = "Preview of a compaction"
@@ -163,18 +164,11 @@ class PreviewScreen(ModalScreen[Outcome]):
         try:
             made = await self._main.model.compacting(lambda work: work.drafts.preview(digest))
         except WorkbenchError as error:
-            if self._is_there:
-                self.stage = "refused"
-                self._tell(Content(printable(str(error))))
+            self.stage = "refused"
+            self._tell(Content(printable(str(error))))
             return
-        if self._is_there:
-            self._preview = made
-            self._look(made)
-
-    @property
-    def _is_there(self) -> bool:
-        """Whether the screen was not left meanwhile: its widgets go before its workers do."""
-        return bool(self.query(TextArea))
+        self._preview = made
+        self._look(made)
 
     def _look(self, preview: Preview) -> None:
         self.stage = "look"
@@ -205,11 +199,8 @@ class PreviewScreen(ModalScreen[Outcome]):
         try:
             made = await self._main.model.compacting(lambda work: work.drafts.draft(preview, digest))
         except WorkbenchError as error:
-            if self._is_there:
-                self._look(preview)
-                self._fail(f"no draft: {error}")
-            return
-        if not self._is_there:
+            self._look(preview)
+            self._fail(f"no draft: {error}")
             return
         # What a model wrote may hold what a terminal would act on.
         self._first = "\n".join(printable_lines(made.summary))
@@ -242,7 +233,7 @@ class PreviewScreen(ModalScreen[Outcome]):
         if text == "\n".join(printable_lines(before.summary)):
             return before
         draft = await self._main.model.compacting(lambda work: work.drafts.edited(before, text))
-        if self._is_there and text == self.editor.text:
+        if text == self.editor.text:
             self._take(draft)
         return draft
 

@@ -32,6 +32,7 @@ from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.compaction.view import CompactionView
 from workbench.tui.frame import SHEETS
 from workbench.tui.inspector.pane import InspectorPane
+from workbench.tui.leaving import Leaving
 from workbench.tui.main.layout import Arrangement, PaneName
 from workbench.tui.main.lines import StatusLine, TabLine
 from workbench.tui.model.board import Notice
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class MainScreen(Screen[None]):
+class MainScreen(Screen[None], Leaving):
     """Values come from the model and go down to the panes; what the panes ask for goes to the model."""
 
     CSS_PATH = [*SHEETS]  # noqa: RUF012 - Textual types it as an instance's own

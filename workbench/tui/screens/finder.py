@@ -24,6 +24,7 @@ from workbench.tui.background import background
 from workbench.tui.cells import joined
 from workbench.tui.commands.help import Help, Keys, named
 from workbench.tui.commands.registry import Registry
+from workbench.tui.leaving import Leaving
 from workbench.tui.screens.columns import Column, Row, header, line
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class KeyLine(Widget):
         return joined(keys, self.size.width, "  ")
 
 
-class Finder(ModalScreen[T | None], Generic[T]):
+class Finder(ModalScreen[T | None], Leaving, Generic[T]):
     """Type to narrow down; arrows move the mark; Enter takes the marked one.
 
     A subclass says what a text finds, and what is known of a row. Both are asked again and again, and may take their
@@ -171,8 +172,8 @@ class Finder(ModalScreen[T | None], Generic[T]):
             found = await self.find(text)
         except WorkbenchError as error:
             found = Found((), str(error))
-        if number != self._finding or not self.query("#finder-note"):
-            return  # something else was typed meanwhile, or the screen was left
+        if number != self._finding:
+            return  # something else was typed meanwhile
         self._rows = found.rows
         self._note = found.note
         self._draw(marked if found.mark is None else found.mark)

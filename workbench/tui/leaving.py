@@ -1,0 +1,19 @@
+"""Screens that are left while something is still being worked out for them."""
+
+from __future__ import annotations
+
+from textual.screen import Screen
+
+
+class Leaving:
+    """For screens with workers: they end before the widgets they write to are gone, however the screen is left.
+
+    Textual stops a widget's workers when the widget is gone, and that is after its children: an answer that comes in
+    between would look for widgets that are no longer there.
+    """
+
+    def on_prune(self) -> None:
+        """The first thing that a screen hears of its end."""
+        assert isinstance(self, Screen)
+        for node in self.walk_children(with_self=True):
+            self.workers.cancel_node(node)
