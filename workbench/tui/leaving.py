@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textual.messages import Prune
 from textual.screen import Screen
 
 
@@ -12,7 +13,7 @@ class Leaving:
     between would look for widgets that are no longer there.
     """
 
-    def on_prune(self) -> None:
+    async def on_prune(self, event: Prune) -> None:
         """The first thing that a screen hears of its end."""
         assert isinstance(self, Screen)
         for node in self.walk_children(with_self=True):
