@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from coverage import Coverage
 from hypothesis import HealthCheck, settings
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -26,3 +28,23 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
     monkeypatch.setenv("WORKBENCH_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("WORKBENCH_DATA_DIR", str(tmp_path / "data"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Coverage is counted where single cases say what happens; with it, random cases and screens take twice the time.
+
+    pytest-cov has a marker for that, but in the processes of pytest-xdist there are two counts, one below the other,
+    and it stops one of them.
+    """
+    is_random = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    stopped: list[Coverage] = []
+    if is_random or "/tui/" in item.nodeid or item.get_closest_marker("long"):
+        while (count := Coverage.current()) is not None:
+            count.stop()
+            stopped.append(count)
+    try:
+        return (yield)
+    finally:
+        for count in reversed(stopped):
+            count.start()

@@ -159,6 +159,7 @@ async def test_a_request_that_does_not_fit_is_never_sent(session: Session, proje
     assert not bodies(steps, Usage)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", ["workbench", "layers"])
 async def test_two_hundred_iterations_with_large_results_stay_within_a_small_window(
     session: Session, project: Path, gateway: Gateway, policy: str

@@ -111,7 +111,9 @@ def test_a_hook_of_the_config_may_veto(call: Call, tmp_path: Path) -> None:
     assert str(result.content).startswith("refused by a hook")
 
 
-def test_what_fails_is_told_and_has_its_exit_code(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_is_told_and_has_its_exit_code(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.toml").write_text("[requests]\ntries = 1\n")
     assert call("ask", " ").code == 2
     too_large = call("ask", "word " * 900, "--window", "600")
     assert too_large.code == 3

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
+from textual.app import App
 
 from workbench.traces.desk import Desk
 
@@ -30,17 +33,24 @@ MESSAGES: list[dict[str, Any]] = [
 
 
 @pytest.fixture(autouse=True)
-def uncounted(no_cover: None) -> None:
-    """The gate is for the core: lines of it that run behind a screen do not count, and the screens run faster."""
-
-
-@pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pilot waits after every key until the process does nothing at all, or a second.
 
     The session's own thread keeps it from doing nothing, so that would be a second a key. Less than half of the time
-    at work is idle enough: what a test waits for beyond the key it names itself.
+    at work is idle enough: what a test waits for beyond the key it names itself. Letters arrive as fast as from a
+    quick typist, with one wait after the last of them.
     """
+    press = App._press_keys
+
+    async def press_keys(app: App[Any], keys: Iterable[str]) -> None:
+        for is_letter, some in groupby(keys, key=lambda key: len(key) == 1):
+            *first, last = some
+            if is_letter:
+                for key in first:
+                    app._driver.send_message(events.Key(key, key).set_sender(app))  # type: ignore[union-attr]
+            else:
+                await press(app, first)
+            await press(app, [last])
 
     async def idle(min_sleep: float = 0, max_sleep: float = 0.3) -> None:
         started = time.monotonic()
@@ -51,6 +61,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
             if passed >= max_sleep or (passed > min_sleep and time.process_time() - used < 0.005):
                 return
 
+    monkeypatch.setattr(App, "_press_keys", press_keys)
     monkeypatch.setattr("textual.app.wait_for_idle", idle)
     monkeypatch.setattr("textual.pilot.wait_for_idle", idle)
 

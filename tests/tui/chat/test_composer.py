@@ -33,7 +33,8 @@ async def test_every_change_is_told_so_that_it_can_be_counted() -> None:
     app = Host([])
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        await pilot.press("h", "i")
+        await pilot.press("h")
+        await pilot.press("i")
         assert [message.text for message in app.posted(Drafting)] == ["h", "hi"]
         app.draft_cost = DraftCost(212, 84_422, 43_578)
         await settle(pilot)

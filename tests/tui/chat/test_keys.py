@@ -164,7 +164,8 @@ async def test_a_message_of_the_user_is_edited_and_sent_into_a_fork() -> None:
         assert "editing message 7: sends into a fork" in screen_of(app)
         await pilot.press("escape")
         assert composer.text == "draft"
-        await pilot.press("shift+tab", "e", *" now", "enter")
+        await pilot.press("shift+tab", "e")
+        await pilot.press(*" now", "enter")
         await settle(pilot)
         [sent] = app.posted(EditAndResend)
         assert (sent.seq, sent.text) == (7, "mend it now")
