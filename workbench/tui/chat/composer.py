@@ -14,6 +14,7 @@ from textual.widgets import TextArea
 
 from workbench.tui.chat.blocks import bare
 from workbench.tui.chat.completion import Wanted, wanted
+from workbench.tui.chat.resting import RestingArea
 from workbench.tui.messages import Drafting, EditAndResend, Send
 from workbench.tui.values import DraftCost, Entry, Transcript
 
@@ -50,7 +51,7 @@ def _slug(action: str) -> str:
     return action.replace("(True)", "-select").replace("_", "-")
 
 
-class Composer(TextArea, inherit_bindings=False):
+class Composer(RestingArea, inherit_bindings=False):
     """The draft, what it would cost, and the messages before it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*_OWN, *_editing()]
