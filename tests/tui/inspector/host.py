@@ -284,3 +284,15 @@ def screen_of(app: App[Any]) -> str:
 
 
 SUMMARISED = [*BODIES, Compaction(4, 19, "The login test failed; the fixture was mended.")]
+
+
+async def go_to(pilot: Any, seq: int) -> None:
+    """Put the cursor on the row of an event."""
+    pilot.app.pane.show_event(seq)
+    await settle(pilot)
+    assert pilot.app.pane.rows.item.seq == seq
+
+
+def decisions(app: Host) -> list[tuple[str, int, int]]:
+    """What was decided, in order."""
+    return [(each.action, each.first, each.last) for each in app.asked if isinstance(each, Decide)]

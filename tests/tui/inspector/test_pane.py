@@ -1,41 +1,25 @@
-"""What the pane does with a row: open it, decide about it after asking, jump, copy, and travel in time."""
+"""What stands around the rows, what a row opens into, and where one can go from it."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from threading import Event as Flag
-from typing import Any
-
 import pytest
 
-from tui.inspector.host import BODIES, SUMMARISED, Host, Model, host, lines_of, press, settle
+from tui.inspector.host import SUMMARISED, Host, Model, go_to, host, lines_of, press, settle
 from tui.inspector.sample import SAMPLE, item, plan_of
-from workbench.config.errors import WrongCall
 from workbench.context.budget import Limits
 from workbench.context.plan import Totals, Verdict
-from workbench.log.events import AssistantMessage, Override, UserMessage
+from workbench.log.events import UserMessage
 from workbench.tui.bench import Shown
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.inspector.pages import TABS
 from workbench.tui.inspector.request import RequestScreen
 from workbench.tui.inspector.rows import Rows
 from workbench.tui.inspector.text_view import TextView
-from workbench.tui.inspector.words import ContextTitle, Past
+from workbench.tui.inspector.words import ContextTitle
 from workbench.tui.inspector.words import Verdict as VerdictLine
-from workbench.tui.messages import Decide, Jump, Run, Travel
+from workbench.tui.messages import Jump, Run
 
 WIDE = (120, 40)
-
-
-async def go_to(pilot: Any, seq: int) -> None:
-    """Put the cursor on the row of an event."""
-    pilot.app.pane.show_event(seq)
-    await settle(pilot)
-    assert pilot.app.pane.rows.item.seq == seq
-
-
-def decisions(app: Host) -> list[tuple[str, int, int]]:
-    return [(each.action, each.first, each.last) for each in app.asked if isinstance(each, Decide)]
 
 
 # What is shown around the rows
@@ -177,155 +161,6 @@ async def test_the_detail_goes_where_there_is_room(size: tuple[int, int], beside
         assert detail.area > size[0] * size[1] / 5
 
 
-# Deciding
-
-
-async def test_a_decision_is_asked_first_with_what_it_does() -> None:
-    app = host()
-    async with app.run_test(size=(140, 40)) as pilot:
-        await settle(pilot)
-        await go_to(pilot, 21)
-        await press(pilot, "m")
-        assert app.told.startswith("mask event 21? · frees 336 tokens · prompt cache: kept up to token ")
-        assert "tokens are written again · enter does it  escape leaves" in app.told
-        assert app.asked == []
-        await press(pilot, "escape")
-        assert app.asked == []
-        assert "mask event" not in app.told
-        await press(pilot, "m", "enter")
-        assert decisions(app) == [("mask", 21, 21)]
-        assert app.pane.rows.item is not None
-        assert (app.pane.rows.item.seq, app.pane.rows.item.state) == (21, "masked")
-        assert not app.pane.detailed
-
-
-@pytest.mark.parametrize(
-    ("key", "first", "back"),
-    [("p", "pin", "unpin"), ("m", "mask", "unmask"), ("x", "exclude", "include"), ("r", "", "")],
-)
-async def test_every_decision_has_its_key_and_is_taken_back_by_it(key: str, first: str, back: str) -> None:
-    app = host()
-    async with app.run_test(size=WIDE) as pilot:
-        await settle(pilot)
-        await go_to(pilot, 21 if key != "r" else 12)
-        await press(pilot, key, "enter")
-        await settle(pilot)
-        if key == "r":
-            assert decisions(app) == [("unmask", 12, 12)]
-            return
-        await press(pilot, key, "enter")
-        assert decisions(app) == [(first, 21, 21), (back, 21, 21)]
-
-
-async def test_a_range_is_decided_about_in_as_few_overrides_as_there_can_be() -> None:
-    app = host()
-    async with app.run_test(size=WIDE) as pilot:
-        await settle(pilot)
-        await go_to(pilot, 27)
-        await press(pilot, "shift+down", "p")
-        assert app.told.startswith("pin 2 rows? · frees nothing · ")
-        await press(pilot, "enter")
-        assert decisions(app) == [("pin", 27, 28)]
-        assert app.pane.rows.start is None
-        assert sum("⚑" in line for line in lines_of(app.pane.rows)) == 2
-
-
-@pytest.mark.parametrize(
-    ("bodies", "seq", "key", "said"),
-    [
-        (BODIES, 10, "m", "! a call is never masked: mask its result, or exclude both"),
-        (BODIES, 27, "x", "! to exclude this would change nothing"),
-        (BODIES, 29, "p", "! this is never sent, whatever is done to it"),
-        (BODIES, 4, "r", "! it is sent whole: there is nothing to restore"),
-        (SUMMARISED, 9, "p", "! a summary stands for it; take the compaction back to have it again"),
-    ],
-)
-async def test_what_has_no_effect_says_so_and_is_not_done(bodies: Any, seq: int, key: str, said: str) -> None:
-    app = host(Model(bodies))
-    async with app.run_test(size=WIDE) as pilot:
-        await settle(pilot)
-        await go_to(pilot, seq)
-        await press(pilot, key)
-        assert app.told == said
-        await press(pilot, "escape")
-        assert not app.told.startswith("!")
-        assert decisions(app) == []
-
-
-async def test_what_cannot_be_changed_says_why() -> None:
-    model = Model()
-    app = Host(model, replace(model.shown(), fixed="talk.json is a file: it can be looked at only"))
-    async with app.run_test(size=WIDE) as pilot:
-        await settle(pilot)
-        await press(pilot, "p")
-        assert app.told == "! talk.json is a file: it can be looked at only"
-        app.shown = replace(model.shown(), insight=None)
-        await settle(pilot)
-        await press(pilot, "p")
-        assert app.told.startswith("! expected at most")
-
-
-async def test_the_question_keeps_up_with_the_session() -> None:
-    app = host()
-    async with app.run_test(size=(140, 40)) as pilot:
-        await settle(pilot)
-        await go_to(pilot, 9)
-        await press(pilot, "p")
-        before = app.told
-        app.grow(AssistantMessage("much more was said " * 50, "z"))
-        await settle(pilot)
-        assert app.told.startswith("pin event 9? · adds 6,702 tokens")
-        assert app.told != before
-        await press(pilot, "enter")
-        assert decisions(app) == [("pin", 9, 9)]
-
-
-async def test_a_preview_that_fails_is_told() -> None:
-    class Broken:
-        def __init__(self, own: Any) -> None:
-            self._own = own
-            self.event = own.event
-
-        def what_if(self, decisions: object) -> None:
-            raise WrongCall("the policy is gone")
-
-    model = Model()
-    shown = model.shown()
-    app = Host(model, replace(shown, insight=Broken(shown.insight)))
-    async with app.run_test(size=WIDE) as pilot:
-        await settle(pilot)
-        await go_to(pilot, 9)
-        await press(pilot, "p")
-        assert app.told == "! the policy is gone"
-
-
-async def test_while_it_is_worked_out_the_rows_can_be_walked() -> None:
-    go = Flag()
-
-    class Slow:
-        def __init__(self, own: Any) -> None:
-            self._own = own
-            self.event = own.event
-
-        def what_if(self, decisions: Any) -> Any:
-            assert go.wait(60)
-            return self._own.what_if(decisions)
-
-    model = Model()
-    shown = model.shown()
-    app = Host(model, replace(shown, insight=Slow(shown.insight)))
-    async with app.run_test(size=WIDE) as pilot:
-        await settle(pilot)
-        await go_to(pilot, 9)
-        await pilot.press("p")
-        assert app.told == "working out what that would do…"
-        await pilot.press("down", "down")
-        assert app.pane.rows.cursor == 10
-        go.set()
-        await settle(pilot)
-        assert app.told.startswith("pin event 9?")
-
-
 # Around
 
 
@@ -385,66 +220,3 @@ async def test_escape_goes_on_to_the_screen_where_there_is_nothing_to_leave() ->
         assert app.pane.check_action("back", ()) is False
         await press(pilot, "v")
         assert app.pane.check_action("back", ()) is True
-
-
-# Time travel
-
-
-async def test_one_steps_back_through_the_requests_and_returns() -> None:
-    app = host()
-    async with app.run_test(size=WIDE) as pilot:
-        await settle(pilot)
-        past = app.query_one(Past)
-        assert not past.display
-        await press(pilot, "[")
-        assert past.display
-        assert str(past.render()).startswith(
-            "◀ THE PAST: request 8 of 8 · [ earlier  ] later  } now · turn 2, up to event 27"
-        )
-        assert len(app.pane.rows.lines or ()) == 27
-        await press(pilot, "[", "[", "[")
-        assert "request 5 of 8" in str(past.render())
-        await press(pilot, "]")
-        assert "request 6 of 8" in str(past.render())
-        await press(pilot, "{")
-        assert "request 1 of 8" in str(past.render())
-        await press(pilot, "[")
-        assert app.told == "! this is the first request"
-        await press(pilot, "}")
-        assert not past.display
-        assert [each.upto for each in app.asked if isinstance(each, Travel)] == [27, 24, 21, 18, 21, 4, None]
-        await press(pilot, "]")
-        assert app.told == "! this is now, the latest there is"
-
-
-async def test_what_changed_between_two_requests_is_marked_and_summed_up() -> None:
-    app = host()
-    async with app.run_test(size=WIDE) as pilot:
-        await settle(pilot)
-        await press(pilot, "[", "[", "[")
-        assert app.told.startswith("+ 2 added (+360) · ± 1 changed (-286) · first changed token ")
-        lines = lines_of(app.pane.rows)
-        assert [line.strip("▌ ")[:6].split() for line in lines[:21] if line[6:7].strip()] == [
-            ["15", "±"],
-            ["19", "+"],
-            ["21", "+"],
-        ]
-        await press(pilot, "{")
-        assert "added" not in app.told, "there is nothing before the first"
-
-
-async def test_the_past_is_not_changed() -> None:
-    app = host()
-    async with app.run_test(size=WIDE) as pilot:
-        await settle(pilot)
-        await press(pilot, "[", "p")
-        assert app.told == "! this is the past, which nobody changes; } goes back to now"
-        assert decisions(app) == []
-
-
-async def test_before_the_first_request_there_is_no_past() -> None:
-    app = host(Model([UserMessage("hello"), Override("pin", 1, 1)]))
-    async with app.run_test(size=WIDE) as pilot:
-        await settle(pilot)
-        await press(pilot, "[")
-        assert app.told == "! no request was made yet: there is no past to look at"

@@ -1,0 +1,70 @@
+"""The context as it was at each request, and what changed in between."""
+
+from __future__ import annotations
+
+from tui.inspector.host import Model, decisions, host, lines_of, press, settle
+from workbench.log.events import Override, UserMessage
+from workbench.tui.inspector.words import Past
+from workbench.tui.messages import Travel
+
+WIDE = (120, 40)
+
+
+async def test_one_steps_back_through_the_requests_and_returns() -> None:
+    app = host()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        past = app.query_one(Past)
+        assert not past.display
+        await press(pilot, "[")
+        assert past.display
+        assert str(past.render()).startswith(
+            "◀ THE PAST: request 8 of 8 · [ earlier  ] later  } now · turn 2, up to event 27"
+        )
+        assert len(app.pane.rows.lines or ()) == 27
+        await press(pilot, "[", "[", "[")
+        assert "request 5 of 8" in str(past.render())
+        await press(pilot, "]")
+        assert "request 6 of 8" in str(past.render())
+        await press(pilot, "{")
+        assert "request 1 of 8" in str(past.render())
+        await press(pilot, "[")
+        assert app.told == "! this is the first request"
+        await press(pilot, "}")
+        assert not past.display
+        assert [each.upto for each in app.asked if isinstance(each, Travel)] == [27, 24, 21, 18, 21, 4, None]
+        await press(pilot, "]")
+        assert app.told == "! this is now, the latest there is"
+
+
+async def test_what_changed_between_two_requests_is_marked_and_summed_up() -> None:
+    app = host()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "[", "[", "[")
+        assert app.told.startswith("+ 2 added (+360) · ± 1 changed (-286) · first changed token ")
+        lines = lines_of(app.pane.rows)
+        assert [line.strip("▌ ")[:6].split() for line in lines[:21] if line[6:7].strip()] == [
+            ["15", "±"],
+            ["19", "+"],
+            ["21", "+"],
+        ]
+        await press(pilot, "{")
+        assert "added" not in app.told, "there is nothing before the first"
+
+
+async def test_the_past_is_not_changed() -> None:
+    app = host()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "[", "p")
+        assert app.told == "! this is the past, which nobody changes; } goes back to now"
+        assert decisions(app) == []
+
+
+async def test_before_the_first_request_there_is_no_past() -> None:
+    app = host(Model([UserMessage("hello"), Override("pin", 1, 1)]))
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "[")
+        assert app.told == "! no request was made yet: there is no past to look at"
