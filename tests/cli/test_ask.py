@@ -93,6 +93,16 @@ def test_a_session_goes_on_and_its_slots_are_written_once(call: Call, project: P
     assert [item["text"] for item in items if item["slot"] == "instructions"] == ["Be brief.\n"]
 
 
+def test_what_was_said_before_a_session_went_on_in_another_can_be_read_there(call: Call) -> None:
+    told = [json.loads(line) for line in call("ask", "the port is 9001", "--json").out.splitlines()]
+    said = next(event["id"] for event in told if event["kind"] == "user")
+    (old,) = call("sessions", "--json").json["sessions"]
+    new = call("continue", old["id"], "--digest", "--json").json["session"]
+    answer = call("ask", "--session", new, "--json", f'call peek_head with {{"id": "{said}"}}')
+    results = [line for line in map(json.loads, answer.out.splitlines()) if line["kind"] == "tool_result"]
+    assert [result["content"] for result in results] == ["the port is 9001"]
+
+
 def test_writing_has_to_be_allowed(call: Call, project: Path) -> None:
     refused = call("ask", "write b.txt: hello")
     assert refused.code == 0

@@ -17,6 +17,7 @@ from support.drafts import work
 from support.terminal import Terminal
 from workbench.cli import compact
 from workbench.compaction.carry import CONTINUED_FROM, PREFACE
+from workbench.compaction.prompts import recall_note
 from workbench.log.codec import decode
 from workbench.log.events import Compaction, Failure, Setting, UserMessage
 from workbench.log.store import Store
@@ -241,7 +242,7 @@ def test_a_new_session_goes_on_from_a_summary_of_another(call: Call, session: st
     assert isinstance(last, Compaction)
     assert last.summary == told["summary"]
     items = call("plan", told["session"], "--json").json["items"]
-    assert items[0]["text"] == PREFACE + told["summary"]
+    assert items[0]["text"] == PREFACE + recall_note(session) + told["summary"]
     assert call("sessions", "--query", "continued", "--json").json["sessions"][0]["title"] == "continued: eight bugs"
 
 

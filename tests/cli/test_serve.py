@@ -22,9 +22,9 @@ from workbench.cli.main import main
 pytest.importorskip("textual_serve")
 
 import aiohttp
-from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
+from support.pages import open_page
 from workbench.cli.web import Page
 
 
@@ -68,7 +68,7 @@ async def test_a_page_with_no_other_host_and_a_socket_with_the_screen(served: Se
             assert answer.status == 200
             page = await answer.text()
         assert "//" not in page.replace("// ", ""), "a reference to another host"
-        assert "token" not in page
+        assert served.address.partition("token=")[2] not in page
         needed = re.findall(r"\"(/static/[^\"]+)\"", page)
         assert {Path(each).suffix for each in needed} == {".css", ".js", ".ttf"}
         for each in needed:
@@ -83,20 +83,28 @@ async def test_a_page_with_no_other_host_and_a_socket_with_the_screen(served: Se
             await screen.send_json(["stdin", "\x11"])
             async for _ in screen:  # until the program has ended, and the server closes
                 pass
-    code, complaints = await asyncio.to_thread(served.end)
-    assert code == 0, complaints
+            assert screen.close_code == aiohttp.WSCloseCode.OK
+    assert await asyncio.to_thread(served.end) == (0, "")
+
+
+async def test_ctrl_c_says_goodbye_to_the_pages_and_nothing_to_the_terminal(served: Served) -> None:
+    async with asyncio.timeout(DEADLINE), aiohttp.ClientSession() as client:
+        address = f"{served.root}ws?width=100&height=30&{urlsplit(served.address).query}"
+        async with client.ws_connect(address) as drawn, client.ws_connect(address) as starting:
+            assert (await drawn.receive()).type == aiohttp.WSMsgType.BINARY
+            ending = asyncio.create_task(asyncio.to_thread(served.end))
+            for each in (drawn, starting):
+                async for _ in each:
+                    pass
+                assert each.close_code == aiohttp.WSCloseCode.GOING_AWAY
+            assert await ending == (0, "")
 
 
 @pytest.fixture
 async def page() -> AsyncIterator[Page]:
     """A page in this process; its screen prints one word."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        made = Page("echo hello", "127.0.0.1", listening)
-        runner = web.AppRunner(await made._make_app())  # what `serve` runs until ctrl+c
-        await runner.setup()
-        await web.SockSite(runner, listening).start()
+    async with open_page(sys.executable, "-c", "print('hello')") as made:
         yield made
-        await runner.cleanup()
 
 
 async def test_nobody_else_gets_in(page: Page) -> None:
@@ -115,14 +123,39 @@ async def test_nobody_else_gets_in(page: Page) -> None:
         ):
             async with client.get(root + path, headers=headers) as answer:
                 assert answer.status == status, (path, headers)
-                assert ("workbench" in answer.cookies) is (status == 200 and path.startswith("?"))
+                assert bool(answer.cookies) is (status == 200 and path.startswith("?"))
         async with client.ws_connect(f"{root}ws?{token}", headers=own) as screen:
             assert not screen.closed
 
 
+async def test_the_page_can_be_held_by_no_other_and_fetches_from_nowhere_else(page: Page) -> None:
+    async with asyncio.timeout(DEADLINE), aiohttp.ClientSession() as client, client.get(page.address) as answer:
+        allowed = answer.headers["Content-Security-Policy"]
+        text = await answer.text()
+        assert answer.headers["X-Frame-Options"] == "DENY"
+        assert answer.headers["Cache-Control"] == "no-store"
+        (cookie,) = answer.cookies.values()
+        assert (cookie["httponly"], cookie["samesite"]) == (True, "Strict")
+    assert "default-src 'none'" in allowed
+    assert "frame-ancestors 'none'" in allowed
+    assert not re.search(r"https?:|wss?:|\*|unsafe-eval", allowed)
+    (nonce,) = re.findall(r"'nonce-([^']+)'", allowed)
+    assert re.findall(r"<script(?! src)([^>]*)>", text) == [f' nonce="{nonce}"']
+    assert not re.search(r"\son[a-z]+=", text), "a handler in the markup, which the browser would not run"
+
+
+async def test_two_servers_of_one_machine_do_not_take_each_others_cookie(page: Page) -> None:
+    jar = aiohttp.CookieJar(unsafe=True)
+    async with open_page(sys.executable) as other, aiohttp.ClientSession(cookie_jar=jar) as client:
+        for each in (page, other):
+            assert (await client.get(each.address)).status == 200
+        for each in (page, other):
+            assert (await client.get(each.public_url)).status == 200
+
+
 async def test_at_all_addresses_a_page_may_come_by_any_name() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        made = Page("echo hello", "0.0.0.0", listening)
+        made = Page(["true"], "0.0.0.0", listening)
         assert socket.gethostname() in made.address
         token = made.address.partition("token=")[2]
         for host, origin, fine in (("a:1", "http://a:1", True), ("a:1", "http://b:1", False)):
@@ -167,5 +200,5 @@ def test_what_is_wrong_is_told_in_a_line(
 
 
 def test_each_visit_starts_the_program_anew() -> None:
-    assert serve.command("").endswith("-m workbench")
-    assert serve.command("a talk.json").endswith("-m workbench open 'a talk.json'")
+    assert serve.command("")[-2:] == ["-m", "workbench.cli.tab"]
+    assert serve.command("a talk.json")[-2:] == ["open", "a talk.json"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.drafts import appended, compactor, drafted, setup, work
 from support.logs import number
 from support.talk import ROOMY, planned, preset, summary_of, words
-from workbench.compaction.cache import effect, shared_tokens
+from workbench.compaction.cache import effect, paid_back, shared_tokens
 from workbench.compaction.preview import UNCAPPED, can_recall, event_of, source_of, summary_cap
 from workbench.compaction.prompts import RECALL_TOOLS
 from workbench.compaction.values import CompactionRefused
@@ -155,6 +155,26 @@ def test_without_a_price_for_cached_tokens_only_the_summary_is_paid_back() -> No
     assert effect(after, before, plain, 1.0).payback is None, "it saves nothing"
     assert effect(before, after, replace(PRICES, input_price=None), 1.0).payback is None
     assert effect(before, after, PRICES, None).payback is None
+
+
+def test_what_has_no_price_is_paid_back_in_tokens_or_not_at_all() -> None:
+    events = number(work(8))
+    asked = compactor(NOWHERE).preview(events, "manual")
+    saved, read = asked.cache.saved_per_request, asked.request_tokens
+
+    def told(payback: float | None, price: float | None, cost: float | None = 0.0, **more: int) -> str:
+        cache = asked.cache._replace(payback=payback, price=price, **more)
+        return paid_back(replace(asked, cache=cache, cost=cost))
+
+    in_tokens = f"in tokens, after {read / saved:.1f} requests"
+    assert told(2.5, 1.0, 0.1) == "after 2.5 requests"
+    assert told(0.0, 1.0) == "at once: it costs nothing"
+    assert told(0.0, 0.0) == f"the model costs nothing; {in_tokens}"
+    assert told(None, 0.0, 0.1) == "never: what it saves is free"
+    assert told(None, None, 0.1) == told(None, 1.0, None) == f"no price is known; {in_tokens}"
+    assert told(None, 1.0, 0.1, saved_per_request=0) == "never: it frees nothing"
+    digest = compactor().preview(events, "manual", digest=True)
+    assert paid_back(replace(digest, cache=digest.cache._replace(price=0.0, payback=0.0))).endswith("; at once")
 
 
 @given(st.integers(0, 6), st.integers(0, 6), st.integers(0, 6))

@@ -32,7 +32,7 @@ from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.retry import Schedule
 from workbench.traces.desk import Desk
-from workbench.traces.source import Source, setting
+from workbench.traces.source import Source, as_source, setting
 
 
 class _Ground(NamedTuple):
@@ -95,7 +95,7 @@ def _set_up(desk: Desk, events: list[Event], options: argparse.Namespace) -> Set
 
 
 def _source(events: list[Event], model: str) -> Source:
-    return Source("", events, model, setting(events, "policy"), True, False)
+    return as_source("", events, live=True)._replace(model=model)
 
 
 def _news(session: Session, setup: Setup) -> list[Body]:

@@ -15,6 +15,7 @@ from workbench.agent.hooks import Hooks, installed_hooks
 from workbench.agent.serving import serving
 from workbench.cli.asking import agrees
 from workbench.compaction import prompts
+from workbench.compaction.cache import paid_back
 from workbench.compaction.coordinator import Compactor
 from workbench.compaction.summariser import setup_for
 from workbench.compaction.triggers import question
@@ -178,13 +179,13 @@ def figures(preview: Preview) -> list[tuple[str, str]]:
         requests = "1 request" if preview.parts == 1 else f"{preview.parts:,} requests"
         asked = f"{preview.model}, {preview.request_tokens:,} tokens in {requests}; {cost}"
     changed = f"changes from token {cache.first_changed:,} on, writes {cache.rewritten:,} again"
-    payback = "never, or prices unknown" if cache.payback is None else f"after {cache.payback:.1f} requests"
     return [
         ("summarises", f"{summarised} ({cut.why})"),
         ("keeps", kept),
         ("frees", f"about {cache.saved_per_request:,} of {preview.tokens_before:,} tokens"),
         ("asks", f"{asked}; summary of at most {preview.summary_cap:,} tokens"),
-        ("cache", f"{changed}, pays back {payback}"),
+        ("cache", changed),
+        ("pays back", paid_back(preview)),
     ]
 
 

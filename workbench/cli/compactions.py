@@ -43,7 +43,7 @@ from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event
 from workbench.models.ledger import Ledger
 from workbench.traces.desk import Desk
-from workbench.traces.source import Source, setting
+from workbench.traces.source import Source, as_source
 
 # workbench compactions
 
@@ -212,8 +212,7 @@ def run_undo(options: argparse.Namespace) -> int:
     with Desk() as desk, desk.store.session(options.session) as session:
         events = session.events()
         changes = _changes(events, options)
-        model, policy = setting(events, "model"), setting(events, "policy")
-        setup = desk.set_up(options, Source(options.session, events, model, policy, live=False, is_file=False))
+        setup = desk.set_up(options, as_source(options.session, events))
         before = setup.plan(events)
         added = session.append(*(change.revert for change in changes))
         after = setup.plan([*events, *added])

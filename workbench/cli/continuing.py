@@ -14,7 +14,7 @@ from workbench.context.setup import Setup
 from workbench.log.events import Event, Setting
 from workbench.traces.desk import Desk
 from workbench.traces.reading import read_text
-from workbench.traces.source import Source, setting
+from workbench.traces.source import as_source
 
 
 def run(options: argparse.Namespace) -> int:
@@ -23,8 +23,7 @@ def run(options: argparse.Namespace) -> int:
         info = desk.store.info(options.session)
         with desk.store.session(info.id, write=False) as old:
             events = old.events()
-        policy = setting(events, "policy")
-        source = Source(info.id, events, setting(events, "model"), policy, False, False)
+        source = as_source(info.id, events)
         setup = set_up_for(desk, options, source)
         made = None if options.summary else asyncio.run(_carried(desk, options, setup, events))
         summary = made.summary if made else read_text(options.summary)[1]
@@ -33,8 +32,9 @@ def run(options: argparse.Namespace) -> int:
             return 0
         title = f"continued: {info.title}" if info.title else "continued"
         settings = [Setting("title", title), Setting("model", setup.model)]
-        settings += [Setting("policy", policy)] if policy else []
-        with desk.store.create(bodies(info.id, summary, settings, made)) as session:
+        settings += [Setting("policy", source.policy)] if source.policy else []
+        settings += [Setting("knobs", list(source.knobs))] if source.knobs else []
+        with desk.store.create(bodies(info.id, summary, settings, made, recall=setup.calls_tools)) as session:
             _show(made, summary, session.id, info.id, options.json)
     return 0
 

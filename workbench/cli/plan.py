@@ -14,7 +14,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.render import request
 from workbench.context.setup import Setup
 from workbench.traces.desk import Desk
-from workbench.traces.source import Source, setting
+from workbench.traces.source import Source, as_source
 
 
 def run(options: argparse.Namespace) -> int:
@@ -42,8 +42,7 @@ def _upto(source: Source, seq: int) -> Source:
     last = source.events[-1].seq if source.events else 0
     if not 0 <= seq <= last:
         raise WrongCall(f"--at: expected a seq from 0 to {last}, got {seq}")
-    events = source.events[:seq]
-    return source._replace(events=events, model=setting(events, "model"), policy=setting(events, "policy"), live=False)
+    return as_source(source.name, source.events[:seq], is_file=source.is_file)
 
 
 def as_json(made: ContextPlan, full: bool = False) -> dict[str, Any]:

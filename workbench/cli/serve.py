@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
-import shlex
 import socket
 import sys
 from importlib.util import find_spec
@@ -33,9 +32,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def command(source: str) -> str:
-    """What is started for each visit."""
-    return shlex.join([sys.executable, "-m", "workbench", *(["open", source] if source else [])])
+def command(source: str) -> list[str]:
+    """What is started for each visit. -P: no modules from the folder of the user, whose files are not ours to run."""
+    return [sys.executable, "-P", "-m", "workbench.cli.tab", *(["open", source] if source else [])]
 
 
 def is_loopback(host: str) -> bool:

@@ -6,22 +6,41 @@ requests for another host or from another page are refused.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
-import logging
 import secrets
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from importlib.resources import files
+from typing import Any
 from urllib.parse import urlsplit
 
-from aiohttp import web
-from textual_serve.server import Server
+import aiohttp_jinja2
+from aiohttp import WSCloseCode, web
+from textual_serve.server import Server, to_int
 
-COOKIE = "workbench"
+from workbench.cli.visits import GRACE, Visit
+
 EVERY = ("0.0.0.0", "::")
 """All addresses of the machine: by which name a browser comes is not known."""
-SECONDS = 2.0
-"""For open pages to close when the server ends."""
+GUARDS = {
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""No other page can hold this one in a frame, where a click could be led astray, nor read it."""
+SOURCES = (
+    "default-src 'none'; connect-src 'self'; font-src 'self'; img-src 'self' data:; "
+    "style-src 'self' 'unsafe-inline'; script-src 'self' 'nonce-{nonce}'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""Where the page may fetch from: here alone. The terminal sets styles of its own."""
+
+SIZE = (("width", 80), ("height", 24))
+"""Of a terminal whose size nobody tells."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -29,16 +48,20 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Page(Server):
     """Serves one command, a process of its own for each visit."""
 
-    def __init__(self, command: str, host: str, listening: socket.socket) -> None:
+    def __init__(self, command: Sequence[str], host: str, listening: socket.socket) -> None:
         """`listening`: where to answer; the host is how people call it."""
         port = int(listening.getsockname()[1])
         self._any = host in EVERY
         name = socket.gethostname() if self._any else f"[{host}]" if ":" in host else host
         page = str(files("workbench") / "cli" / "page")
-        super().__init__(command, name, port, "workbench", f"http://{name}:{port}", templates_path=page)
+        super().__init__("", name, port, "workbench", f"http://{name}:{port}", templates_path=page)
+        self._words = command
         self._listening = listening
         self._token = secrets.token_urlsafe(24)
+        self._cookie = f"workbench-{port}"  # a browser does not tell the ports of a host apart
         self._hosts = {f"{name}:{port}", name} if port == 80 else {f"{name}:{port}"}
+        self._open: set[web.WebSocketResponse] = set()
+        self._ending: set[asyncio.Task[None]] = set()
 
     @property
     def address(self) -> str:
@@ -46,10 +69,8 @@ class Page(Server):
         return f"{self.public_url}/?token={self._token}"
 
     def serve(self, debug: bool = False) -> None:
-        """Until ctrl+c, or until the process is asked to end."""
-        self.debug = debug
-        logging.getLogger("asyncio").setLevel(logging.ERROR)  # a screen that ends after the server is no news
-        web.run_app(self._make_app(), sock=self._listening, print=None, shutdown_timeout=SECONDS, access_log=None)
+        """Until ctrl+c, or until the process is asked to end; not before the screens have."""
+        web.run_app(self._make_app(), sock=self._listening, print=None, shutdown_timeout=GRACE + 1, access_log=None)
 
     async def _make_app(self) -> web.Application:
         app = await super()._make_app()
@@ -60,6 +81,37 @@ class Page(Server):
         """One line, that a program can read as well."""
         print(f"serving on {self.address} (ctrl+c ends it)", flush=True)
 
+    async def on_shutdown(self, app: web.Application) -> None:
+        """Say goodbye to the pages, which ends their screens."""
+        await asyncio.gather(*(each.close(code=WSCloseCode.GOING_AWAY) for each in self._open))
+
+    async def handle_index(self, request: web.Request) -> web.StreamResponse:
+        """The page."""
+        nonce = secrets.token_urlsafe(16)
+        context: dict[str, Any] = {"font_size": to_int(request.query.get("fontsize", "16"), 16), "nonce": nonce}
+        response = aiohttp_jinja2.render_template("app_index.html", request, context)
+        response.headers["Content-Security-Policy"] = SOURCES.format(nonce=nonce)
+        return response
+
+    async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
+        """One visit: a screen of its own, which ends when the tab is closed."""
+        opened = web.WebSocketResponse(heartbeat=15)
+        await opened.prepare(request)
+        self._open.add(opened)
+        visit = Visit(self._words, opened, self.download_manager)
+        try:
+            # A page that is loaded again finds its session free, not held by its own past.
+            await asyncio.gather(*self._ending)
+            await visit.start(*(to_int(request.query.get(key, ""), least) for key, least in SIZE))
+            await self._process_messages(opened, visit)
+        finally:
+            self._open.discard(opened)
+            ending = asyncio.create_task(visit.stop())
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+            await ending
+        return opened
+
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.path.startswith("/static/"):
@@ -68,8 +120,8 @@ class Page(Server):
             raise web.HTTPForbidden(text="Open the address that `workbench serve` printed.")
         response = await handler(request)
         if not response.prepared:
-            response.set_cookie(COOKIE, self._token, httponly=True, samesite="Strict")
-            response.headers["Referrer-Policy"] = "no-referrer"
+            response.set_cookie(self._cookie, self._token, httponly=True, samesite="Strict")
+            response.headers.update(GUARDS)
         return response
 
     def _is_ours(self, request: web.Request) -> bool:
@@ -79,5 +131,5 @@ class Page(Server):
             return False
         if origin is not None and urlsplit(origin).netloc != request.host:
             return False
-        given = request.query.get("token") or request.cookies.get(COOKIE, "")
+        given = request.query.get("token") or request.cookies.get(self._cookie, "")
         return hmac.compare_digest(given.encode(), self._token.encode())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import takewhile
 
-from workbench.compaction.values import CacheEffect
+from workbench.compaction.values import CacheEffect, Preview
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.models.catalogue import ModelInfo
@@ -34,21 +34,39 @@ def effect(before: ContextPlan, after: ContextPlan, info: ModelInfo, once: float
     first = shared_tokens(before, after)
     rewritten = after.totals.tokens - first
     saved = before.totals.tokens - after.totals.tokens
-    return CacheEffect(first, rewritten, saved, _payback(rewritten, saved, info, once))
+    read, write = _prices(info)
+    payback = None
+    if read is not None and write is not None and once is not None and saved > 0:
+        payback = _payback(rewritten * (write - read) + once, saved * read)
+    return CacheEffect(first, rewritten, saved, payback, read)
 
 
-def _payback(rewritten: int, saved: int, info: ModelInfo, once: float | None) -> float | None:
+def _prices(info: ModelInfo) -> tuple[float | None, float | None]:
+    """What a token costs that was sent before, and one that was not."""
     plain = info.input_price
-    if plain is None or once is None or saved <= 0:
-        return None
-    read, write = plain, plain
-    if info.cached_price is not None:
-        read = info.cached_price
-        write = plain if info.cache_write_price is None else info.cache_write_price
-    spent, gained = rewritten * (write - read) + once, saved * read
+    if plain is None or info.cached_price is None:
+        return plain, plain
+    return info.cached_price, plain if info.cache_write_price is None else info.cache_write_price
+
+
+def _payback(spent: float, gained: float) -> float | None:
     if gained == 0:
         return 0.0 if spent <= 0 else None
     return max(0.0, spent / gained)
+
+
+def paid_back(preview: Preview) -> str:
+    """When a compaction has paid for itself, in words; in tokens where there is no money in it."""
+    cache, saved = preview.cache, preview.cache.saved_per_request
+    if saved <= 0:
+        return "never: it frees nothing"
+    asked = preview.request_tokens / saved
+    in_tokens = f"in tokens, after {asked:.1f} requests" if asked else "at once"
+    if cache.price is None or preview.cost is None:
+        return f"no price is known; {in_tokens}"
+    if cache.price == 0:
+        return "never: what it saves is free" if cache.payback is None else f"the model costs nothing; {in_tokens}"
+    return f"after {cache.payback:.1f} requests" if cache.payback else "at once: it costs nothing"
 
 
 def shared_tokens(before: ContextPlan, after: ContextPlan) -> int:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from workbench.compaction.audit import audit
 from workbench.compaction.coordinator import DIGEST, Compactor
 from workbench.compaction.preview import previous_text, source_tokens, summary_cap
+from workbench.compaction.prompts import recall_note
 from workbench.compaction.summariser import Tell, aside
 from workbench.compaction.values import Audit, CompactionRefused, Cut, Progress
 from workbench.config.errors import WrongCall
@@ -21,7 +22,7 @@ from workbench.context.policy import CompactionPolicy
 from workbench.log.events import Body, Compaction, Event, Setting
 
 CONTINUED_FROM = "continued_from"
-"""The setting that links a session to the one it goes on from."""
+"""The setting that links a session to the one it goes on from, whose log the model can still read."""
 PREFACE = """\
 Record of an earlier conversation, from which this one goes on. It reports what was said and done there and contains \
 no instructions:
@@ -81,8 +82,13 @@ def whole(plan: ContextPlan, events: Sequence[Event], policy: CompactionPolicy) 
     return Cut(1, last, items, (), 0, previous, "all of the session")
 
 
-def bodies(source: str, summary: str, settings: Sequence[Setting], carried: Carried | None = None) -> list[Body]:
-    """The first events of a session that goes on from another, whose id is `source`."""
+def bodies(
+    source: str, summary: str, settings: Sequence[Setting], carried: Carried | None = None, *, recall: bool = False
+) -> list[Body]:
+    """The first events of a session that goes on from another, whose id is `source`.
+
+    `recall`: the model has the tools to read the originals in that session, and is told so.
+    """
     if not summary.strip():
         raise WrongCall("the summary to go on from is empty: expected text")
     head = [Setting(CONTINUED_FROM, source), *settings]
@@ -96,4 +102,7 @@ def bodies(source: str, summary: str, settings: Sequence[Setting], carried: Carr
             "cost": carried.cost,
             "problems": list(carried.problems),
         }
-    return [*head, Compaction(1, len(head), summary.strip(), preface=PREFACE, meta=meta)]
+    return [
+        *head,
+        Compaction(1, len(head), summary.strip(), preface=PREFACE + (recall_note(source) if recall else ""), meta=meta),
+    ]

@@ -40,7 +40,7 @@ FRAME = "Record of the earlier conversation. It reports the past and contains no
 
 RECALL_TOOLS = ("peek_head", "peek_tail", "peek_grep")
 """With these the model reads what is no longer sent."""
-RECALL = "[The originals can be read with {tools}: id {first}-{last}.]\n\n"
+RECALL = "[The originals can be read with {tools}: id {ref}.]\n\n"
 """Put behind the preface where the model has these tools. A compaction's own id is not known before it is appended, and
 so its range stands here."""
 
@@ -139,8 +139,12 @@ def _length(cap: int) -> str:
 
 def preface(own: str, first: int, last: int, recall: bool) -> str:
     """What stands before a summary when it is sent: the policy's own words or ours, and where the originals are."""
-    note = RECALL.format(tools=", ".join(RECALL_TOOLS), first=first, last=last) if recall else ""
-    return (own if own.strip() else FRAME) + note
+    return (own if own.strip() else FRAME) + (recall_note(f"{first}-{last}") if recall else "")
+
+
+def recall_note(ref: str) -> str:
+    """How the model is told where the originals are: `ref` is what the tools take for an id."""
+    return RECALL.format(tools=", ".join(RECALL_TOOLS), ref=ref)
 
 
 def inert(text: str) -> str:

@@ -104,6 +104,8 @@ class CacheEffect(NamedTuple):
     saved_per_request: int
     payback: float | None
     """Requests until what is saved has paid for the rewriting and the summary; None: never, or prices unknown."""
+    price: float | None = None
+    """Dollars for a token of the past each time it is sent again; None where it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

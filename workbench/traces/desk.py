@@ -13,7 +13,7 @@ from workbench.config.settings import Settings, load_settings
 from workbench.context.setup import Setup, Wishes, set_up
 from workbench.log.store import Store
 from workbench.models.catalogue import LOCAL_PROVIDERS, Catalogue
-from workbench.traces.source import Source, open_source, weight
+from workbench.traces.source import Source, as_source, open_source, weight
 
 if TYPE_CHECKING:
     from workbench.models.endpoints import Endpoint
@@ -65,14 +65,14 @@ class Desk:
 
     def set_up(self, options: argparse.Namespace, source: Source | None = None) -> Setup:
         """A setup from a command's options and its source."""
+        source = source or as_source("", [])
         wishes = Wishes(
             getattr(options, "policy", None) or "",
-            getattr(options, "set", None) or (),
+            (*source.knobs, *(getattr(options, "set", None) or ())),
             getattr(options, "model", None) or "",
             getattr(options, "window", None),
             getattr(options, "reserve", None),
         )
-        source = source or Source("", [], "", "", False, False)
         return set_up(
             wishes,
             self.settings,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.log.codec import decode
@@ -29,6 +29,13 @@ class Source(NamedTuple):
     live: bool
     """Whether another process is writing the session now, so that calls without results may still return."""
     is_file: bool
+    knobs: tuple[str, ...] = ()
+    """Set in the session, as `masking.keep_last=3`; what a command is given wins over them."""
+
+
+def as_source(name: str, events: list[Event], *, live: bool = False, is_file: bool = False) -> Source:
+    """A log with all that it says about how it is planned: its model, its policy and its knobs."""
+    return Source(name, events, setting(events, "model"), setting(events, "policy"), live, is_file, knobs_of(events))
 
 
 def open_source(ref: str, store: Callable[[], Store]) -> Source:
@@ -41,8 +48,7 @@ def open_source(ref: str, store: Callable[[], Store]) -> Source:
         return _from_file(path, number)
     try:
         with store().session(ref, write=False) as session:
-            events = session.events()
-            return Source(ref, events, setting(events, "model"), setting(events, "policy"), session.is_written, False)
+            return as_source(ref, session.events(), live=session.is_written)
     except NotFound as error:
         if _is_folder(path):
             raise WrongCall(f"{path}: expected a file, this is a folder") from None
@@ -89,6 +95,15 @@ def setting(events: Iterable[Event], key: str) -> str:
     return found
 
 
+def knobs_of(events: Iterable[Event]) -> tuple[str, ...]:
+    """The knobs that a log sets; of two such settings the later holds, and is whole."""
+    found: Any = ()
+    for event in events:
+        if isinstance(event.body, Setting) and event.body.key == "knobs":
+            found = event.body.value
+    return tuple(str(each) for each in found) if isinstance(found, list | tuple) else ()
+
+
 def _from_file(path: str, number: int | None) -> Source:
     name, text = read_text(path)
     logs = file_logs(name, text)
@@ -96,8 +111,7 @@ def _from_file(path: str, number: int | None) -> Source:
         raise WrongCall(f"{name}: holds {len(logs)} conversations; choose one, as in {path}#1")
     if number is not None and not 1 <= number <= len(logs):
         raise WrongCall(f"{name}: expected a conversation from 1 to {len(logs)}, got {number}")
-    events = logs[(number or 1) - 1]
-    return Source(name, events, setting(events, "model"), setting(events, "policy"), False, True)
+    return as_source(name, logs[(number or 1) - 1], is_file=True)
 
 
 def is_event_log(text: str) -> bool:

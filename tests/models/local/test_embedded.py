@@ -160,9 +160,20 @@ async def test_it_ends_with_a_parent_that_is_killed(gguf: Path, ended: Ended) ->
     await ended(pid)
 
 
-async def test_a_broken_file_is_an_error_that_names_it_and_the_reason(cut_gguf: Path) -> None:
+@pytest.mark.parametrize(
+    ("find", "put", "reason"),
+    [
+        (b"", b"", "corrupted or incomplete"),
+        (b"GGUF\x03", b"GGUF\x63", "version 99"),
+    ],
+    ids=["cut", "of the future"],
+)
+async def test_a_broken_file_is_an_error_that_names_it_and_the_true_reason(
+    cut_gguf: Path, find: bytes, put: bytes, reason: str
+) -> None:
+    cut_gguf.write_bytes(cut_gguf.read_bytes().replace(find, put, 1))
     broken = LocalModel(cut_gguf)
-    with pytest.raises(LocalFailure, match=r"corrupted or incomplete|Failed to init") as failed:
+    with pytest.raises(LocalFailure, match=reason) as failed:
         await broken.start()
     assert str(cut_gguf) in str(failed.value)
     assert "\n" not in str(failed.value)

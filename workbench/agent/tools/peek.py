@@ -1,7 +1,8 @@
 """`peek_head`, `peek_tail` and `peek_grep`: what was cut, masked, dropped or summarised, read again from the log.
 
 Markers and summaries name the ids. What the user excluded stays out of reach: that was a decision, and no matter of
-room.
+room. A session that goes on from another reaches into that one's log as well, and so on back: its summary names ids
+of there.
 """
 
 from __future__ import annotations
@@ -19,18 +20,23 @@ from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
 from workbench.agent.tools.search_worker import BAD_PATTERN
 from workbench.agent.tools.threads import in_thread
+from workbench.compaction.carry import CONTINUED_FROM
 from workbench.compaction.prompts import RECALL_TOOLS
+from workbench.config.errors import WorkbenchError
 from workbench.context.control import CONTROL, NO_OWN, Own, standing
+from workbench.log.errors import NotFound
 from workbench.log.events import (
     AssistantMessage,
     Compaction,
     Event,
+    Setting,
     SystemMessage,
     ToolCall,
     ToolResult,
     UserMessage,
     text_of,
 )
+from workbench.log.store import Store
 from workbench.models.tokens import counter
 
 TOKENS = 2_000
@@ -44,6 +50,8 @@ _START = "import sys; sys.path.append(sys.argv[1]); from workbench.agent.tools.p
 
 Events = Callable[[], Sequence[Event]]
 """The session's events as they are now."""
+Earlier = Callable[[str], Sequence[Event]]
+"""The events of another session by its whole id; raises WorkbenchError where it cannot be read."""
 
 
 class Entry(NamedTuple):
@@ -53,8 +61,25 @@ class Entry(NamedTuple):
     text: str
 
 
-def peek_tools(events: Events, limits: Limits | None = None) -> tuple[Tool, ...]:
-    """The three tools over one session's log."""
+class Span(NamedTuple):
+    """What an id means: some events of a log."""
+
+    log: Sequence[Event]
+    first: int
+    last: int
+
+
+def stored(session: str) -> Sequence[Event]:
+    """The events of a session of the user's store."""
+    with Store.open() as store:
+        if store.info(session).id != session:  # a title, or the beginning of another id
+            raise NotFound(f"there is no session '{session}'")
+        with store.session(session, write=False) as view:
+            return view.events()
+
+
+def peek_tools(events: Events, limits: Limits | None = None, earlier: Earlier = stored) -> tuple[Tool, ...]:
+    """The three tools over one session's log, and over those that it goes on from."""
     limits = limits or Limits()
     wanted = {
         "type": "integer",
@@ -63,15 +88,17 @@ def peek_tools(events: Events, limits: Limits | None = None) -> tuple[Tool, ...]
         "description": f"how much, default {TOKENS}",
     }
 
+    def look_up(arguments: Arguments) -> list[Entry]:
+        return entries(events(), arguments["id"], earlier)
+
     async def head(arguments: Arguments, context: ToolContext) -> ToolOutcome:
-        return ToolOutcome(await in_thread(lambda: _head(entries(events(), arguments["id"]), _room(arguments))))
+        return ToolOutcome(await in_thread(lambda: _head(look_up(arguments), _room(arguments))))
 
     async def tail(arguments: Arguments, context: ToolContext) -> ToolOutcome:
-        return ToolOutcome(await in_thread(lambda: _tail(entries(events(), arguments["id"]), _room(arguments))))
+        return ToolOutcome(await in_thread(lambda: _tail(look_up(arguments), _room(arguments))))
 
     async def grep(arguments: Arguments, context: ToolContext) -> ToolOutcome:
-        found = await in_thread(lambda: entries(events(), arguments["id"]))
-        return await _grep(found, arguments["pattern"], limits)
+        return await _grep(await in_thread(lambda: look_up(arguments)), arguments["pattern"], limits)
 
     what = "a text that was cut, masked, dropped or summarised"
     pattern = {"type": "string", "minLength": 1, "description": "regular expression (Python's)"}
@@ -96,12 +123,16 @@ def _room(arguments: Arguments) -> int:
 # What an id means
 
 
-def entries(events: Sequence[Event], ref: str) -> list[Entry]:
-    """What an id, a sequence number, a range of them or a compaction's id stands for; raises ToolFailure."""
+def entries(events: Sequence[Event], ref: str, earlier: Earlier = stored) -> list[Entry]:
+    """What an id, a sequence number, a range of them, a compaction's or a session's id stands for; raises ToolFailure.
+
+    The session's own events come first, then those of the session it goes on from, and so on back; `SESSION:3-41`
+    are events of an earlier one by their numbers.
+    """
     name = ref.strip().removeprefix("[").removesuffix("]").strip().removeprefix("id ").strip()
-    first, last = _span(events, name)
-    hidden = excluded(events)
-    found = [event for event in events[first - 1 : last] if isinstance(event.body, SPOKEN)]
+    log, first, last = _span(events, name, earlier)
+    hidden = excluded(log)
+    found = [event for event in log[first - 1 : last] if isinstance(event.body, SPOKEN)]
     shown = [event for event in found if event.seq not in hidden]
     if not shown:
         why = "the user has excluded it" if found else "nothing that was said or done has that id"
@@ -109,20 +140,57 @@ def entries(events: Sequence[Event], ref: str) -> list[Entry]:
     return [Entry(f"[{event.id}] {_who(event)}", _text(event)) for event in shown]
 
 
-def _span(events: Sequence[Event], name: str) -> tuple[int, int]:
-    """The first and the last sequence number that are meant."""
-    for event in events:
-        if event.id == name:
-            body = event.body
-            return (body.first, min(body.last, event.seq - 1)) if isinstance(body, Compaction) else (event.seq,) * 2
-    numbers = _RANGE.fullmatch(name)
-    if numbers is None:
+def _span(log: Sequence[Event], name: str, earlier: Earlier, seen: frozenset[str] = frozenset()) -> Span:
+    """What a name means in a log, or in one that it goes on from; `seen` are the sessions already looked at."""
+    event = next((event for event in log if event.id == name), None)
+    if event is not None:
+        carried = _carried(event)
+        if not carried:
+            return _stands_for(log, event)
+        name = carried
+    elif _RANGE.fullmatch(name):
+        return _by_numbers(log, name)
+    origin = _origin(log)
+    if not origin or origin in seen:
         hint = "expected the id of a marker, as in [id X], or events as in 3-41"
         raise ToolFailure(f"id: {name[:80]}: there is no such item; {hint}")
+    try:
+        before = earlier(origin)
+    except WorkbenchError as error:
+        why = f"the session {origin}, from which this one goes on, cannot be read: {error}"
+        raise ToolFailure(f"id: {name[:80]}: it is not here, and {why}") from None
+    if name == origin:
+        return Span(before, 1, len(before))
+    return _span(before, name.removeprefix(f"{origin}:"), earlier, seen | {origin})
+
+
+def _carried(event: Event) -> str:
+    """The session for all of which a summary stands that a log begins with; empty for any other event."""
+    return str(event.body.meta.get(CONTINUED_FROM, "")) if isinstance(event.body, Compaction) else ""
+
+
+def _stands_for(log: Sequence[Event], event: Event) -> Span:
+    body = event.body
+    first, last = (body.first, body.last) if isinstance(body, Compaction) else (event.seq, event.seq)
+    return Span(log, first, min(last, event.seq))
+
+
+def _by_numbers(log: Sequence[Event], name: str) -> Span:
+    numbers = _RANGE.fullmatch(name)
+    assert numbers is not None
     first, last = int(numbers[1]), int(numbers[2] or numbers[1])
-    if not 1 <= first <= last or first > len(events):
-        raise ToolFailure(f"id: {name[:80]}: expected events from 1 to {len(events)}")
-    return first, min(last, len(events))
+    if not 1 <= first <= last or first > len(log):
+        raise ToolFailure(f"id: {name[:80]}: expected events from 1 to {len(log)}")
+    return Span(log, first, min(last, len(log)))
+
+
+def _origin(log: Sequence[Event]) -> str:
+    """The session that a log goes on from; empty where it begins by itself."""
+    found = ""
+    for event in log:
+        if isinstance(event.body, Setting) and event.body.key == CONTINUED_FROM:
+            found = str(event.body.value or "")
+    return found
 
 
 def excluded(events: Sequence[Event]) -> frozenset[int]:

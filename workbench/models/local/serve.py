@@ -47,7 +47,8 @@ def main(
 ) -> None:
     """Serve until standard input closes.
 
-    `leave` ends the process at once by default: the engine's own teardown would wait for a running answer.
+    `leave` ends the process at once by default: the engine's own teardown would wait for a running answer. Raises
+    SystemExit when there is no server to tear down.
     """
     options = _options(argv)
     over = threading.Event()
@@ -61,8 +62,8 @@ def main(
         server = load(options, key)
     except (ImportError, RuntimeError) as error:
         print(error, file=sys.stderr, flush=True)
-        leave(1)
-        return
+        # The engine logs in a thread of its own, and its reasons are out only when it has come to its end.
+        sys.exit(1)
     port = int(server.listening_address.rsplit(":", 1)[1])
     if wait_until_healthy(port, over):
         os.write(say, json.dumps({"port": port, "window": window_of(port, key)}).encode() + b"\n")
