@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 
+from workbench.config.paths import config_dir
 from workbench.demo.project import create
 from workbench.log.codec import decode
 from workbench.log.events import ToolCall
@@ -28,25 +30,49 @@ def run(options: Namespace) -> int:
 
 @contextmanager
 def ground() -> Iterator[str]:
-    """A data folder with the recording in it, and its project to work in; the value is the session's id."""
-    before, chosen = Path.cwd(), os.environ.get("WORKBENCH_DATA_DIR")
+    """A data folder with the recording in it, and its project to work in; the value is the session's id.
+
+    What the user has set is there as a copy: approvals and policies that are saved go with the program too.
+    """
+    before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="workbench-demo-", ignore_cleanup_errors=True) as place:
-        data, project = Path(place) / "data", Path(place) / "bakery"
+        data, config, project = (Path(place) / name for name in ("data", "config", "bakery"))
         create(project)
         lines = recording()
         _edit(project, lines)
-        os.environ["WORKBENCH_DATA_DIR"] = str(data)
-        os.chdir(project)
-        try:
-            with Store.open(data / FILE_NAME) as store, store.import_events(lines, "demo") as session:
-                found = session.id
-            yield found
-        finally:
-            os.chdir(before)
-            if chosen is None:
-                os.environ.pop("WORKBENCH_DATA_DIR", None)
+        _copy(config_dir(), config)
+        with _instead(WORKBENCH_DATA_DIR=data, WORKBENCH_CONFIG_DIR=config):
+            os.chdir(project)
+            try:
+                with Store.open(data / FILE_NAME) as store, store.import_events(lines, "demo") as session:
+                    found = session.id
+                yield found
+            finally:
+                os.chdir(before)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """A folder with all that can be read of it."""
+    target.mkdir()
+    with suppress(OSError):  # of which a list of what could not be copied is one
+        shutil.copytree(
+            source, target, ignore=shutil.ignore_patterns(".git"), ignore_dangling_symlinks=True, dirs_exist_ok=True
+        )
+
+
+@contextmanager
+def _instead(**folders: Path) -> Iterator[None]:
+    """Other folders for a while, by the names of their variables."""
+    before = {name: os.environ.get(name) for name in folders}
+    os.environ.update({name: str(folder) for name, folder in folders.items()})
+    try:
+        yield
+    finally:
+        for name, folder in before.items():
+            if folder is None:
+                os.environ.pop(name, None)
             else:
-                os.environ["WORKBENCH_DATA_DIR"] = chosen
+                os.environ[name] = folder
 
 
 def recording() -> list[str]:

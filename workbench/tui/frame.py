@@ -6,20 +6,24 @@ Importing the panes takes longer than showing a frame, so it is done in the back
 from __future__ import annotations
 
 from asyncio import wrap_future
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.color import Color
 from textual.content import Content
+from textual.filter import LineFilter, Monochrome
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widgets import Static
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.settings import Settings
 from workbench.tui.background import background
+from workbench.tui.colours import Colourless, Sixteen
 from workbench.tui.themes import VARIABLES, ThemeFolder
 
 if TYPE_CHECKING:
@@ -32,6 +36,9 @@ SHEETS = [str(path) for path in sorted(Path(__file__).parent.rglob("*.tcss"))]
 
 DEFAULT = "ink"
 """The theme of those who wish for none."""
+
+GROUNDS = ("cursor", "block-cursor-blurred-background", "input-selection-background", "screen-selection-background")
+"""What marks a row or a text by its ground alone."""
 
 WATCH = 2.0
 """Seconds between two looks at the folder of themes."""
@@ -85,6 +92,9 @@ class Frame(App[WorkbenchError]):
         Binding("f20", "command_palette", "command palette", id="app.palette", show=False),
     ]
 
+    _few: Sixteen | Colourless | None = None
+    """What translates the colours for a terminal that has few, or for a user who wants none."""
+
     def __init__(self, settings: Settings, load: Load) -> None:
         super().__init__()
         self._load = load
@@ -92,11 +102,34 @@ class Frame(App[WorkbenchError]):
         self._main: MainScreen | None = None
         self._folder = ThemeFolder()
         self._problems: list[str] = []
+        self._few = self._few_colours()
+        self.set_class(self._few is not None, "-few-colours")
         self._choose_theme(settings.theme)
+
+    # Colours
+
+    def _few_colours(self) -> Sixteen | Colourless | None:
+        if self.no_color:
+            return Colourless(lambda: Color.parse(self.current_theme.background or "black"))
+        return Sixteen() if self.console.color_system == "standard" else None
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Ours in place of Textual's shades of grey."""
+        found = [each for each in super().get_line_filters() if not isinstance(each, Monochrome)]
+        return found if self._few is None else [*found, self._few]
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """The screen's own colours, for themes that do not name them."""
         return VARIABLES
+
+    def get_css_variables(self) -> dict[str, str]:
+        """With few colours, grounds that are seen among them."""
+        variables = super().get_css_variables()
+        if self._few is not None:
+            dark = self.current_theme.dark
+            ground = variables["foreground"] if self.no_color else "#0000aa" if dark else "#aaaaaa"
+            variables.update(dict.fromkeys(GROUNDS, ground))
+        return variables
 
     def get_default_screen(self) -> Screen[None]:
         """Something to look at."""
@@ -130,6 +163,19 @@ class Frame(App[WorkbenchError]):
     def _warn(self, title: str, problems: Iterable[str]) -> None:
         for problem in problems:
             self.notify(problem, title=title, severity="warning", markup=False)
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """A warning or an error says that it is one, since its colour alone does not."""
+        title = title or ("" if severity == "information" else severity)
+        super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
 
     # Themes
 

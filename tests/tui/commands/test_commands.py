@@ -1,4 +1,4 @@
-"""What the commands do, by slash, palette and key."""
+"""What the commands do."""
 
 from __future__ import annotations
 
@@ -6,67 +6,18 @@ import json
 from pathlib import Path
 
 import pytest
-from textual.command import CommandPalette
 from textual.widgets import Input
 
-from tui.play import SMALL, Script, answer, program, settle, shown, told, typed, until
+from tui.play import SMALL, Script, answer, program, settle, shown, told, until
 from tui.screens.looking import look, seen
 from workbench.log.events import UserMessage
 from workbench.traces.desk import Desk
 from workbench.tui.commands.every import REGISTRY
 from workbench.tui.commands.help import Help
 from workbench.tui.commands.palette import CommandHits
-from workbench.tui.commands.registry import Command
 from workbench.tui.commands.report import Report
-from workbench.tui.main.screen import MainScreen
 
 pytestmark = pytest.mark.usefixtures("project")
-
-
-@pytest.fixture
-def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """The commands that were run, with their arguments; none is."""
-    found: list[tuple[str, str]] = []
-
-    def run(self: MainScreen, command: Command, argument: str = "") -> None:
-        found.append((command.name, argument))
-
-    monkeypatch.setattr(MainScreen, "run_command", run)
-    return found
-
-
-async def test_every_slash_command_runs(desk: Desk, ran: list[tuple[str, str]]) -> None:
-    async with program(desk, SMALL) as (pilot, screen):
-        for command in REGISTRY.commands:
-            for slash in command.slashes:
-                argument = "something" if command.needs_argument else ""
-                screen.say(f"/{slash} {argument}")
-                assert ran.pop() == (command.name, argument)
-        await typed(pilot, "/tokens")
-        assert ran.pop() == ("tokens", "")
-        screen.say("/tokns")
-        await pilot.pause()
-        assert not ran
-        assert "did you mean /tokens?" in told(pilot.app)
-
-
-async def test_every_command_that_needs_no_argument_is_in_the_palette(desk: Desk, ran: list[tuple[str, str]]) -> None:
-    async with program(desk, SMALL) as (pilot, screen):
-        provider = CommandHits(screen)
-        found = {str(hit.display): hit async for hit in provider.discover()}
-        wanted = [each for each in REGISTRY.commands if not each.needs_argument and each.name != "palette"]
-        assert len(found) == len(wanted)
-        for hit, command in zip(found.values(), wanted, strict=True):
-            hit.command()
-            assert ran.pop() == (command.name, "")
-            assert [each async for each in provider.search(command.title)], command.title
-        pilot.app.action_command_palette()
-        await until(lambda: isinstance(pilot.app.screen, CommandPalette))
-        await pilot.press(*"ledger")
-        await until(lambda: "the ledger" in shown(pilot.app))
-        await pilot.press("enter")
-        await until(lambda: not isinstance(pilot.app.screen, CommandPalette))
-        await until(lambda: ran == [("ledger", "")])
 
 
 async def test_what_cannot_be_done_now_says_why(desk: Desk, talk: Path) -> None:
@@ -93,6 +44,24 @@ async def test_reports_are_read_over_the_panes(desk: Desk, project: Path, monkey
         await pilot.press("y", "escape")
         await pilot.pause()
         assert pilot.app.screen is screen
+
+
+async def test_a_long_value_of_a_report_stands_to_the_right_of_its_name(desk: Desk) -> None:
+    words = [f"word{number}" for number in range(40)]
+    async with program(desk, SMALL) as (pilot, _):
+        rows = [("first", " ".join(words)), ("", "no name of its own"), ("", ""), ("the second", "[b]short")]
+        await pilot.app.push_screen(Report("figures", rows))
+        await settle(pilot)
+        lines = [line.strip("│ ") for line in shown(pilot.app).splitlines() if "word" in line]
+        starts = {line.index("word") for line in shown(pilot.app).splitlines() if "word" in line}
+        assert len(lines) > 1
+        assert " ".join(lines).removeprefix("first").split() == words
+        assert len(starts) == 1
+        other = {line.index("no name") for line in shown(pilot.app).splitlines() if "no name" in line}
+        short = {line.index("[b]") for line in shown(pilot.app).splitlines() if "[b]short" in line}
+        assert starts == other == short
+        await pilot.press("y")
+        assert pilot.app.clipboard.splitlines()[0] == f"first       {' '.join(words)}"
 
 
 async def test_instructions_that_are_not_there_are_said_to_be_missing(desk: Desk) -> None:

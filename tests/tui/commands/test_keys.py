@@ -55,20 +55,6 @@ async def test_every_binding_on_the_screen_has_an_id_and_none_clashes_with_a_com
             assert not keys & commands, type(widget).__name__
 
 
-async def test_every_command_with_a_key_runs_by_it_from_the_composer(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ran: list[str] = []
-    monkeypatch.setattr(MainScreen, "run_command", lambda self, command, argument="": ran.append(command.name))
-    async with program(desk, SMALL) as (pilot, screen):
-        for key, name in KEYS:
-            screen.chat.take_focus()
-            ran.clear()
-            await pilot.press(key)
-            await pilot.pause()
-            assert ran == [name], key
-
-
 async def test_keys_can_be_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.toml").write_text(

@@ -26,9 +26,9 @@ from workbench.tui.inspector.order import (
     arrange,
     find,
     plain,
-    row_of,
     sums,
 )
+from workbench.tui.lookup import row_of
 
 rows = st.lists(
     st.builds(
@@ -114,18 +114,18 @@ def test_an_event_is_found_by_its_number(log: list[Event], policy: Policy, limit
     known = [seq for seq in seqs if seq is not None]
     if known == sorted(known):  # results that came late stand before their number
         for seq in known:
-            at = row_of(made, seq)
+            at = row_of(made.rows, seq)
             assert at is not None
             assert made.rows[at].seq == seq
-    assert (row_of(made, 10**9) is None) == (not seqs)
+    assert (row_of(made.rows, 10**9) is None) == (not seqs)
 
 
 def test_a_row_is_found_among_a_hundred_thousand_by_halves() -> None:
     rows = CountedRows()
     made = plan_of(rows)
-    assert row_of(made, 77_777) == 77_776
+    assert row_of(made.rows, 77_777) == 77_776
     assert rows.looks < 400
-    assert row_of(made, 500_000) == 99_999
+    assert row_of(made.rows, 500_000) == 99_999
 
 
 def test_the_plain_order_looks_at_no_row() -> None:

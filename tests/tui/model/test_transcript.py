@@ -26,7 +26,8 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.models.catalogue import Catalogue
-from workbench.tui.model.transcript import NOTHING, Entries, LogTranscript, row_of
+from workbench.tui.lookup import row_of
+from workbench.tui.model.transcript import NOTHING, Entries, LogTranscript
 
 SETUP = set_up(Wishes(model="gpt-4o"), Settings(), Catalogue())
 
@@ -57,6 +58,7 @@ def test_everything_that_was_said_or_done_is_told_and_nothing_else() -> None:
         Revert(16),
         Setting("window", {"model": "gpt-4o", "tokens": 9, "source": "provider"}),
         Compaction(5, 7, "what was"),
+        Setting("left out", {"progress": 12, "queue\x1b": 1}),
     )
     transcript = LogTranscript(Entries(events), None)
     told = [(entry.kind, entry.text) for entry in map(transcript.__getitem__, range(len(transcript)))]
@@ -76,12 +78,13 @@ def test_everything_that_was_said_or_done_is_told_and_nothing_else() -> None:
         ("notice", "took back 16"),
         ("notice", "window of gpt-4o: 9 tokens, as the provider says"),
         ("summary", "what was"),
+        ("notice", "the file also held what is no part of the conversation: 12 progress, 1 queue␛"),
     ]
     call = transcript[5].call
     assert call is not None
     assert (call.result, call.result_seq, call.seconds, call.call_id) == ("text", 10, 2.0, "c1")
     assert transcript[6].finish == "cancelled"
-    assert transcript[-1].kind == "summary"
+    assert transcript[-2].kind == "summary"
     assert transcript.index_of(10) == 5  # a result is at its call
     assert transcript.index_of(1) == 0
     assert transcript.standing(transcript[0]) is None
@@ -113,14 +116,16 @@ def test_an_entry_is_found_by_its_event_and_stands_as_its_row_says(events: list[
     rows = {row.seq: row for row in plan.rows if row.seq is not None}
     for row in rows.values():
         found = row_of(plan.rows, row.seq or 0)
-        assert found is None or found == row
+        assert found is not None
+        assert plan.rows[found] == row or plan.rows[found].seq != row.seq
 
 
 def test_rows_in_the_order_of_the_log_are_always_found() -> None:
     events = log(*(body for at in range(500) for body in (UserMessage(f"q{at}"), AssistantMessage(f"a{at}"))))
     rows = SETUP.plan(events).rows
-    assert all(row_of(rows, event.seq) is not None for event in events)
-    assert row_of(rows, 5_000) is None
+    assert all(rows[row_of(rows, event.seq) or 0].seq == event.seq for event in events)
+    assert row_of(rows, 5_000) == len(rows) - 1
+    assert row_of((), 1) is None
 
 
 def test_nothing_is_an_empty_conversation() -> None:

@@ -94,7 +94,10 @@ def draw(
     for number, line in enumerate(body):
         lines.append(Content.assemble(first if number == 0 else " " * GUTTER, line))
     if entry.kind == "you":
-        lines[top:] = [line.extend_right(max(width - line.cell_length, 0)).stylize("on $panel") for line in lines[top:]]
+        ground = min(width, GUTTER + markdown.PROSE)
+        lines[top:] = [
+            line.extend_right(max(ground - line.cell_length, 0)).stylize("on $panel") for line in lines[top:]
+        ]
     return Drawn(tuple(lines), more, top)
 
 
@@ -191,6 +194,8 @@ def _head(name: str, text: str, right: list[Part], width: int, is_open: bool) ->
     """`▸ run_command pytest -x     8,000 t`: what it is on the left, what became of it on the right."""
     mark = "▾ " if is_open else "▸ "
     left = Content.assemble((mark, QUIET), (printable(name), "bold"), f" {printable(text)}".rstrip())
+    wanted = left.cell_length + sum(cell_len(part.text) + 2 for part in right)
+    width = min(width, max(markdown.PROSE, wanted))  # what it costs is not looked for at the other end of the screen
     least = min(left.cell_length, width * 2 // 5)
     while right and sum(cell_len(part.text) + 2 for part in right) + least > width:
         right = [part for part in right if part.rank < max(each.rank for each in right)]
@@ -296,9 +301,9 @@ def _bounded(text: str, fold: Fold, make: Lines, indent: str = "") -> Iterator[C
 def plain(text: str, width: int, style: str = "") -> Iterator[Content]:
     """Text as it is, wrapped."""
     for line in printable_lines(text):
-        for piece in wrapped(line, max(width, 2)):
+        for piece in wrapped(line, max(markdown.prose(width), 2)):
             yield Content.styled(piece, style)
 
 
 def _notes(text: str, width: int, style: str = QUIET, indent: str = "") -> Iterable[Content]:
-    return [Content.styled(indent + piece, style) for piece in wrapped(text, max(width, 2))]
+    return [Content.styled(indent + piece, style) for piece in wrapped(text, max(markdown.prose(width), 2))]

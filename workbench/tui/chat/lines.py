@@ -31,6 +31,13 @@ class Kept(NamedTuple):
     drawn: Drawn
 
 
+class Wish(NamedTuple):
+    """How the user wants to see the reasoning of an answer that comes in; its entry stays so."""
+
+    reply: str
+    is_open: bool
+
+
 class Lines:
     """Where each line of the chat comes from."""
 
@@ -46,6 +53,7 @@ class Lines:
         self._folds: dict[int, Fold] = {}
         """By event, so that they stay where entries are made anew."""
         self._calls: dict[str, LiveCall] = {}
+        self._wish: Wish | None = None
 
     def __len__(self) -> int:
         """Entries."""
@@ -55,6 +63,18 @@ class Lines:
     def total(self) -> int:
         """Lines, those of the answer that comes in among them."""
         return self.heights.total + len(self.live)
+
+    @property
+    def places(self) -> int:
+        """What the cursor can be on: the entries, and behind them an answer with something to unfold."""
+        return len(self) + self.live.unfolds
+
+    def span(self, index: int) -> tuple[int, int]:
+        """Where an entry, or the answer behind the last of them, begins, and how tall it is."""
+        if index >= len(self):
+            return self.heights.total, len(self.live)
+        self.drawn(index)
+        return self.heights.top(index), self.heights[index]
 
     def resize(self, width: int) -> None:
         """Lines of another width; nothing is known of them any more."""
@@ -79,12 +99,25 @@ class Lines:
             if another:
                 self._kept.clear()
                 self._folds.clear()
+                self._wish = None
                 self.heights = Heights(0, GUESS)
+            before = len(self.heights)
             self.heights.grow(count)
+            self._keep_open(before)
         self._coming = live
         self._calls = {call.call_id: call for call in live.calls} if live else {}
         self._take_live()
         return another
+
+    def _keep_open(self, first: int) -> None:
+        """What came in is in the log now: its reasoning stays as the user left it."""
+        if self._wish is None or not self._wish.is_open:
+            return
+        for index in range(first, len(self)):
+            entry = self.entry(index)
+            if entry.kind == "reasoning":
+                self._folds[entry.seq] = CLOSED._replace(is_open=True)
+                self._wish = None
 
     def _take_live(self) -> None:
         told: set[str] = set()
@@ -93,8 +126,10 @@ class Lines:
                 call = self.entry(index).call
                 if call and call.result is None:
                     told.add(call.call_id)
+        if self._wish and self._coming and self._coming.reasoning and self._coming.reply != self._wish.reply:
+            self._wish = None
         if self.width:
-            self.live.take(self._coming, told)
+            self.live.take(self._coming, told, self._wish.is_open if self._wish else None)
 
     def index_of(self, seq: int) -> int:
         """The entry that shows an event."""
@@ -155,9 +190,17 @@ class Lines:
 
     def toggle(self, index: int) -> None:
         """Fold or unfold."""
+        if index >= len(self):
+            self._toggle_live()
+            return
         seq = self.entry(index).seq
         fold = self._folds.get(seq, CLOSED)
         self._folds[seq] = fold._replace(is_open=not fold.is_open) if not fold.is_open else CLOSED
+
+    def _toggle_live(self) -> None:
+        if self._coming is not None:
+            self._wish = Wish(self._coming.reply, self._wish is None or not self._wish.is_open)
+            self._take_live()
 
     def more(self, index: int) -> None:
         """More of a long result; all of a huge message."""
@@ -172,7 +215,9 @@ class Lines:
         self._folds[entry.seq] = fold
 
     def text_of(self, index: int) -> str:
-        """An entry for the clipboard."""
+        """An entry for the clipboard; of an answer that comes in, what there is."""
+        if index >= len(self):
+            return bare(self._coming.text or self._coming.reasoning) if self._coming else ""
         entry = self.entry(index)
         if entry.call is None:
             return bare(entry.text)

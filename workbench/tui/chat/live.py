@@ -8,13 +8,52 @@ from textual.content import Content
 
 from workbench.config.text import printable_lines
 from workbench.tui.cells import wrapped
-from workbench.tui.chat import blocks
-from workbench.tui.chat.streaming import Growing
+from workbench.tui.chat import blocks, markdown
+from workbench.tui.chat.streaming import Growing, Tail
 from workbench.tui.values import Call, Entry, Live
 
 THOUGHT_ROWS = 3
 """Of reasoning, while nothing else has come, the last lines."""
 _GUTTER = " " * blocks.GUTTER
+
+
+class Thoughts:
+    """The reasoning of an answer that comes in: a line, and under it nothing, its last lines, or all of them."""
+
+    def __init__(self, width: int) -> None:
+        self._width = max(markdown.prose(width - 2), 2)
+        self._text = ""
+        self._is_open = False
+        self._peek: list[Content] = []
+        self._all = Tail(self._width)
+        """Everything, from when it was first unfolded on."""
+        self._taken = 0
+
+    def take(self, live: Live, is_open: bool | None) -> None:
+        """As far as it has come; unless the user said how it is to be, its end is seen until the answer begins."""
+        self._text, self._is_open, self._peek = live.reasoning, bool(is_open), []
+        if is_open:
+            more = self._text[self._taken :].removesuffix("\r")  # the first half of a line's end, perhaps
+            self._taken += len(more)
+            if more:
+                self._all.feed("\n".join(printable_lines(more)))
+        elif is_open is None and not live.text:
+            end = printable_lines(self._text[-self._width * (THOUGHT_ROWS + 1) :].strip())
+            rows = [piece for line in end for piece in wrapped(line, self._width)]
+            self._peek = [Content.assemble(_GUTTER, "  ", (row, "$quiet italic")) for row in rows[-THOUGHT_ROWS:]]
+
+    def __len__(self) -> int:
+        if not self._text:
+            return 0
+        return 1 + (len(self._all.rows) if self._is_open else len(self._peek))
+
+    def __getitem__(self, line: int) -> Content:
+        if line == 0:
+            head = f"reasoning  {len(self._text):,} characters"
+            return Content.assemble(_GUTTER, ("▾ " if self._is_open else "▸ ", "$quiet"), (head, "$quiet"))
+        if self._is_open:
+            return Content.assemble(_GUTTER, "  ", (self._all.rows[line - 1], "$quiet"))
+        return self._peek[line - 1]
 
 
 class LiveLines:
@@ -23,49 +62,44 @@ class LiveLines:
     def __init__(self, width: int) -> None:
         self.width = width
         self._reply = ""
-        self._text = self._anew()
-        self._before: list[Content] = []
+        self._begin()
         self._after: list[Content] = []
 
-    def _anew(self) -> Growing:
-        return Growing(self._inner, Content.styled("ai".ljust(blocks.GUTTER), "bold $accent"), _GUTTER)
+    def _begin(self) -> None:
+        inner = max(self.width - blocks.GUTTER, 2)
+        self._thoughts = Thoughts(inner)
+        self._text = Growing(inner, Content.styled("ai".ljust(blocks.GUTTER), "bold $accent"), _GUTTER)
 
-    @property
-    def _inner(self) -> int:
-        return max(self.width - blocks.GUTTER, 2)
+    def take(self, live: Live | None, told: Collection[str] = (), is_open: bool | None = None) -> None:
+        """The answer as far as it has come; calls that the transcript shows already are left to it.
 
-    def take(self, live: Live | None, told: Collection[str] = ()) -> None:
-        """The answer as far as it has come; calls that the transcript shows already are left to it."""
+        `is_open`: whether the user wants to see its reasoning, where the user has said so.
+        """
         if live is None or live.reply != self._reply:
             self._reply = live.reply if live else ""
-            self._text = self._anew()
-        self._before, self._after = [], []
+            self._begin()
+        self._after = []
         if live is None:
             return
         self._text.feed(live.text)
-        if live.reasoning:
-            self._before = self._thoughts(live)
+        self._thoughts.take(live, is_open)
         for call in live.calls:
             if call.call_id not in told:
                 entry = Entry(0, "", "tool", 0, "", Call(call.tool, call.arguments))
                 self._after += blocks.draw(entry, None, self.width, live=call).lines
 
-    def _thoughts(self, live: Live) -> list[Content]:
-        head = f"reasoning  {len(live.reasoning):,} characters"
-        lines = [Content.assemble(_GUTTER, ("▸ " if live.text else "▾ ", "$quiet"), (head, "$quiet"))]
-        if not live.text:
-            end = printable_lines(live.reasoning[-self._inner * (THOUGHT_ROWS + 1) :].strip())
-            rows = [piece for line in end for piece in wrapped(line, max(self._inner - 2, 2))]
-            lines += [Content.assemble(_GUTTER, "  ", (row, "$quiet italic")) for row in rows[-THOUGHT_ROWS:]]
-        return lines
+    @property
+    def unfolds(self) -> bool:
+        """Whether there is reasoning, whose head is the first line."""
+        return len(self._thoughts) > 0
 
     def __len__(self) -> int:
-        return len(self._before) + (len(self._text) + 1 if len(self._text) else 0) + len(self._after)
+        return len(self._thoughts) + (len(self._text) + 1 if len(self._text) else 0) + len(self._after)
 
     def __getitem__(self, line: int) -> Content:
-        if line < len(self._before):
-            return self._before[line]
-        line -= len(self._before)
+        if line < len(self._thoughts):
+            return self._thoughts[line]
+        line -= len(self._thoughts)
         if len(self._text):
             if line == 0:
                 return Content()

@@ -23,6 +23,8 @@ QUIET = "$quiet"
 CODE = "bold $accent"
 HEADINGS = ("bold underline $primary", "bold $primary", "bold")
 BULLETS = "•◦▪"
+PROSE = 100
+"""Cells of a line of prose at most, for the eye to find the next; code and tables take the room that they need."""
 NARROWEST = 8
 """Cells that a nested block gets at least, however deep it lies."""
 MOST_COLOURED = 20_000
@@ -61,7 +63,7 @@ def _block(node: SyntaxTreeNode, width: int, depth: int) -> Iterator[Content]:
     match node.type:
         case "heading":
             style = HEADINGS[min(int(node.tag[1:]), len(HEADINGS)) - 1]
-            yield from (line.stylize(style) for line in _inline(node).wrap(width))
+            yield from (line.stylize(style) for line in _inline(node).wrap(prose(width)))
         case "bullet_list" | "ordered_list":
             yield from _list(node, width, depth)
         case "fence" | "code_block":
@@ -70,12 +72,17 @@ def _block(node: SyntaxTreeNode, width: int, depth: int) -> Iterator[Content]:
             for line in _blocks(node.children, _inside(width, 2), depth):
                 yield Content.assemble(("▎ ", QUIET), line)
         case "hr":
-            yield Content.styled("─" * width, QUIET)
+            yield Content.styled("─" * prose(width), QUIET)
         case "table":
             rows = [[_inline(cell) for cell in row.children] for part in node.children for row in part.children]
             yield from table(rows, width)
         case _:
-            yield from _inline(node).wrap(width)
+            yield from _inline(node).wrap(prose(width))
+
+
+def prose(width: int) -> int:
+    """How wide prose is where there are so many cells."""
+    return min(width, PROSE)
 
 
 def _inside(width: int, indent: int) -> int:
@@ -101,12 +108,12 @@ def _list(node: SyntaxTreeNode, width: int, depth: int) -> Iterator[Content]:
 
 def code(text: str, language: str, width: int) -> Iterator[Content]:
     """Code on a ground of its own; what is too wide goes on in the next line, so that nothing is hidden."""
-    text = text.rstrip("\n")
-    for line in _coloured(text, language).split("\n", allow_blank=True) or [Content()]:
+    coloured = _coloured(text.rstrip("\n"), language).split("\n", allow_blank=True) or [Content()]
+    ground = min(width, max(PROSE, *(line.cell_length + 2 for line in coloured)))
+    for line in coloured:
         for piece in line.fold(max(width - 2, 2)):
-            yield (
-                Content.assemble(" ", piece).extend_right(max(width - 1 - piece.cell_length, 0)).stylize("on $surface")
-            )
+            room = max(ground - 1 - piece.cell_length, 0)
+            yield Content.assemble(" ", piece).extend_right(room).stylize("on $surface")
 
 
 def _coloured(text: str, language: str) -> Content:

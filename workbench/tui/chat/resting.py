@@ -29,4 +29,5 @@ class RestingArea(TextArea):
     def rest(self) -> None:
         """Stay where it is, to be seen."""
         self.cursor_blink = False
+        self.notify_style_update()  # else Textual shows the line that it drew while the cursor was away
         self._resting.pause()

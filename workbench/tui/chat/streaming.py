@@ -59,6 +59,11 @@ class Blocks:
                 self._cut(self._looked - (end - start))
             self._fence = fence[1]
 
+    @property
+    def in_code(self) -> bool:
+        """Whether the rest is code, which may be wider than prose."""
+        return bool(self._fence) and self.rest.startswith(self._fence)
+
     def _is_list(self) -> bool:
         return _ITEM.match(self.rest.lstrip("\n ")) is not None
 
@@ -75,7 +80,7 @@ class Tail:
 
     def __init__(self, width: int) -> None:
         self.rows: list[str] = []
-        self._width = width
+        self.width = width
         self._text = ""
         """The text from where the last row begins."""
 
@@ -86,8 +91,8 @@ class Tail:
             self.rows.pop()
         *whole, last = self._text.split("\n")
         for line in whole:
-            self.rows.extend(wrapped(line, self._width))
-        pieces = list(wrapped(last, self._width))
+            self.rows.extend(wrapped(line, self.width))
+        pieces = list(wrapped(last, self.width))
         self.rows.extend(pieces)
         at = 0
         for piece in pieces[:-1]:
@@ -109,7 +114,7 @@ class Growing:
         self._blocks = Blocks()
         self._done: list[Content] = []
         self._rendered = 0
-        self._tail = Tail(width)
+        self._tail = Tail(markdown.prose(width))
 
     def feed(self, text: str) -> None:
         """The answer as far as it has come; it only ever grows."""
@@ -127,8 +132,9 @@ class Growing:
                 for line in [*lines, Content()]:
                     self._done.append(self._dressed(len(self._done), line))
         self._rendered += len(fresh)
-        if fresh or not self._tail.rows:
-            self._tail = Tail(self.width)
+        width = self.width if self._blocks.in_code else markdown.prose(self.width)
+        if fresh or not self._tail.rows or width != self._tail.width:
+            self._tail = Tail(width)
             if self._blocks.rest.strip():
                 self._tail.feed(self._blocks.rest.lstrip("\n"))
         else:

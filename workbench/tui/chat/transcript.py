@@ -50,30 +50,33 @@ class TranscriptView(Window, inherit_bindings=False):
         self.refresh()
 
     def _in_view(self, index: int) -> bool:
-        if index >= len(self.lines):
+        if index >= self.lines.places:
             return False
-        top = self.lines.heights.top(index)
-        return top < self._bottom and top + self.lines.heights[index] > self.scroll_offset.y
+        top, tall = self.lines.span(index)
+        return top < self._bottom and top + tall > self.scroll_offset.y
+
+    def _at(self, line: int) -> int | None:
+        """What the cursor is on at a line."""
+        count = self.lines.places
+        return min(self.lines.heights.at(line)[0], count - 1) if count else None
 
     def _last_in_view(self) -> int | None:
-        count = len(self.lines)
-        return min(self.lines.heights.at(self._bottom - 1)[0], count - 1) if count else None
+        return self._at(self._bottom - 1)
 
     def action_move(self, step: int) -> None:
         """To another entry; within one that is taller than the view, part of the way."""
-        if not len(self.lines):
-            return
         if self.cursor is None or not self._in_view(self.cursor):
-            edge = self._bottom - 1 if step < 0 else self.scroll_offset.y
-            self.cursor = min(self.lines.heights.at(edge)[0], len(self.lines) - 1)
+            self.cursor = self._at(self._bottom - 1 if step < 0 else self.scroll_offset.y)
+        if self.cursor is None:
+            return
         height = self.scrollable_content_region.height
-        top = self.lines.heights.top(self.cursor)
-        end = top + self.lines.heights[self.cursor]
+        top, tall = self.lines.span(self.cursor)
+        end = top + tall
         if step > 0 and end > self._bottom:
             self._go(min(self.scroll_offset.y + max(height - 2, 1), end - height))
         elif step < 0 and top < self.scroll_offset.y:
             self._go(max(self.scroll_offset.y - max(height - 2, 1), top))
-        elif 0 <= self.cursor + step < len(self.lines):
+        elif 0 <= self.cursor + step < self.lines.places:
             self.cursor += step
             self._show(self.cursor, from_below=step < 0)
         elif step > 0:
@@ -87,12 +90,12 @@ class TranscriptView(Window, inherit_bindings=False):
 
     def action_first(self) -> None:
         """To the beginning."""
-        self.cursor = 0 if len(self.lines) else None
+        self.cursor = self._at(0)
         self._go(0)
 
     def action_last(self) -> None:
         """To the end, and follow it from now on."""
-        self.cursor = len(self.lines) - 1 if len(self.lines) else None
+        self.cursor = self.lines.places - 1 if self.lines.places else None
         self.following = True
         self._arrange()
 
@@ -100,8 +103,8 @@ class TranscriptView(Window, inherit_bindings=False):
         return None if self.cursor is None or self.cursor >= len(self.lines) else self.lines.entry(self.cursor)
 
     def action_fold(self) -> None:
-        """Unfold or fold the entry."""
-        if self._entry() is not None and self.cursor is not None:
+        """Unfold or fold the entry, or the reasoning of the answer that comes in."""
+        if self.cursor is not None and self.cursor < self.lines.places:
             self.lines.toggle(self.cursor)
             self._opened(self.cursor)
 
@@ -113,13 +116,13 @@ class TranscriptView(Window, inherit_bindings=False):
 
     def _opened(self, index: int) -> None:
         """What was opened is looked at, so the end is not followed unless it is still in view."""
-        self.lines.drawn(index)
+        self.lines.span(index)
         self.following = self.following and self.lines.total <= self._bottom
         self._arrange()
 
     def action_copy(self) -> None:
         """Copy the entry's text."""
-        if self._entry() is not None and self.cursor is not None:
+        if self.cursor is not None and self.cursor < self.lines.places:
             text = self.lines.text_of(self.cursor)
             self.app.copy_to_clipboard(text)
             self.notify(f"copied {len(text):,} characters", markup=False)
@@ -145,9 +148,14 @@ class TranscriptView(Window, inherit_bindings=False):
     def on_click(self, event: events.Click) -> None:
         """The entry under the mouse; its head folds, the line that promises more gives it."""
         index, offset = self.lines.heights.at(event.y + self.scroll_offset.y)
-        if index >= len(self.lines):
+        if index >= self.lines.places:
             return
         self.cursor = index
+        if index == len(self.lines):
+            if offset == 0:
+                self.action_fold()
+            self.refresh()
+            return
         drawn = self.lines.drawn(index)
         if offset == drawn.more:
             self.action_more()

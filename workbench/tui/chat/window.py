@@ -170,8 +170,7 @@ class Window(ScrollView, can_focus=True, inherit_bindings=False):
     def _show(self, index: int, from_below: bool = False) -> None:
         """Bring an entry into view; of one that is taller than the view the end from which one comes."""
         height = self.scrollable_content_region.height
-        self.lines.drawn(index)
-        top, tall = self.lines.heights.top(index), self.lines.heights[index]
+        top, tall = self.lines.span(index)
         if tall > height:
             self._go(top + tall - height if from_below else top)
         elif top < self.scroll_offset.y:

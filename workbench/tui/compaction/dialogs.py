@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import on, work
@@ -12,7 +11,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.getters import query_one
-from textual.reactive import reactive
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
@@ -22,7 +20,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.tui.compaction import words
 from workbench.tui.compaction.buttons import Button, ButtonLine
-from workbench.tui.compaction.flow import Lines, hanging
+from workbench.tui.compaction.flow import Table
 from workbench.tui.leaving import Leaving
 
 if TYPE_CHECKING:
@@ -32,24 +30,6 @@ Answer = Literal["no", "yes", "digest", "preview"]
 WORKING = "working out what it would do…"
 TICK = 0.5
 """Seconds between two looks at the clock."""
-
-
-class Table(Lines):
-    """Names in one column, figures in the other; or a line that says why there are none."""
-
-    rows: reactive[Sequence[tuple[str, str]]] = reactive((), layout=True)
-    note: reactive[Content] = reactive(Content(), layout=True)
-
-    def lines(self, width: int) -> Sequence[Content]:
-        """Long figures stand under their beginning."""
-        wide = max((len(name) for name, _ in self.rows), default=0)
-        found = [
-            line
-            for name, value in self.rows
-            for line in hanging(Content.styled(f"{name.ljust(wide)}  ", "bold"), printable(value), width)
-        ]
-        note = self.note.wrap(width) if self.note and width else []
-        return [*found, *note]
 
 
 class CompactDialog(ModalScreen[Answer], Leaving):

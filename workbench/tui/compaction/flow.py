@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from textual.content import Content
 from textual.geometry import Size
+from textual.reactive import reactive
 from textual.widget import Widget
 
+from workbench.config.text import printable
 from workbench.tui.cells import wrapped
 
 
@@ -25,6 +27,24 @@ class Lines(Widget):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """One line at least."""
         return max(1, len(self.lines(width)))
+
+
+class Table(Lines):
+    """Names in one column, figures in the other; or a line that says why there are none."""
+
+    rows: reactive[Sequence[tuple[str, str]]] = reactive((), layout=True)
+    note: reactive[Content] = reactive(Content(), layout=True)
+
+    def lines(self, width: int) -> Sequence[Content]:
+        """Long figures stand under their beginning."""
+        wide = max((len(name) for name, _ in self.rows), default=0)
+        found = [
+            line
+            for name, value in self.rows
+            for line in hanging(Content.styled(f"{name.ljust(wide)}  ", "bold"), printable(value), width)
+        ]
+        note = self.note.wrap(width) if self.note and width else []
+        return [*found, *note]
 
 
 def flowing(pieces: Iterable[Content], width: int) -> list[Content]:

@@ -28,8 +28,9 @@ from workbench.config.text import printable, printable_lines
 from workbench.tui.cells import joined
 from workbench.tui.compaction import words
 from workbench.tui.compaction.buttons import Button, ButtonLine
-from workbench.tui.compaction.dialogs import Sure, Table
+from workbench.tui.compaction.dialogs import Sure
 from workbench.tui.compaction.facts import FactList
+from workbench.tui.compaction.flow import Table
 from workbench.tui.compaction.source import SourceScreen, page, seqs_of
 from workbench.tui.compaction.view import Outcome
 from workbench.tui.inspector.reader import Reader

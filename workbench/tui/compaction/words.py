@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from textual.content import Content
 
+from workbench.compaction.cache import paid_back
 from workbench.compaction.record import Entry, Spread, Status
 from workbench.compaction.undo import Node
 from workbench.compaction.values import Draft, Fact, Preview
@@ -176,14 +177,13 @@ def preview_rows(preview: Preview) -> Rows:
         else "no model: the digest is made from the text alone, and costs nothing"
     )
     replaced = f"; replaces {_count(len(cut.previous), 'summary', 'summaries')}" if cut.previous else ""
-    payback = "never, or the prices are unknown" if cache.payback is None else f"after {cache.payback:.1f} requests"
     return [
         ("summarises", f"{items}, events {cut.first:,} to {cut.last:,}{replaced}: {cut.why}"),
         ("keeps", f"{_count(len(cut.kept), 'event')} of that range, with {cut.kept_tokens:,} tokens"),
         ("frees", f"about {cache.saved_per_request:,} of {preview.tokens_before:,} tokens"),
         ("asks", f"{asked}; a summary of at most {preview.summary_cap:,} tokens"),
         ("prompt cache", f"the same up to token {cache.first_changed:,}, {cache.rewritten:,} are written again"),
-        ("pays back", payback),
+        ("pays back", paid_back(preview)),
     ]
 
 

@@ -11,7 +11,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.whatif import Effect, effect
 from workbench.log.events import OverrideAction
 from workbench.tui.insight import Decision, Insight, runs
-from workbench.tui.inspector.order import row_of
+from workbench.tui.lookup import row_of
 
 Verb = Literal["pin", "mask", "exclude", "restore"]
 BACK: dict[str, OverrideAction] = {"pin": "unpin", "mask": "unmask", "exclude": "include"}
@@ -120,7 +120,7 @@ def _any_row_changes(before: ContextPlan, after: ContextPlan, choice: Choice) ->
     """Whether a row's state or pin is another, though the request is the same."""
     for decision in choice.decisions:
         for seq in range(decision.first, decision.last + 1):
-            old, new = row_of(before, seq), row_of(after, seq)
+            old, new = row_of(before.rows, seq), row_of(after.rows, seq)
             if old is not None and new is not None:
                 was, row = before.rows[old], after.rows[new]
                 if was.seq == row.seq == seq and (was.state, was.pinned) != (row.state, row.pinned):

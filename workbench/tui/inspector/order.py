@@ -204,32 +204,3 @@ def sums(lines: Lines, chosen: range) -> tuple[int, int, int]:
     """Of some lines: how many rows they are, and their tokens, as sent and if whole."""
     items = [item for item in map(lines.item, chosen) if item is not None]
     return len(items), sum(item.tokens for item in items), sum(item.original_tokens for item in items)
-
-
-FIXED = 200
-"""Rows at the beginning that may belong to slots, which stand before what is older than they are."""
-
-
-def row_of(plan: ContextPlan, seq: int) -> int | None:
-    """The row of an event, or the one nearest behind it; None without rows.
-
-    Behind the slots, rows stand in the order of the log, but for results that came late: a bisection finds them.
-    """
-    rows = plan.rows
-    for at in range(min(FIXED, len(rows))):
-        if rows[at].seq == seq:
-            return at
-    low, high = 0, len(rows)
-    while low < high:
-        middle = at = (low + high) // 2
-        while at < high and (rows[at].seq is None or rows[at].turn == 0):
-            at += 1
-        if at == high:
-            high = middle
-        elif (rows[at].seq or 0) < seq:
-            low = at + 1
-        else:
-            high = middle
-    while low < len(rows) and rows[low].seq is None:
-        low += 1
-    return min(low, len(rows) - 1) if len(rows) else None

@@ -26,9 +26,10 @@ from workbench.tui.inspector import words
 from workbench.tui.inspector.ask import Ask
 from workbench.tui.inspector.filters import FORMS, Filter, parse
 from workbench.tui.inspector.heads import Heads
-from workbench.tui.inspector.order import GROUPINGS, SORTINGS, Lines, Wish, arrange, find, plain, row_of, sums
+from workbench.tui.inspector.order import GROUPINGS, SORTINGS, Lines, Wish, arrange, find, plain, sums
 from workbench.tui.inspector.reader import FootLine
 from workbench.tui.inspector.rows import NO_MARKS, Rows
+from workbench.tui.lookup import row_of
 from workbench.tui.values import Live
 
 NOTHING = "nothing was said yet: the log has no items"
@@ -261,7 +262,7 @@ class RowList(Vertical):
 
     def reveal(self, seq: int) -> None:
         """Put the cursor on the row of an event, or on the nearest one; a filter that hides it goes."""
-        if self.shown is None or (row := row_of(self.shown.plan, seq)) is None:
+        if self.shown is None or (row := row_of(self.shown.plan.rows, seq)) is None:
             return
         line = self.lines.line_of(row) if self.lines is not None and self.lines.plan is self.shown.plan else None
         if line is None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
 
 from workbench.agent.mentions import as_written
 from workbench.config.text import printable
-from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.log.events import (
     AssistantMessage,
@@ -26,10 +24,12 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
+from workbench.traces.building import LEFT_OUT
+from workbench.tui.lookup import row_of
 from workbench.tui.values import Call, Entry, Standing
 
-TOLD_SETTINGS = ("model", "policy", "window", "knobs")
-"""Of the settings, those that change what the model sees."""
+TOLD_SETTINGS = ("model", "policy", "window", "knobs", LEFT_OUT)
+"""Of the settings, those that change what the model sees, and what a transcript held besides the conversation."""
 WHOLE = ("", "stop", "tool_calls", "end_turn")
 """How an answer ends that was not cut short."""
 
@@ -155,6 +155,9 @@ def told(body: Body) -> str:
             return f"took back {target}"
         case Setting(key="window", value=dict() as value):
             return f"window of {value.get('model')}: {value.get('tokens')} tokens, as the {value.get('source')} says"
+        case Setting(key=key, value=dict() as value) if key == LEFT_OUT:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in value.items())
+            return printable(f"the file also held what is no part of the conversation: {kinds}")
         case Setting(key=key, value=value):
             return printable(f"{key}: {value}")
         case _:
@@ -186,40 +189,13 @@ class LogTranscript:
     def standing(self, entry: Entry) -> Standing | None:
         """What became of it (for a call: of its result, once it has one); None where it is no item."""
         seq = entry.call.result_seq if entry.call and entry.call.result_seq else entry.seq
-        row = None if self._plan is None else row_of(self._plan.rows, seq)
-        if row is None:
+        rows = () if self._plan is None else self._plan.rows
+        at = row_of(rows, seq)
+        if at is None or rows[at].seq != seq:
             return None
+        row = rows[at]
         why = row.edits[-1].why if row.edits else ""
         return Standing(row.state, row.tokens, row.original_tokens, row.pinned, why)
-
-
-def row_of(rows: Sequence[Item], seq: int) -> Item | None:
-    """The row of an event. Rows follow the log but for a few, so they are searched by halves, then nearby."""
-    low, high = 0, len(rows)
-    while low < high:
-        middle = (low + high) // 2
-        if _seq_at(rows, middle, low) < seq:
-            low = middle + 1
-        else:
-            high = middle
-    for away in range(NEAR):
-        for at in (low + away, low - away):
-            if 0 <= at < len(rows) and rows[at].seq == seq:
-                return rows[at]
-    return None
-
-
-NEAR = 24
-"""How far from its place a row is looked for: a late result moves others by a few."""
-
-
-def _seq_at(rows: Sequence[Item], at: int, low: int) -> int:
-    """The number of the row at a place, or of the nearest before it that has one; slots come before all."""
-    for place in range(at, low - 1, -1):
-        row = rows[place]
-        if row.seq is not None:
-            return row.seq if row.slot in ("history", "turn") else 0
-    return 0
 
 
 class _Nothing:

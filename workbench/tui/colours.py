@@ -1,0 +1,126 @@
+"""Terminals with few colours: sixteen, or none at all.
+
+What is drawn is the same; it is translated on its way to the terminal. Sixteen colours are chosen by hue, and so that
+no text melts into its ground. Without colours, a ground that stands out becomes reverse video, and all else goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from colorsys import rgb_to_hsv
+from functools import lru_cache
+
+from rich.color import Color as RichColor
+from rich.segment import Segment
+from rich.style import Style
+from textual.color import Color
+from textual.filter import LineFilter
+
+Triplet = tuple[int, int, int]
+
+SIXTEEN: tuple[Triplet, ...] = (
+    *((0, 0, 0), (170, 0, 0), (0, 170, 0), (170, 85, 0), (0, 0, 170), (170, 0, 170), (0, 170, 170), (170, 170, 170)),
+    *((85, 85, 85), (255, 85, 85), (85, 255, 85), (255, 255, 85), (85, 85, 255), (255, 85, 255), (85, 255, 255)),
+    (255, 255, 255),
+)
+"""As the first terminals had them. Those of today differ, but keep the order of light and dark."""
+HUES = (1, 3, 2, 6, 4, 5)
+"""Red, yellow, green, cyan, blue, magenta, as they follow each other around the circle."""
+GREYS = (0, 8, 7, 15)
+BRIGHT = 8
+"""So much further is the bright one of a colour."""
+READABLE = 3.0
+"""Contrast of a text with its ground, at least."""
+STANDS_OUT = 2.5
+"""Contrast with the screen's ground from which on a ground says something: a cursor, a selection, a scrollbar."""
+
+
+def contrast(one: Triplet, other: Triplet) -> float:
+    """From 1, no difference, to 21, black on white."""
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@lru_cache(4096)
+def _luminance(colour: Triplet) -> float:
+    red, green, blue = ((each / 255 + 0.055) / 1.055 for each in colour)
+    return float(0.2126 * red**2.4 + 0.7152 * green**2.4 + 0.0722 * blue**2.4)
+
+
+def nearest(colour: Triplet) -> int:
+    """Which of the sixteen a colour becomes: of its hue where it has one, else a grey."""
+    hue, saturation, value = rgb_to_hsv(*(each / 255 for each in colour))
+    if saturation < 0.33 or value < 0.35:
+        return min(GREYS, key=lambda grey: abs(SIXTEEN[grey][0] * 3 - sum(colour)))
+    number = HUES[round(hue * 6) % 6]
+    return min((number, number + BRIGHT), key=lambda each: abs(sum(SIXTEEN[each]) - sum(colour)))
+
+
+def readable(text: int, ground: int) -> int:
+    """The number of a text's colour on a ground: its own, the other of its hue, or black or white."""
+
+    def seen(number: int) -> float:
+        return contrast(SIXTEEN[number], SIXTEEN[ground])
+
+    other = (text + BRIGHT) % len(SIXTEEN)
+    return next((each for each in (text, other) if seen(each) >= READABLE), max((0, 15), key=seen))
+
+
+def _triplet(colour: RichColor | None) -> Triplet | None:
+    return None if colour is None else colour.triplet
+
+
+def _is_text(text: str) -> bool:
+    """Whether there is something to read or a line to see; blocks and blanks are drawn with, and may be alike."""
+    return any(not (sign.isspace() or "\u2580" <= sign <= "\u259f") for sign in text)
+
+
+@lru_cache(4096)
+def sixteen(style: Style, is_text: bool) -> Style:
+    """A style in sixteen colours."""
+    colour, ground = _triplet(style.color), _triplet(style.bgcolor)
+    on = None if ground is None else nearest(ground)
+    number = None if colour is None else nearest(colour)
+    if number is not None and on is not None and is_text:
+        number = readable(number, on)
+    return style + Style.from_color(
+        style.color if number is None else RichColor.from_ansi(number),
+        style.bgcolor if on is None else RichColor.from_ansi(on),
+    )
+
+
+@lru_cache(4096)
+def colourless(style: Style, base: Triplet) -> Style:
+    """A style without colours, in reverse where its ground stands out from that of the screen."""
+    ground = _triplet(style.color if style.reverse else style.bgcolor)
+    reverse = bool(style.reverse) if ground is None else contrast(ground, base) >= STANDS_OUT
+    # What the mouse finds under it is told by the style as well, and `without_color` drops that.
+    return style.without_color + Style.from_meta(style.meta) + Style(reverse=reverse)
+
+
+class Sixteen(LineFilter):
+    """For a terminal that has sixteen colours."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Every style translated."""
+        return [
+            Segment(text, None if style is None else sixteen(style, _is_text(text)), control)
+            for text, style, control in segments
+        ]
+
+
+class Colourless(LineFilter):
+    """For whoever wants no colours."""
+
+    def __init__(self, base: Callable[[], Color]) -> None:
+        """`base` gives the screen's ground, which changes with the theme."""
+        super().__init__()
+        self._base = base
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Every style translated."""
+        base = self._base().rgb
+        return [
+            Segment(text, None if style is None else colourless(style, base), control)
+            for text, style, control in segments
+        ]
