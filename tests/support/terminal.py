@@ -64,6 +64,11 @@ class Terminal:
         os.close(self._ours)
         return self.process.wait(DEADLINE)
 
+    def vanish(self) -> int:
+        """Close the terminal before the program; the result is its exit code."""
+        os.close(self._ours)
+        return self.process.wait(DEADLINE)
+
     def _read(self) -> bool:
         """Take in what there is, waiting a moment for it; whether more may come."""
         if not select.select([self._ours], [], [], 0.2)[0]:

@@ -28,7 +28,7 @@ class Slow(Static):
         await self._gone.wait()
 
 
-class Over(ModalScreen[None], Leaving):
+class Over(Leaving, ModalScreen[None]):
     """Works something out, and shows it in a widget that goes before the others."""
 
     def __init__(self) -> None:
@@ -74,3 +74,28 @@ async def test_an_answer_that_comes_while_a_screen_goes_is_not_written(by: str) 
             await until(late.done)
     assert late.done()
     assert app._exception is None  # what Textual would show after the end
+
+
+class Eager(Leaving, ModalScreen[None]):
+    """Needs its widget at once."""
+
+    def compose(self) -> ComposeResult:
+        """One."""
+        yield Static(id="shown")
+
+    def on_mount(self) -> None:
+        """Fails if the screen was left before it had any."""
+        self.query_one("#shown", Static).update("here")
+
+
+async def test_a_key_that_comes_before_a_screen_is_there_does_not_close_it() -> None:
+    app = App[None]()
+    async with app.run_test():
+        eager = Eager()
+        there = app.push_screen(eager)
+        await eager.run_action("screen.dismiss")
+        await there
+        assert app.screen is eager
+        await eager.run_action("screen.dismiss")
+        await until(lambda: app.screen is not eager)
+    assert app._exception is None

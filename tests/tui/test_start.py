@@ -99,6 +99,12 @@ def test_a_file_opens_in_a_real_terminal_and_q_quits(talk: Path) -> None:
     assert b"Traceback" not in terminal.seen
 
 
+def test_when_the_terminal_is_gone_the_program_ends(talk: Path) -> None:
+    terminal = Terminal("open", str(talk))
+    terminal.wait_for("The fixture opens")
+    terminal.vanish()  # raises if the program goes on
+
+
 @pytest.mark.parametrize("colours", [{"NO_COLOR": "1"}, {"TERM": "linux", "TEXTUAL_COLOR_SYSTEM": "standard"}])
 def test_without_arguments_the_newest_session_opens_in_few_colours_too(colours: dict[str, str]) -> None:
     with Desk() as desk:

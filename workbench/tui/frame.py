@@ -5,6 +5,7 @@ Importing the panes takes longer than showing a frame, so it is done in the back
 
 from __future__ import annotations
 
+import sys
 from asyncio import wrap_future
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -41,10 +42,15 @@ GROUNDS = ("cursor", "block-cursor-blurred-background", "input-selection-backgro
 """What marks a row or a text by its ground alone."""
 
 WATCH = 2.0
-"""Seconds between two looks at the folder of themes."""
+"""Seconds between two looks at the folder of themes, and at the terminal."""
 
 Load = Callable[[], Callable[[], "MainScreen"]]
 """Imports what the main screen needs, in the background; what it gives makes the screen."""
+
+
+def is_terminal() -> bool:
+    """Whether keys come from a terminal that is there."""
+    return sys.__stdin__ is not None and sys.__stdin__.isatty()
 
 
 def _hits() -> type[Provider]:
@@ -139,6 +145,8 @@ class Frame(App[WorkbenchError]):
         """Tell what was wrong with a theme; the program runs all the same."""
         self._warn("theme", self._problems)
         self.set_interval(WATCH, self._look_at_themes)
+        if is_terminal():
+            self.set_interval(WATCH, self._look_at_terminal)
         self.call_after_refresh(self._begin)
 
     @work
@@ -201,6 +209,11 @@ class Frame(App[WorkbenchError]):
             self._warn("theme", self._problems)
 
     # The end
+
+    async def _look_at_terminal(self) -> None:
+        """A terminal that is gone without a signal would leave the program running, unseen, for ever."""
+        if not is_terminal():
+            await self.action_leave()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """On the main screen, the command does it, whatever its key is."""

@@ -13,6 +13,11 @@ class Leaving:
     between would look for widgets that are no longer there.
     """
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """No key before the screen is there: one that is left before it has its widgets would look for them."""
+        assert isinstance(self, Screen)
+        return self.is_mounted and super().check_action(action, parameters)  # type: ignore[misc]  # the screen's own
+
     async def on_prune(self, event: Prune) -> None:
         """The first thing that a screen hears of its end."""
         assert isinstance(self, Screen)

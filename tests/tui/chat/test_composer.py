@@ -78,6 +78,16 @@ async def test_a_huge_paste_stays_whole_and_editable(text: str) -> None:
         assert app.pane.composer.soft_wrap
 
 
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
+async def test_pasted_lines_stay_lines_however_the_terminal_ends_them(end: str) -> None:
+    app = Host([])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app.post_message(Paste(f"one{end}{end}  two{end}"))
+        await settle(pilot)
+        assert app.pane.composer.text == "one\n\n  two\n"
+
+
 async def test_pasted_text_loses_what_a_terminal_would_act_on() -> None:
     app = Host([])
     async with app.run_test(size=(80, 24)) as pilot:

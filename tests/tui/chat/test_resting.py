@@ -47,3 +47,17 @@ async def test_it_rests_by_itself() -> None:
         await pilot.press("a")
         await until(lambda: not area.cursor_blink)
         assert area.text == "a"
+
+
+async def test_a_cursor_that_rests_is_seen_also_where_it_was_just_away() -> None:
+    app = Host()
+    async with app.run_test() as pilot:
+        area = app.query_one(RestingArea)
+        area.focus()
+        await pilot.pause()
+        area._restart_blink()
+        shown = area.render_line(0)
+        area._toggle_cursor_blink_visible()
+        assert area.render_line(0) != shown
+        area.rest()
+        assert area.render_line(0) == shown

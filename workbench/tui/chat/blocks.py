@@ -73,7 +73,8 @@ class Drawn(NamedTuple):
 
 def bare(text: str) -> str:
     """A text for the clipboard and the composer: with its line ends and tabs, without anything a terminal acts on."""
-    return _CONTROLS.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n")))
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")  # terminals paste line ends as carriage returns
+    return _CONTROLS.sub("", _ESCAPES.sub("", lines))
 
 
 def clean(text: str) -> str:

@@ -32,7 +32,7 @@ TICK = 0.5
 """Seconds between two looks at the clock."""
 
 
-class CompactDialog(ModalScreen[Answer], Leaving):
+class CompactDialog(Leaving, ModalScreen[Answer]):
     """Whether to compact, with the figures. No, unless the user says otherwise."""
 
     BINDING_GROUP_TITLE = "Compact?"

@@ -83,7 +83,7 @@ def page_of(summary: str, most: int = 0) -> Page:
     return Page([TextLine(line) for line in printable_lines(summary[:most] if most else summary)], summary)
 
 
-class HistoryScreen(ModalScreen[None], Leaving):
+class HistoryScreen(Leaving, ModalScreen[None]):
     """The tree, and below it the compaction under the mark."""
 
     BINDING_GROUP_TITLE = "Compactions"

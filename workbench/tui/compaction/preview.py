@@ -72,7 +72,7 @@ BUTTONS: dict[Stage, tuple[Button, ...]] = {
 }
 
 
-class PreviewScreen(ModalScreen[Outcome], Leaving):
+class PreviewScreen(Leaving, ModalScreen[Outcome]):
     """One preview; its result is what came of it, None where nothing did."""
 
     BINDING_GROUP_TITLE = "Preview of a compaction"

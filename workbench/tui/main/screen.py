@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class MainScreen(Screen[None], Leaving):
+class MainScreen(Leaving, Screen[None]):
     """Values come from the model and go down to the panes; what the panes ask for goes to the model."""
 
     CSS_PATH = [*SHEETS]  # noqa: RUF012 - Textual types it as an instance's own

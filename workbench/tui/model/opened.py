@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from workbench.agent.loop import Agent
 from workbench.agent.tools.base import Tool
@@ -13,7 +12,7 @@ from workbench.context.load import preset_names, user_policies
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.setup import Setup
-from workbench.log.events import Body, Event, Setting, UserMessage
+from workbench.log.events import Body, Event, UserMessage
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.ledger import Ledger
@@ -147,15 +146,6 @@ def make_setup(desk: Desk, options: Namespace, source: Source, policy: str, knob
     """A setup for a source; what the command line says of the window holds for as long as the program runs."""
     asked = Namespace(**{**vars(options), "policy": policy, "set": list(knobs), "model": source.model})
     return desk.set_up(asked, source)
-
-
-def knobs_of(events: Sequence[Event]) -> tuple[str, ...]:
-    """The knobs that a log sets."""
-    found: Any = ()
-    for event in events:
-        if isinstance(event.body, Setting) and event.body.key == "knobs":
-            found = event.body.value
-    return tuple(str(each) for each in found) if isinstance(found, list | tuple) else ()
 
 
 def policies(opened: str) -> tuple[str, ...]:

@@ -22,10 +22,10 @@ from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.ledger import Ledger
 from workbench.traces.desk import Desk
-from workbench.traces.source import Source, setting
+from workbench.traces.source import Source, knobs_of, setting
 from workbench.tui.bench import newest_session
 from workbench.tui.insight import Requests
-from workbench.tui.model.opened import Opened, knobs_of, make_setup
+from workbench.tui.model.opened import Opened, make_setup
 from workbench.tui.model.tools import toolbox, tools_off
 from workbench.tui.model.transcript import Entries
 
@@ -99,7 +99,7 @@ def fork(desk: Desk, options: Namespace, opened: Opened, at: int | None) -> Open
 
 
 def _opened(desk: Desk, options: Namespace, source: Source, name: str, session: Session | None) -> Opened:
-    knobs = (*(getattr(options, "set", None) or ()), *knobs_of(source.events))
+    knobs = (*knobs_of(source.events), *(getattr(options, "set", None) or ()))
     policy = getattr(options, "policy", None) or source.policy or desk.settings.policy or DEFAULT
     setup = make_setup(desk, options, source, policy, knobs)
     planner = setup.planner(source.events, live=source.live)

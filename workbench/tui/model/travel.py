@@ -11,10 +11,10 @@ from workbench.config.errors import WorkbenchError
 from workbench.context.plan import ContextPlan
 from workbench.log.events import Event
 from workbench.traces.desk import Desk
-from workbench.traces.source import Source, setting
+from workbench.traces.source import Source, knobs_of, setting
 from workbench.tui.background import background
 from workbench.tui.bench import Shown
-from workbench.tui.model.opened import Opened, knobs_of, make_setup
+from workbench.tui.model.opened import Opened, make_setup
 
 REMEMBERED = 16
 """Plans of the past that are kept, for stepping to and fro."""

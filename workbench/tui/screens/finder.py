@@ -63,7 +63,7 @@ class KeyLine(Widget):
         return joined(keys, self.size.width, "  ")
 
 
-class Finder(ModalScreen[T | None], Leaving, Generic[T]):
+class Finder(Leaving, ModalScreen[T | None], Generic[T]):
     """Type to narrow down; arrows move the mark; Enter takes the marked one.
 
     A subclass says what a text finds, and what is known of a row. Both are asked again and again, and may take their
