@@ -46,7 +46,7 @@ async def test_every_change_is_told_so_that_it_can_be_counted() -> None:
 
 def test_a_draft_that_does_not_fit_says_so_in_words() -> None:
     line = cost_line(DraftCost(9_000, 130_000, -2_000, exact=False))
-    assert line.plain == "about 9,000 t · 130,000 of 128,000 · does not fit: 2,000 too many"
+    assert line.plain == "does not fit: 2,000 too many · about 9,000 t · 130,000 of 128,000"
     assert "$error" in str(line.spans[-1].style)
 
 
@@ -155,20 +155,27 @@ async def test_a_draft_outlives_whatever_comes_in() -> None:
         await pilot.press("x", "enter")
         app.read_only = ""
         await settle(pilot)
-        assert app.pane.composer.text == "my draft"
+        assert app.pane.composer.text == "my draftx"
         assert app.pane.composer.has_focus
         assert texts(app) == []
 
 
-async def test_read_only_says_why() -> None:
+async def test_read_only_says_why_keeps_the_message_and_sends_commands() -> None:
     app = Host(TALK)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await settle(pilot)
-        app.read_only = "talk.json is a file"
+        app.read_only = "another has it [/b]"
         await settle(pilot)
-        assert "read-only: talk.json is a file" in screen_of(app)
-        await pilot.press("a", "ctrl+j", "enter", "up")
-        assert app.pane.composer.text == ""
+        assert "read-only: another has it [/b]" in screen_of(app)
+        await pilot.press("a", "ctrl+j", "b", "enter")
+        await settle(pilot)
+        assert app.pane.composer.text == "a\nb"
+        assert texts(app) == []
+        assert screen_of(app).count("another has it [/b]") == 2
+        app.pane.composer.clear()
+        await pilot.press(*"/lab x", "enter")
+        await settle(pilot)
+        assert texts(app) == ["/lab x"]
 
 
 async def test_waiting_messages_are_shown_and_can_be_taken_back() -> None:

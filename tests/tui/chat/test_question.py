@@ -9,7 +9,7 @@ from tui.chat.host import ASKED, Host, said, screen_of, settle
 from workbench.tui.chat import question
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.messages import Answered, Interrupt
-from workbench.tui.values import Activity
+from workbench.tui.values import Activity, Choice
 
 
 def answers(app: Host) -> list[tuple[int, str]]:
@@ -79,6 +79,34 @@ async def test_it_wakes_by_a_key_that_is_not_typing_and_then_a_key_answers(wake:
         assert answers(app) == []
         await pilot.press(key)
         assert answers(app) == [(7, answer)]
+
+
+async def test_its_hint_follows_the_focus() -> None:
+    app = Host(said(("you", "go")))
+    async with app.run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        app.question = ASKED
+        await settle(pilot)
+        assert "Tab or Enter, then a key; what you type goes on below" in screen_of(app)
+        app.pane.composer.focus()
+        await settle(pilot)
+        assert "Tab, then a key" in screen_of(app)
+        await pilot.press("tab")
+        await settle(pilot)
+        assert "a key answers" in screen_of(app)
+
+
+async def test_the_lines_of_a_long_answer_begin_at_the_left() -> None:
+    app = Host(said(("you", "go")))
+    async with app.run_test(size=(60, 30)) as pilot:
+        await settle(pilot)
+        never = Choice("v", "never", "never: run_command:printf " + "x" * 50)
+        app.question = ASKED._replace(choices=(Choice("n", "no", "not now"), never), default="no")
+        await settle(pilot)
+        lines = screen_of(app).splitlines()
+        begins = next(line.index("v never") for line in lines if "v never" in line)
+        goes_on = next(line for line in lines if "xxxxx" in line)
+        assert goes_on.index("x") <= begins
 
 
 async def test_escape_gives_the_answer_that_changes_nothing() -> None:

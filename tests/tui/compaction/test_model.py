@@ -117,6 +117,7 @@ async def test_confirm_asks_in_place_with_the_figures_and_no_is_the_default(desk
         assert question.title.endswith("Compact conversation?")
         assert question.default == "no"
         assert "threshold: " in question.detail
+        assert on.values["activity"].kind == "waiting"
         on.model.answer(question.number, "no")
         await until(lambda: on.question is None)
         await on.settled()

@@ -1,50 +1,127 @@
-"""The panel and its screens as text, beside pictures of how they should be.
+"""The panel, and the dialogs and screens around a compaction, as they should look.
 
-Text and not SVG, because the SVG that Textual writes changes with its version, and no version is pinned. What costs
-differs with the tools of the day is not in the pictures: the panel alone, over a log with a fixed policy.
+What stands in the fixed slots differs with the tools of the day, so nothing does: the figures are those of the talk.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from textual.pilot import Pilot
 
 from support.drafts import setup
-from tui.compaction.long_talk import talk
-from tui.compaction.views import Host, log, nested, screen_of, seen, settle
+from tui.compaction.light import Light, panel, rest
+from tui.compaction.long_talk import SUMMARY, talk
+from tui.compaction.views import Host, log, nested, seen
+from tui.play import Script, answer, until
 from workbench.compaction.values import Progress
+from workbench.traces.desk import Desk
+from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog, Sure
+from workbench.tui.compaction.history import HistoryScreen
+from workbench.tui.compaction.preview import PreviewScreen, Stage
 from workbench.tui.compaction.view import CompactionView, Running
+from workbench.tui.messages import Run
+from workbench.tui.model import opening
 
-PICTURES = Path(__file__).parent / "pictures"
+if TYPE_CHECKING:
+    from tui.snapshots import Pictures
+
+pytest_plugins = ["tui.snapshots"]
+
+# As much as the panel gets beside the chat in terminals of 120x40 and 200x60, and as a tab in one of 80x24.
+ROOMS = ((66, 12), (110, 18), (80, 22))
+TIGHT = ((66, 6), (30, 16))
+
 GROWN = log(nested())
 FIRED = setup(sets=["compaction.threshold=0.25", "compaction.mode=manual"])
-
-VIEWS: dict[str, tuple[CompactionView, tuple[int, int]]] = {
-    "small-66x10": (seen(GROWN), (66, 10)),
-    "low-66x6": (seen(GROWN), (66, 6)),
-    "narrow-30x16": (seen(GROWN), (30, 16)),
-    "tab-80x22": (seen(GROWN), (80, 22)),
-    "wide-110x18": (seen(GROWN), (110, 18)),
-    "empty-66x10": (seen([]), (66, 10)),
-    "off-66x10": (seen(log(talk(8)), setup("layers"), fixed="a file can only be looked at"), (66, 10)),
-    "held-66x10": (seen(log(talk(8)), FIRED), (66, 10)),
-    "running-66x10": (
-        replace(seen(log(talk(8))), running=Running(Progress("summarising", 2, 3, 1_204), float("inf"))),
-        (66, 10),
-    ),
+RUNNING = Running(Progress("summarising", 2, 3, 1_204), float("inf"))
+VIEWS: dict[str, CompactionView] = {
+    "panel": seen(GROWN),
+    "empty": seen([]),
+    "off": seen(log(talk(8)), setup("layers"), fixed="a file can only be looked at"),
+    "held": seen(log(talk(8)), FIRED),
+    "running": replace(seen(log(talk(8))), running=RUNNING),
 }
 
 
-@pytest.mark.parametrize(("name", "theme"), [*((name, "ink") for name in VIEWS), ("tab-80x22", "paper")])
-async def test_the_panel(name: str, theme: str, tmp_path: Path) -> None:
-    view, size = VIEWS[name]
-    app = Host(view, theme)
-    async with app.run_test(size=size) as pilot:
-        await settle(pilot)
-        is_now = screen_of(app)
-    (tmp_path / f"{name}.txt").write_text(is_now, "utf-8")
-    should = (PICTURES / f"{name}.txt").read_text("utf-8")
-    assert is_now == should, f"if this is meant: cp {tmp_path / f'{name}.txt'} {PICTURES}"
-    assert len(is_now.splitlines()) == size[1]
+@pytest.mark.parametrize("name", VIEWS)
+async def test_the_panel(name: str, pictures: Pictures) -> None:
+    async with Host(VIEWS[name]).run_test() as pilot:
+        await pictures.compare(pilot, name, (*ROOMS, *TIGHT) if name == "panel" else ROOMS)
+
+
+async def question(pilot: Pilot[Any], main: Light) -> None:
+    """Whether to compact, with the figures."""
+    await pilot.press("c")
+    await until(lambda: isinstance(pilot.app.screen, CompactDialog))
+
+
+async def progress(pilot: Pilot[Any], main: Light) -> None:
+    """How far it is."""
+    assert main.compaction is not None
+    main.compaction = replace(main.compaction, running=RUNNING)
+    await pilot.app.push_screen(ProgressDialog(main))  # type: ignore[arg-type]  # it stands for the main screen
+
+
+async def look(pilot: Pilot[Any], main: Light) -> None:
+    """What would go and what would stay."""
+    await _preview(pilot, "look")
+
+
+async def refused(pilot: Pilot[Any], main: Light) -> None:
+    """Why there is nothing to do."""
+    main.model.new_session()
+    await rest(pilot)
+    await _preview(pilot, "refused")
+
+
+async def draft(pilot: Pilot[Any], main: Light) -> None:
+    """A summary to edit, and what it lost."""
+    await _preview(pilot, "look")
+    await pilot.press("enter")
+    await _staged(pilot, "draft")
+
+
+async def sure(pilot: Pilot[Any], main: Light) -> None:
+    """A question before a loss."""
+    await draft(pilot, main)
+    await pilot.press("escape")
+    await until(lambda: isinstance(pilot.app.screen, Sure))
+
+
+async def history(pilot: Pilot[Any], main: Light) -> None:
+    """Three compactions: one that stands, one that it replaced, one that was undone."""
+    with main.desk.store.create(nested()) as session:
+        ref = session.id
+    main.model.open_session(ref)
+    await rest(pilot)
+    main.post_message(Run("compactions", "44"))
+    await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
+
+
+async def _preview(pilot: Pilot[Any], stage: Stage) -> None:
+    await pilot.press("p")
+    await until(lambda: isinstance(pilot.app.screen, PreviewScreen))
+    await _staged(pilot, stage)
+
+
+async def _staged(pilot: Pilot[Any], stage: Stage) -> None:
+    await until(lambda: pilot.app.screen.stage == stage)  # type: ignore[attr-defined]  # of the preview
+
+
+@pytest.mark.parametrize("act", [question, progress, look, refused, draft, sure, history], ids=lambda act: act.__name__)
+async def test_the_screens(
+    act: Callable[[Pilot[Any], Light], Awaitable[None]],
+    desk: Desk,
+    project: None,
+    pictures: Pictures,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(opening, "fill_slots", lambda opened: None)
+    Script(answer(SUMMARY)).play(monkeypatch)
+    async with panel(desk, (80, 24)) as (pilot, main):
+        await act(pilot, main)
+        await pictures.compare(pilot, act.__name__, at_rest=lambda: main.model.is_settled)

@@ -197,6 +197,21 @@ async def test_the_last_draft_is_counted(desk: Desk) -> None:
         assert on.model.count("hello") == 1
 
 
+async def test_a_draft_is_counted_again_when_there_is_more_before_it(desk: Desk) -> None:
+    async with opened(desk) as on:
+        empty = on.status.tokens
+        on.model.draft("half a thought")
+        await on.settled()
+        before = on.draft_cost
+        on.model.send("list .")
+        await until(lambda: on.said and on.said[-1][0] == "ai")
+        await on.settled()
+        added = before.total - empty
+        await until(lambda: on.draft_cost.total == on.status.tokens + added)
+        assert on.draft_cost.tokens == before.tokens
+        assert on.draft_cost.total > before.total
+
+
 async def test_a_session_that_another_holds_is_read_only_until_it_is_free(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

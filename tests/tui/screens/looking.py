@@ -39,14 +39,6 @@ async def narrowed(pilot: Pilot[Any], text: str) -> Finder[Any]:
     return await listed(pilot)
 
 
-async def at_rest(pilot: Pilot[Any]) -> Finder[Any]:
-    """The open screen, when all that it looks up is there."""
-    finder = await listed(pilot)
-    await until(lambda: all(each.is_finished for each in pilot.app.workers if each.node is finder))
-    await pilot.pause()
-    return finder
-
-
 async def seen(pilot: Pilot[Any], *texts: str) -> None:
     """Wait until all of these are on the screen."""
     end = time.monotonic() + DEADLINE

@@ -1,52 +1,120 @@
-"""The screens as text, beside pictures of how they should be. They lie over the recorded session of the demo."""
+"""The screens as they should look, over the demo's recording; what lies behind them is another's picture."""
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from textual.pilot import Pilot
 
-from tui.play import program, shown, until
-from tui.screens.looking import at_rest, look, narrowed, seen
+from tui.compaction.light import Light, LightApp, rest
+from tui.play import program, until
+from tui.screens.looking import look, narrowed, seen
+from workbench.log.events import AssistantMessage, UserMessage
+from workbench.models.local.discovery import FoundModel, LocalServer
+from workbench.models.local.offers import offers
+from workbench.models.reach import Reach
 from workbench.traces.desk import Desk
+from workbench.tui.compaction.panel import CompactionPanel
+from workbench.tui.demo import recording
+from workbench.tui.frame import SHEETS, Frame
+from workbench.tui.messages import Run
+from workbench.tui.model import opening
 from workbench.tui.screens.finder import Finder
 
+if TYPE_CHECKING:
+    from tui.snapshots import Pictures
+
+pytest_plugins = ["tui.snapshots"]
 pytestmark = pytest.mark.usefixtures("project")
 
-PICTURES = Path(__file__).parent / "pictures"
 RECORDING = str(files("workbench") / "demo" / "session.jsonl")
-SIZES = [(80, 24), (120, 40), (200, 60)]
-SCREENS = [("policy", ""), ("knobs", "masking"), ("lab", ""), ("tools", "read")]
+CONFIG = """
+theme = "ink"
+[keys]
+tokens = "ctrl+l"
+[models."openai/bakery-large"]
+window = 256000
+input_price = 2.0
+output_price = 8.0
+[mcp.oven]
+command = ["oven-server"]
+env = {OVEN_TOKEN = "secret"}
+"""
 
 
-def box(finder: Finder[Any]) -> str:
-    """What the screen shows inside its border; what lies behind it is another's picture."""
-    region = finder.query_one(".finder--box").region
-    lines = shown(finder.app).split("\n")[region.y : region.bottom]
-    return "".join(f"{line[region.x : region.right].rstrip()}\n" for line in lines)
+class Bare(Light):
+    """The session without its panes, which take long to draw."""
+
+    options = Namespace()
+    session_title = "A penny short: order 1042"
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-async def test_the_screens_are_as_they_should_be(desk: Desk, size: tuple[int, int], tmp_path: Path) -> None:
-    wrong = []
-    async with program(desk, size, RECORDING) as (pilot, screen):
-        for name, text in SCREENS:
-            await look(pilot, screen, name)
-            if text:
-                await narrowed(pilot, text)
-            pilot.app.clear_notifications()
-            finder = await at_rest(pilot)
-            file = f"{name}-{size[0]}x{size[1]}.txt"
-            is_now = box(finder)
-            (tmp_path / file).write_text(is_now, "utf-8")
-            should = PICTURES / file
-            if is_now != (should.read_text("utf-8") if should.exists() else ""):
-                wrong.append(f"cp {tmp_path / file} {should}")
-            await pilot.press("escape")
-            await until(lambda: pilot.app.screen is screen)
-    assert not wrong, "if this is meant: " + "; ".join(wrong)
+class BareApp(LightApp):
+    """As wide or narrow as the program."""
+
+    CSS_PATH = [*SHEETS]  # noqa: RUF012 - Textual types it as an instance's own
+    HORIZONTAL_BREAKPOINTS = Frame.HORIZONTAL_BREAKPOINTS
+
+
+@asynccontextmanager
+async def opened(desk: Desk, ref: str, command: str, text: str | None = None) -> AsyncIterator[tuple[Pilot[Any], Bare]]:
+    """A screen by its command, and what is typed there, over nothing."""
+    main = Bare(desk, ref, {})
+    async with BareApp(main).run_test(size=(80, 24)) as pilot:
+        main.query_one(CompactionPanel).display = False
+        await rest(pilot)
+        main.post_message(Run(command))
+        await until(lambda: pilot.app.screen is not main)
+        if text is not None:
+            await narrowed(pilot, text)
+        yield pilot, main
+
+
+def settled(pilot: Pilot[Any], main: Bare) -> Callable[[], bool]:
+    """Whether the list shows what it found."""
+    screen = pilot.app.screen
+    return lambda: main.model.is_settled and (not isinstance(screen, Finder) or screen.is_settled)
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [("policy", ""), ("knobs", "masking"), ("lab", ""), ("tools", "read"), ("instructions", "")],
+    ids=lambda value: value or "-",
+)
+async def test_what_is_said_of_the_session(desk: Desk, command: str, text: str, pictures: Pictures) -> None:
+    async with opened(desk, RECORDING, command, text) as (pilot, main):
+        await pictures.compare(pilot, command, at_rest=settled(pilot, main))
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [("settings", ""), ("model", "bakery"), ("sessions", ""), ("rename", None), ("mode", None)],
+    ids=lambda value: value or "-",
+)
+async def test_what_is_said_of_the_program(
+    command: str, text: str | None, pictures: Pictures, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = LocalServer("ollama", "http://127.0.0.1:11434", (FoundModel("bakery:1b", 4_096),))
+    monkeypatch.setattr(Reach, "all_offers", lambda self: offers([server]))
+    monkeypatch.setattr(opening, "fill_slots", lambda opened: None)
+    monkeypatch.setenv("OPENAI_API_KEY", "x" * 20)
+    monkeypatch.setenv("WORKBENCH_CONFIG_DIR", "config")  # not in the test's own folder, whose path would be shown
+    monkeypatch.setenv("WORKBENCH_DATA_DIR", "data")
+    (project / "config").mkdir()
+    (project / "config" / "config.toml").write_text(CONFIG, "utf-8")
+    with Desk() as desk:
+        for title, said in (("Rye or wheat?", "how long does rye rise?"), ("Soup [b]of the day", "more salt")):
+            desk.store.create([UserMessage(said), AssistantMessage(f"About {title}")], title=title).close()
+        with desk.store.import_events(recording(), "demo") as session:
+            ref = session.id
+        async with opened(desk, ref, command, text) as (pilot, main):
+            await pictures.compare(pilot, command, at_rest=settled(pilot, main))
 
 
 @pytest.mark.parametrize("theme", ["ink", "paper"])
