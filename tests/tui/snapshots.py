@@ -27,6 +27,7 @@ from textual.widgets import Input, TextArea
 
 from tui.play import DEADLINE
 from workbench.log import ids, rows
+from workbench.tui.chat.window import Window
 
 Size = tuple[int, int]
 
@@ -177,6 +178,9 @@ def at_work(app: App[Any]) -> Iterator[str]:
     for screen in app.screen_stack:
         if screen._callbacks or (screen.is_current and (screen._layout_required or screen._dirty_widgets)):
             yield f"{screen} draws"
+        for window in screen.query(Window):
+            if not window.is_current:
+                yield "the chat takes in what came"
     for pump in _pumps(app):
         if pump.message_queue_size or pump._next_callbacks:
             yield f"{pump} has messages"

@@ -10,8 +10,10 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.reactive import var
 
+from tui.play import until
 from workbench.tui.chat import pane as pane_module
 from workbench.tui.chat.pane import ChatPane
+from workbench.tui.chat.window import Window
 from workbench.tui.commands.registry import Completion
 from workbench.tui.themes import VARIABLES, load_themes
 from workbench.tui.values import (
@@ -177,6 +179,7 @@ async def settle(pilot: Pilot[Any]) -> None:
     """Wait until everything is taken in, looked up and drawn."""
     await pilot.pause()
     await pilot.app.workers.wait_for_complete()
+    await until(lambda: all(window.is_current for window in pilot.app.query(Window)))
     await pilot.pause()
 
 

@@ -6,6 +6,7 @@ line of it, and the scroll position follows from that: what is in view stays whe
 
 from __future__ import annotations
 
+import asyncio
 from time import monotonic
 
 from textual.content import Content
@@ -16,7 +17,6 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style
-from textual.timer import Timer
 from textual.visual import Visual
 
 from workbench.tui.chat.lines import Lines
@@ -59,7 +59,7 @@ class Window(ScrollView, can_focus=True, inherit_bindings=False):
         self._seen = 0
         self._below = (0, False)
         self._due = False
-        self._timer: Timer | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._placing = False
         self._painted = 0.0
         self._strips: dict[tuple[int, bool], tuple[Content, Strip]] = {}
@@ -81,19 +81,32 @@ class Window(ScrollView, can_focus=True, inherit_bindings=False):
             self._due = True
             self.call_later(self._take)
         elif wait > 0 and self._timer is None:
-            self._timer = self.set_timer(wait, self._take)
+            # The loop's, because Textual's timer never rings if the loop was held up for longer than it was to wait.
+            self._timer = asyncio.get_running_loop().call_later(wait, self._take)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether all that came is taken in."""
+        return not self._due and self._timer is None
 
     def _take(self) -> None:
         self._due = False
-        if self._timer is not None:
-            self._timer.stop()
-            self._timer = None
+        self._stop_timer()
         if not self.is_mounted:
             return
         self._painted = monotonic()
         if self.lines.take(self.transcript, self.live):
             self.following, self.cursor, self._jumped = True, None, False
         self._arrange()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def on_unmount(self) -> None:
+        """Nothing more is taken in."""
+        self._stop_timer()
 
     def on_resize(self) -> None:
         """Lines are made for the width."""

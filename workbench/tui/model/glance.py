@@ -145,14 +145,17 @@ def view(scene: Scene) -> CompactionView:
     last = found.entries[-1] if found.entries else None
     if failed is not None and last is not None and failed.seq < last.event.seq:
         failed = None
+    coming = outlook(plan, scene.events, found, knobs, growth=scene.growth, turn_over=scene.turn_over)
+    # The line of the plot stands where the line above it says; where turns alone decide, at what the policy names.
+    limit = coming.limit if coming.trigger not in (None, "turns") else compact_at(scene.setup.loaded.policy, window)
     return CompactionView(
         policy=scene.policy,
         mode=knobs.mode,
         tokens=total,
         window=window,
         decision=decide(plan, scene.events, found, knobs, headless=False, turn_over=scene.turn_over),
-        outlook=outlook(plan, scene.events, found, knobs, growth=scene.growth, turn_over=scene.turn_over),
-        curve=scene.gist.curve(found, total, compact_at(scene.setup.loaded.policy, window), window),
+        outlook=coming,
+        curve=scene.gist.curve(found, total, limit, window),
         history=tree(found),
         last=last,
         failed=failed,
