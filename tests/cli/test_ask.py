@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from support.calls import Call
+from support.local_servers import SAID, serving
 from workbench.log.codec import decode
-from workbench.log.events import AssistantMessage, SlotContent, ToolResult, UserMessage
+from workbench.log.events import AssistantMessage, Failure, SlotContent, ToolResult, UserMessage
 
 pytestmark = pytest.mark.xdist_group("litellm")
 
@@ -53,7 +54,7 @@ def test_json_is_one_event_per_line_as_in_the_log(call: Call) -> None:
     assert [body for body in bodies if isinstance(body, SlotContent) and body.slot == "instructions"]
     assert isinstance(bodies[-2], AssistantMessage)
     [session] = call("sessions", "--json").json["sessions"]
-    assert [json.loads(line) for line in call("export", session["id"]).out.splitlines()][2:] == [
+    assert [json.loads(line) for line in call("export", session["id"]).out.splitlines()] == [
         json.loads(line) for line in outcome.out.splitlines()
     ]
 
@@ -121,6 +122,16 @@ def test_a_hook_of_the_config_may_veto(call: Call, tmp_path: Path) -> None:
     assert str(result.content).startswith("refused by a hook")
 
 
+def test_a_hook_that_fails_is_told_and_stands_among_the_events(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.toml").write_text('[hooks]\nafter_model = ["exit 7"]\n')
+    told = call("ask", "read a.py")
+    assert (told.code, told.err.count("· hook after_model: exit 7: exit status 7")) == (0, 2)
+    events = [decode(line) for line in call("ask", "read a.py", "--json").out.splitlines()]
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert [event.body.category for event in events if isinstance(event.body, Failure)] == ["hook", "hook"]
+
+
 def test_what_fails_is_told_and_has_its_exit_code(call: Call, tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.toml").write_text("[requests]\ntries = 1\n")
@@ -132,6 +143,20 @@ def test_what_fails_is_told_and_has_its_exit_code(call: Call, tmp_path: Path) ->
     )
     assert nobody.code == 1
     assert "connection" in nobody.err
+
+
+@pytest.mark.parametrize(
+    ("said", "finish", "code", "told"),
+    [
+        ("a long st", "length", 0, "the model may write no more at once"),
+        ("you should", "content_filter", 0, "declined to answer"),
+        ("", "content_filter", 1, "declined to answer"),
+    ],
+)
+def test_an_answer_that_ended_too_soon_is_told(call: Call, said: str, finish: str, code: int, told: str) -> None:
+    with serving({SAID: (said, finish)}) as house:
+        ended = call("ask", "hello", "-m", "openai/x", "--api-base", f"{house.url}/v1")
+    assert (ended.code, told in ended.err) == (code, True)
 
 
 SERVER = """

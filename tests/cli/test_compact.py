@@ -182,6 +182,12 @@ def test_what_the_summary_before_held_and_this_one_dropped_is_shown(call: Call) 
     assert re.search(r"^dropped  url: https://example.org/\d+, in the summary before \(", shown.out, re.MULTILINE)
 
 
+def test_with_a_summary_of_the_users_own_nobody_is_asked(call: Call, session: str, tmp_path: Path) -> None:
+    (tmp_path / "own.md").write_text("All is well.\n")
+    shown = call("compact", session, "--summary", tmp_path / "own.md", *WINDOW)
+    assert (shown.code, "asks        nobody: the summary is yours\n" in shown.out) == (0, True)
+
+
 def test_hooks_may_veto_and_are_told(call: Call, session: str, tmp_path: Path) -> None:
     configured('[hooks]\nbefore_compact = ["echo not now >&2; exit 2"]\n')
     vetoed = call("compact", session, "--digest", *WINDOW)

@@ -148,6 +148,16 @@ def test_export_does_not_replace_what_is_no_plain_file(call: Call, transcript: P
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("tmp")) == []
 
 
+def test_a_log_that_another_program_has_spaced_and_sorted_comes_back_as_it_was(
+    call: Call, transcript: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "log.jsonl"
+    events = call("export", imported(call, transcript)).out
+    path.write_text("\n".join(json.dumps(json.loads(line), sort_keys=True) for line in events.splitlines()))
+    assert call("export", imported(call, path)).out == events
+    assert call("plan", path).code == 0
+
+
 def test_an_exported_log_keeps_its_title(call: Call, transcript: Path, tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     call("export", imported(call, transcript), "-o", path)
@@ -158,4 +168,16 @@ def test_an_exported_log_keeps_its_title(call: Call, transcript: Path, tmp_path:
 
 def test_limits_are_checked(call: Call) -> None:
     for limit in ("0", "-1", "9" * 30, "many"):
-        assert call("sessions", "--limit", limit).code == 2
+        outcome = call("sessions", "--limit", limit)
+        assert (outcome.code, "expected a whole number from 1 up, got " in outcome.err) == (2, True)
+
+
+def test_a_title_that_no_session_has_is_no_empty_store(call: Call, transcript: Path) -> None:
+    imported(call, transcript)
+    assert call("sessions", "--query", "unheard of").out == "no session has 'unheard of' in its title\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device that is always full is Linux's")
+def test_a_disk_that_is_full_is_a_failure_and_no_wrong_call(call: Call, transcript: Path) -> None:
+    outcome = call("export", imported(call, transcript), "-o", "/dev/full")
+    assert (outcome.code, "/dev/full: cannot be written: No space left on device" in outcome.err) == (1, True)

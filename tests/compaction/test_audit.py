@@ -81,6 +81,13 @@ def test_each_fact_names_the_event_it_came_from_and_the_score_is_the_share_kept(
     assert found == Audit(0.5, (Fact("src/app.py", "path", "e00001"),), (Fact("lib/b.py", "path", "e00002"),))
 
 
+def test_what_a_list_has_no_room_for_is_counted_where_it_is_lost() -> None:
+    names = [f"src/part_{number}.py" for number in range(100)]
+    found = audit(everything([UserMessage(f"edit {name}") for name in names]), f"edited {', '.join(names[-45:])}")
+    assert (found.score, found.lost, found.unlisted) == (1.0, (), 55)
+    assert audited("edit src/app.py", "").unlisted == 0
+
+
 def test_nothing_to_lose_is_nothing_lost() -> None:
     assert audited("hello", "") == Audit(1.0, (), ())
 

@@ -113,6 +113,38 @@ def test_a_page_is_told_by_its_title() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        """AnthropicException - b'{"type":"error","error":{"type":"x","message":"Your credit is too low."}}'""",
+        'VertexException - {"error": {"message": "Your credit\\n is too low.", "code": 400}}',
+        '{"error": "Your credit is too low"}',
+        '{"message": "Your credit is too low."}',
+    ],
+)
+def test_of_a_body_of_json_its_sentence_is_shown(words: str) -> None:
+    assert diagnose(odd("BadRequestError", words, status_code=400)).detail == "Your credit is too low."
+
+
+@pytest.mark.parametrize(
+    "words", ["b'{broken'", '{"error": {"code": 5}}', '{"error": 5}', "{}", '{"message": " "}', "{5}"]
+)
+def test_a_body_without_a_sentence_is_shown_as_it_is(words: str) -> None:
+    assert diagnose(odd("BadRequestError", words, status_code=400)).detail == f"{words}."
+
+
+def test_no_object_of_pythons_and_no_advice_of_litellms_is_shown() -> None:
+    lost = "Cannot connect to host a.b:443 ssl:<ssl.SSLContext object at 0x7f1e> [Name or service not known]"
+    assert diagnose(odd("APIConnectionError", lost)).detail == (
+        "Cannot connect to host a.b:443 [Name or service not known]."
+    )
+    nameless = (
+        "LLM Provider NOT provided. Pass in the LLM provider you are trying to call. You passed model=x/y Pass model"
+    )
+    failure = diagnose(odd("BadRequestError", nameless, status_code=400))
+    assert (failure.category, failure.detail) == ("unknown_model", "no provider is known for the model x/y.")
+
+
 def test_long_words_are_cut() -> None:
     assert len(diagnose(odd("BadRequestError", "word " * 1000, status_code=400)).detail) < 700
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.models.failures import RETRYABLE, Category, ModelFailure
-from workbench.models.parts import Finished, Part, Text
+from workbench.models.parts import Finished, Part, Reported, Text
 from workbench.models.retry import Make, Schedule, Wait, with_retries
 
 CATEGORIES: tuple[Category, ...] = get_args(Category)
@@ -117,6 +117,15 @@ async def test_after_the_first_part_a_failure_is_final() -> None:
     make = Scripted([Text("so"), BUSY], ANSWER)
     assert await collect(make) == ([Text("so")], BUSY)
     assert make.begun == 1
+
+
+async def test_a_cost_that_comes_before_the_first_word_is_no_answer() -> None:
+    make = Scripted([Reported(10, 0), BUSY], ANSWER)
+    found, failure = await collect(make)
+    assert (make.begun, failure) == (2, None)
+    assert [part for part in found if not isinstance(part, Wait | Reported)] == [
+        part for part in ANSWER if not isinstance(part, Reported)
+    ]
 
 
 @given(

@@ -17,6 +17,10 @@ WINDOW = 6_144
 """What each server says its models have."""
 
 
+SAID = "said"
+"""Among the answers: the text of every chat and its finish reason, where they are others than usual."""
+
+
 class Asked(NamedTuple):
     """A request for an answer, as it arrived."""
 
@@ -71,7 +75,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         head = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": model}
-        for delta, finish in (({"role": "assistant", "content": "at your service"}, None), ({}, "stop")):
+        said, end = self.server.answers.get(SAID, ("at your service", "stop"))
+        for delta, finish in (({"role": "assistant", "content": said}, None), ({}, end)):
             chunk = {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
             self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
         usage = {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13}

@@ -19,7 +19,20 @@ from workbench.context.planner import plan
 from workbench.context.render import request
 from workbench.log.codec import decode, encode
 from workbench.log.events import Failure, UserMessage
-from workbench.traces import adk, building, claude_code, codex, gemini, openhands, pi, sharegpt, swe_agent
+from workbench.traces import (
+    adk,
+    anthropic,
+    building,
+    claude_code,
+    codex,
+    gemini,
+    gemini_cli,
+    openhands,
+    pi,
+    responses,
+    sharegpt,
+    swe_agent,
+)
 from workbench.traces.formats import FORMATS, KNOWN, conversations
 from workbench.traces.reading import read_json
 from workbench.traces.source import file_logs, number_events
@@ -50,6 +63,9 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
     "ADK": {"id": "s", "events": [{"author": "user", "invocation_id": "i", "content": {"parts": [{"text": "hello"}]}}]},
     "Gemini": [{"role": "user", "parts": [{"text": "hello"}]}],
     "ShareGPT": [{"id": "0", "conversations": [{"from": "human", "value": "hello"}]}],
+    "Anthropic": {"system": "be brief", "messages": [{"role": "user", "content": "hello"}]},
+    "Gemini CLI": {"sessionId": "s", "messages": [{"type": "user", "content": "hello"}]},
+    "OpenAI Responses": {"model": "m", "input": [{"role": "user", "content": "hello"}]},
 }
 LINES = ("Claude Code", "Codex", "pi")
 
@@ -148,7 +164,20 @@ def test_json_nested_too_deeply_is_told() -> None:
         conversations("file", json.dumps(sample).replace("[[", "[" * 100_000))
 
 
-MODULES = (adk, building, claude_code, codex, gemini, openhands, pi, sharegpt, swe_agent)
+MODULES = (
+    adk,
+    anthropic,
+    building,
+    claude_code,
+    codex,
+    gemini,
+    gemini_cli,
+    openhands,
+    pi,
+    responses,
+    sharegpt,
+    swe_agent,
+)
 WORDS = sorted({word for module in MODULES for word in re.findall(r'"([\w-]+)"', inspect.getsource(module))})
 """The keys and kinds that the readers look for."""
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)

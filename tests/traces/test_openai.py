@@ -34,6 +34,11 @@ CALL = {"id": "a", "type": "function", "function": {"name": "read", "arguments":
 TOOL = {"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {}}}}
 
 
+def test_a_refusal_is_what_the_assistant_said() -> None:
+    said = read([{"role": "assistant", "content": None, "refusal": "I cannot do that."}])
+    assert said == [AssistantMessage("I cannot do that.", "r1", finish="refused")]
+
+
 def read(value: Any) -> list[Body]:
     text = value if isinstance(value, str) else json.dumps(value)
     [bodies] = conversations(read_json("file", text), text)

@@ -23,11 +23,12 @@ from workbench.agent.steps import Appended
 from workbench.agent.tools import environment
 from workbench.agent.tools.peek import peek_tools
 from workbench.agent.tools.registry import Toolbox
-from workbench.cli.telling import Tell, tell_all, tell_events, tell_people
+from workbench.cli import ending
+from workbench.cli.telling import Complete, Tell, tell_all, tell_events, tell_people
 from workbench.config.errors import WrongCall
 from workbench.config.text import printable
 from workbench.context.setup import Learnt, Setup, learnt_window, window_setting
-from workbench.log.events import Body, Content, Event, Failure, Setting
+from workbench.log.events import AssistantMessage, Body, Content, Event, Failure, Setting, Usage
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.retry import Schedule
@@ -66,8 +67,11 @@ def run(options: argparse.Namespace) -> int:
             found = stack.enter_context(desk.store.session(options.session)) if options.session else None
             setup = _set_up(desk, found.events() if found else [], options)
             session = found or stack.enter_context(desk.store.create(title=_title(message)))
+            tell = Complete(ground.tell, session, len(found) if found else 0)
             session.append(*_news(session, setup))
-            failed = asyncio.run(_ask(desk, session, setup, ground, message, options))
+            tell.catch_up(len(session))
+            failed = ending.run(_ask(desk, session, setup, ground._replace(tell=tell), message, options))
+            tell.catch_up(len(session))
             if ground.tell is tell_people:
                 print(f"session {session.id}", file=sys.stderr)
     if failed is None:
@@ -149,6 +153,18 @@ async def _prepare(desk: Desk, session: Session, options: argparse.Namespace, mo
     return await asyncio.to_thread(desk.fallback, model, options, source)
 
 
+def _failed(body: Body, before: Failure | None) -> Failure | None:
+    """The failure that a turn ends with, should this be its last event. To decline is one, where nothing was said."""
+    match body:
+        case Failure():
+            return body
+        case AssistantMessage(content="", finish="refused"):
+            return Failure("refused_content", "declined")
+        case Setting() | Usage():
+            return before
+    return None
+
+
 async def _turn(agent: Agent, message: Content, tell: Tell) -> Failure | None:
     """Print the steps; the failure that ended the turn, if one did."""
     failed: Failure | None = None
@@ -156,8 +172,7 @@ async def _turn(agent: Agent, message: Content, tell: Tell) -> Failure | None:
         async for step in steps:
             tell(step)
             if isinstance(step, Appended):
-                body = step.event.body
-                failed = body if isinstance(body, Failure) else None if not isinstance(body, Setting) else failed
+                failed = _failed(step.event.body, failed)
     async with aclosing(agent.settle()) as steps:
         async for step in steps:
             tell(step)

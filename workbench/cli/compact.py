@@ -111,7 +111,7 @@ async def _compact(job: Job) -> Draft:
             digest = options.digest or options.summary is not None
             preview = await asyncio.to_thread(compactor.preview, job.events, "manual", "by hand", digest=digest)
             if not options.json:
-                _agree(preview, setup, options.yes or options.dry_run)
+                _agree(preview, setup, options.yes or options.dry_run, options.summary is not None)
             problems = await compacting.before(preview)
             tell = None if options.json else tell_progress
             draft = await compactor.draft(job.events, preview, digest=digest, progress=tell)
@@ -158,9 +158,9 @@ def tell_progress(progress: Progress) -> None:
 # By hand
 
 
-def _agree(preview: Preview, setup: Setup, agreed: bool) -> None:
+def _agree(preview: Preview, setup: Setup, agreed: bool, own: bool) -> None:
     """Show the figures and ask, where somebody can answer; no is the default."""
-    for what, figure in figures(preview):
+    for what, figure in figures(preview, own):
         print(f"{what:<11} {printable(figure)}")
     if agreed or not sys.stdin.isatty():
         return
@@ -168,13 +168,15 @@ def _agree(preview: Preview, setup: Setup, agreed: bool) -> None:
         raise Refused("nothing was compacted")
 
 
-def figures(preview: Preview) -> list[tuple[str, str]]:
-    """The preview in lines: what it is about, and the figures."""
+def figures(preview: Preview, own: bool = False) -> list[tuple[str, str]]:
+    """The preview in lines: what it is about, and the figures. `own`: the user gives the summary."""
     cut, cache = preview.cut, preview.cache
     summarised = f"{len(cut.items):,} items with {preview.source_tokens:,} tokens, events {cut.first:,} to {cut.last:,}"
     kept = f"{len(cut.kept):,} of its events with {cut.kept_tokens:,} tokens"
     asked = "nobody: the digest takes lines from the record"
-    if preview.model:
+    if own:
+        asked = "nobody: the summary is yours"
+    elif preview.model:
         cost = "price unknown" if preview.cost is None else f"at most ${preview.cost:.4f}"
         requests = "1 request" if preview.parts == 1 else f"{preview.parts:,} requests"
         asked = f"{preview.model}, {preview.request_tokens:,} tokens in {requests}; {cost}"
@@ -183,7 +185,7 @@ def figures(preview: Preview) -> list[tuple[str, str]]:
         ("summarises", f"{summarised} ({cut.why})"),
         ("keeps", kept),
         ("frees", f"about {cache.saved_per_request:,} of {preview.tokens_before:,} tokens"),
-        ("asks", f"{asked}; summary of at most {preview.summary_cap:,} tokens"),
+        ("asks", asked if own else f"{asked}; summary of at most {preview.summary_cap:,} tokens"),
         ("cache", changed),
         ("pays back", paid_back(preview)),
     ]
@@ -198,6 +200,8 @@ def _print(job: Job, draft: Draft) -> None:
         f"audit    {len(audit.kept):,} of {len(audit.kept) + len(audit.lost):,} facts kept ({int(audit.score * 100)}%)"
     )
     _print_facts("lost", audit.lost)
+    if audit.unlisted:
+        print(f"lost     {audit.unlisted:,} lesser facts beside these, which no list has room for")
     _print_facts("dropped", [fact._replace(text=f"{fact.text}, in the summary before") for fact in audit.forgotten])
     before, after = draft.preview.tokens_before, draft.tokens_after
     print(f"by       {printable(draft.made_by)}, {draft.preview.source_tokens:,} to {draft.summary_tokens:,} tokens")
@@ -253,6 +257,7 @@ def audit_json(audit: Audit) -> dict[str, Any]:
         "kept": [_fact(fact) for fact in audit.kept],
         "lost": [_fact(fact) for fact in audit.lost],
         "forgotten": [_fact(fact) for fact in audit.forgotten],
+        "unlisted": audit.unlisted,
     }
 
 

@@ -61,10 +61,9 @@ def _mend_streams() -> None:
 
 def _count(text: str) -> int:
     """A number of rows."""
-    number = int(text)
-    if not 0 < number < 1 << 31:
-        raise ValueError
-    return number
+    if not text.isdecimal() or not 0 < int(text[:11]) < 1 << 31:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1 up, got {text[:40]!r}")
+    return int(text)
 
 
 def _run(options: argparse.Namespace) -> int:

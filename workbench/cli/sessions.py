@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import re
 import sys
@@ -12,7 +13,7 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 from workbench.cli.asking import agrees
-from workbench.config.errors import Refused, WrongCall
+from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.text import print_json, printable, table, when
 from workbench.log.events import Body, Override, Setting
 from workbench.log.session import Session, SessionInfo
@@ -21,6 +22,9 @@ from workbench.traces.desk import Desk
 from workbench.traces.openai import to_openai
 from workbench.traces.reading import read_text
 from workbench.traces.source import file_logs, is_event_log
+
+_FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+"""Of a disk, which no other call would have gone round."""
 
 
 def run_import(options: argparse.Namespace) -> int:
@@ -90,7 +94,8 @@ def _write(lines: Iterable[str], output: str | None) -> None:
         else:
             _write_whole(lines, target)
     except OSError as error:
-        raise WrongCall(f"{output}: cannot be written: {error.strerror or error}") from None
+        kind = WorkbenchError if error.errno in _FAILURES else WrongCall
+        raise kind(f"{output}: cannot be written: {error.strerror or error}") from None
 
 
 def _write_whole(lines: Iterable[str], target: Path) -> None:
@@ -115,6 +120,8 @@ def run_list(options: argparse.Namespace) -> int:
         found = desk.store.list(options.limit, options.query or "")
     if options.json:
         print_json({"sessions": [_listed(info) for info in found]})
+    elif not found and options.query:
+        print(f"no session has {printable(options.query)!r} in its title")
     elif not found:
         print("no sessions yet: `workbench import FILE` makes one of a transcript")
     else:

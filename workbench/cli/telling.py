@@ -13,9 +13,15 @@ from workbench.compaction.values import Progress
 from workbench.config.text import printable, printable_lines
 from workbench.log.codec import encode
 from workbench.log.events import AssistantMessage, Compaction, Failure, ToolCall, ToolResult, text_of
+from workbench.log.session import Session
 from workbench.models.parts import CallFragment, Finished, Part, Reported, Text, Thinking
 
 Tell = Callable[[Step], None]
+_ENDINGS = {
+    "length": "the answer ends here because the model may write no more at once",
+    "refused": "the model or its provider's filter declined to answer",
+}
+"""Answers that ended, but not because all was said."""
 
 
 def tell_people(step: Step) -> None:
@@ -32,8 +38,11 @@ def tell_people(step: Step) -> None:
             _aside(f"{wait.failure.category.replace('_', ' ')}; {left}")
         case Appended(event):
             match event.body:
-                case AssistantMessage(content=content) if content:
-                    print(flush=True)  # what comes after it is on a line of its own
+                case AssistantMessage(content=content, finish=finish):
+                    if content:
+                        print(flush=True)  # what comes after it is on a line of its own
+                    if finish in _ENDINGS:
+                        _aside(_ENDINGS[finish])
                 case ToolCall(tool=tool, arguments=arguments):
                     _aside(f"{tool} {arguments}", 160)
                 case ToolResult(is_error=True, content=content):
@@ -42,6 +51,30 @@ def tell_people(step: Step) -> None:
                     _aside(_compacted(made))
                 case Failure() as failure:
                     _aside(failure.message)
+
+
+class Complete:
+    """Tells what it is given, and every event of the log that nobody told of: the first settings, hooks that failed."""
+
+    def __init__(self, tell: Tell, session: Session, told: int) -> None:
+        """`told`: the last event of the log that is not news."""
+        self._tell = tell
+        self._session = session
+        self._told = told
+
+    def __call__(self, step: Step) -> None:
+        """One step, and before it what stands before it in the log."""
+        if isinstance(step, Appended):
+            self.catch_up(step.event.seq - 1)
+            self._told = max(self._told, step.event.seq)
+        self._tell(step)
+
+    def catch_up(self, upto: int) -> None:
+        """Tell what nobody told of, up to an event."""
+        if upto > self._told:
+            for event in self._session.events(self._told, upto):
+                self._tell(Appended(event))
+            self._told = upto
 
 
 def _compacted(made: Compaction) -> str:

@@ -81,13 +81,15 @@ def audit(cut: Cut, summary: str, *, previous: str = "") -> Audit:
     held = Held(summary, table.paths())
     kept: list[Fact] = []
     lost: list[Fact] = []
-    for fact in table.listed():
+    listed, rest = table.split()
+    for fact in listed:
         (kept if held.has(fact) else lost).append(fact)
     earlier = previous or previous_summary(cut)
     event = cut.previous[-1].id if cut.previous else ""
     forgotten = tuple(fact for fact in facts_of_text(earlier, event) if not held.has(fact)) if earlier else ()
     total = len(kept) + len(lost)
-    return Audit(len(kept) / total if total else 1.0, tuple(kept), tuple(lost), forgotten)
+    unlisted = sum(not held.has(fact) for fact in rest)
+    return Audit(len(kept) / total if total else 1.0, tuple(kept), tuple(lost), forgotten, unlisted)
 
 
 def with_lost(summary: str, facts: Iterable[Fact]) -> str:

@@ -141,16 +141,22 @@ class Table:
 
     def listed(self) -> tuple[Fact, ...]:
         """The facts worth reading: by kind, and in the order in which they were first seen."""
+        return self.split()[0]
+
+    def split(self) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+        """The facts worth reading, and those for which a list has no room."""
         found: list[Fact] = []
+        rest: list[Fact] = []
         for kind, most in MOST.items():
             entries = [entry for key, entry in self.entries.items() if key[0] == kind and entry.weight >= LEAST]
             if kind == "path":
                 entries = _without_tails(entries)
             if len(entries) > most:
                 ranked = sorted(range(len(entries)), key=lambda at: (-entries[at].weight, -entries[at].last, at))
+                rest.extend(entries[at].fact for at in ranked[most:])
                 entries = [entries[at] for at in sorted(ranked[:most])]
             found.extend(entry.fact for entry in entries)
-        return tuple(found)
+        return tuple(found), tuple(rest)
 
     def paths(self) -> Iterator[str]:
         """Every path that was seen, listed or not."""

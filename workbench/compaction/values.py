@@ -92,6 +92,9 @@ class Audit(NamedTuple):
     lost: tuple[Fact, ...]
     forgotten: tuple[Fact, ...] = ()
     """What the previous summary held and this one does not."""
+    unlisted: int = 0
+    """How many facts of less weight were lost as well. A person has to read the list, so each kind has a most; the
+    score is that of the list."""
 
 
 class CacheEffect(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -56,6 +57,12 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 _WRAPPING = re.compile(r"^(?:litellm\.)?(?:\w+(?:Error|Exception)|Timeout(?: Error)?)(?::| -)\s*")
 """litellm puts its own class names before the provider's words, several deep."""
+
+_BODY = re.compile(r"^b?(['\"]?)(\{.*\})\1\.?$")
+"""A provider's body that litellm passes on as it came, for Anthropic as Python shows bytes."""
+_NO_NAME = re.compile(r"^LLM Provider NOT provided.*?You passed model=(\S+).*$")
+_CONNECTOR = re.compile(r"\s*ssl:(?:<[^>]*>|default|True|False)")
+"""An object of Python's in the words of a connection that failed."""
 
 _LONGEST = 600
 """Characters of the provider's words that are kept; some send a whole page."""
@@ -156,13 +163,28 @@ def _words(error: BaseException) -> str:
 
 def _shown(words: str, endpoint: Endpoint) -> str:
     """What people read: no key, no markup of a whole page, one sentence's end."""
-    text = redact(words, endpoint)
+    text = _NO_NAME.sub(r"no provider is known for the model \1", _CONNECTOR.sub("", _message(words)))
+    text = redact(text, endpoint)
     if "<html" in text[:200].lower() or text.lower().startswith("<!doctype"):
         title = re.search(r"<title>(.*?)</title>", text, re.IGNORECASE)
         text = f"the server sent a web page{f': {title[1]}' if title else ''}"
     if len(text) > _LONGEST:
         text = text[:_LONGEST].rstrip() + " ..."
     return text if text.endswith((".", "!", "?")) else text + "."
+
+
+def _message(words: str) -> str:
+    """The sentence in a body of JSON; other words as they are."""
+    found = _BODY.match(words)
+    if not found:
+        return words
+    try:
+        body = json.loads(found[2])
+    except (ValueError, RecursionError):
+        return words
+    error = body.get("error")
+    said = error.get("message") if isinstance(error, dict) else error or body.get("message")
+    return " ".join(said.split()) if isinstance(said, str) and said.strip() else words
 
 
 def _wait(error: BaseException, words: str) -> float | None:

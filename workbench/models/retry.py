@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from workbench.models.failures import ModelFailure
-from workbench.models.parts import Part
+from workbench.models.parts import Part, Reported
 
 Make = Callable[[], AsyncIterator[Part]]
 """Starts the same request afresh."""
@@ -60,7 +60,8 @@ async def with_retries(
 ) -> AsyncGenerator[Part | Wait, None]:
     """The parts of the first try that gives any, and before them the waits.
 
-    After the first part a failure is final: what came is the caller's to keep.
+    After the first part a failure is final: what came is the caller's to keep. What a request cost is no part of an
+    answer: Anthropic tells it before the first word.
     """
     schedule = schedule or Schedule()
     started = clock()
@@ -69,7 +70,7 @@ async def with_retries(
         try:
             async with _closing(make()) as parts:
                 async for part in parts:
-                    said = True
+                    said = said or not isinstance(part, Reported)
                     yield part
             return
         except ModelFailure as failure:

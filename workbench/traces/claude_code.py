@@ -63,13 +63,13 @@ def _is_line(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[list[Any]]:
     """The session, then its sub-agents."""
-    made: dict[str, _Reader] = {}
+    made: dict[str, Reader] = {}
     roots: dict[str, str] = {}
     """By line: the conversation it belongs to, for sub-agents without a name."""
     for _, value in entries(document, text):
         key = _conversation(value, roots)
         if key not in made:
-            made[key] = _Reader(document.broken if not made else ())
+            made[key] = Reader(document.broken if not made else ())
         made[key].line(value)
     found = sorted(made.items(), key=lambda item: item[0] != "")
     talks = [(reader.builder.has_talk, reader.finish()) for _, reader in found]
@@ -88,11 +88,12 @@ def _conversation(value: Any, roots: dict[str, str]) -> str:
     return name
 
 
-class _Reader:
+class Reader:
     """One conversation, line by line."""
 
-    def __init__(self, broken: Any) -> None:
-        self.builder = Builder(NAME, broken)
+    def __init__(self, broken: Any, name: str = NAME) -> None:
+        """`name`: the format that the lines come from."""
+        self.builder = Builder(name, broken)
         self._seqs: dict[str, int] = {}
         """By line: the last event before it, for the segment that a compaction preserved."""
         self._boundary: dict[str, Any] | None = None
@@ -102,6 +103,7 @@ class _Reader:
         self._usage: dict[str, Any] = {}
 
     def line(self, value: Any) -> None:
+        """Take in what comes next."""
         kind = value.get("type") if isinstance(value, dict) else None
         if isinstance(kind, str) and text_in(value, "uuid"):
             self._seqs[value["uuid"]] = self.builder.last
@@ -125,6 +127,7 @@ class _Reader:
                 self.builder.unknown(f"{kind} {subtype}" if subtype else str(kind or "line"), value)
 
     def finish(self) -> list[Any]:
+        """All that was read."""
         self._close()
         if self._boundary is not None:
             self.builder.unknown("system compact_boundary", self._boundary)

@@ -63,13 +63,13 @@ def _is_old_header(value: Any) -> bool:
 
 def read(document: Document, text: str) -> list[list[Body]]:
     """The rollout as one conversation."""
-    reader = _Reader(Builder(NAME, document.broken))
+    reader = Reader(Builder(NAME, document.broken))
     for _, value in entries(document, text):
         reader.line(value)
     return [reader.builder.finish()]
 
 
-class _Reader:
+class Reader:
     """One rollout, line by line."""
 
     def __init__(self, builder: Builder) -> None:
@@ -81,12 +81,13 @@ class _Reader:
         self._window = 0
 
     def line(self, value: Any) -> None:
+        """Take in what comes next."""
         kind, payload = text_in(value, "type"), dict_in(value, "payload")
         match kind:
             case "session_meta":
                 self._header(payload)
             case "response_item":
-                self._item(payload)
+                self.item(payload)
             case "turn_context":
                 self.builder.says_model(text_in(payload, "model"))
                 self.builder.leave_out(kind)
@@ -99,7 +100,7 @@ class _Reader:
             case "" if text_in(value, "record_type"):
                 self.builder.leave_out(f"record {value['record_type']}")
             case _:
-                self._item(value)
+                self.item(value)
 
     def _header(self, value: dict[str, Any]) -> None:
         base = text_in(dict_in(value, "base_instructions"), "text") or text_in(value, "instructions")
@@ -107,7 +108,8 @@ class _Reader:
             self.builder.add(SlotContent("system", "base instructions", base))
         self.builder.leave_out("session_meta")
 
-    def _item(self, item: Any) -> None:
+    def item(self, item: Any) -> None:
+        """Take in an item of the Responses API."""
         kind = text_in(item, "type")
         if kind == "message":
             self._message(item)
@@ -206,7 +208,7 @@ class _Reader:
             retained = tuple(kept[seq] for seq in sorted(kept))
             self.builder.add(Compaction(1, last, summary or SEALED, retained, "end", meta=noted))
         for item in fresh:
-            self._item(item)
+            self.item(item)
         self._speaking = False
 
 

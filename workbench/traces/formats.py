@@ -7,7 +7,20 @@ from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
 from workbench.log.events import Body
-from workbench.traces import adk, claude_code, codex, gemini, openai, openhands, pi, sharegpt, swe_agent
+from workbench.traces import (
+    adk,
+    anthropic,
+    claude_code,
+    codex,
+    gemini,
+    gemini_cli,
+    openai,
+    openhands,
+    pi,
+    responses,
+    sharegpt,
+    swe_agent,
+)
 from workbench.traces.reading import Document, bad, read_json
 
 
@@ -23,7 +36,19 @@ class Format(NamedTuple):
 
 FORMATS = tuple(
     Format(module.NAME, module.recognises, module.read)
-    for module in (claude_code, codex, pi, swe_agent, openhands, adk, gemini, sharegpt)
+    for module in (
+        claude_code,
+        codex,
+        pi,
+        swe_agent,
+        openhands,
+        adk,
+        gemini,
+        sharegpt,
+        anthropic,
+        gemini_cli,
+        responses,
+    )
 )
 """Those of other agents. OpenAI-style messages come behind them: their keys are the least telling."""
 KNOWN = f"OpenAI-style messages, Workbench's own events, {', '.join(each.name for each in FORMATS)}"

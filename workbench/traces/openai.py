@@ -137,7 +137,10 @@ class _Reader:
             raise bad(self._name, line, 'a list under "tool_calls"', calls)
         legacy = value.get("function_call")
         content = self._content(line, value)
-        if content or not (calls or legacy):
+        refusal = value.get("refusal")
+        if isinstance(refusal, str) and refusal and not content:
+            self.bodies.append(AssistantMessage(clean(refusal), reply, author, "refused"))
+        elif content or not (calls or legacy):
             self.bodies.append(AssistantMessage(content, reply, author))
         for call in calls:
             self._call(line, call, reply)

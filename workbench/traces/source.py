@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -115,8 +116,15 @@ def _from_file(path: str, number: int | None) -> Source:
 
 
 def is_event_log(text: str) -> bool:
-    """Whether a text looks like the lines that `export --format events` writes."""
-    return re.match(r'\s*\{"v":\d+,"seq":', text) is not None
+    """Whether a text looks like the lines that `export --format events` writes, spaced and ordered in any way."""
+    if re.match(r'\s*\{"v":\d+,"seq":', text):  # one of ours, also where its first line is broken
+        return True
+    line = text.lstrip().partition("\n")[0]
+    try:
+        first = json.loads(line) if line.startswith("{") and '"seq"' in line else None
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(first, dict) and first.keys() >= {"v", "seq", "id", "at", "kind"}
 
 
 def file_logs(name: str, text: str) -> list[list[Event]]:
