@@ -18,10 +18,11 @@ from support.talk import iterations, words
 from workbench.compaction import coordinator
 from workbench.compaction.coordinator import NOBODY, TOO_WEAK, Compactor, meta
 from workbench.compaction.prompts import load
+from workbench.compaction.record import record
 from workbench.compaction.values import CompactionRefused, Progress
 from workbench.context.load import PRESETS
 from workbench.log.codec import decode, encode
-from workbench.log.events import AssistantMessage, Compaction, Event, Revert, UserMessage
+from workbench.log.events import AssistantMessage, Compaction, Event, Failure, Revert, UserMessage
 
 pytestmark = pytest.mark.xdist_group("litellm")
 
@@ -97,13 +98,27 @@ async def test_lost_things_are_put_back_with_one_call() -> None:
 
 
 async def test_what_frees_too_little_is_refused_in_numbers() -> None:
+    wanting = setup(sets=["compaction.min_freed=0.7"])
+    with pytest.raises(CompactionRefused, match=r"^would free [\d,]+ of [\d,]+ tokens = .*% < 70 %$") as refused:
+        await drafted(compactor(made=wanting), number(work(8)), digest=True)
+    assert refused.value.kind == "freed"
+
+
+async def test_where_no_summary_could_free_enough_nobody_is_asked_and_nothing_has_failed() -> None:
+    """The turns that stay fill the room. That passes, so it must not open the circuit breaker."""
     events = number(
         [UserMessage(words(9)), AssistantMessage(words(90)), UserMessage(words(900)), AssistantMessage("ok")]
     )
-    made = compactor(made=setup("confirm"))
-    with pytest.raises(CompactionRefused, match=r"^would free -?\d+ of 1,\d+ tokens = .*% < 10 %$") as refused:
-        await drafted(made, events, digest=True)
-    assert refused.value.kind == "freed"
+    figures = r"even a summary of one word would free -?\d+ of 1,\d+ tokens = .*% < 10 %$"
+    async with Provider(says("a summary")) as provider:
+        made = compactor(provider.url, setup("confirm"))
+        for digest in (False, True):
+            with pytest.raises(CompactionRefused, match=figures) as refused:
+                await drafted(made, events, digest=digest)
+            assert refused.value.kind == "nothing"
+        assert not provider.requests
+    failed = [Failure("compaction", f"{refused.value.kind}: {refused.value}")] * 5
+    assert record(number(failed)).failures_in_a_row == 0
 
 
 async def test_where_the_models_summary_frees_too_little_the_digest_is_tried() -> None:

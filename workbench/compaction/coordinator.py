@@ -35,6 +35,8 @@ DIGEST = "digest"
 """Who made a summary that no model wrote."""
 TOO_WEAK = "the embedded model is too weak to summarise, so this is the digest; name another with compaction.model"
 NOBODY = "there is no model to ask, so this is the digest"
+LEAST = "…"
+"""The shortest summary there could be."""
 
 
 class Compactor:
@@ -126,6 +128,7 @@ class Compactor:
         problems: list[str] = []
         cost: float | None = 0.0
         made: Draft | None = None
+        await aside(self._check_worth, events, preview)
         if not digest:
             text, problems, cost = await self.summary(preview.cut, preview.summary_cap, tell)
             if text:
@@ -202,15 +205,29 @@ class Compactor:
 
     # Accepting
 
+    def _check_worth(self, events: Sequence[Event], preview: Preview) -> None:
+        """Raise CompactionRefused where no summary could free enough: nobody is asked for one, and nothing has failed.
+
+        So it is where the turns that stay fill the room: the breaker must not open for that, since it will pass.
+        """
+        body = event_of(preview.cut, LEAST, self._policy, preview.recall)
+        after = with_event(self.setup.planner(events, live=self._live), events, body)
+        if little := self._too_little(preview.tokens_before, after.totals.tokens):
+            raise CompactionRefused("nothing", f"nothing to compact: even a summary of one word {little}")
+
     def _check(self, draft: Draft) -> None:
         """Raise CompactionRefused for a draft that must not stand."""
         if not draft.summary.strip():
             raise CompactionRefused("empty", "the summary is empty")
-        before, bound = draft.preview.tokens_before, Fraction(str(self._policy.min_freed))
-        share = Fraction(draft.freed, max(before, 1))
-        if share <= 0 or share < bound:
-            figures = f"{draft.freed:,} of {before:,} tokens = {percent(share, bound)}"
-            raise CompactionRefused("freed", f"would free {figures} < {percent(bound)}")
+        if little := self._too_little(draft.preview.tokens_before, draft.tokens_after):
+            raise CompactionRefused("freed", little)
+
+    def _too_little(self, before: int, after: int) -> str:
+        """What is freed, in figures, where that is less than it has to be."""
+        share, bound = Fraction(before - after, max(before, 1)), Fraction(str(self._policy.min_freed))
+        if share > 0 and share >= bound:
+            return ""
+        return f"would free {before - after:,} of {before:,} tokens = {percent(share, bound)} < {percent(bound)}"
 
     def body(self, draft: Draft) -> Compaction:
         """The event to append; raises CompactionRefused when it must not stand."""
