@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from asyncio import wrap_future
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -25,10 +25,12 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.settings import Settings
 from workbench.tui.background import background
 from workbench.tui.colours import Colourless, Sixteen
+from workbench.tui.pasting import guard
 from workbench.tui.themes import VARIABLES, ThemeFolder
 
 if TYPE_CHECKING:
     from textual.command import Provider
+    from textual.driver import Driver
 
     from workbench.tui.main.screen import MainScreen
 
@@ -105,12 +107,18 @@ class Frame(App[WorkbenchError]):
         super().__init__()
         self._load = load
         self._keys = settings.keys
+        self.own_keys: Mapping[str, str] = {}
+        """The keys that the user chose, as far as they will do, by the ids of their bindings."""
         self._main: MainScreen | None = None
         self._folder = ThemeFolder()
         self._problems: list[str] = []
         self._few = self._few_colours()
         self.set_class(self._few is not None, "-few-colours")
         self._choose_theme(settings.theme)
+
+    def get_driver_class(self) -> type[Driver]:
+        """Textual's, with a parser that takes a paste for text."""
+        return guard(super().get_driver_class())
 
     # Colours
 
@@ -166,6 +174,7 @@ class Frame(App[WorkbenchError]):
 
         keys = keymap(self._keys, main)
         self.set_keymap(keys.keymap)
+        self.own_keys = keys.keymap
         self._warn("keys", keys.problems)
 
     def _warn(self, title: str, problems: Iterable[str]) -> None:

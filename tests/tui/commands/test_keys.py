@@ -8,7 +8,7 @@ import pytest
 from textual.binding import Binding
 from textual.widgets import TextArea
 
-from tui.play import SMALL, program, settle, told
+from tui.play import SMALL, program, settle, shown, told
 from workbench.traces.desk import Desk
 from workbench.tui.chat.composer import Composer
 from workbench.tui.commands.every import REGISTRY
@@ -76,3 +76,40 @@ async def test_keys_can_be_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             assert "keys.help: expected text such as ctrl+g,f8, got 3" in said
             assert "keys.new: ctrl+l is the key of tokens already" in said
             assert "chat.copy" not in said
+
+
+async def test_any_command_can_have_a_key_and_the_help_and_the_palette_show_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.toml").write_text('[keys]\nledger = "alt+l"\ntokens = "ctrl+l"\n')
+    ran: list[str] = []
+    with Desk() as desk:
+        async with program(desk, (120, 40)) as (pilot, screen):
+            assert "keys." not in told(pilot.app)
+            await pilot.press("f1", *"tokens")
+            await settle(pilot)
+            assert "ctrl+l /tokens" in shown(pilot.app)
+            assert "ctrl+t" not in shown(pilot.app)
+            await pilot.press("escape", "ctrl+p")
+            await settle(pilot)
+            assert "tokens  (ctrl+l)" in shown(pilot.app)
+            await pilot.press("escape")
+            await settle(pilot)
+            monkeypatch.setattr(type(screen), "run_command", lambda _, command, argument="": ran.append(command.name))
+            await pilot.press("alt+l")
+            await settle(pilot)
+            assert ran == ["ledger"]
+
+
+async def test_a_key_of_another_command_and_one_to_write_with_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    wanted = '[keys]\ntokens = "ctrl+g"\nledger = "x"\nlab = "space"\nhelp = "ctrl+r"\nretry = "f1"\n"rows.pin" = "P"\n'
+    (tmp_path / "config" / "config.toml").write_text(wanted)
+    with Desk() as desk:
+        async with program(desk, (120, 40)) as (pilot, _):
+            said = told(pilot.app)
+            assert "keys.tokens: ctrl+g is the key of compact already" in said
+            assert "keys.ledger: x is needed to write with" in said
+            assert "keys.lab: space is needed to write with" in said
+            assert set(pilot.app.own_keys) - {"rows.pin"} == {"help", "retry"}, "two may change places"

@@ -7,10 +7,16 @@ from threading import Event as Flag
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tui.inspector.host import BODIES, SUMMARISED, Host, Model, decisions, go_to, host, lines_of, press, settle
 from workbench.config.errors import WrongCall
+from workbench.context.whatif import Effect
 from workbench.log.events import AssistantMessage
+from workbench.tui.insight import Decision
+from workbench.tui.inspector.choices import Choice, Preview
+from workbench.tui.inspector.words import question
 
 WIDE = (120, 40)
 
@@ -32,6 +38,30 @@ async def test_a_decision_is_asked_first_with_what_it_does() -> None:
         assert app.pane.rows.item is not None
         assert (app.pane.rows.item.seq, app.pane.rows.item.state) == (21, "masked")
         assert not app.pane.detailed
+
+
+@given(
+    width=st.integers(40, 200),
+    seq=st.integers(1, 99_999),
+    freed=st.integers(-9_999_999, 9_999_999),
+    changed=st.none() | st.integers(0, 9_999_999),
+    rewritten=st.integers(0, 9_999_999),
+    fits=st.booleans(),
+)
+def test_the_keys_that_answer_are_never_left_out(
+    width: int, seq: int, freed: int, changed: int | None, rewritten: int, fits: bool
+) -> None:
+    choice = Choice((Decision("exclude", seq, seq),), 1, "exclude")
+    line = question(Preview(choice, Effect(freed, changed, rewritten), fits, False), width)
+    assert line.cell_length <= width
+    assert "enter" in line.plain
+    assert "esc" in line.plain
+
+
+def test_beside_the_chat_it_says_what_is_freed_and_rewritten_as_well() -> None:
+    choice = Choice((Decision("exclude", 95, 95),), 1, "exclude")
+    line = question(Preview(choice, Effect(1_619, 2_860, 422), True, False), 64)
+    assert line.plain == "exclude event 95? · frees 1,619 · rewrites 422 · enter esc"
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,17 @@ async def test_the_focus_comes_back_to_where_it_was(desk: Desk) -> None:
         assert screen.focused is rows
 
 
+async def test_tab_goes_from_the_composer_to_the_transcript_beside_other_panes_too(desk: Desk) -> None:
+    async with program(desk, (200, 60)) as (pilot, screen):
+        assert screen.chat.composer.has_focus
+        await pilot.press("tab")
+        await settle(pilot)
+        assert screen.chat.view.has_focus
+        await pilot.press("tab")
+        await settle(pilot)
+        assert screen.chat.composer.has_focus
+
+
 async def test_a_conversation_on_the_screen(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     Script(answer("It is [/] done.", completion=850)).play(monkeypatch)
     async with program(desk) as (pilot, screen):
@@ -186,6 +197,16 @@ async def test_the_stand_in_says_that_it_is_no_ai(desk: Desk) -> None:
         async with program(desk, size) as (pilot, _):
             assert "rehearsal: no AI, /model" in shown(pilot.app).splitlines()[-1]
             assert "it follows rules and is no AI" in told(pilot.app)
+
+
+async def test_notices_leave_the_composer_of_a_small_terminal_free(desk: Desk) -> None:
+    async with program(desk, (80, 24)) as (pilot, screen):
+        assert "it follows rules and is no AI" in told(pilot.app)
+        await until(lambda: len(screen.query("Toast")) > 0)
+        await settle(pilot)
+        for toast in screen.query("Toast"):
+            assert toast.region.area
+            assert not toast.region.overlaps(screen.chat.composer.region)
 
 
 FULL = Status(84_210, 1_047_576, "catalogue", 850, 0.0421, 0.71, "gpt-4.1", "workbench")

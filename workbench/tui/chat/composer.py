@@ -29,7 +29,7 @@ _OWN: list[BindingType] = [
     Binding("shift+enter,ctrl+j,alt+enter", "newline", "a new line", id="composer.newline"),
     Binding("up", "cursor_up", "a line up; from the first: your message before", id="composer.up", show=False),
     Binding("down", "cursor_down", "a line down; from the last: your next message", id="composer.down", show=False),
-    Binding("tab", "complete", "take the completion, or go to the next pane", id="composer.complete"),
+    Binding("tab", "complete", "take the completion, or go to the transcript", id="composer.complete"),
     Binding("alt+up", "take_back", "take back the last waiting message", id="composer.take-back"),
     Binding("pageup", "page(-1)", "scroll the chat up", id="composer.page-up", show=False),
     Binding("pagedown", "page(1)", "scroll the chat down", id="composer.page-down", show=False),
@@ -89,7 +89,7 @@ class Composer(RestingArea, inherit_bindings=False):
     transcript: var[Transcript | None] = var(None)
     draft_cost: var[DraftCost] = var(DraftCost())
     refusal: var[str] = var("")
-    """Why nothing can be sent, where that is so."""
+    """Why no message can be sent, where that is so; commands can all the same."""
     editing: var[Entry | None] = var(None)
     """The message that is being said anew."""
     completing: var[bool] = var(False)
@@ -114,9 +114,8 @@ class Composer(RestingArea, inherit_bindings=False):
         """Say what the draft would cost."""
         self._title()
 
-    def watch_refusal(self, refusal: str) -> None:
-        """Say why nothing can be typed."""
-        self.read_only = bool(refusal)
+    def watch_refusal(self) -> None:
+        """Say why nothing can be sent."""
         self._title()
 
     def watch_editing(self) -> None:
@@ -152,7 +151,10 @@ class Composer(RestingArea, inherit_bindings=False):
             self.post_message(self.Take())
             return
         text = self.text
-        if self.refusal or not text.strip():
+        if not text.strip():
+            return
+        if self.refusal and (self.editing is not None or not text.startswith("/")):
+            self.notify(self.refusal, severity="warning", markup=False)
             return
         editing, self.editing = self.editing, None
         self._past, self._draft = None, ""
@@ -168,13 +170,11 @@ class Composer(RestingArea, inherit_bindings=False):
 
     def action_newline(self) -> None:
         """A new line."""
-        if not self.read_only:
-            self.replace("\n", *self.selection, maintain_selection_offset=False)
+        self.replace("\n", *self.selection, maintain_selection_offset=False)
 
     def type(self, text: str) -> None:
         """Put in at the cursor what was typed elsewhere."""
-        if not self.read_only:
-            self.replace(bare(text), *self.selection, maintain_selection_offset=False)
+        self.replace(bare(text), *self.selection, maintain_selection_offset=False)
 
     def give(self, text: str) -> None:
         """Put a whole text here; what was typed stays, under it."""
@@ -209,7 +209,7 @@ class Composer(RestingArea, inherit_bindings=False):
         row, column = self.cursor_location
         line = self.document.get_line(row)
         before = text if text.startswith("/") else line[:column]
-        wants = None if self.read_only else wanted(before, (row, column) == self.document.end)
+        wants = wanted(before, (row, column) == self.document.end)
         if wants != self._wants:
             self._wants = wants
             self.post_message(self.Wants(wants))
@@ -262,7 +262,7 @@ class Composer(RestingArea, inherit_bindings=False):
     # The past
 
     def _go_back(self) -> bool:
-        if self.transcript is None or self.editing is not None or self.read_only:
+        if self.transcript is None or self.editing is not None:
             return False
         self._keep_draft()
         start = len(self.transcript) if self._past is None else min(self._past, len(self.transcript))
@@ -311,9 +311,9 @@ class Composer(RestingArea, inherit_bindings=False):
 
 
 def cost_line(cost: DraftCost) -> Content:
-    """`212 t · 84,422 of 128,000 · 43,578 left`, and in plain words where it does not fit."""
+    """`212 t · 84,422 of 128,000 · 43,578 left`; that it does not fit comes first, as a narrow frame cuts the end."""
     about = "" if cost.exact else "about "
     figures = f"{about}{cost.tokens:,} t · {cost.total:,} of {cost.total + cost.room:,}"
     if cost.room >= 0:
         return Content.assemble(figures, f" · {cost.room:,} left")
-    return Content.assemble(figures, " · ", (f"does not fit: {-cost.room:,} too many", "bold $error"))
+    return Content.assemble((f"does not fit: {-cost.room:,} too many", "bold $error"), " · ", figures)

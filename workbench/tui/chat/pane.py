@@ -200,7 +200,7 @@ class ChatPane(Vertical):
             self._before = self.composer
             self.box.focus()
         else:
-            self.screen.focus_next()
+            self.view.focus()
 
     # Escape, and who has the focus
 

@@ -124,7 +124,9 @@ class QuestionBox(Vertical, can_focus=True):
             button.choose(button.number == self.chosen)
         default = next((each.label for each in self.question.choices if each.answer == self.question.default), "")
         escape = f"Esc: {printable(default)}"
-        wake = "Tab, then a key" if not self.has_focus else "Tab or Enter, then a key; what you type goes on below"
+        # `has_focus` is set only after the handlers of focus and blur, which draw.
+        is_here = self.screen.focused is self
+        wake = "Tab or Enter, then a key; what you type goes on below" if is_here else "Tab, then a key"
         text = f"a key answers · ↑ ↓ and Enter choose · {escape}" if self.awake else f"{wake} · {escape}"
         self.hint.update(Content.styled(text, "$quiet"))
 

@@ -17,7 +17,7 @@ from workbench.tui.values import Activity
 Place = Literal["", "composer", "transcript", "question"]
 
 DOING = {
-    "loading": "opening…",
+    "loading": "opening",
     "asking": "waiting for the model",
     "answering": "answering",
     "tools": "running",

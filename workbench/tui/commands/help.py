@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from textual import on
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
@@ -16,7 +16,8 @@ from textual.widgets import Input, Static
 
 from workbench.context.items import SIGNS
 from workbench.tui.cells import wrapped
-from workbench.tui.commands.registry import Registry
+from workbench.tui.commands.registry import Command, Registry
+from workbench.tui.frame import Frame
 
 STATES = {
     "sent": "whole, as it was said",
@@ -106,14 +107,18 @@ class Help(ModalScreen[None]):
 
     def _sections(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         """Titles, and under each what to press or type with what it does."""
+        own = own_keys(self.app)
         for group, commands in self._registry.grouped():
             rows = []
             for command in commands:
                 typed = [f"/{slash}" for slash in command.slashes[:1]]
-                rows.append((" ".join([*map(named, command.keys), *typed]), command.help))
+                rows.append((" ".join([keys_of(command, own), *typed]).strip(), command.help))
             yield group, rows
         for pane in self._panes:
-            yield f"keys: {pane.title}", [(named(each.key), each.description) for each in pane.bindings]
+            yield (
+                f"keys: {pane.title}",
+                [(named(own.get(each.id or "", each.key)), each.description) for each in pane.bindings],
+            )
         yield "states of an item", [(f"{sign} {state}", STATES[state]) for state, sign in SIGNS.items()]
         signs = [("⚑", "pinned: passes every stage untouched"), ("~", "before a number: approximate")]
         yield "signs", signs
@@ -123,6 +128,16 @@ def _lines(what: str, text: str, width: int) -> Iterator[Content]:
     """What to press or type, and the explanation beside it, in as many lines as it takes."""
     for number, piece in enumerate(wrapped(text, max(width, 20))):
         yield Content.assemble((("" if number else what).ljust(WIDE), "bold"), f" {piece}")
+
+
+def own_keys(app: App[Any]) -> Mapping[str, str]:
+    """The keys that the user chose, by the ids of their bindings."""
+    return app.own_keys if isinstance(app, Frame) else {}
+
+
+def keys_of(command: Command, own: Mapping[str, str]) -> str:
+    """The keys of a command as people call them: those that the user chose, else its own."""
+    return named(own.get(command.name, ",".join(command.keys)))
 
 
 def named(keys: str) -> str:

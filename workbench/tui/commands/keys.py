@@ -18,6 +18,9 @@ from workbench.tui import screens
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
 
+TYPED = frozenset({"enter", "tab", "space", "backspace", "delete", "left", "right", "up", "down"})
+"""Keys that write or move in a text. Those of a command work everywhere, and so in the composer as well."""
+
 
 class Keymap(NamedTuple):
     """What Textual takes, and what was wrong."""
@@ -31,6 +34,8 @@ def keymap(wanted: Mapping[str, Any], screen: MainScreen) -> Keymap:
     if not wanted:
         return Keymap({}, ())
     known = {binding.id for binding in (*bindings_of(screen), *over_the_panes()) if binding.id}
+    commands = {command.name: command.keys for command in screen.registry.commands}
+    kept = {key: name for name, keys in commands.items() if name not in wanted for key in keys}
     taken: dict[str, str] = {}
     found: dict[str, str] = {}
     problems: list[str] = []
@@ -42,9 +47,13 @@ def keymap(wanted: Mapping[str, Any], screen: MainScreen) -> Keymap:
         elif not isinstance(keys, str):
             problems.append(f"keys.{name}: expected text such as ctrl+g,f8, got {shown(keys)}")
         else:
-            clash = next((taken[key] for key in _split(keys) if key in taken), None)
+            others = taken | kept if name in commands else taken
+            clash = next((others[key] for key in _split(keys) if key in others), None)
             if clash is not None:
                 problems.append(f"keys.{name}: {keys} is the key of {clash} already")
+                continue
+            if name in commands and any(len(key) == 1 or key in TYPED for key in _split(keys)):
+                problems.append(f"keys.{name}: {keys} is needed to write with; expected a key such as ctrl+l or f7")
                 continue
             taken.update(dict.fromkeys(_split(keys), name))
             found[name] = ",".join(_split(keys))

@@ -7,7 +7,7 @@ from functools import partial
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from workbench.tui.commands.every import REGISTRY
-from workbench.tui.commands.help import named
+from workbench.tui.commands.help import keys_of, own_keys
 from workbench.tui.commands.registry import Command
 from workbench.tui.main.screen import MainScreen
 
@@ -18,7 +18,7 @@ class CommandHits(Provider):
     async def discover(self) -> Hits:
         """All of them, before anything was typed."""
         for command in self._offered():
-            yield DiscoveryHit(_shown(command), self._run(command), help=command.help)
+            yield DiscoveryHit(self._shown(command), self._run(command), help=command.help)
 
     async def search(self, query: str) -> Hits:
         """Those that match."""
@@ -26,7 +26,7 @@ class CommandHits(Provider):
         for command in self._offered():
             score = max(matcher.match(command.title), matcher.match(command.name))
             if score > 0:
-                yield Hit(score, matcher.highlight(_shown(command)), self._run(command), help=command.help)
+                yield Hit(score, matcher.highlight(self._shown(command)), self._run(command), help=command.help)
 
     def _offered(self) -> list[Command]:
         screen = self.screen
@@ -45,6 +45,6 @@ class CommandHits(Provider):
         assert isinstance(screen, MainScreen)
         return partial(screen.run_command, command)
 
-
-def _shown(command: Command) -> str:
-    return f"{command.title}  ({named(','.join(command.keys))})" if command.keys else command.title
+    def _shown(self, command: Command) -> str:
+        keys = keys_of(command, own_keys(self.app))
+        return f"{command.title}  ({keys})" if keys else command.title

@@ -116,10 +116,13 @@ class Registry:
                 yield group, found
 
     def bindings(self) -> list[Binding]:
-        """A binding for each command with keys. They go first: no text area may swallow them."""
+        """A binding for each command. They go first: no text area may swallow them.
+
+        A command without a key has one that no keyboard sends, so that the user can give it another.
+        """
         return [
             Binding(
-                ",".join(command.keys),
+                ",".join(command.keys) or f"unset_{command.name}",
                 f"command('{command.name}')",
                 command.title,
                 id=command.name,
@@ -128,7 +131,6 @@ class Registry:
                 priority="escape" not in command.keys,
             )
             for command in self.commands
-            if command.keys
         ]
 
     def parse(self, text: str) -> tuple[Command, str] | None:

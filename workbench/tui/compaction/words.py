@@ -229,9 +229,10 @@ def summary_of(entry: Entry) -> str:
 
 def status_rows(view: CompactionView) -> Rows:
     """Triggers, history and metrics, for `/compaction-status`."""
+    share = f"{view.tokens * 100 / max(view.window, 1):.1f}"
     rows: Rows = [
         ("policy", f"{view.policy}; mode {view.mode}: {ABOUT_MODES[view.mode]}"),
-        ("context", f"{view.tokens:,} of {view.window:,} tokens ({percent(view.tokens, view.window)})"),
+        ("context", f"{view.tokens:,} of {view.window:,} tokens ({share} %)"),
     ]
     for name, check in zip(view.names, view.decision.checks, strict=True):
         rows.append((name, f"{'fired' if check.fired else 'not yet'}: {check.why}"))

@@ -145,19 +145,21 @@ def hints(width: int) -> Content:
 
 
 def question(preview: Preview, width: int) -> Content:
-    """What a change would do, before it is made."""
+    """What a change would do, before it is made, and the keys that answer, which are never left out."""
     choice, effect = preview.choice, preview.effect
     first = choice.decisions[0]
     what = f"event {first.first}" if choice.rows == 1 else f"{choice.rows:,} rows"
-    parts = [Content.styled(f"{choice.verb} {what}?", "bold $accent"), Content(_frees(effect))]
-    if not preview.fits:
-        parts.append(Content.styled("! it would not fit", "bold $error"))
-    for cache in _cache(effect):
-        for keys in ("enter does it  escape leaves", "enter  escape"):
-            line = Content(" · ").join([*parts, Content(cache), Content.styled(keys, "bold $primary")])
-            if line.cell_length <= width:
-                return line
-    return joined([*parts, Content(_cache(effect)[-1])], width)
+    asked = [Content.styled(f"{choice.verb} {what}?", "bold $accent")]
+    warned = [] if preview.fits else [Content.styled("! it would not fit", "bold $error")]
+    frees, caches = _frees(effect), _cache(effect)
+    wordings = [(frees, cache, keys) for cache in caches for keys in ("enter does it  escape leaves", "enter  escape")]
+    for freed, cache, keys in (*wordings, (frees.removesuffix(" tokens"), caches[-1], "enter esc")):
+        line = Content(" · ").join(
+            [*asked, Content(freed), *warned, Content(cache), Content.styled(keys, "bold $primary")]
+        )
+        if line.cell_length <= width:
+            return line
+    return joined([*asked, Content.styled(keys, "bold $primary"), *warned, Content(freed), Content(cache)], width)
 
 
 def _frees(effect: Effect) -> str:
@@ -174,6 +176,7 @@ def _cache(effect: Effect) -> tuple[str, ...]:
         f"prompt cache: kept up to token {effect.first_changed:,}, {effect.rewritten:,} tokens are written again",
         f"cache kept to {effect.first_changed:,}, {effect.rewritten:,} written again",
         f"{effect.rewritten:,} written again",
+        f"rewrites {effect.rewritten:,}",
     )
 
 

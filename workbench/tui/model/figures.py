@@ -76,7 +76,7 @@ def _turns(ledger: Ledger) -> Rows:
     growth = ledger.growth
     grows = "" if growth is None else f"; the context grows by {growth:,.0f} a turn"
     return [
-        ("latest turn", f"{latest.prompt:,} in, {latest.completion:,} out, {latest.requests:,} requests"),
+        ("latest turn", f"{latest.prompt:,} in, {latest.completion:,} out, {_requests(latest.requests)}"),
         ("average turn", f"{ledger.average_turn:,.0f} tokens in and out{grows}"),
     ]
 
@@ -99,5 +99,9 @@ def _cost(ledger: Ledger) -> str:
     total = ledger.total
     if not total.requests:
         return "nothing yet"
-    known = f"${total.cost:.4f} in {total.requests:,} requests"
+    known = f"${total.cost:.4f} in {_requests(total.requests)}"
     return known if not total.uncosted else f"{known}, of which {total.uncosted:,} have no known price"
+
+
+def _requests(count: int) -> str:
+    return "1 request" if count == 1 else f"{count:,} requests"

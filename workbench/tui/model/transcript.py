@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from workbench.agent.mentions import as_written
+from workbench.compaction.record import CATEGORY as COMPACTION
 from workbench.config.text import printable
 from workbench.context.plan import ContextPlan
 from workbench.log.events import (
@@ -32,6 +33,8 @@ TOLD_SETTINGS = ("model", "policy", "window", "knobs", LEFT_OUT)
 """Of the settings, those that change what the model sees, and what a transcript held besides the conversation."""
 WHOLE = ("", "stop", "tool_calls", "end_turn")
 """How an answer ends that was not cut short."""
+BESIDE = (COMPACTION, "hook", "instructions", "snapshot")
+"""Failures that stopped no answer: to ask again, or another model, would mend none of them."""
 
 
 class Entries:
@@ -121,7 +124,7 @@ class Entries:
                 return Entry(event.seq, event.id, "system", turn, text_of(content))
             case Compaction(summary=summary):
                 return Entry(event.seq, event.id, "summary", turn, summary)
-            case Failure(message=message):
+            case Failure(category=category, message=message) if category not in BESIDE:
                 return Entry(event.seq, event.id, "failure", turn, message)
             case _:
                 return Entry(event.seq, event.id, "notice", turn, told(body))
@@ -153,6 +156,10 @@ def told(body: Body) -> str:
             return f"{action} {first}" if first == last else f"{action} {first} to {last}"
         case Revert(target=target):
             return f"took back {target}"
+        case Failure(category=category, message=message) if category == COMPACTION:
+            return printable(f"not compacted: {message.partition(': ')[2] or message}")
+        case Failure(category=category, message=message):
+            return printable(f"{category}: {message}")
         case Setting(key="window", value=dict() as value):
             return f"window of {value.get('model')}: {value.get('tokens')} tokens, as the {value.get('source')} says"
         case Setting(key=key, value=dict() as value) if key == LEFT_OUT:

@@ -258,7 +258,13 @@ class Turns:
             self.beside.taken(step)
 
     async def _ask_first(self, decision: Decision) -> bool:
-        return self.beside is not None and await self.beside.ask_first(decision)
+        if self.beside is None:
+            return False
+        self._board.put(activity=Activity("waiting"))
+        try:
+            return await self.beside.ask_first(decision)
+        finally:
+            self._board.put(activity=Activity("asking"))
 
     def _report(self, call_id: str, text: str) -> None:
         self._coming.report(call_id, text)

@@ -58,6 +58,8 @@ class Work:
         self._travel = Traveller(desk, options)
         self._draft = ""
         self._drafting = False
+        self._uncounted = False
+        """Whether the draft, or what it would be added to, has changed since it was counted."""
         self.held = 0
         """Jobs that wait for the user's answer."""
         self._beside: set[asyncio.Task[None]] = set()
@@ -280,17 +282,17 @@ class Work:
     async def count_draft(self, text: str) -> None:
         """Only the last of many drafts is counted, after a pause."""
         self._draft = text
+        self._uncounted = True
         if self._drafting or self._opened is None:
             return
         self._drafting = True
         try:
-            counted = None
-            while counted != self._draft:
-                counted = self._draft
-                await asyncio.sleep(DRAFT_PAUSE if counted else 0)
-                if counted == self._draft:
+            while self._uncounted:
+                self._uncounted = False
+                await asyncio.sleep(DRAFT_PAUSE if self._draft else 0)
+                if not self._uncounted:
                     opened = self._current()
-                    work = partial(figures.draft_cost, opened.setup, opened.plan, counted)
+                    work = partial(figures.draft_cost, opened.setup, opened.plan, self._draft)
                     self._board.put(draft_cost=await asyncio.wrap_future(background(work)))
         finally:
             self._drafting = False
@@ -326,6 +328,8 @@ class Work:
         if not self._travel.is_away:
             self._board.put(shown=shown)
         self.compactions.show(opened)
+        if self._draft:
+            self._go_beside(self.count_draft(self._draft))
 
     async def close(self) -> None:
         """The end: what came is kept, connections are closed."""
