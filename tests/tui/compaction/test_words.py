@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from support.drafts import setup
+from support.drafts import compactor, drafted, setup, work
+from support.logs import number
 from support.talk import turns
 from tui.compaction.long_talk import talk
 from tui.compaction.views import log, nested, seen, summary
@@ -126,6 +127,13 @@ def test_how_far_it_is(progress: Progress, expected: str) -> None:
 
 def replace_draft(running: Running) -> Running:
     return running._replace(draft=True)
+
+
+async def test_facts_that_no_list_has_room_for_are_counted_beside_a_draft() -> None:
+    draft = await drafted(compactor(), number(work(8)), digest=True)
+    assert "lesser" not in words.draft_line(draft, 20_000).plain
+    many = replace(draft, audit=draft.audit._replace(unlisted=285))
+    assert " facts · and lost 285 lesser ones · " in words.draft_line(many, 20_000).plain
 
 
 def test_a_view_can_be_replaced_without_making_it_anew() -> None:

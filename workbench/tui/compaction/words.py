@@ -204,6 +204,8 @@ def draft_line(draft: Draft, window: int) -> Content:
         ),
         Content.assemble(("kept ", "$quiet"), f"{len(audit.kept):,} of {facts:,} facts"),
     ]
+    if audit.unlisted:
+        parts.append(Content.assemble(("and lost ", "$quiet"), f"{audit.unlisted:,} lesser ones"))
     if audit.forgotten:
         parts.append(Content.assemble(("forgotten ", "$quiet"), (f"{len(audit.forgotten):,}", "bold $warning")))
     parts.append(Content.styled(f"by {printable(draft.made_by)}", "$quiet"))
