@@ -30,7 +30,7 @@ OURS = "F2 chat"
 """Stands in the first frame."""
 READY = "/model"
 """Stands in the status line once a session is open."""
-CALM = 0.02
+CALM = 0.005
 """The share of a processor below which a program that was started is taken for settled."""
 
 
@@ -71,8 +71,8 @@ def idle(places: Mapping[str, str], seconds: float, patience: float) -> float:
     try:
         terminal.wait_for(READY)
         end = time.monotonic() + patience
-        while patience and spent(terminal, 1.0) > CALM and time.monotonic() < end:
-            pass
+        while patience and spent(terminal, 3.0) > CALM and time.monotonic() < end:
+            pass  # the cursor blinks for ten seconds
         return spent(terminal, seconds)
     finally:
         terminal.press(QUIT)

@@ -51,6 +51,13 @@ class Terminal:
         while time.monotonic() < end and self._read():
             pass
 
+    def rest(self) -> None:
+        """Read until nothing more comes for a while: what is drawn late is not taken for an answer to the next key."""
+        before = -1
+        while before != len(self.seen):
+            before = len(self.seen)
+            self.watch(0.25)
+
     def press(self, keys: str) -> None:
         """Type."""
         os.write(self._ours, keys.encode())

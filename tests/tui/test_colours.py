@@ -56,6 +56,7 @@ def walked(talk: Path, **environment: str) -> bytes:
         *((F3, "exclude"), (F1, "type to search"), (F1, "exclude"), (TOKENS, "counted by"), ("q", "exclude")),
         *((F9, "only be looked at"), (PALETTE, "Search for commands")),
     ):
+        terminal.rest()
         everything, terminal.seen = everything + terminal.seen, b""
         terminal.press(keys)
         terminal.wait_for(text)
