@@ -71,7 +71,8 @@ def test_whoever_wants_no_colours_gets_none(talk: Path) -> None:
     assert 7 in found
 
 
-def test_a_terminal_with_sixteen_colours_gets_no_others(talk: Path) -> None:
+def test_a_terminal_with_sixteen_colours_gets_no_others(talk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
     found = codes(walked(talk, TERM="xterm"))
     assert found - ATTRIBUTES <= COLOURS
     assert len(found & COLOURS) > 6
