@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import sys
 from contextlib import suppress
 from typing import Any
 
@@ -19,20 +20,7 @@ from workbench.context.planner import plan
 from workbench.context.render import request
 from workbench.log.codec import decode, encode
 from workbench.log.events import Failure, UserMessage
-from workbench.traces import (
-    adk,
-    anthropic,
-    building,
-    claude_code,
-    codex,
-    gemini,
-    gemini_cli,
-    openhands,
-    pi,
-    responses,
-    sharegpt,
-    swe_agent,
-)
+from workbench.traces import building
 from workbench.traces.formats import FORMATS, KNOWN, conversations
 from workbench.traces.reading import read_json
 from workbench.traces.source import file_logs, number_events
@@ -164,20 +152,7 @@ def test_json_nested_too_deeply_is_told() -> None:
         conversations("file", json.dumps(sample).replace("[[", "[" * 100_000))
 
 
-MODULES = (
-    adk,
-    anthropic,
-    building,
-    claude_code,
-    codex,
-    gemini,
-    gemini_cli,
-    openhands,
-    pi,
-    responses,
-    sharegpt,
-    swe_agent,
-)
+MODULES = [building, *(sys.modules[each.read.__module__] for each in FORMATS)]
 WORDS = sorted({word for module in MODULES for word in re.findall(r'"([\w-]+)"', inspect.getsource(module))})
 """The keys and kinds that the readers look for."""
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)

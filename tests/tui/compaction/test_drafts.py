@@ -1,0 +1,83 @@
+"""Drafts in the session model: nothing changes until one is accepted, and what must not stand is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from tui.compaction.long_talk import SUMMARY
+from tui.compaction.watching import Scripted, bodies, drafted, on_talk, view
+from tui.play import answer, until
+from workbench.compaction.values import CompactionRefused
+from workbench.config.errors import Refused
+from workbench.log.events import Compaction
+from workbench.traces.desk import Desk
+from workbench.tui.model.drafting import CHANGED
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+async def test_a_draft_changes_nothing_until_it_is_accepted(desk: Desk, script: Scripted) -> None:
+    script(answer(SUMMARY))
+    async with on_talk(desk) as on:
+        draft = await drafted(on)
+        assert not await bodies(on, Compaction)
+        assert draft.audit.lost
+        fuller = await on.model.compacting(lambda work: work.drafts.with_lost(draft, None))
+        assert not fuller.audit.lost
+        edited = await on.model.compacting(lambda work: work.drafts.edited(fuller, fuller.summary + "\nAnd this."))
+        assert edited.summary_tokens > fuller.summary_tokens
+        outcome = await on.model.compacting(lambda work: work.drafts.accept(edited))
+        await on.settled()
+        [body] = await bodies(on, Compaction)
+        assert body.summary.endswith("And this.")
+        assert outcome.kept == outcome.facts
+        assert view(on).tokens == outcome.after
+
+
+async def test_a_draft_that_must_not_stand_is_refused_and_can_be_mended(desk: Desk, script: Scripted) -> None:
+    script()
+    async with on_talk(desk) as on:
+        draft = await drafted(on, digest=True)
+        empty = await on.model.compacting(lambda work: work.drafts.edited(draft, " "))
+        with pytest.raises(CompactionRefused, match="empty"):
+            await on.model.compacting(lambda work: work.drafts.accept(empty))
+        assert (await on.model.compacting(lambda work: work.drafts.accept(draft))).seq
+
+
+async def test_a_draft_of_a_session_that_has_changed_is_refused(desk: Desk, script: Scripted) -> None:
+    script()
+    async with on_talk(desk) as on:
+        draft = await drafted(on, digest=True)
+        on.model.decide("pin", 5, 5)
+        await on.settled()
+        with pytest.raises(Refused, match="has changed"):
+            await on.model.compacting(lambda work: work.drafts.accept(draft))
+        on.model.new_session()
+        await on.settled()
+        with pytest.raises(Refused, match=CHANGED.partition(":")[0]):
+            await on.model.compacting(lambda work: work.drafts.edited(draft, "x"))
+
+
+async def test_a_draft_can_be_stopped(desk: Desk, script: Scripted) -> None:
+    gate = threading.Event()
+    script([gate, *answer(SUMMARY)])
+    async with on_talk(desk) as on:
+        making = asyncio.ensure_future(drafted(on))
+        await until(lambda: view(on).running is not None and view(on).running.draft)
+        making.cancel()
+        await asyncio.wait([making])
+        gate.set()
+        await on.settled()
+        assert view(on).running is None
+
+
+async def test_a_draft_that_comes_to_nothing_is_a_failure_in_the_log(desk: Desk, script: Scripted) -> None:
+    script()
+    async with on_talk(desk, "compaction.min_freed=0.99") as on:
+        with pytest.raises(CompactionRefused, match="would free"):
+            await drafted(on, digest=True)
+        await on.settled()
+        assert view(on).failed is not None

@@ -1,0 +1,38 @@
+"""The session model on a long talk, without a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tui.compaction.long_talk import WINDOW, stored
+from tui.play import Script, Watcher, opened
+from workbench.compaction.values import Draft
+from workbench.traces.desk import Desk
+from workbench.tui.compaction.view import CompactionView
+
+Scripted = Callable[..., Script]
+"""From then on every model says these things, one after the other."""
+
+
+def on_talk(desk: Desk, *sets: str, turns: int = 8) -> Any:
+    return opened(desk, stored(desk, turns), window=WINDOW, reserve=2_000, set=list(sets))
+
+
+def view(on: Watcher) -> CompactionView:
+    found: CompactionView = on.compaction
+    return found
+
+
+async def bodies(on: Watcher, kind: type) -> list[Any]:
+    """What the log has of one kind."""
+    return await on.model.compacting(lambda work: _bodies(work, kind))
+
+
+async def _bodies(work: Any, kind: type) -> list[Any]:
+    return [event.body for event in work.compactions.current().events if isinstance(event.body, kind)]
+
+
+async def drafted(on: Watcher, *, digest: bool = False) -> Draft:
+    preview = await on.model.compacting(lambda work: work.drafts.preview(digest))
+    return await on.model.compacting(lambda work: work.drafts.draft(preview, digest))
