@@ -210,9 +210,12 @@ class Compactor:
 
         So it is where the turns that stay fill the room: the breaker must not open for that, since it will pass.
         """
+        before = preview.tokens_before
+        if not self._too_little(before, before - preview.cache.saved_per_request):
+            return  # the longest summary frees enough, and the preview has planned that already
         body = event_of(preview.cut, LEAST, self._policy, preview.recall)
         after = with_event(self.setup.planner(events, live=self._live), events, body)
-        if little := self._too_little(preview.tokens_before, after.totals.tokens):
+        if little := self._too_little(before, after.totals.tokens):
             raise CompactionRefused("nothing", f"nothing to compact: even a summary of one word {little}")
 
     def _check(self, draft: Draft) -> None:
