@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -89,3 +90,24 @@ async def test_the_stand_in_plays_a_script_with_calls(gateway: Gateway) -> None:
     parts: list[Part] = [part async for part in gateway.stream(HELLO)]
     assert [part.name for part in parts if isinstance(part, CallFragment) and part.name] == ["f", "g"]
     assert parts[-1] == Finished("tool_calls")
+
+
+def test_the_program_ends_when_the_thread_has_finished_its_step() -> None:
+    """A thread that was stopped in the middle of an import would keep its locks, and the program might never end."""
+    program = """
+import threading
+from workbench.models.engine import engine
+
+begun = threading.Event()
+
+async def step():
+    begun.set()
+    threading.Event().wait(0.3)
+    print("finished", flush=True)
+
+engine().run(step())
+begun.wait()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout == "finished\n"
+    assert ended.stderr == ""

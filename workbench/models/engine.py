@@ -7,6 +7,7 @@ only wakes up for what is ready.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import gc
 import importlib
@@ -67,6 +68,10 @@ def import_litellm() -> Any:
     return litellm
 
 
+LAST_STEP = 15.0
+"""Seconds at most for what the thread is doing when the program ends; to import litellm takes two or three."""
+
+
 class Engine:
     """The thread, its loop, and litellm once somebody needed it."""
 
@@ -76,7 +81,18 @@ class Engine:
         self.loop.set_exception_handler(lambda loop, context: None)
         self._litellm: Any = None
         self._warm = False
-        threading.Thread(target=self.loop.run_forever, name="litellm", daemon=True).start()
+        self._thread = threading.Thread(target=self.loop.run_forever, name="litellm", daemon=True)
+        self._thread.start()
+        atexit.register(self._end)
+
+    def _end(self) -> None:
+        """Let the thread finish its step before the interpreter ends.
+
+        A thread that is stopped while it imports keeps the locks of the modules, and what litellm does when its objects
+        go needs one of them: a program that was left within its first seconds would hang.
+        """
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(LAST_STEP)
 
     def run(self, work: Coroutine[Any, Any, None]) -> Future[None]:
         """Start a piece of work in the thread; cancelling the future cancels it there."""
