@@ -93,6 +93,8 @@ class Engine:
         """
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(LAST_STEP)
+        if not self._thread.is_alive():
+            self.loop.close()
 
     def run(self, work: Coroutine[Any, Any, None]) -> Future[None]:
         """Start a piece of work in the thread; cancelling the future cancels it there."""
