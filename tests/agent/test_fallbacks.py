@@ -139,7 +139,7 @@ async def test_the_next_model_answers_planned_for_its_own_window(session: Sessio
 
 async def test_the_rest_of_the_turn_stays_with_it_and_the_next_turn_goes_home(session: Session, tmp_path: Path) -> None:
     call = {"calls": [{"tool": "list_files", "arguments": {}}]}
-    script = {
+    script: dict[str, list[dict[str, Any]]] = {
         "first": [{"fault": "status 503"}, {"reply": "I am back"}],
         "second": [call, {"reply": "done"}, {"reply": "never said"}],
     }
@@ -179,8 +179,8 @@ async def test_retries_come_first(session: Session, tmp_path: Path) -> None:
 
 
 async def test_what_one_model_began_no_other_finishes(session: Session, tmp_path: Path) -> None:
-    script = {"first": [{"reply": "I was about to say", "chunk": 4, "fault": "cut"}], "second": [{"reply": "yes"}]}
-    async with stage(session, tmp_path, script) as on:
+    cut = {"reply": "I was about to say", "chunk": 4, "fault": "cut"}
+    async with stage(session, tmp_path, {"first": [cut], "second": [{"reply": "yes"}]}) as on:
         steps = await on.say("hello")
     [answer] = bodies(steps, AssistantMessage)
     assert (answer.finish, answer.model) == ("broken", "first")
@@ -188,7 +188,7 @@ async def test_what_one_model_began_no_other_finishes(session: Session, tmp_path
 
 
 async def test_all_are_tried_in_order_and_the_last_failure_ends_the_turn(session: Session, tmp_path: Path) -> None:
-    script = {
+    script: dict[str, list[dict[str, Any]]] = {
         "first": [{"fault": "status 401"}],
         "second": [{"fault": "status 503"}],
         "third": [{"fault": "status 404"}],

@@ -37,7 +37,7 @@ async def test_a_turn_reads_in_parallel_and_answers(session: Session, project: P
     usage = bodies(steps, Usage)
     assert len(usage) == len([step for step in steps if isinstance(step, Planned)]) == 2
     assert all(use.prompt == use.estimate for use in usage), "the rehearsal model counts as we do"
-    assert session.events()[-1] == steps[-1].event
+    assert steps[-1] == Appended(session.events()[-1])
 
 
 async def test_what_arrives_at_the_server_is_the_plans_request(session: Session, project: Path) -> None:

@@ -18,6 +18,7 @@ from support.terminal import Terminal
 from workbench.cli import compact
 from workbench.compaction.carry import CONTINUED_FROM, PREFACE
 from workbench.compaction.prompts import recall_note
+from workbench.compaction.values import Progress
 from workbench.log.codec import decode
 from workbench.log.events import Compaction, Failure, Setting, UserMessage
 from workbench.log.store import Store
@@ -132,21 +133,21 @@ def test_a_refusal_exits_3_with_its_reason_and_is_noted_once_something_was_tried
 def test_at_a_terminal_it_asks_and_no_is_the_default(
     call: Call, session: str, monkeypatch: pytest.MonkeyPatch, answer: str, code: int
 ) -> None:
-    asked: list[str] = []
+    answers = [answer]
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("builtins.input", lambda: asked.append(answer) or answer)
+    monkeypatch.setattr("builtins.input", answers.pop)
     outcome = call("compact", session, "--digest", *WINDOW)
     assert outcome.code == code
-    assert asked == [answer]
+    assert not answers, "it asked"
     assert re.search(
         r"^Context usage at 2\d% \([\d,]+/20,000 tokens\)\. Compact conversation\? \[y/N\] ", outcome.out, re.M
     )
     assert any(isinstance(body, Compaction) for body in bodies(call, session)) == (code == 0)
     assert not any(isinstance(body, Failure) for body in bodies(call, session)), "to decline is no failure"
-    asked.clear()
+    answers.append(answer)
     call("compact", session, "--digest", "--dry-run", *WINDOW)
     call("compact", session, "--digest", "--yes", *WINDOW)
-    assert asked == []
+    assert answers == [answer], "it did not ask again"
 
 
 def test_the_end_of_the_input_at_the_question_means_no(call: Call, session: str) -> None:
@@ -270,8 +271,8 @@ def test_the_summary_can_be_edited_before_it_is_used(call: Call, session: str, t
 
 
 def test_only_stages_are_printed_as_progress(capsys: pytest.CaptureFixture[str]) -> None:
-    compact.tell_progress(compact.Progress("summarising", 2, 3))
-    compact.tell_progress(compact.Progress("summarising", 2, 3, 40))
+    compact.tell_progress(Progress("summarising", 2, 3))
+    compact.tell_progress(Progress("summarising", 2, 3, 40))
     assert capsys.readouterr().err == "· summarising part 2 of 3\n"
 
 

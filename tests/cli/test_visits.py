@@ -145,7 +145,7 @@ async def test_a_screen_that_fails_tells_the_page_why(
             told = await opened.receive()
         assert told.type == aiohttp.WSMsgType.CLOSE
         assert told.data == aiohttp.WSCloseCode.INTERNAL_ERROR
-        assert told.extra.startswith(reason)
+        assert (told.extra or "").startswith(reason)
     assert "\x1b" not in capsys.readouterr().err
 
 

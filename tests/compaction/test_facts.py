@@ -88,12 +88,16 @@ def test_fenced_code_holds_no_constraints_or_quotations() -> None:
 
 
 def test_a_fact_stands_once_under_the_event_where_it_was_first_seen() -> None:
-    log = [UserMessage("see src/app.py"), AssistantMessage("`src/app.py` it is, ./src/app.py"), UserMessage("ok")]
+    log: list[Body] = [
+        UserMessage("see src/app.py"),
+        AssistantMessage("`src/app.py` it is, ./src/app.py"),
+        UserMessage("ok"),
+    ]
     assert [fact for fact in facts_of(*log) if fact.kind == "path"] == [Fact("src/app.py", "path", "e00001")]
 
 
 def test_one_mention_in_a_tools_output_is_no_fact_unless_it_is_an_error_or_a_commit() -> None:
-    log = [UserMessage("go"), *iterations(["a/b/c.py load_it 12 MB KeyError 1a2b3c4d", "again a/b/c.py"])]
+    log: list[Body] = [UserMessage("go"), *iterations(["a/b/c.py load_it 12 MB KeyError 1a2b3c4d", "again a/b/c.py"])]
     assert [fact.text for fact in facts_of(*log) if fact.event != "e00001"] == ["a/b/c.py", "KeyError", "1a2b3c4d"]
 
 
@@ -137,7 +141,11 @@ def test_no_kind_has_more_than_its_most() -> None:
     text = " ".join(
         f'name_{at} src/f{at}.py {at + 1} MB Bad{at}Error https://x.de/{at} "quote {at}"' for at in range(99)
     )
-    log = [UserMessage(text), AssistantMessage(text), UserMessage("\n".join(f"You must do {at}." for at in range(99)))]
+    log: list[Body] = [
+        UserMessage(text),
+        AssistantMessage(text),
+        UserMessage("\n".join(f"You must do {at}." for at in range(99))),
+    ]
     kinds = [fact.kind for fact in facts_of(*log)]
     assert all(kinds.count(kind) <= most for kind, most in MOST.items())
     assert kinds == sorted(kinds, key=list(MOST).index)

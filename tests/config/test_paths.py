@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,17 @@ FOLDERS = [(config_dir, "WORKBENCH_CONFIG_DIR"), (data_dir, "WORKBENCH_DATA_DIR"
 
 
 @pytest.mark.parametrize(("folder", "variable"), FOLDERS)
-def test_the_environment_wins(folder, variable, monkeypatch, tmp_path):
+def test_the_environment_wins(
+    folder: Callable[[], Path], variable: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv(variable, str(tmp_path / "mine"))
     assert folder() == tmp_path / "mine"
 
 
 @pytest.mark.parametrize(("folder", "variable"), FOLDERS)
-def test_a_tilde_is_the_home_folder(folder, variable, monkeypatch, tmp_path):
+def test_a_tilde_is_the_home_folder(
+    folder: Callable[[], Path], variable: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv(variable, "~/mine")
     assert folder() == tmp_path / "mine"
@@ -28,7 +33,9 @@ def test_a_tilde_is_the_home_folder(folder, variable, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(("folder", "variable"), FOLDERS)
 @pytest.mark.parametrize("empty", [None, ""])
-def test_otherwise_the_platform_decides(folder, variable, empty, monkeypatch, tmp_path):
+def test_otherwise_the_platform_decides(
+    folder: Callable[[], Path], variable: str, empty: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name))
     if empty is None:
@@ -41,7 +48,9 @@ def test_otherwise_the_platform_decides(folder, variable, empty, monkeypatch, tm
 
 
 @pytest.mark.parametrize(("folder", "variable"), FOLDERS)
-def test_looking_creates_nothing(folder, variable, monkeypatch, tmp_path):
+def test_looking_creates_nothing(
+    folder: Callable[[], Path], variable: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv(variable, str(tmp_path / "mine"))
     folder()
     monkeypatch.delenv(variable)
@@ -51,7 +60,7 @@ def test_looking_creates_nothing(folder, variable, monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_importing_does_not_load_platformdirs():
+def test_importing_does_not_load_platformdirs() -> None:
     code = "import sys, workbench.config.paths; print('platformdirs' in sys.modules)"
     root = Path(sys.modules["workbench"].__path__[0]).parent
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)

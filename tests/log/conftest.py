@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -71,47 +72,47 @@ BODY = st.one_of(
 
 
 @pytest.fixture(scope="session")
-def body():
+def body() -> st.SearchStrategy[e.Body]:
     """A strategy: any body, with texts of all sizes."""
     return BODY
 
 
 @pytest.fixture(scope="session")
-def event():
+def event() -> st.SearchStrategy[e.Event]:
     """A strategy: any event."""
     return st.builds(e.Event, st.integers(1, 2**53), st.text(min_size=1, max_size=13), st.integers(0, 2**53), BODY)
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory):
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """A store for all examples of a property: making a file for each would cost more than the examples."""
     with Store.open(tmp_path_factory.mktemp("shared") / "workbench.db") as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory):
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """A second such store."""
     with Store.open(tmp_path_factory.mktemp("elsewhere") / "workbench.db") as opened:
         yield opened
 
 
 @pytest.fixture
-def path(tmp_path):
+def path(tmp_path: Path) -> Path:
     """Where the store of this test lies."""
     return tmp_path / "data" / "workbench.db"
 
 
 @pytest.fixture
-def store(path):
+def store(path: Path) -> Iterator[Store]:
     with Store.open(path) as opened:
         yield opened
 
 
 @pytest.fixture
-def python(path):
+def python(path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts Python code in another process, with the store's path as first argument; killed at the end."""
-    started = []
+    started: list[subprocess.Popen[str]] = []
     environment = {**os.environ, "PYTHONPATH": str(Path(workbench.__path__[0]).parent)}
 
     def start(code: str, *arguments: str) -> subprocess.Popen[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from workbench.log.codec import clean, decode, encode, search_text, settle
 from workbench.log.errors import BadEvent
 from workbench.log.events import (
     AssistantMessage,
+    Body,
     Compaction,
     Event,
     Failure,
@@ -37,20 +39,25 @@ from workbench.log.events import (
 HEAD = '{"v":1,"seq":7,"id":"a","at":5,"kind":'
 
 
-def line_of(body):
+def wrong(value: object) -> Any:
+    """A value where the type of the field forbids it."""
+    return value
+
+
+def line_of(body: Body) -> str:
     return encode(Event(7, "a", 5, body))
 
 
 @settings(max_examples=400, deadline=None)
 @given(data=st.data())
-def test_every_event_reads_back_as_it_was(data, event):
+def test_every_event_reads_back_as_it_was(data: st.DataObject, event: st.SearchStrategy[Event]) -> None:
     given_event = data.draw(event)
     assert decode(encode(given_event)) == given_event
 
 
 @settings(max_examples=400, deadline=None)
 @given(data=st.data())
-def test_every_line_is_written_again_as_it_was(data, event):
+def test_every_line_is_written_again_as_it_was(data: st.DataObject, event: st.SearchStrategy[Event]) -> None:
     line = encode(data.draw(event))
     assert encode(decode(line)) == line
     assert encode(decode(json.loads(line))) == line
@@ -87,7 +94,7 @@ LINES = [
 
 
 @pytest.mark.parametrize(("body", "rest"), LINES)
-def test_each_kind_has_this_line(body, rest):
+def test_each_kind_has_this_line(body: Body, rest: str) -> None:
     assert line_of(body) == HEAD + rest
     assert decode(HEAD + rest) == Event(7, "a", 5, body)
 
@@ -106,7 +113,7 @@ def test_each_kind_has_this_line(body, rest):
         '{"v":3,"seq":7,"id":"a","at":5,"kind":"dance"}',
     ],
 )
-def test_what_a_newer_version_wrote_is_carried_along(line):
+def test_what_a_newer_version_wrote_is_carried_along(line: str) -> None:
     event = decode(line)
     assert isinstance(event.body, Unknown)
     assert event[:3] == (7, "a", 5)
@@ -144,7 +151,7 @@ def test_what_a_newer_version_wrote_is_carried_along(line):
         (HEAD + '"override","action":3,"first":1,"last":2}', "expected one of pin, unpin, mask"),
     ],
 )
-def test_what_is_no_event_is_refused_and_says_what_was_expected(line, expected):
+def test_what_is_no_event_is_refused_and_says_what_was_expected(line: str, expected: str) -> None:
     with pytest.raises(BadEvent, match=r"^[^\n]*$") as told:
         decode(line)
     assert expected in str(told.value)
@@ -153,45 +160,45 @@ def test_what_is_no_event_is_refused_and_says_what_was_expected(line, expected):
 @pytest.mark.parametrize(
     "body",
     [
-        UserMessage(["not a tuple"]),
-        UserMessage(("not a part",)),
-        UserMessage(None),
-        UserMessage((TextPart(3),)),
-        ToolCall("c", "ls", {"not": "a string"}),
-        Override("fold", 1, 2),
-        Compaction(1, 2, "", (Kept("1"),)),
-        Compaction(1, 2, "", (), meta=3),
-        Compaction(1, 2, "", [Kept(1)]),
+        UserMessage(wrong(["not a tuple"])),
+        UserMessage((wrong("not a part"),)),
+        UserMessage(wrong(None)),
+        UserMessage((TextPart(wrong(3)),)),
+        ToolCall("c", "ls", wrong({"not": "a string"})),
+        Override(wrong("fold"), 1, 2),
+        Compaction(1, 2, "", (Kept(wrong("1")),)),
+        Compaction(1, 2, "", (), meta=wrong(3)),
+        Compaction(1, 2, "", wrong([Kept(1)])),
         Usage("m", 1, cost=float("nan")),
         Setting("x", object()),
         Setting("x", {("a", "b"): 1}),
         Unknown("dance", {"seq": 3}),
         Unknown("", {}),
-        "no body at all",
+        wrong("no body at all"),
     ],
 )
-def test_what_could_not_be_read_back_is_never_written(body):
+def test_what_could_not_be_read_back_is_never_written(body: Body) -> None:
     with pytest.raises(BadEvent, match="expected"):
         line_of(body)
 
 
 @settings(deadline=None)
 @given(st.text(st.characters()))
-def test_a_clean_text_has_utf8_and_differs_only_in_lone_surrogates(text):
+def test_a_clean_text_has_utf8_and_differs_only_in_lone_surrogates(text: str) -> None:
     cleaned = clean(text)
     cleaned.encode()
     if not any("\ud800" <= char <= "\udfff" for char in text):
         assert cleaned == text
 
 
-def test_a_lone_surrogate_becomes_one_replacement_character():
+def test_a_lone_surrogate_becomes_one_replacement_character() -> None:
     assert clean("a\ud800b\udc00") == "a\ufffdb\ufffd"
     assert clean("\ud83c\udf89") == "🎉"  # the two halves of one character
 
 
 @settings(deadline=None)
 @given(st.text(st.characters(), max_size=20), st.lists(st.text(st.characters()), max_size=3))
-def test_a_settled_event_is_what_its_line_reads_back_as(text, values):
+def test_a_settled_event_is_what_its_line_reads_back_as(text: str, values: list[str]) -> None:
     for body in (
         UserMessage(text),
         ToolCall("c", text, text),
@@ -204,7 +211,7 @@ def test_a_settled_event_is_what_its_line_reads_back_as(text, values):
         line.encode()
 
 
-def test_free_values_settle_into_what_json_can_hold():
+def test_free_values_settle_into_what_json_can_hold() -> None:
     event, _ = settle(Event(1, "a", 0, Setting("x", {1: (2, MappingProxyType({"k": None}))})))
     assert event.body == Setting("x", {"1": [2, {"k": None}]})
     event, _ = settle(Event(1, "a", 0, Compaction(1, 2, "", meta=MappingProxyType({"a": 1}))))
@@ -230,5 +237,5 @@ def test_free_values_settle_into_what_json_can_hold():
         (Unknown("dance", {"text": "later"}), ""),
     ],
 )
-def test_these_are_the_words_of_an_event(body, words):
+def test_these_are_the_words_of_an_event(body: Body, words: str) -> None:
     assert search_text(body) == words

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -15,16 +17,16 @@ from workbench.log.events import UserMessage
 from workbench.log.store import Store
 
 
-def mode(path):
+def mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
 
 
-def columns(path, table):
+def columns(path: Path, table: str) -> list[str]:
     with closing(sqlite3.connect(path)) as db:
         return [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
 
 
-def told(path):
+def told(path: Path) -> str:
     """The one line that opening ends with."""
     with pytest.raises(StoreError) as error:
         Store.open(path)
@@ -38,12 +40,12 @@ class TestPrivacy:
     """Others on the machine see nothing."""
 
     @pytest.fixture(autouse=True)
-    def _open_handed(self):
+    def _open_handed(self) -> Iterator[None]:
         before = os.umask(0)
         yield
         os.umask(before)
 
-    def test_folder_and_files_are_for_the_owner_alone(self, path):
+    def test_folder_and_files_are_for_the_owner_alone(self, path: Path) -> None:
         with Store.open(path) as store:
             session = store.create([UserMessage("x")])
             assert mode(path.parent) == mode(path.parent / "locks") == 0o700
@@ -56,27 +58,27 @@ class TestPrivacy:
             }
             assert {mode(file) for file in files} == {0o600}
 
-    def test_a_file_that_stood_open_is_closed_to_others(self, path):
+    def test_a_file_that_stood_open_is_closed_to_others(self, path: Path) -> None:
         Store.open(path).close()
         path.chmod(0o644)
         Store.open(path).close()
         assert mode(path) == 0o600
 
 
-def test_the_store_lies_in_the_data_folder(monkeypatch, tmp_path):
+def test_the_store_lies_in_the_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WORKBENCH_DATA_DIR", str(tmp_path / "here"))
     Store.open().close()
     assert (tmp_path / "here" / "workbench.db").exists()
 
 
-def test_every_commit_reaches_the_disk(store):
+def test_every_commit_reaches_the_disk(store: Store) -> None:
     with store._database.read() as db:
         assert db.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
         assert db.execute("PRAGMA synchronous").fetchone()[0] == 2  # FULL
         assert db.execute("PRAGMA foreign_keys").fetchone()[0] == 1
 
 
-def test_closing_twice_does_no_harm_and_then_nothing_works(store):
+def test_closing_twice_does_no_harm_and_then_nothing_works(store: Store) -> None:
     session = store.create()
     store.close()
     store.close()
@@ -91,7 +93,7 @@ class TestMigrations:
     """A file of an older program is brought up to date; one of a newer program is left alone."""
 
     @pytest.fixture
-    def old(self, path):
+    def old(self, path: Path) -> Path:
         """A file of the first format, with a session in it."""
         with Store.open(path) as store:
             store.create([UserMessage("kept")], id="s")
@@ -99,10 +101,10 @@ class TestMigrations:
             assert db.execute("PRAGMA user_version").fetchone()[0] == 1
         return path
 
-    def add(self, monkeypatch, *steps):
+    def add(self, monkeypatch: pytest.MonkeyPatch, *steps: Callable[[sqlite3.Connection], object]) -> None:
         monkeypatch.setattr(migrations, "STEPS", [*migrations.STEPS, *steps])
 
-    def test_new_steps_run_once_and_in_order(self, old, monkeypatch):
+    def test_new_steps_run_once_and_in_order(self, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.add(
             monkeypatch,
             lambda db: db.execute("ALTER TABLE sessions ADD COLUMN colour TEXT"),
@@ -113,8 +115,8 @@ class TestMigrations:
                 assert store.session("s").events()[0].body == UserMessage("kept")
             assert columns(old, "sessions")[-1] == "hue"
 
-    def test_a_step_that_fails_leaves_the_file_as_it_was(self, old, monkeypatch):
-        def fails(db):
+    def test_a_step_that_fails_leaves_the_file_as_it_was(self, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fails(db: sqlite3.Connection) -> None:
             db.execute("ALTER TABLE sessions ADD COLUMN colour TEXT")
             db.execute("ALTER TABLE nowhere ADD COLUMN colour TEXT")
 
@@ -125,7 +127,7 @@ class TestMigrations:
         with Store.open(old) as store:
             assert len(store.session("s")) == 1
 
-    def test_a_file_of_a_newer_program_is_not_touched(self, old, monkeypatch):
+    def test_a_file_of_a_newer_program_is_not_touched(self, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patch:
             self.add(patch, lambda db: db.execute("CREATE TABLE newer(x)"))
             Store.open(old).close()
@@ -135,7 +137,9 @@ class TestMigrations:
         assert old.read_bytes() == before
         assert [file.name for file in old.parent.iterdir() if file.is_file()] == ["workbench.db"]
 
-    def test_a_newer_format_is_seen_before_it_has_reached_the_file_itself(self, old, monkeypatch):
+    def test_a_newer_format_is_seen_before_it_has_reached_the_file_itself(
+        self, old: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         with monkeypatch.context() as patch:
             self.add(patch, lambda db: db.execute("CREATE TABLE newer(x)"))
             newer = Store.open(old)  # its step is in the write-ahead log alone
@@ -146,14 +150,14 @@ class TestMigrations:
 class TestFilesThatAreNotOurs:
     """They are refused and left as they are."""
 
-    def test_no_database(self, path):
+    def test_no_database(self, path: Path) -> None:
         path.parent.mkdir()
         path.write_text("notes " * 100)
         assert told(path).endswith("is not a Workbench database")
         assert path.read_text() == "notes " * 100
 
     @pytest.mark.parametrize("application", [0, 77])
-    def test_a_database_of_another_program(self, path, application):
+    def test_a_database_of_another_program(self, path: Path, application: int) -> None:
         path.parent.mkdir()
         with closing(sqlite3.connect(path)) as db:
             db.execute("CREATE TABLE theirs(x)")
@@ -162,18 +166,18 @@ class TestFilesThatAreNotOurs:
         assert told(path).endswith("is not a Workbench database")
         assert path.read_bytes() == before
 
-    def test_a_damaged_one(self, path):
+    def test_a_damaged_one(self, path: Path) -> None:
         with Store.open(path) as store:
             store.create([UserMessage("x" * 3000)] * 100)
         data = path.read_bytes()
         path.write_bytes(data[:4096] + b"\xaa" * (len(data) - 4096))
         assert told(path).endswith("the database is damaged")
 
-    def test_a_folder_in_its_place(self, path):
+    def test_a_folder_in_its_place(self, path: Path) -> None:
         path.mkdir(parents=True)
         assert "directory" in told(path)
 
-    def test_a_file_where_the_folder_should_be(self, path):
+    def test_a_file_where_the_folder_should_be(self, path: Path) -> None:
         path.parent.write_text("")
         with pytest.raises(StoreError, match="data"):
             Store.open(path)
@@ -182,7 +186,7 @@ class TestFilesThatAreNotOurs:
 class TestWhenTheDiskFails:
     """One clear line, nothing half written, and the session goes on when there is room again."""
 
-    def test_a_full_disk(self, store):
+    def test_a_full_disk(self, store: Store) -> None:
         session = store.create([UserMessage("before")])
         with store._database.read() as db:
             pages = db.execute("PRAGMA page_count").fetchone()[0]
@@ -193,21 +197,21 @@ class TestWhenTheDiskFails:
         store._database._db.execute("PRAGMA max_page_count = 1000000")
         assert session.append(UserMessage("after"))[0].seq == 2
 
-    def test_a_file_that_may_not_be_written(self, store):
+    def test_a_file_that_may_not_be_written(self, store: Store) -> None:
         session = store.create()
         store._database._db.execute("PRAGMA query_only = ON")
         with pytest.raises(StoreError, match="no permission to write"):
             session.append(UserMessage("x"))
 
-    def test_a_writer_that_never_ends(self, store, path):
+    def test_a_writer_that_never_ends(self, store: Store, path: Path) -> None:
         session = store.create()
         store._database._db.execute("PRAGMA busy_timeout = 0")
         with Store.open(path) as other, other._database.write(), pytest.raises(WorkbenchError, match="busy"):
             session.append(UserMessage("x"))
         assert session.append(UserMessage("y"))[0].seq == 1
 
-    def test_an_exception_in_the_middle_takes_everything_back(self, store):
-        def interrupted():
+    def test_an_exception_in_the_middle_takes_everything_back(self, store: Store) -> None:
+        def interrupted() -> None:
             with store._database.write() as db:
                 db.execute("INSERT INTO facts VALUES('x', 1)")
                 raise KeyboardInterrupt
@@ -221,7 +225,7 @@ class TestWhenTheDiskFails:
 class TestLock:
     """The lock file."""
 
-    def test_it_says_who_and_since_when(self, tmp_path):
+    def test_it_says_who_and_since_when(self, tmp_path: Path) -> None:
         one, two = lock.WriterLock(tmp_path / "x.lock"), lock.WriterLock(tmp_path / "x.lock")
         assert one.acquire()
         assert one.acquire()  # having it already is no obstacle
@@ -236,19 +240,22 @@ class TestLock:
         ("content", "holder"),
         [("", "another process"), ("rubbish", "another process"), ("1 1e99", "another process")],
     )
-    def test_a_file_that_says_nothing(self, tmp_path, content, holder):
+    def test_a_file_that_says_nothing(self, tmp_path: Path, content: str, holder: str) -> None:
         (tmp_path / "x.lock").write_text(content)
         assert lock.WriterLock(tmp_path / "x.lock").holder() == holder
 
-    def test_an_old_lock_shows_its_date(self, tmp_path):
+    def test_an_old_lock_shows_its_date(self, tmp_path: Path) -> None:
         (tmp_path / "x.lock").write_text("12 86400")
         assert lock.WriterLock(tmp_path / "x.lock").holder().startswith("process 12 (since 1970-01-0")
 
-    def test_a_file_removed_between_opening_and_locking_is_no_lock(self, tmp_path, monkeypatch):
+    def test_a_file_removed_between_opening_and_locking_is_no_lock(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         path = tmp_path / "x.lock"
-        real, calls = lock._flock, []
+        real, calls = lock._flock, list[int]()
+        assert real
 
-        def flock(file, how):
+        def flock(file: int, how: int) -> None:
             if not calls:
                 path.unlink()
             calls.append(file)
@@ -260,7 +267,7 @@ class TestLock:
         assert len(calls) == 2
         assert not lock.WriterLock(path).acquire()
 
-    def test_a_system_without_flock_uses_the_file_itself(self, tmp_path, monkeypatch):
+    def test_a_system_without_flock_uses_the_file_itself(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(lock, "_flock", None)
         one, two = lock.WriterLock(tmp_path / "x.lock"), lock.WriterLock(tmp_path / "x.lock")
         assert one.acquire()

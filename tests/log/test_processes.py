@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import subprocess
+from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +69,8 @@ print(Store.open(Path(sys.argv[1])).session("s").writable)
 """
 )
 
+Start = Callable[..., subprocess.Popen[str]]
+
 WITHOUT_FCNTL = """
 import sys
 sys.modules["fcntl"] = None
@@ -75,19 +80,26 @@ print(lock._flock)
 """
 
 
-def test_a_second_process_reads_along_and_takes_over_when_the_first_is_killed(store, path, python):
+def line_of(child: subprocess.Popen[str]) -> str:
+    """The next line it prints."""
+    assert child.stdout
+    return child.stdout.readline()
+
+
+def test_a_second_process_reads_along_and_takes_over_when_the_first_is_killed(
+    store: Store, path: Path, python: Start
+) -> None:
     store.create([UserMessage("one")], id="s").close()
     child = python(HOLD, "s")
-    assert child.stdout.readline() == "writing\n"
+    assert line_of(child) == "writing\n"
 
     session = store.session("s")
     assert not session.writable
     assert session.why_read_only.startswith(f"Session s is open in process {child.pid} (since ")
     with pytest.raises(ReadOnly):
         session.append(UserMessage("mine"))
-    assert [event.body.content for event in session.events()] == ["one", "from the other process"]
-    assert not session.take_over()
-    assert session.is_written
+    assert [event.body for event in session.events()] == [UserMessage("one"), UserMessage("from the other process")]
+    assert (session.take_over(), session.is_written) == (False, True)
 
     child.kill()
     child.wait()
@@ -97,7 +109,7 @@ def test_a_second_process_reads_along_and_takes_over_when_the_first_is_killed(st
     assert session.append(UserMessage("mine"))[0].seq == 3
 
 
-def test_a_reader_sees_what_the_other_process_appended(store, python):
+def test_a_reader_sees_what_the_other_process_appended(store: Store, python: Start) -> None:
     store.create(id="s").close()
     reader = store.session("s", write=False)
     child = python(APPEND, "s", "10")
@@ -107,15 +119,15 @@ def test_a_reader_sees_what_the_other_process_appended(store, python):
     assert [event.id for event in events] == acknowledged[1::2]
 
 
-def test_every_acknowledged_event_survives_kill_9(path, python):
+def test_every_acknowledged_event_survives_kill_9(path: Path, python: Start) -> None:
     chance = random.Random(20)
     with Store.open(path) as store:
         store.create(id="s").close()
-    known = {}
+    known: dict[int, str] = {}
     for _ in range(12):
         child = python(APPEND, "s", "1000")
         for _ in range(chance.randrange(1, 150)):
-            seq, name = child.stdout.readline().split()
+            seq, name = line_of(child).split()
             known[int(seq)] = name
         child.kill()
         rest = child.communicate()[0].split("\n")
@@ -136,7 +148,7 @@ def test_every_acknowledged_event_survives_kill_9(path, python):
             db.execute("INSERT INTO words(words) VALUES('integrity-check')")
 
 
-def test_processes_append_to_different_sessions_at_once(store, python):
+def test_processes_append_to_different_sessions_at_once(store: Store, python: Start) -> None:
     for name in ("a", "b", "c"):
         store.create(id=name).close()
     children = {name: python(APPEND, name, "150") for name in ("a", "b")}
@@ -154,11 +166,12 @@ def test_processes_append_to_different_sessions_at_once(store, python):
     assert {info.id: info.events for info in store.list()} == {"a": 180, "b": 180, "c": 150}
 
 
-def test_processes_may_make_the_file_at_the_same_time(path, python):
+def test_processes_may_make_the_file_at_the_same_time(path: Path, python: Start) -> None:
     children = [python(CREATE) for _ in range(4)]
     for child in children:
-        assert child.stdout.readline() == "ready\n"
+        assert line_of(child) == "ready\n"
     for child in children:
+        assert child.stdin
         child.stdin.write("\n")
         child.stdin.flush()
     made = {child.communicate()[0].strip() for child in children}
@@ -167,9 +180,9 @@ def test_processes_may_make_the_file_at_the_same_time(path, python):
     assert len(made) == 4
 
 
-def test_a_forked_child_does_not_let_go_for_its_parent(python):
+def test_a_forked_child_does_not_let_go_for_its_parent(python: Start) -> None:
     assert python(FORK).communicate()[0] == "False\n"
 
 
-def test_a_system_without_fcntl_can_import_the_log(python):
+def test_a_system_without_fcntl_can_import_the_log(python: Start) -> None:
     assert python(WITHOUT_FCNTL).communicate()[0] == "None\n"

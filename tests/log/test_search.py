@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from workbench.log import search
-from workbench.log.events import Reasoning, ToolCall, ToolResult, UserMessage
+from workbench.log.events import Body, Reasoning, ToolCall, ToolResult, UserMessage
 from workbench.log.store import Store
 
 
-def terms(store):
+def terms(store: Store) -> list[str]:
     """All words of the index."""
     with store._database.write() as db:
         db.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'words', 'row')")
@@ -21,13 +23,13 @@ def terms(store):
     return found
 
 
-def delete_all(store):
+def delete_all(store: Store) -> None:
     for info in store.list():
         store.delete(info.id)
 
 
 @pytest.fixture(scope="module")
-def library(elsewhere):
+def library(elsewhere: Store) -> Store:
     elsewhere.create(
         [
             UserMessage("Where is the Café in Zürich?"),
@@ -60,16 +62,18 @@ def library(elsewhere):
         ("  ", []),
     ],
 )
-def test_an_event_is_found_by_all_its_words_newest_first(library, text, found):
+def test_an_event_is_found_by_all_its_words_newest_first(
+    library: Store, text: str, found: list[tuple[str, int]]
+) -> None:
     assert [(hit.session_id, hit.seq) for hit in library.search(text)] == found
 
 
-def test_one_session_can_be_searched_alone(library):
+def test_one_session_can_be_searched_alone(library: Store) -> None:
     assert [hit.seq for hit in library.search("needle", session="two")] == [1]
     assert [hit.seq for hit in library.search("needle", session="one", limit=1)] == [4]
 
 
-def test_a_hit_says_where_it_is_and_shows_the_place(library):
+def test_a_hit_says_where_it_is_and_shows_the_place(library: Store) -> None:
     hit = library.search("straw", session="one")[0]
     assert (hit.title, hit.seq, hit.id) == ("travel", 4, library.session("one").event(4).id)
     assert hit.snippet.startswith("…")
@@ -86,14 +90,14 @@ def test_a_hit_says_where_it_is_and_shows_the_place(library):
 @example("NEAR(")
 @example("text : x")
 @example("\0needle")
-def test_nothing_typed_is_an_error(library, text):
+def test_nothing_typed_is_an_error(library: Store, text: str) -> None:
     for hit in library.search(text):
         assert hit.snippet
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(min_size=1, max_size=30).filter(lambda text: text.strip()))
-def test_an_event_is_found_by_its_own_text(shared, text):
+def test_an_event_is_found_by_its_own_text(shared: Store, text: str) -> None:
     delete_all(shared)
     with shared.create([UserMessage(text)]) as session:
         assert terms(shared) == [] or [hit.session_id for hit in shared.search(text)] == [session.id]
@@ -101,26 +105,28 @@ def test_an_event_is_found_by_its_own_text(shared, text):
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_nothing_stays_in_the_index_when_all_is_deleted(data, body, shared):
+def test_nothing_stays_in_the_index_when_all_is_deleted(
+    data: st.DataObject, body: st.SearchStrategy[Body], shared: Store
+) -> None:
     with shared.create(data.draw(st.lists(body, max_size=4))) as session:
         shared.fork(session.id).close()
     delete_all(shared)
     assert terms(shared) == []
 
 
-def test_a_fork_is_searched_as_well(store):
+def test_a_fork_is_searched_as_well(store: Store) -> None:
     session = store.create([UserMessage("a needle")])
     fork = store.fork(session.id)
     assert {hit.session_id for hit in store.search("needle")} == {session.id, fork.id}
 
 
-def test_only_the_beginning_of_a_huge_text_is_indexed(store):
+def test_only_the_beginning_of_a_huge_text_is_indexed(store: Store) -> None:
     store.create([UserMessage("first " + "x " * search.INDEXED + "last")])
     assert len(store.search("first")) == 1
     assert store.search("last") == []
 
 
-def test_an_index_of_another_version_is_built_anew(store, path, monkeypatch):
+def test_an_index_of_another_version_is_built_anew(store: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = store.create([UserMessage("old words"), ToolResult("c", "large words " * 1000)])
     store.close()
     monkeypatch.setattr(search, "search_text", lambda body: "new")

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from workbench.log.codec import encode
 from workbench.log.errors import StoreError
-from workbench.log.events import Event, ImagePart, TextPart, ToolCall, Unknown, UserMessage
+from workbench.log.events import Body, Event, ImagePart, TextPart, ToolCall, Unknown, UserMessage
+from workbench.log.store import Store
 from workbench.log.texts import LARGE, split
 
 
-def rows(store):
+def rows(store: Store) -> tuple[list[str], list[str]]:
     with store._database.read() as db:
         lines = [row[0] for row in db.execute("SELECT data FROM events ORDER BY key")]
         texts = [row[0].decode() for row in db.execute("SELECT text FROM texts")]
@@ -30,7 +31,7 @@ def rows(store):
         "\n" * LARGE,
     ],
 )
-def test_a_large_text_leaves_the_row_and_comes_back(store, text):
+def test_a_large_text_leaves_the_row_and_comes_back(store: Store, text: str) -> None:
     session = store.create([UserMessage(text)])
     (line,), (kept,) = rows(store)
     assert len(line) < 200
@@ -39,14 +40,14 @@ def test_a_large_text_leaves_the_row_and_comes_back(store, text):
 
 
 @pytest.mark.parametrize("text", ["x" * LARGE, "é" * (LARGE // 2), ""])
-def test_a_small_text_stays(store, text):
+def test_a_small_text_stays(store: Store, text: str) -> None:
     store.create([UserMessage(text)])
     assert rows(store)[1] == []
 
 
-def test_a_text_is_stored_once_wherever_it_stands(store):
+def test_a_text_is_stored_once_wherever_it_stands(store: Store) -> None:
     big = "x" * 9000
-    bodies = [
+    bodies: list[Body] = [
         UserMessage(big),
         UserMessage((TextPart(big), ImagePart(big), TextPart("small"))),
         ToolCall("c", "write", big),
@@ -57,17 +58,19 @@ def test_a_text_is_stored_once_wherever_it_stands(store):
     assert [event.body for event in one.events()] == [event.body for event in other.events()] == bodies
 
 
-def test_a_text_that_looks_like_a_reference_is_a_text(store):
+def test_a_text_that_looks_like_a_reference_is_a_text(store: Store) -> None:
     session = store.create([UserMessage("y" * 9000)])
     (line,), _ = rows(store)
     lookalikes = [line, line[line.index("\x01") :], "\x01" + "0" * 64, "\x01"]
     session.append(*[UserMessage(text) for text in lookalikes])
-    assert [event.body.content for event in session.events(after=1)] == lookalikes
+    assert [event.body for event in session.events(after=1)] == [UserMessage(text) for text in lookalikes]
 
 
 @settings(deadline=None)
 @given(data=st.data())
-def test_small_lines_are_left_alone_and_large_strings_always_leave(data, event):
+def test_small_lines_are_left_alone_and_large_strings_always_leave(
+    data: st.DataObject, event: st.SearchStrategy[Event]
+) -> None:
     line = encode(data.draw(event))
     row, texts = split(line)
     assert texts or row == line
@@ -76,14 +79,14 @@ def test_small_lines_are_left_alone_and_large_strings_always_leave(data, event):
         assert text.decode() in line
 
 
-def test_many_escapes_are_split_in_one_go():
+def test_many_escapes_are_split_in_one_go() -> None:
     text = '\\"\n' * 300_000
     row, texts = split(encode(Event(1, "a", 0, UserMessage(text))))
     assert len(texts) == 1
     assert len(row) < 200
 
 
-def test_a_missing_text_is_told_in_one_line(store):
+def test_a_missing_text_is_told_in_one_line(store: Store) -> None:
     session = store.create([UserMessage("x" * 9000)])
     with store._database.write() as db:
         db.execute("DELETE FROM event_texts")

@@ -24,7 +24,8 @@ class Odd(Exception):
 
 def odd(name: str, message: str, **fields: object) -> Exception:
     """An exception whose class has one of litellm's names."""
-    return type(name, (Odd,), {})(message, **fields)
+    named: type[Odd] = type(name, (Odd,), {})
+    return named(message, **fields)
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ def test_a_users_own_cache_folder_serves_where_litellm_has_no_file(
 
 def test_litellm_that_is_not_installed_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     wheel.litellm_folder.cache_clear()
-    monkeypatch.setattr(wheel.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert wheel.litellm_folder() is None
     assert wheel.model_table() is None
     assert wheel.tokenizer_folder() is None
@@ -230,6 +230,6 @@ def test_litellm_that_cannot_be_looked_for_is_no_error(monkeypatch: pytest.Monke
         raise ValueError(f"{name}.__spec__ is None")
 
     wheel.litellm_folder.cache_clear()
-    monkeypatch.setattr(wheel.importlib.util, "find_spec", broken)
+    monkeypatch.setattr("importlib.util.find_spec", broken)
     assert wheel.litellm_folder() is None
     wheel.litellm_folder.cache_clear()

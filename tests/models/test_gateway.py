@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 
@@ -113,7 +114,7 @@ async def test_a_finish_reason_on_the_last_piece_of_text_is_seen() -> None:
 async def test_the_request_arrives_byte_for_byte() -> None:
     awkward = 'tabs\t, \x00 null, ünïcödé, 日本語 🙂, \u2028, \\ and "quotes", </s> <|im_end|>, trailing blank \n'
     tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": "system", "content": awkward},
         {"role": "user", "content": [{"type": "text", "text": awkward}], "name": "me"},
         {

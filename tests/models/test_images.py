@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -49,7 +50,7 @@ def webp(kind: bytes, width: int, height: int) -> bytes:
     return b"RIFF" + struct.pack("<I", 100) + b"WEBP" + kind + struct.pack("<I", len(body)) + body + b"\0" * 20
 
 
-MADE = {
+MADE: dict[str, Callable[[int, int], bytes]] = {
     "png": png,
     "gif": gif,
     "jpeg": jpeg,

@@ -134,13 +134,23 @@ def test_a_suffix_from_a_cut_has_the_hard_cuts_of_the_text(text: str, size: tupl
 
 def test_measuring_stops_when_there_is_enough() -> None:
     seen: list[str] = []
-    index = pieces.measure("word " * 10_000, lambda piece: seen.append(piece) or len(piece), 10_000)
+
+    def size(piece: str) -> int:
+        seen.append(piece)
+        return len(piece)
+
+    index = pieces.measure("word " * 10_000, size, 10_000)
     assert index.totals[-2] <= 10_000 < index.totals[-1]
     assert sum(map(len, seen)) < 20_000
 
 
 def test_equal_pieces_in_a_run_are_encoded_once() -> None:
     seen: list[str] = []
-    index = pieces.measure("a" * 1_000_000, lambda piece: seen.append(piece) or 1)
+
+    def size(piece: str) -> int:
+        seen.append(piece)
+        return 1
+
+    index = pieces.measure("a" * 1_000_000, size)
     assert len(index.totals) > 100
     assert len(seen) == 2

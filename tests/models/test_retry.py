@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import get_args
 
 import pytest
@@ -36,7 +36,7 @@ class Times:
 class Scripted:
     """Streams in order, one per try; remembers how many were begun and closed."""
 
-    def __init__(self, *tries: list[Part | ModelFailure]) -> None:
+    def __init__(self, *tries: Sequence[Part | ModelFailure]) -> None:
         self.tries = list(tries)
         self.begun = 0
         self.closed = 0

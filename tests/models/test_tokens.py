@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
 from workbench.models import pieces, tokens
-from workbench.models.encoders import RoughEncoder, load
+from workbench.models.encoders import TOKENIZERS, RoughEncoder, load
 from workbench.models.tokens import Count, TokenCounter, counter, counter_for
 
 ALL = ["o200k_base", "cl100k_base", "claude", "rough"]
@@ -357,4 +357,4 @@ def test_a_stand_in_is_never_exact() -> None:
 
 
 def test_every_named_tokenizer_can_be_read() -> None:
-    assert all(load(name) is not None for name in tokens.TOKENIZERS)
+    assert all(load(name) is not None for name in TOKENIZERS)

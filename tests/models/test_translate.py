@@ -46,7 +46,8 @@ def test_chunks_may_be_objects_or_tables() -> None:
 
 
 def test_a_chunk_with_nothing_in_it_says_nothing() -> None:
-    for empty in ({"choices": []}, {"choices": [{"delta": None}]}, chunk(role="assistant", content=""), {}):
+    empties: list[dict[str, Any]] = [{"choices": []}, {"choices": [{"delta": None}]}, {}]
+    for empty in (*empties, chunk(role="assistant", content="")):
         assert Reader().parts(empty) == []
 
 
@@ -163,5 +164,9 @@ def test_joining_neighbours_never_changes_what_was_said(found: list[Part]) -> No
 
 
 def test_neighbours_of_one_kind_are_joined() -> None:
-    given_parts = [Text("a"), Text("b"), CallFragment(0, "x", "f", "{"), CallFragment(0, "", "", "}"), Finished("stop")]
-    assert coalesce(given_parts) == [Text("ab"), CallFragment(0, "x", "f", "{}"), Finished("stop")]
+    fragments = [CallFragment(0, "x", "f", "{"), CallFragment(0, "", "", "}")]
+    assert coalesce([Text("a"), Text("b"), *fragments, Finished("stop")]) == [
+        Text("ab"),
+        CallFragment(0, "x", "f", "{}"),
+        Finished("stop"),
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal, get_args
 
 from hypothesis import strategies as st
 
@@ -25,9 +26,11 @@ from workbench.log.events import (
     ImagePart,
     Kept,
     Override,
+    OverrideAction,
     Reasoning,
     Revert,
     Setting,
+    Slot,
     SlotContent,
     Snapshot,
     SystemMessage,
@@ -131,17 +134,17 @@ def controls(draw: st.DrawFn, length: int) -> Body:
                 Kept(at, draw(st.sampled_from([None, "shortened"])))
                 for at in sorted(draw(st.sets(st.integers(first, last), max_size=2)))
             )
-            place = draw(st.sampled_from(["start", "end"]))
+            place: Literal["start", "end"] = draw(st.sampled_from(["start", "end"]))
             answer = draw(st.sampled_from(["", "Understood."]))
             return Compaction(first, last, "what happened so far", kept, place, "[summary] ", answer)
         case 2 | 3:
             return Revert(draw(seq))
         case 4:
-            slot = draw(st.sampled_from(["system", "instructions", "memory", "tools"]))
+            slot: Slot = draw(st.sampled_from(get_args(Slot)))
             text = '{"type":"function","function":{"name":"f","parameters":{}}}' if slot == "tools" else draw(texts())
             return SlotContent(slot, draw(st.sampled_from(["one", "two"])), text)
         case _:
-            action = draw(st.sampled_from(["pin", "unpin", "mask", "unmask", "exclude", "include"]))
+            action: OverrideAction = draw(st.sampled_from(get_args(OverrideAction)))
             return Override(action, first, last)
 
 

@@ -26,7 +26,7 @@ SESSION = {"type": "session", "id": "s", "cwd": "/home", "modelId": "claude"}
 
 def message(role: str, content: Any = None, **more: Any) -> dict[str, Any]:
     """A line with a message; `id` and `parentId` are the line's."""
-    ids = {key: more.pop(key) for key in ("id", "parentId") if key in more}
+    ids: dict[str, Any] = {key: more.pop(key) for key in ("id", "parentId") if key in more}
     return {"type": "message", "timestamp": "t", **ids, "message": {"role": role, "content": content, **more}}
 
 

@@ -100,7 +100,7 @@ async def test_cancelling_ends_grandchildren_that_do_not_listen(
     inner = "trap '' TERM; echo $$ >> pids; while :; do sleep 0.05; done"
     (root / "inner.sh").write_text(inner)
     command = "echo $$ > pids; (sh -c 'echo $$ >> pids; sh inner.sh & wait') & wait"
-    running = asyncio.create_task(use("run_command", command=command))
+    running = asyncio.ensure_future(use("run_command", command=command))
     assert await until(lambda: len(written(root / "pids", 3)) == 3)
     pids = written(root / "pids", 3)
     assert all(map(is_running, pids))
@@ -113,7 +113,7 @@ async def test_cancelling_ends_grandchildren_that_do_not_listen(
 async def test_a_second_cancel_ends_it_at_once(root: Path, use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "GRACE", 3600)
     command = "trap '' TERM; echo $$ > pids; while :; do sleep 0.05; done"
-    running = asyncio.create_task(use("run_command", command=command))
+    running = asyncio.ensure_future(use("run_command", command=command))
     assert await until(lambda: len(written(root / "pids", 1)) == 1)
     (pid,) = written(root / "pids", 1)
     running.cancel()

@@ -296,12 +296,12 @@ async def test_a_page_of_html_comes_with_status_200(client: httpx.AsyncClient, d
 
 @pytest.mark.parametrize("dialect", PATHS)
 async def test_a_stream_may_end_without_a_reason(client: httpx.AsyncClient, dialect: str) -> None:
-    asked = {"url": PATHS[dialect], "headers": {"x-rehearse-fault": "no_finish"}}
-    text = (await client.post(**asked, json=body(dialect, stream=True))).text
+    fault = {"x-rehearse-fault": "no_finish"}
+    text = (await client.post(PATHS[dialect], json=body(dialect, stream=True), headers=fault)).text
     assert "a.py" in text
     assert 'tool_calls"}' not in text
     assert not any(word in text for word in ('"finish_reason":"', '"stop_reason":"', "[DONE]", "message_stop"))
-    whole = (await client.post(**asked, json=body(dialect))).json()
+    whole = (await client.post(PATHS[dialect], json=body(dialect), headers=fault)).json()
     assert (whole["choices"][0]["finish_reason"] if dialect == "openai" else whole["stop_reason"]) is None
 
 
@@ -317,11 +317,11 @@ async def test_json_may_be_broken(client: httpx.AsyncClient, dialect: str, strea
 
 @pytest.mark.parametrize("dialect", PATHS)
 async def test_an_error_may_come_in_the_middle(client: httpx.AsyncClient, dialect: str) -> None:
-    asked = {"url": PATHS[dialect], "headers": {"x-rehearse-fault": "error"}}
-    events = data_of((await client.post(**asked, json=body(dialect, stream=True))).text)
+    fault = {"x-rehearse-fault": "error"}
+    events = data_of((await client.post(PATHS[dialect], json=body(dialect, stream=True), headers=fault)).text)
     assert len(events) > 2
     assert "error" in events[-1]
-    assert (await client.post(**asked, json=body(dialect))).status_code == 500
+    assert (await client.post(PATHS[dialect], json=body(dialect), headers=fault)).status_code == 500
 
 
 @pytest.mark.parametrize("dialect", PATHS)
