@@ -10,6 +10,7 @@ import pytest
 from workbench.log.session import Session
 from workbench.log.store import Store
 from workbench.models.gateway import Gateway
+from workbench.rehearsal.provider import rehearse
 
 
 @pytest.fixture
@@ -31,8 +32,8 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 @pytest.fixture
 async def gateway() -> AsyncIterator[Gateway]:
-    """A gateway whose rehearsal model has no script when the test is over."""
+    """A gateway whose rehearsal model has no script until a test gives it one."""
+    rehearse()
     made = Gateway()
     yield made
-    await made.rehearse(None)
     await made.close()

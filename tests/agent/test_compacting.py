@@ -23,8 +23,9 @@ from workbench.log.events import AssistantMessage, Body, Compaction, Failure, Us
 from workbench.log.session import Session
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway
-from workbench.models.rehearsal.script import Script
-from workbench.models.rehearsal.server import RehearsalServer
+from workbench.rehearsal.provider import rehearse
+from workbench.rehearsal.script import Script
+from workbench.rehearsal.server import RehearsalServer
 
 pytestmark = pytest.mark.xdist_group("litellm")
 
@@ -121,7 +122,7 @@ async def test_a_request_that_does_not_fit_is_made_to_fit(session: Session, proj
 async def test_a_long_turn_is_compacted_while_it_goes_on(session: Session, project: Path, gateway: Gateway) -> None:
     (project / "long.txt").write_text("some words of a long file\n" * 200)
     call = {"calls": [{"tool": "read_file", "arguments": {"path": "long.txt"}}], "repeat": 12}
-    await gateway.rehearse(Script([call, {"reply": "done"}], summaries=False))
+    rehearse(Script([call, {"reply": "done"}], summaries=False))
     made = agent(session, project, gateway, policy="codex", window=9_000)
     steps = await said(made, "read it again and again")
     assert bodies(steps, Compaction)

@@ -18,8 +18,9 @@ from workbench.log.session import Session
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway
 from workbench.models.parts import Text
-from workbench.models.rehearsal.script import Script
-from workbench.models.rehearsal.server import RehearsalServer
+from workbench.rehearsal.provider import rehearse
+from workbench.rehearsal.script import Script
+from workbench.rehearsal.server import RehearsalServer
 
 pytestmark = pytest.mark.xdist_group("litellm")
 
@@ -83,7 +84,7 @@ async def test_a_snapshot_is_taken_before_the_first_write(session: Session, proj
 async def test_a_broken_answer_is_kept_and_marked(
     session: Session, project: Path, gateway: Gateway, fault: str, category: str
 ) -> None:
-    await gateway.rehearse(Script([{"reply": "I was about to say something long", "chunk": 4, "fault": fault}]))
+    rehearse(Script([{"reply": "I was about to say something long", "chunk": 4, "fault": fault}]))
     steps = await said(agent(session, project, gateway), "hello")
     [answer] = bodies(steps, AssistantMessage)
     assert answer.finish == "broken"
@@ -98,7 +99,7 @@ async def test_a_broken_answer_is_kept_and_marked(
 async def test_a_limit_the_provider_names_is_learnt_and_the_request_tried_once_more(
     session: Session, project: Path, gateway: Gateway
 ) -> None:
-    await gateway.rehearse(Script([{"reply": "word " * 4_000}] * 3, window=20_000))
+    rehearse(Script([{"reply": "word " * 4_000}] * 3, window=20_000))
     talking = agent(session, project, gateway)
     for _ in range(3):
         await said(talking, "tell me more")
@@ -111,7 +112,7 @@ async def test_a_limit_the_provider_names_is_learnt_and_the_request_tried_once_m
 
 
 async def test_interrupting_keeps_what_came(session: Session, project: Path, gateway: Gateway) -> None:
-    await gateway.rehearse(Script([{"reply": "a long answer " * 50, "chunk": 10, "fault": "stall"}]))
+    rehearse(Script([{"reply": "a long answer " * 50, "chunk": 10, "fault": "stall"}]))
     async with aclosing(agent(session, project, gateway).turn("hello")) as steps:
         async for step in steps:
             if isinstance(step, Streamed):
@@ -147,7 +148,7 @@ async def test_calls_that_are_interrupted_have_a_result_that_says_so(
 
 async def test_a_turn_ends_at_its_limit(session: Session, project: Path, gateway: Gateway) -> None:
     step = {"calls": [{"tool": "list_files", "arguments": {}}], "repeat": 9}
-    await gateway.rehearse(Script([step]))
+    rehearse(Script([step]))
     steps = await said(agent(session, project, gateway, sets=["turn.max_iterations=3"]), "go on for ever")
     assert len([step for step in steps if isinstance(step, Planned)]) == 3
     assert bodies(steps, Failure)[-1].category == "iterations"
@@ -167,7 +168,7 @@ async def test_two_hundred_iterations_with_large_results_stay_within_a_small_win
     for number in range(200):
         (project / f"{number}.log").write_text(f"line {number} of the log, with some words in it\n" * 1_100)
     calls = [{"calls": [{"tool": "read_file", "arguments": {"path": f"{number}.log"}}]} for number in range(200)]
-    await gateway.rehearse(Script([*calls, {"reply": "done"}], summaries=False))
+    rehearse(Script([*calls, {"reply": "done"}], summaries=False))
     long = agent(session, project, gateway, policy=policy, window=32_000, sets=["turn.max_iterations=201"])
     count = 0
     async for step in long.turn("read them all"):

@@ -25,7 +25,8 @@ from workbench.context.setup import Setup, Wishes
 from workbench.log.session import Session
 from workbench.log.store import Store
 from workbench.models.gateway import Gateway
-from workbench.models.rehearsal.script import Script
+from workbench.rehearsal.provider import rehearse
+from workbench.rehearsal.script import Script
 
 WISHES = Wishes(
     model="rehearsal",
@@ -89,7 +90,7 @@ async def _talk(session: Session, setup: Setup, folder: Path, marks: list[int]) 
     """All turns: the memory at the marks, and the events at the second."""
     gateway = Gateway()
     await gateway.warm()
-    await gateway.rehearse(Script([{"reply": "That is all there is to say about it.", "repeat": marks[-1]}]))
+    rehearse(Script([{"reply": "That is all there is to say about it.", "repeat": marks[-1]}]))
     talking = agent(session, setup, folder, gateway)
     resident: list[float] = []
     length = 0

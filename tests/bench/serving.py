@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bench import children
-from workbench.models.rehearsal.script import Script
-from workbench.models.rehearsal.server import RehearsalServer
+from workbench.rehearsal.script import Script
+from workbench.rehearsal.server import RehearsalServer
 
 CHUNK = 8
 """Characters of one chunk of an answer."""

@@ -25,8 +25,8 @@ from workbench.log.events import AssistantMessage, UserMessage
 from workbench.log.session import Session
 from workbench.log.store import Store
 from workbench.models.gateway import Patience
-from workbench.models.rehearsal.script import Script
-from workbench.models.rehearsal.server import RehearsalServer
+from workbench.rehearsal.script import Script
+from workbench.rehearsal.server import RehearsalServer
 
 pytestmark = pytest.mark.xdist_group("litellm")
 

@@ -42,9 +42,9 @@ from workbench.models.catalogue import Catalogue
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway
 from workbench.models.ledger import Ledger
-from workbench.models.rehearsal.script import Script
-from workbench.models.rehearsal.server import RehearsalServer
 from workbench.models.retry import Schedule
+from workbench.rehearsal.script import Script
+from workbench.rehearsal.server import RehearsalServer
 
 pytestmark = pytest.mark.xdist_group("litellm")
 

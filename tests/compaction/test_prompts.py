@@ -23,8 +23,8 @@ from workbench.compaction.prompts import (
 )
 from workbench.config.errors import WrongCall
 from workbench.context.load import PRESETS, load_policy
-from workbench.models.rehearsal.extract import is_summary_request, summarise
-from workbench.models.rehearsal.request import Message, Request
+from workbench.rehearsal.extract import is_summary_request, summarise
+from workbench.rehearsal.request import Message, Request
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -1,4 +1,4 @@
-"""What the engine's thread hands over arrives whole and in order; the stand-in takes the path of any other model."""
+"""What the engine's thread hands over arrives whole and in order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator
 
 import pytest
 from hypothesis import given
@@ -14,12 +13,8 @@ from hypothesis import strategies as st
 
 from workbench.models.engine import Engine, Pipe, engine
 from workbench.models.gateway import Gateway
-from workbench.models.parts import CallFragment, Finished, Part, Text
-from workbench.models.rehearsal.script import Script
 
 pytestmark = pytest.mark.xdist_group("litellm")
-
-HELLO = {"model": "rehearsal", "messages": [{"role": "user", "content": "hello"}]}
 
 
 @given(st.lists(st.lists(st.integers(), min_size=1, max_size=4), max_size=40), st.lists(st.booleans(), min_size=40))
@@ -70,26 +65,6 @@ async def test_warming_up_loads_litellm_and_may_be_asked_for_twice() -> None:
     await Gateway().warm()
     await Gateway().warm()
     assert "litellm" in sys.modules
-
-
-@pytest.fixture
-async def gateway() -> AsyncIterator[Gateway]:
-    gateway = Gateway()
-    yield gateway
-    await gateway.rehearse(None)
-
-
-async def test_the_stand_in_answers_without_key_and_network(gateway: Gateway) -> None:
-    parts = [part async for part in gateway.stream(HELLO)]
-    assert any(isinstance(part, Text) for part in parts)
-    assert parts[-1] == Finished("stop")
-
-
-async def test_the_stand_in_plays_a_script_with_calls(gateway: Gateway) -> None:
-    await gateway.rehearse(Script(steps=[{"calls": [{"tool": "f", "arguments": {"a": 1}}, {"tool": "g"}]}]))
-    parts: list[Part] = [part async for part in gateway.stream(HELLO)]
-    assert [part.name for part in parts if isinstance(part, CallFragment) and part.name] == ["f", "g"]
-    assert parts[-1] == Finished("tool_calls")
 
 
 def test_the_program_ends_when_the_thread_has_finished_its_step() -> None:

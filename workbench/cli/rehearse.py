@@ -9,9 +9,9 @@ import signal
 from dataclasses import replace
 
 from workbench.config.errors import WrongCall
-from workbench.models.rehearsal.faults import FAULTS, HEADER
-from workbench.models.rehearsal.script import Script
-from workbench.models.rehearsal.server import RehearsalServer
+from workbench.rehearsal.faults import FAULTS, HEADER
+from workbench.rehearsal.script import Script
+from workbench.rehearsal.server import RehearsalServer
 
 KEPT = 100
 """Requests remembered while serving; nobody reads them, but the count in the server goes on."""

@@ -28,7 +28,8 @@ from workbench.log.session import Session
 from workbench.log.store import Store
 from workbench.models.catalogue import REHEARSAL, Catalogue
 from workbench.models.gateway import Gateway
-from workbench.models.rehearsal.script import Script
+from workbench.rehearsal.provider import rehearse
+from workbench.rehearsal.script import Script
 
 HERE = Path(__file__).parent
 RECORDING = HERE / "session.jsonl"
@@ -104,7 +105,7 @@ def _alone(root: Path) -> Iterator[None]:
 
 async def _play(session: Session, folder: Path) -> None:
     gateway = Gateway()
-    await gateway.rehearse(Script.load(HERE / "script.toml"))
+    rehearse(Script.load(HERE / "script.toml"))
     try:
         setup = set_up(Wishes(model=REHEARSAL, sets=KNOBS), Settings(), Catalogue())
         toolbox = Toolbox(folder, more=peek_tools(session.events))
@@ -117,7 +118,7 @@ async def _play(session: Session, folder: Path) -> None:
             if number == COMPACTED:
                 await _finish(agent.compact())
     finally:
-        await gateway.rehearse(None)
+        rehearse(None)
         await gateway.close()
 
 

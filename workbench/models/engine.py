@@ -17,12 +17,12 @@ import socket
 import threading
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any
 
 from workbench.config.errors import WorkbenchError
-from workbench.models.rehearsal.script import Script
 
 _PACE = 0.004
 """Seconds between two wake-ups of the caller's loop; what comes alone is handed over at once."""
@@ -60,13 +60,13 @@ def import_litellm() -> Any:
     quiet.drop_params = False  # a parameter that is dropped in silence would make the inspector lie
     for name in ("callbacks", "success_callback", "failure_callback", "input_callback", "service_callback"):
         setattr(quiet, name, [])
-    from workbench.models.rehearsal.provider import register  # needed with litellm only
-
-    register(litellm)
     # What it loaded stays. Looking through it for garbage again and again would stop the screen for 0.2 s each time.
     gc.freeze()
     return litellm
 
+
+AddProvider = Callable[[Any], object]
+"""Adds a provider of our own to litellm, the module that it is given."""
 
 LAST_STEP = 15.0
 """Seconds at most for what the thread is doing when the program ends; to import litellm takes two or three."""
@@ -81,6 +81,7 @@ class Engine:
         self.loop.set_exception_handler(lambda loop, context: None)
         self._litellm: Any = None
         self._warm = False
+        self._new_providers: deque[AddProvider] = deque()
         self._thread = threading.Thread(target=self.loop.run_forever, name="litellm", daemon=True)
         self._thread.start()
         atexit.register(self._end)
@@ -100,17 +101,17 @@ class Engine:
         """Start a piece of work in the thread; cancelling the future cancels it there."""
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
+    def provide(self, add: AddProvider) -> None:
+        """Have a provider of our own added to litellm before the next request; from any thread."""
+        self._new_providers.append(add)
+
     def litellm(self) -> Any:
         """litellm itself; to be asked for in the thread only, which it blocks for seconds the first time."""
         if self._litellm is None:
             self._litellm = import_litellm()
+        while self._new_providers:
+            self._new_providers.popleft()(self._litellm)
         return self._litellm
-
-    async def rehearse(self, script: Script | None) -> None:
-        """Give the stand-in a script."""
-        from workbench.models.rehearsal.provider import register  # as above
-
-        register(self.litellm(), script)
 
     async def warm(self) -> None:
         """Bring in what litellm loads with its first call, by one that is refused and one that it answers itself."""

@@ -15,7 +15,6 @@ from workbench.models.endpoints import NO_KEY, Endpoint
 from workbench.models.engine import Clock, Engine, Pipe, engine
 from workbench.models.failures import ModelFailure
 from workbench.models.parts import Part
-from workbench.models.rehearsal.script import Script
 from workbench.models.translate import Reader, coalesce, reported
 
 _AFTER_FINISH = 5.0
@@ -49,10 +48,6 @@ class Gateway:
     async def warm(self) -> None:
         """Load litellm and make its first call, which takes seconds; best after the first frame is on the screen."""
         await asyncio.wrap_future(engine().run(engine().warm()))
-
-    async def rehearse(self, script: Script | None) -> None:
-        """From now on the model `rehearsal` plays this script, in the whole process; without one it has its rules."""
-        await asyncio.wrap_future(engine().run(engine().rehearse(script)))
 
     async def stream(
         self, request: Mapping[str, Any], *, patience: Patience | None = None

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from workbench.models.reach import Reach
 
 
+def _add_rehearsal(litellm: object) -> None:
+    from workbench.rehearsal.provider import register  # late: needed with litellm only
+
+    register(litellm)
+
+
 class Desk:
     """The user's things, for one call of the program."""
 
@@ -45,8 +51,10 @@ class Desk:
     @cached_property
     def reach(self) -> Reach:
         """The ways to the models."""
-        from workbench.models.reach import Reach  # late: planning a file needs no gateway and no event loop
+        from workbench.models.engine import engine  # late: planning a file needs no gateway and no event loop
+        from workbench.models.reach import Reach
 
+        engine().provide(_add_rehearsal)
         return Reach(self.settings, self.catalogue)
 
     def source(self, ref: str) -> Source:

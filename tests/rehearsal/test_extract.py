@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.models.rehearsal.answers import Call
-from workbench.models.rehearsal.extract import HEAD, MOST, is_summary_request, summarise
-from workbench.models.rehearsal.request import Message, Request
-from workbench.models.rehearsal.rules import answer_by_rule
 from workbench.models.tokens import counter
+from workbench.rehearsal.answers import Call
+from workbench.rehearsal.extract import HEAD, MOST, is_summary_request, summarise
+from workbench.rehearsal.request import Message, Request
+from workbench.rehearsal.rules import answer_by_rule
 
 PROMPT = "Summarise the conversation so far."
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.models.rehearsal.wishes import Wish, stages
+from workbench.rehearsal.wishes import Wish, stages
 
 
 def read(*paths: str) -> list[Wish]:

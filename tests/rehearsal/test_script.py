@@ -9,9 +9,9 @@ import pytest
 
 from workbench.config.errors import WrongCall
 from workbench.models.parts import Reported
-from workbench.models.rehearsal.answers import Answer, Call, Pace
-from workbench.models.rehearsal.faults import FAULTS, Fault, UnknownFault, refusal
-from workbench.models.rehearsal.script import Script, Step
+from workbench.rehearsal.answers import Answer, Call, Pace
+from workbench.rehearsal.faults import FAULTS, Fault, UnknownFault, refusal
+from workbench.rehearsal.script import Script, Step
 
 TOML = """
 speed = 400

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from threading import Lock
 
-from workbench.models.rehearsal import usage
-from workbench.models.rehearsal.answers import Answer, Call, Pace
-from workbench.models.rehearsal.extract import is_summary_request
-from workbench.models.rehearsal.faults import Fault, Refusal, refusal
-from workbench.models.rehearsal.request import Request
-from workbench.models.rehearsal.rules import answer_by_rule
-from workbench.models.rehearsal.script import Script, Step
+from workbench.rehearsal import usage
+from workbench.rehearsal.answers import Answer, Call, Pace
+from workbench.rehearsal.extract import is_summary_request
+from workbench.rehearsal.faults import Fault, Refusal, refusal
+from workbench.rehearsal.request import Request
+from workbench.rehearsal.rules import answer_by_rule
+from workbench.rehearsal.script import Script, Step
 
 REMEMBERED = 8
 """Messages that the ids of calls are made from: a group with its results is among them, so ids do not come again."""

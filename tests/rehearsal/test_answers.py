@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.models.rehearsal.answers import AT_ONCE, Answer, Call, Pace, pieces
+from workbench.rehearsal.answers import AT_ONCE, Answer, Call, Pace, pieces
 
 texts = st.text(max_size=600)
 calls = st.lists(st.builds(Call, st.just("tool"), texts, st.just("id")), max_size=3).map(tuple)

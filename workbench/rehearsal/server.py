@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from workbench.config.errors import WorkbenchError
-from workbench.models.rehearsal.anthropic_wire import Anthropic
-from workbench.models.rehearsal.faults import HEADER, Fault, Refusal, UnknownFault
-from workbench.models.rehearsal.http import BadHttp, Connection, Gone, Incoming
-from workbench.models.rehearsal.openai_wire import OpenAI
-from workbench.models.rehearsal.request import BadRequest, Request
-from workbench.models.rehearsal.script import Script
-from workbench.models.rehearsal.stand_in import Played, StandIn
-from workbench.models.rehearsal.wire import Dialect, to_json
+from workbench.rehearsal.anthropic_wire import Anthropic
+from workbench.rehearsal.faults import HEADER, Fault, Refusal, UnknownFault
+from workbench.rehearsal.http import BadHttp, Connection, Gone, Incoming
+from workbench.rehearsal.openai_wire import OpenAI
+from workbench.rehearsal.request import BadRequest, Request
+from workbench.rehearsal.script import Script
+from workbench.rehearsal.stand_in import Played, StandIn
+from workbench.rehearsal.wire import Dialect, to_json
 
 JSON = "application/json"
 STREAM = "text/event-stream; charset=utf-8"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from workbench.models.rehearsal.answers import Call
-from workbench.models.rehearsal.request import Message, Request, from_openai
-from workbench.models.rehearsal.rules import answer_by_rule
+from workbench.rehearsal.answers import Call
+from workbench.rehearsal.request import Message, Request, from_openai
+from workbench.rehearsal.rules import answer_by_rule
 
 
 def tool(name: str, *parameters: str, **types: str) -> dict[str, Any]:

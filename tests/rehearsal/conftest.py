@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from workbench.models.rehearsal.server import RehearsalServer
+from workbench.rehearsal.server import RehearsalServer
 
 
 @pytest.fixture

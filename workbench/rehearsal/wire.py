@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
-from workbench.models.rehearsal.answers import Answer, Pace
-from workbench.models.rehearsal.faults import Refusal
-from workbench.models.rehearsal.request import Json, Request
+from workbench.rehearsal.answers import Answer, Pace
+from workbench.rehearsal.faults import Refusal
+from workbench.rehearsal.request import Json, Request
 
 MODELS = ("rehearsal",)
 

@@ -13,10 +13,10 @@ from workbench.context.setup import Wishes, set_up
 from workbench.log.events import AssistantMessage, Body, SlotContent, SystemMessage, ToolCall, ToolResult, UserMessage
 from workbench.models.catalogue import Catalogue
 from workbench.models.parts import Reported
-from workbench.models.rehearsal.request import Message, Request, from_openai
-from workbench.models.rehearsal.script import Script
-from workbench.models.rehearsal.stand_in import StandIn
 from workbench.models.tokens import counter
+from workbench.rehearsal.request import Message, Request, from_openai
+from workbench.rehearsal.script import Script
+from workbench.rehearsal.stand_in import StandIn
 from workbench.traces.source import number_events
 
 DEFINITION = (

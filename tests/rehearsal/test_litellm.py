@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from workbench.models.rehearsal.provider import register
-from workbench.models.rehearsal.script import Script
-from workbench.models.rehearsal.server import RehearsalServer
+from workbench.rehearsal.provider import register
+from workbench.rehearsal.script import Script
+from workbench.rehearsal.server import RehearsalServer
 
 pytestmark = pytest.mark.xdist_group("litellm")
 

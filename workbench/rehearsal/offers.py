@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.models.rehearsal.answers import Call
-from workbench.models.rehearsal.request import Json, function_of
-from workbench.models.rehearsal.wishes import Kind, Wish
+from workbench.rehearsal.answers import Call
+from workbench.rehearsal.request import Json, function_of
+from workbench.rehearsal.wishes import Kind, Wish
 
 TOOLS: dict[Kind, tuple[str, ...]] = {
     "read": ("read_file", "view_file", "open_file", "read_text_file", "read", "view", "cat"),

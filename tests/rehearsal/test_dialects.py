@@ -10,8 +10,8 @@ import httpx
 import openai
 import pytest
 
-from workbench.models.rehearsal.script import Script
-from workbench.models.rehearsal.server import RehearsalServer
+from workbench.rehearsal.script import Script
+from workbench.rehearsal.server import RehearsalServer
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 OPENAI_TOOLS: list[Any] = [

@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Sequence
 
-from workbench.models.rehearsal.answers import Answer, Call
-from workbench.models.rehearsal.extract import is_summary_request, summarise
-from workbench.models.rehearsal.offers import call_for
-from workbench.models.rehearsal.request import Message, Request
-from workbench.models.rehearsal.wishes import Wish, stages
+from workbench.rehearsal.answers import Answer, Call
+from workbench.rehearsal.extract import is_summary_request, summarise
+from workbench.rehearsal.offers import call_for
+from workbench.rehearsal.request import Message, Request
+from workbench.rehearsal.wishes import Wish, stages
 
 SHOWN_LINES = 3
 SHOWN_WIDTH = 100

@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from workbench.models.rehearsal.answers import Call
-from workbench.models.rehearsal.request import Message, Request
 from workbench.models.tokens import counter
+from workbench.rehearsal.answers import Call
+from workbench.rehearsal.request import Message, Request
 
 ITEMS = 10
 """Lines of a section: the first of the goals, of all others the newest."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from workbench.models.parts import Reported
-from workbench.models.rehearsal.answers import Answer, Call, Pace, Piece, pieces
-from workbench.models.rehearsal.faults import Refusal
-from workbench.models.rehearsal.request import Json, Request, from_openai
-from workbench.models.rehearsal.wire import MODELS, Frame, event
+from workbench.rehearsal.answers import Answer, Call, Pace, Piece, pieces
+from workbench.rehearsal.faults import Refusal
+from workbench.rehearsal.request import Json, Request, from_openai
+from workbench.rehearsal.wire import MODELS, Frame, event
 
 REASONS = {"stop": "stop", "length": "length", "tool_calls": "tool_calls", "refused": "content_filter"}
 

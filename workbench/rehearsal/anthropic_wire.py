@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from workbench.models.parts import Reported
-from workbench.models.rehearsal.answers import Answer, Call, Pace, Piece, pieces
-from workbench.models.rehearsal.faults import Refusal
-from workbench.models.rehearsal.request import BadRequest, Json, Message, Request, check_pairs, content_of, list_of
-from workbench.models.rehearsal.wire import MODELS, Frame, event
+from workbench.rehearsal.answers import Answer, Call, Pace, Piece, pieces
+from workbench.rehearsal.faults import Refusal
+from workbench.rehearsal.request import BadRequest, Json, Message, Request, check_pairs, content_of, list_of
+from workbench.rehearsal.wire import MODELS, Frame, event
 
 REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "refused": "refusal"}
 

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
-from workbench.models.rehearsal.answers import pieces
-from workbench.models.rehearsal.faults import Refusal
-from workbench.models.rehearsal.openai_wire import REASONS, OpenAI, delta_json, usage_json
-from workbench.models.rehearsal.request import BadRequest, Request, from_openai
-from workbench.models.rehearsal.script import Script
-from workbench.models.rehearsal.stand_in import Played, StandIn
+from workbench.models.engine import engine
+from workbench.rehearsal.answers import pieces
+from workbench.rehearsal.faults import Refusal
+from workbench.rehearsal.openai_wire import REASONS, OpenAI, delta_json, usage_json
+from workbench.rehearsal.request import BadRequest, Request, from_openai
+from workbench.rehearsal.script import Script
+from workbench.rehearsal.stand_in import Played, StandIn
 
 NAME = "rehearsal"
+
+
+def rehearse(script: Script | None = None) -> None:
+    """From now on the model `rehearsal` plays this script, in the whole process; without one it has its rules."""
+    engine().provide(partial(register, script=script))
 
 
 def register(litellm: Any, script: Script | None = None) -> StandIn:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.models.rehearsal.answers import Call
+from workbench.rehearsal.answers import Call
 
 Json = Mapping[str, Any]
 

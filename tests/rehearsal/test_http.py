@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WorkbenchError
-from workbench.models.rehearsal.http import MAX_BODY, MAX_HEAD
-from workbench.models.rehearsal.server import RehearsalServer
+from workbench.rehearsal.http import MAX_BODY, MAX_HEAD
+from workbench.rehearsal.server import RehearsalServer
 
 BODY = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hello"}]}).encode()
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"

@@ -21,8 +21,8 @@ from typing import Any, get_args
 
 from workbench.config.errors import WrongCall
 from workbench.models.parts import Reason, Reported
-from workbench.models.rehearsal.answers import Answer, Call, Pace
-from workbench.models.rehearsal.faults import Fault, UnknownFault
+from workbench.rehearsal.answers import Answer, Call, Pace
+from workbench.rehearsal.faults import Fault, UnknownFault
 
 _USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")
 
