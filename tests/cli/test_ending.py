@@ -15,8 +15,8 @@ from workbench.cli.ending import run
 PROGRAM = """
 import asyncio, signal, sys
 from workbench.cli.ending import run
-if "ignore" in sys.argv:
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+# Set either way: the tests themselves may run under nohup, and what is ignored is handed on.
+signal.signal(signal.SIGHUP, signal.SIG_IGN if "ignore" in sys.argv else signal.SIG_DFL)
 async def work():
     try:
         print("ready", flush=True)
