@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from workbench.agent.approval_patterns import advised, covers, exact, suggestions
 from workbench.agent.approvals import Answer, Approvals, Choice, Question, Saved, load_saved, save
-from workbench.agent.tools.base import Call, Kind
+from workbench.agent.tools.base import Kind, ProposedCall
 from workbench.config.errors import WrongCall
 from workbench.config.paths import config_dir
 
 
-def command(text: str) -> Call:
-    return Call("run_command", "run", text)
+def command(text: str) -> ProposedCall:
+    return ProposedCall("run_command", "run", text)
 
 
-def writing(path: str, tool: str = "write_file") -> Call:
-    return Call(tool, "write", path)
+def writing(path: str, tool: str = "write_file") -> ProposedCall:
+    return ProposedCall(tool, "write", path)
 
 
 class Person:
@@ -104,8 +104,8 @@ def test_the_exact_pattern_of_a_file_covers_it_and_no_other(one: str, other: str
     assert covers(exact(writing(one)), writing(other)) == (one == other)
 
 
-@given(st.builds(Call, st.just("t"), st.sampled_from(["run", "write"]), paths))
-def test_every_pattern_offered_covers_the_call(call: Call) -> None:
+@given(st.builds(ProposedCall, st.just("t"), st.sampled_from(["run", "write"]), paths))
+def test_every_pattern_offered_covers_the_call(call: ProposedCall) -> None:
     assert all(covers(pattern, call) for pattern in suggestions(call))
 
 
@@ -129,19 +129,19 @@ def test_what_is_offered_for_a_command_is_no_wider_than_its_sub_command(text: st
 def test_what_is_offered_for_a_file_is_its_folder_and_the_project() -> None:
     assert suggestions(writing("src/x/a.py")) == ("write_file:src/x/a.py", "write_file:src/x/**", "write_file:**")
     assert suggestions(writing("a[1].py")) == ("write_file:a[[]1].py", "write_file:**")
-    assert (
-        suggestions(Call("server_tool", "run", "")) == suggestions(Call("server_tool", "read", "")) == ("server_tool",)
-    )
+    for kind in ("run", "read"):
+        assert suggestions(ProposedCall("server_tool", kind, "")) == ("server_tool",)
 
 
 def test_for_a_servers_tool_all_its_calls_and_all_tools_of_the_server_are_offered() -> None:
-    call = Call("notes__add", "run", '{"text": "rm -rf *; echo"}')
+    call = ProposedCall("notes__add", "run", '{"text": "rm -rf *; echo"}')
     found = suggestions(call)
     assert found == ('notes__add:{"text": "rm -rf *; echo"}', "notes__add", "notes__*")
     assert all(covers(pattern, call) for pattern in found)
-    assert covers("notes__*", Call("notes__read", "run", "{}"))
-    assert not covers("notes__*", Call("run_command", "run", "notes__add"))
-    assert suggestions(Call("a__b__c", "run", '{"x": 1}'))[1:] == ("a__b__c",), "whose server that is, is not sure"
+    assert covers("notes__*", ProposedCall("notes__read", "run", "{}"))
+    assert not covers("notes__*", ProposedCall("run_command", "run", "notes__add"))
+    unclear = ProposedCall("a__b__c", "run", '{"x": 1}')
+    assert suggestions(unclear)[1:] == ("a__b__c",), "whose server that is, is not sure"
     assert advised(call) == "notes__add"
     assert advised(command("git log")) == "run_command:git log"
 
@@ -158,11 +158,11 @@ def test_a_pattern_that_is_none_is_refused(pattern: str) -> None:
 def test_reading_is_free_and_the_rest_asks() -> None:
     kinds: dict[Kind, str] = {"read": "allow", "write": "ask", "run": "ask"}
     for kind, decision in kinds.items():
-        assert Approvals().decide(Call("t", kind, "x")) == decision
+        assert Approvals().decide(ProposedCall("t", kind, "x")) == decision
 
 
 def test_a_call_that_cannot_work_is_denied_without_asking() -> None:
-    call = Call("write_file", "write", "", "path: outside")
+    call = ProposedCall("write_file", "write", "", "path: outside")
     approvals = Approvals(allow=["write_file"])
     assert approvals.decide(call) == "deny"
     assert approvals.refusal(call, asked=True) == "path: outside"
@@ -173,8 +173,8 @@ def test_never_wins_and_sees_every_part_of_a_command() -> None:
     for text in ("git push", "git push -f", "cd x && git push origin", "echo $(git push)", "a\ngit push"):
         assert approvals.decide(command(text)) == "deny"
     assert approvals.decide(command("git pull")) == "allow"
-    assert approvals.decide(Call("read_file", "read", "secret/key")) == "deny"
-    assert approvals.decide(Call("fly", "run", "x")) == "deny"
+    assert approvals.decide(ProposedCall("read_file", "read", "secret/key")) == "deny"
+    assert approvals.decide(ProposedCall("fly", "run", "x")) == "deny"
     assert "never allows" in approvals.refusal(command("git push"), asked=True)
 
 

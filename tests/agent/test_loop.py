@@ -17,7 +17,7 @@ from workbench.log.events import AssistantMessage, Body, Failure, Setting, Snaps
 from workbench.log.session import Session
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway
-from workbench.models.parts import Text
+from workbench.models.reply_parts import Text
 from workbench.rehearsal.provider import rehearse
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer

@@ -29,7 +29,7 @@ from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway
-from workbench.models.parts import Text
+from workbench.models.reply_parts import Text
 
 PEER = "bare litellm"
 MODEL = "rehearsal-over-http"

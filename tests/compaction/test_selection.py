@@ -16,7 +16,7 @@ from workbench.log.events import (
     Body,
     Compaction,
     ImagePart,
-    Kept,
+    KeptEvent,
     Override,
     TextPart,
     ToolCall,
@@ -45,7 +45,7 @@ def test_three_turns_by_hand_are_one_window() -> None:
     cut = cut_of(named_turns([1, 2, 3]), preset("sliding"))
     assert (cut.first, cut.last) == (1, 6)
     assert texts(cut) == ["q1", "a1", "q2", "a2", "a3"]
-    assert cut.kept == (Kept(5),), "the latest user message stays"
+    assert cut.kept == (KeptEvent(5),), "the latest user message stays"
 
 
 def test_turn_5_compacts_turns_1_to_5() -> None:
@@ -151,7 +151,7 @@ def test_a_picture_that_spills_over_stays_as_text() -> None:
     policy = preset("codex", "compaction.keep_user_tokens=100")
     picture = UserMessage((TextPart("look"), ImagePart("https://example.org/a.png", "high")))
     cut = cut_of([picture, AssistantMessage("seen"), *asked(5)], policy)
-    assert cut.kept[0] == Kept(1, "look\n[image]")
+    assert cut.kept[0] == KeptEvent(1, "look\n[image]")
 
 
 def test_a_spill_of_a_few_tokens_is_summarised_instead() -> None:

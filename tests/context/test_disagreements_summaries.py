@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.talk import iteration, iterations, named_turns, planned, preset, rows_of, spoken, states, summary_of
-from workbench.log.events import AssistantMessage, Body, Kept, ToolCall, ToolResult, UserMessage
+from workbench.log.events import AssistantMessage, Body, KeptEvent, ToolCall, ToolResult, UserMessage
 
 # Summary: role user, framed as a record; where its range began, in codex behind the retained user messages
 
@@ -13,7 +13,7 @@ from workbench.log.events import AssistantMessage, Body, Kept, ToolCall, ToolRes
 @pytest.mark.parametrize("name", ["layers", "sliding", "window", "confirm", "workbench"])
 def test_a_summary_stands_where_its_range_began_before_what_was_kept(name: str) -> None:
     policy = preset(name)
-    log = [*named_turns([1, 2, 3]), summary_of(policy, 3, 6, "the summary", kept=(Kept(5),)), UserMessage("q4")]
+    log = [*named_turns([1, 2, 3]), summary_of(policy, 3, 6, "the summary", kept=(KeptEvent(5),)), UserMessage("q4")]
     said = spoken(planned(log, policy))
     assert said[2] == ("user", policy.compaction.preface + "the summary")
     rest = [content for _, content in said]
@@ -25,7 +25,7 @@ def test_a_summary_stands_where_its_range_began_before_what_was_kept(name: str) 
 
 def test_in_codex_the_summary_stands_behind_the_retained_user_messages() -> None:
     policy = preset("codex")
-    kept = (Kept(1), Kept(3))
+    kept = (KeptEvent(1), KeptEvent(3))
     log = [*named_turns([1, 2, 3]), summary_of(policy, 1, 4, "the summary", kept=kept), UserMessage("q4")]
     texts = [content for _, content in spoken(planned(log, policy))]
     assert texts == ["q1", "q2", policy.compaction.preface + "the summary", "q3", "a3", "q4"]
@@ -84,22 +84,22 @@ def test_a_group_that_lies_in_two_ranges_together_is_not_sent() -> None:
 # An open turn: its finished groups may be summarised, its user message stays whole
 
 
-def open_turn(*kept: Kept) -> list[Body]:
+def open_turn(*kept: KeptEvent) -> list[Body]:
     """A turn whose first two groups were summarised, with the turn before it, while it was going on."""
     log = [*named_turns([1]), UserMessage("do it"), *iterations(["one", "two"])]
     return [*log, summary_of(preset("workbench"), 1, 7, "so far", kept=kept), *iteration("three", "three")]
 
 
-@pytest.mark.parametrize("kept", [(), (Kept(3),)], ids=["in the range", "kept by name"])
-def test_the_user_message_of_an_open_turn_stays_whole(kept: tuple[Kept, ...]) -> None:
+@pytest.mark.parametrize("kept", [(), (KeptEvent(3),)], ids=["in the range", "kept by name"])
+def test_the_user_message_of_an_open_turn_stays_whole(kept: tuple[KeptEvent, ...]) -> None:
     said = spoken(planned(open_turn(*kept), preset("workbench")))
     assert [role for role, _ in said] == ["user", "user", "assistant", "tool"]
     assert said[0][1].endswith("so far")
     assert said[1] == ("user", "do it")
 
 
-@pytest.mark.parametrize("kept", [(), (Kept(3),)], ids=["in the range", "kept by name"])
-def test_it_stays_whole_when_the_turn_is_over(kept: tuple[Kept, ...]) -> None:
+@pytest.mark.parametrize("kept", [(), (KeptEvent(3),)], ids=["in the range", "kept by name"])
+def test_it_stays_whole_when_the_turn_is_over(kept: tuple[KeptEvent, ...]) -> None:
     log = open_turn(*kept)
     before = spoken(planned(log, preset("workbench")))
     after = spoken(planned([*log, AssistantMessage("done", "end"), UserMessage("next")], preset("workbench")))

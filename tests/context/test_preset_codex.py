@@ -22,7 +22,7 @@ from support.talk import (
     words,
 )
 from workbench.context.budget import Limits, limits
-from workbench.log.events import Body, Kept, SlotContent, ToolCall, ToolResult, UserMessage
+from workbench.log.events import Body, KeptEvent, SlotContent, ToolCall, ToolResult, UserMessage
 from workbench.models.catalogue import Catalogue
 
 CODEX = preset("codex")
@@ -185,7 +185,7 @@ def test_every_call_has_an_output_and_every_output_a_call() -> None:
 
 def test_the_summary_stands_behind_the_retained_user_messages() -> None:
     log: list[Body] = [SlotContent("system", "prompt", "initial context"), *named_turns([1, 2, 3])]
-    kept = (Kept(2, "q1, cut short"), Kept(4), Kept(6))
+    kept = (KeptEvent(2, "q1, cut short"), KeptEvent(4), KeptEvent(6))
     log += [summary_of(CODEX, 2, 7, "what happened", kept=kept), UserMessage("q4")]
     assert spoken(planned(log, CODEX)) == [
         ("system", "initial context"),
@@ -200,7 +200,7 @@ def test_the_summary_stands_behind_the_retained_user_messages() -> None:
 def test_what_was_compacted_is_still_there_to_read() -> None:
     log: list[Body] = [
         *named_turns([1, 2]),
-        summary_of(CODEX, 1, 4, "what happened", kept=(Kept(3),)),
+        summary_of(CODEX, 1, 4, "what happened", kept=(KeptEvent(3),)),
         UserMessage("q3"),
     ]
     made = planned(log, CODEX)
@@ -211,7 +211,7 @@ def test_what_was_compacted_is_still_there_to_read() -> None:
 
 def test_a_conversation_of_50_000_tokens_becomes_one_of_about_5_000() -> None:
     log = turns(50, 500)
-    compaction = summary_of(CODEX, 1, 100, words(500), kept=tuple(Kept(seq) for seq in range(85, 100, 2)))
+    compaction = summary_of(CODEX, 1, 100, words(500), kept=tuple(KeptEvent(seq) for seq in range(85, 100, 2)))
     before = planned([*log, UserMessage("go")], CODEX, ROOMY)
     after = planned([*log, compaction, UserMessage("go")], CODEX, ROOMY)
     assert before.totals.tokens > 50_000

@@ -55,7 +55,7 @@ BODY = st.one_of(
         WHOLE,
         WHOLE,
         TEXT,
-        st.lists(st.builds(e.Kept, WHOLE, st.none() | TEXT), max_size=3).map(tuple),
+        st.lists(st.builds(e.KeptEvent, WHOLE, st.none() | TEXT), max_size=3).map(tuple),
         st.sampled_from(["start", "end"]),
         TEXT,
         TEXT,

@@ -8,7 +8,7 @@ import pytest
 import tiktoken
 from tokenizers import Tokenizer
 
-from workbench.models.wheel import tokenizer_folder
+from workbench.models.litellm_data import tokenizer_folder
 
 Reference = dict[str, Callable[[str], list[int]]]
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from workbench.models import encoders, pieces, wheel
+from workbench.models import encoders, litellm_data, text_pieces
 from workbench.models.tokens import TokenCounter
 
 OPENAI = ["o200k_base", "cl100k_base"]
@@ -122,7 +122,7 @@ def test_splintr_knows_every_character_as_tiktoken_does(reference: Reference, to
 def test_splintr_stays_within_bounds_on_texts_without_a_split(reference: Reference, tokenizer: str) -> None:
     encoder = quick(tokenizer)
     for run in RUNS:
-        text = run * pieces.REACH
+        text = run * text_pieces.REACH
         assert encoder._encode(text) == reference[tokenizer](text)
 
 
@@ -207,7 +207,7 @@ def test_a_broken_file_is_neither_used_nor_deleted(
 def test_a_users_own_cache_folder_serves_where_litellm_has_no_file(
     loading_anew: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    folder = wheel.tokenizer_folder()
+    folder = litellm_data.tokenizer_folder()
     assert folder is not None
     name = encoders.RANK_FILES["cl100k_base"][0]
     shutil.copy(folder / name, tmp_path / name)
@@ -217,19 +217,19 @@ def test_a_users_own_cache_folder_serves_where_litellm_has_no_file(
 
 
 def test_litellm_that_is_not_installed_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    wheel.litellm_folder.cache_clear()
+    litellm_data.litellm_folder.cache_clear()
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert wheel.litellm_folder() is None
-    assert wheel.model_table() is None
-    assert wheel.tokenizer_folder() is None
-    wheel.litellm_folder.cache_clear()
+    assert litellm_data.litellm_folder() is None
+    assert litellm_data.model_table() is None
+    assert litellm_data.tokenizer_folder() is None
+    litellm_data.litellm_folder.cache_clear()
 
 
 def test_litellm_that_cannot_be_looked_for_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(name: str) -> None:
         raise ValueError(f"{name}.__spec__ is None")
 
-    wheel.litellm_folder.cache_clear()
+    litellm_data.litellm_folder.cache_clear()
     monkeypatch.setattr("importlib.util.find_spec", broken)
-    assert wheel.litellm_folder() is None
-    wheel.litellm_folder.cache_clear()
+    assert litellm_data.litellm_folder() is None
+    litellm_data.litellm_folder.cache_clear()

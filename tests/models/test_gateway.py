@@ -14,7 +14,7 @@ from support.provider import Answer, Pause, Provider, piece, text, usage
 from workbench.models.endpoints import Endpoint
 from workbench.models.failures import ModelFailure
 from workbench.models.gateway import Gateway, Patience
-from workbench.models.parts import CallFragment, Finished, Part, Reported, Text, Thinking
+from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
 
 pytestmark = pytest.mark.xdist_group("litellm")
 

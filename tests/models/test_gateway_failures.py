@@ -12,7 +12,7 @@ from support.provider import Answer, Drop, Pause, Provider, Raw, Step, piece, re
 from workbench.models.endpoints import Endpoint
 from workbench.models.failures import Category, ModelFailure
 from workbench.models.gateway import Gateway, Patience
-from workbench.models.parts import Part, Text
+from workbench.models.reply_parts import Part, Text
 
 pytestmark = pytest.mark.xdist_group("litellm")
 

@@ -7,7 +7,8 @@ import sys
 
 SCRIPT = """
 import sys
-from workbench.models import catalogue, encoders, families, framing, images, ledger, pieces, tokens, wheel, windows
+from workbench.models import catalogue, encoders, families, framing, images, ledger, litellm_data
+from workbench.models import text_pieces, tokens, windows
 
 def heavy():
     return sorted({"litellm", "splintr", "tiktoken", "tokenizers", "textual", "rich"} & set(sys.modules))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, Revert, Setting, Usage, UserMessage
 from workbench.models.catalogue import Catalogue
-from workbench.models.ledger import HIGHEST, LOWEST, Ledger, Totals
+from workbench.models.ledger import HIGHEST, LOWEST, Ledger, UsageTotals
 
 CATALOGUE = Catalogue(
     {
@@ -208,4 +208,4 @@ def test_no_turn_remains_in_a_full_window() -> None:
 def test_the_average_turn_is_what_went_in_and_came_out() -> None:
     assert ledger().average_turn is None
     assert ledger(*turn(1_000, completion=50), *turn(2_000, completion=150)).average_turn == pytest.approx(1_600)
-    assert ledger().total == Totals()
+    assert ledger().total == UsageTotals()

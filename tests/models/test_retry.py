@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.models.failures import RETRYABLE, Category, ModelFailure
-from workbench.models.parts import Finished, Part, Reported, Text
+from workbench.models.reply_parts import Finished, Part, Reported, Text
 from workbench.models.retry import Make, Schedule, Wait, with_retries
 
 CATEGORIES: tuple[Category, ...] = get_args(Category)

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
-from workbench.models import pieces, tokens
+from workbench.models import text_pieces, tokens
 from workbench.models.encoders import TOKENIZERS, RoughEncoder, load
 from workbench.models.tokens import Count, TokenCounter, counter, counter_for
 
@@ -60,8 +60,8 @@ sizes = st.sampled_from([(4, 6), (8, 12)])
 def pieces_of(size: tuple[int, int]) -> Iterator[None]:
     """Pieces so small that a short text has many, hard cuts included."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "PIECE", size[0])
-        patch.setattr(pieces, "REACH", size[1])
+        patch.setattr(text_pieces, "PIECE", size[0])
+        patch.setattr(text_pieces, "REACH", size[1])
         yield
 
 
@@ -336,7 +336,7 @@ def test_cutting_a_text_counted_here_encodes_one_piece(monkeypatch: pytest.Monke
     monkeypatch.setattr(counter, "_size", counting)
     counter.head(text, 20_000)
     counter.tail(text, 20_000)
-    assert 0 < encoded <= 4 * pieces.REACH
+    assert 0 < encoded <= 4 * text_pieces.REACH
 
 
 def test_without_a_store_a_counter_is_shared() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.models.gateway import Gateway
-from workbench.models.parts import CallFragment, Finished, Part, Text
+from workbench.models.reply_parts import CallFragment, Finished, Part, Text
 from workbench.rehearsal.provider import rehearse
 from workbench.rehearsal.script import Script
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbench.config.errors import WrongCall
-from workbench.models.parts import Reported
+from workbench.models.reply_parts import Reported
 from workbench.rehearsal.answers import Answer, Call, Pace
 from workbench.rehearsal.faults import FAULTS, Fault, UnknownFault, refusal
 from workbench.rehearsal.script import Script, Step

@@ -12,7 +12,7 @@ from workbench.context.render import request as render
 from workbench.context.setup import Wishes, set_up
 from workbench.log.events import AssistantMessage, Body, SlotContent, SystemMessage, ToolCall, ToolResult, UserMessage
 from workbench.models.catalogue import Catalogue
-from workbench.models.parts import Reported
+from workbench.models.reply_parts import Reported
 from workbench.models.tokens import counter
 from workbench.rehearsal.request import Message, Request, from_openai
 from workbench.rehearsal.script import Script

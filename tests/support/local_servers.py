@@ -130,5 +130,5 @@ def serving(answers: Mapping[str, Any]) -> Iterator[LocalServer]:
 def patiently(monkeypatch: pytest.MonkeyPatch) -> None:
     """Servers are waited for as long as a busy machine needs, whatever the program would allow them."""
     look_around = offers.look_around
-    for module in ("workbench.models.reach", "workbench.cli.info"):
+    for module in ("workbench.models.model_routes", "workbench.cli.info"):
         monkeypatch.setattr(f"{module}.look_around", lambda ports, timeout=0.0: look_around(ports, 60))

@@ -24,7 +24,7 @@ from workbench.log.events import (
     Event,
     Failure,
     ImagePart,
-    Kept,
+    KeptEvent,
     Override,
     OverrideAction,
     Reasoning,
@@ -131,7 +131,7 @@ def controls(draw: st.DrawFn, length: int) -> Body:
     match draw(st.integers(0, 9)):
         case 0 | 1:
             kept = tuple(
-                Kept(at, draw(st.sampled_from([None, "shortened"])))
+                KeptEvent(at, draw(st.sampled_from([None, "shortened"])))
                 for at in sorted(draw(st.sets(st.integers(first, last), max_size=2)))
             )
             place: Literal["start", "end"] = draw(st.sampled_from(["start", "end"]))

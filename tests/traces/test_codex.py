@@ -13,7 +13,7 @@ from workbench.log.events import (
     Body,
     Compaction,
     Failure,
-    Kept,
+    KeptEvent,
     Reasoning,
     Setting,
     SlotContent,
@@ -124,7 +124,7 @@ def test_a_compaction_keeps_the_messages_that_its_history_repeats() -> None:
         message("user", "three"),
     )
     assert found[2:] == [
-        Compaction(1, 2, "Summary: two", (Kept(1),), "end", meta={"made_by": "Codex"}),
+        Compaction(1, 2, "Summary: two", (KeptEvent(1),), "end", meta={"made_by": "Codex"}),
         SystemMessage("new rules", "developer"),
         UserMessage("three"),
     ]
@@ -133,7 +133,7 @@ def test_a_compaction_keeps_the_messages_that_its_history_repeats() -> None:
 def test_a_summary_that_is_encrypted_is_said_to_be() -> None:
     history = [said("user", "one"), {"type": "compaction", "encrypted_content": "x"}]
     found = read(message("user", "one"), line("compacted", message="", replacement_history=history))
-    assert found[1] == Compaction(1, 1, SEALED, (Kept(1),), "end", meta={"made_by": "Codex"})
+    assert found[1] == Compaction(1, 1, SEALED, (KeptEvent(1),), "end", meta={"made_by": "Codex"})
 
 
 def test_a_summary_in_the_message_is_not_told_again() -> None:

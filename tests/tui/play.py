@@ -15,7 +15,7 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from workbench.models.failures import ModelFailure
-from workbench.models.parts import CallFragment, Finished, Part, Reported, Text
+from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text
 from workbench.traces.desk import Desk
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.main.screen import MainScreen

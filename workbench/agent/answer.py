@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from workbench.log.events import AssistantMessage, Body, Reasoning, ToolCall, Usage
 from workbench.models.failures import ModelFailure
-from workbench.models.parts import CallFragment, Finished, Part, Reported, Text, Thinking
+from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ import re
 import shlex
 from fnmatch import fnmatchcase
 
-from workbench.agent.tools.base import Call
+from workbench.agent.tools.base import ProposedCall
 from workbench.agent.tools.globs import matches
 from workbench.config.errors import WrongCall
 from workbench.config.settings import shown
@@ -43,7 +43,7 @@ def check_pattern(pattern: str, where: str) -> str:
     return pattern
 
 
-def covers(pattern: str, call: Call) -> bool:
+def covers(pattern: str, call: ProposedCall) -> bool:
     """Whether a pattern gives leave for a call."""
     tool, colon, subject = pattern.partition(":")
     if not fnmatchcase(call.tool, tool):
@@ -57,7 +57,7 @@ def covers(pattern: str, call: Call) -> bool:
     return matches(subject.split("/"), call.subject.split("/"))
 
 
-def forbids(pattern: str, call: Call) -> bool:
+def forbids(pattern: str, call: ProposedCall) -> bool:
     """Whether a pattern that says never speaks of a call; for a command, of any part of it.
 
     It is a brake and not a wall: a shell has endless ways to say the same thing.
@@ -80,7 +80,7 @@ def _covers_command(pattern: str, command: str) -> bool:
     return command.startswith(start) or (start.endswith(" ") and command == start.rstrip())
 
 
-def exact(call: Call) -> str:
+def exact(call: ProposedCall) -> str:
     """The pattern for this call and no other; for one without a subject, its tool."""
     if not call.subject.strip():
         return call.tool
@@ -90,7 +90,7 @@ def exact(call: Call) -> str:
     return f"{call.tool}:{_escaped(call.subject)}"
 
 
-def suggestions(call: Call) -> tuple[str, ...]:
+def suggestions(call: ProposedCall) -> tuple[str, ...]:
     """Patterns to offer for a call, the narrowest first."""
     found = [exact(call)]
     if found == [call.tool]:
@@ -111,13 +111,13 @@ def suggestions(call: Call) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def advised(call: Call) -> str:
+def advised(call: ProposedCall) -> str:
     """The pattern to name to a user who is not there to choose: this call, or for a server's tool all its calls, whose
     arguments are hardly ever the same twice."""
     return call.tool if _is_foreign(call) else exact(call)
 
 
-def _is_foreign(call: Call) -> bool:
+def _is_foreign(call: ProposedCall) -> bool:
     """Whether a tool of a server is called, `SERVER__TOOL`: what approvals look at are its arguments, as JSON."""
     return call.kind == "run" and call.tool != COMMAND
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from workbench.agent.approval_patterns import advised, check_pattern, covers, exact, forbids, suggestions
-from workbench.agent.tools.base import Call
+from workbench.agent.tools.base import ProposedCall
 from workbench.agent.tools.files import replace_file
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.paths import config_dir
-from workbench.config.settings import printable, read_toml, shown
+from workbench.config.settings import escaped_name, read_toml, shown
 
 FILE_NAME = "approvals.toml"
 _HEAD = "# Written by Workbench: what tools may do without asking, and what they may never do. Comments are not kept.\n"
@@ -38,7 +38,7 @@ class Answer(NamedTuple):
 class Question(NamedTuple):
     """What the user is asked."""
 
-    call: Call
+    call: ProposedCall
     patterns: tuple[str, ...]
     """What an answer may hold for, the narrowest first."""
 
@@ -73,7 +73,7 @@ class Approvals:
         place = config_dir() / FILE_NAME if path is None else path
         return cls(load_saved(place), allow=allow, path=place)
 
-    def decide(self, call: Call) -> Decision:
+    def decide(self, call: ProposedCall) -> Decision:
         """Whether a call may run, without asking anybody."""
         if call.problem or any(forbids(pattern, call) for pattern in self._never):
             return "deny"
@@ -81,7 +81,7 @@ class Approvals:
             return "allow"
         return "ask"
 
-    async def approve(self, call: Call, ask: Ask | None) -> bool:
+    async def approve(self, call: ProposedCall, ask: Ask | None) -> bool:
         """Whether a call may run, after asking where that is needed; with nobody to ask: only what is allowed."""
         decision = self.decide(call)
         if decision != "ask" or ask is None:
@@ -94,7 +94,7 @@ class Approvals:
                 return answer.choice in ("once", "session", "always")
             return decision == "allow"
 
-    def refusal(self, call: Call, *, asked: bool) -> str:
+    def refusal(self, call: ProposedCall, *, asked: bool) -> str:
         """What the model is told of a call that was not approved; `asked`: whether there was somebody to ask."""
         if call.problem:
             return call.problem
@@ -108,7 +108,7 @@ class Approvals:
             f"The user can allow it with --allow {_quoted(advised(call))}, or under `always` in {where}"
         )
 
-    def _remember(self, call: Call, answer: Answer) -> None:
+    def _remember(self, call: ProposedCall, answer: Answer) -> None:
         pattern = answer.pattern or exact(call)
         match answer.choice:
             case "session":
@@ -140,7 +140,7 @@ def load_saved(path: Path) -> Saved:
     found: dict[str, tuple[str, ...]] = {}
     for key, value in read_toml(path).items():
         if key not in Saved._fields:
-            raise WrongCall(f"{path}: {printable(key)}: no such key; expected {' or '.join(Saved._fields)}")
+            raise WrongCall(f"{path}: {escaped_name(key)}: no such key; expected {' or '.join(Saved._fields)}")
         if not isinstance(value, list):
             raise WrongCall(f"{path}: {key}: expected a list of patterns, got {shown(value)}")
         for each in value:

@@ -25,7 +25,7 @@ from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
 from workbench.agent.tools.threads import in_thread
 from workbench.config.errors import WrongCall
-from workbench.config.settings import printable, shown
+from workbench.config.settings import escaped_name, shown
 
 Point = Literal["before_model", "after_model", "before_tool", "after_tool", "before_compact", "after_compact"]
 POINTS: tuple[Point, ...] = get_args(Point)
@@ -84,7 +84,7 @@ def check_config(config: Mapping[str, Any], origin: str = "config.toml") -> dict
         if point is None:
             near = difflib.get_close_matches(key, POINTS, n=1, cutoff=0.4)
             hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(POINTS)}"
-            raise WrongCall(f"{origin}: hooks.{printable(key)}: no such hook; {hint}")
+            raise WrongCall(f"{origin}: hooks.{escaped_name(key)}: no such hook; {hint}")
         if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each.strip() for each in value):
             raise WrongCall(f"{origin}: hooks.{key}: expected a list of commands, got {shown(value)}")
         found[point] = tuple(value)

@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from workbench.agent.mcp_link import Link, McpServer, import_mcp
-from workbench.agent.tools.base import Arguments, Kind, Limits, Tool, ToolContext, ToolOutcome
+from workbench.agent.tools.base import Arguments, Kind, Tool, ToolContext, ToolLimits, ToolOutcome
 from workbench.agent.tools.environment import check_names
 from workbench.agent.tools.threads import in_thread
 from workbench.config.errors import WrongCall
-from workbench.config.settings import printable, shown
+from workbench.config.settings import escaped_name, shown
 from workbench.models.framing import Style, count_tool
 from workbench.models.tokens import TokenCounter
 
 if TYPE_CHECKING:
     from mcp.types import Tool as Listed
 
-__all__ = ["Cost", "McpServer", "McpTools", "check_config"]
+__all__ = ["McpServer", "McpTools", "ToolCost", "check_config"]
 
 START_SECONDS = 30.0
 CALL_SECONDS = 120.0
@@ -44,7 +44,7 @@ def check_config(table: Mapping[str, Any], origin: str = "config.toml") -> tuple
 
 
 def _check_server(name: str, entry: Any, origin: str) -> McpServer:
-    where = f"{origin}: mcp.{printable(name)}"
+    where = f"{origin}: mcp.{escaped_name(name)}"
     # Short enough that the name of a tool has room behind it.
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", name):
         raise WrongCall(f"{where}: expected a name of up to 32 letters, digits, _ and -")
@@ -52,7 +52,7 @@ def _check_server(name: str, entry: Any, origin: str) -> McpServer:
         raise WrongCall(f"{where}: expected a table with command or url, got {shown(entry)}")
     for key in entry:
         if key not in _KEYS:
-            raise WrongCall(f"{where}.{printable(key)}: no such key; expected {', '.join(_KEYS)}")
+            raise WrongCall(f"{where}.{escaped_name(key)}: no such key; expected {', '.join(_KEYS)}")
     if ("command" in entry) == ("url" in entry):
         raise WrongCall(f"{where}: expected either command or url")
     command = _words(entry.get("command", ()), f"{where}.command", "a list of words such as a program and its options")
@@ -82,10 +82,10 @@ def _environment(value: Any, where: str) -> dict[str, str]:
         raise WrongCall(f"{where}: expected a table of names and texts, got {shown(value)}")
     for name, each in value.items():
         if not name or "=" in name or "\0" in name:
-            raise WrongCall(f"{where}.{printable(name)}: expected the name of a variable")
+            raise WrongCall(f"{where}.{escaped_name(name)}: expected the name of a variable")
         # The value may be a secret: it is not shown.
         if not isinstance(each, str) or "\0" in each:
-            raise WrongCall(f"{where}.{printable(name)}: expected text")
+            raise WrongCall(f"{where}.{escaped_name(name)}: expected text")
     return dict(value)
 
 
@@ -99,7 +99,7 @@ def _url(value: Any, where: str) -> str:
     return str(value)
 
 
-class Cost(NamedTuple):
+class ToolCost(NamedTuple):
     """A tool of a server, and what telling the model of it takes."""
 
     server: str
@@ -129,14 +129,14 @@ class McpTools:
         *,
         start_seconds: float = START_SECONDS,
         call_seconds: float = CALL_SECONDS,
-        limits: Limits | None = None,
+        limits: ToolLimits | None = None,
     ) -> None:
         """`start_seconds`: for each server to start and name its tools. `call_seconds`: for each call."""
         self._servers = tuple(servers)
         self._cwd = cwd
         self._start_seconds = start_seconds
         self._call_seconds = call_seconds
-        self._most_bytes = (limits or Limits()).output_bytes
+        self._most_bytes = (limits or ToolLimits()).output_bytes
         self._links: list[Link] = []
         self._wrong_off: list[str] = []
         self._every: tuple[_Found, ...] = ()
@@ -185,11 +185,18 @@ class McpTools:
         for task in late:
             task.cancel()
 
-    def costs(self, counter: TokenCounter, style: Style = "openai") -> list[Cost]:
+    def costs(self, counter: TokenCounter, style: Style = "openai") -> list[ToolCost]:
         """The tokens that each definition takes in every request; of one that is switched off, would take."""
         return [
-            Cost(server, own_name, tool.name, tool.kind, count_tool(counter, _definition(tool), style).tokens, is_off)
-            for server, own_name, tool, is_off in self._every
+            ToolCost(
+                found.server,
+                found.own_name,
+                found.tool.name,
+                found.tool.kind,
+                count_tool(counter, _definition(found.tool), style).tokens,
+                found.is_off,
+            )
+            for found in self._every
         ]
 
     def _found(self) -> Iterable[_Found]:
@@ -197,7 +204,7 @@ class McpTools:
         for link in self._links:
             server = link.server
             for name in sorted(server.switched_off - {each.name for each in link.listed}) if link.listed else ():
-                self._wrong_off.append(f"mcp.{server.name}.off: no tool called {printable(name)}")
+                self._wrong_off.append(f"mcp.{server.name}.off: no tool called {escaped_name(name)}")
             # Those that are offered first: their names do not depend on what is switched off.
             for listed in sorted(link.listed, key=lambda each: each.name in server.switched_off):
                 name = _free_name(f"{server.name}__{listed.name}", taken)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from workbench.agent.tools.base import Limits, ToolFailure
+from workbench.agent.tools.base import ToolFailure, ToolLimits
 from workbench.agent.tools.places import Places
 from workbench.agent.tools.read import read_lines
 from workbench.log.events import Content, TextPart, text_of
@@ -40,14 +40,14 @@ def _file(name: str, places: Places) -> Path | None:
     return path if path is not None and path.is_file() else None
 
 
-def with_files(text: str, root: Path, limits: Limits | None = None) -> Content:
+def with_files(text: str, root: Path, limits: ToolLimits | None = None) -> Content:
     """The message, and behind it the files that it mentions; just the message where it mentions none."""
     places = Places(root)
     parts = [TextPart(text)]
     for path in files_in(text, root):
         name = places.name(path)
         try:
-            inside = read_lines(path, name, limits or Limits())
+            inside = read_lines(path, name, limits or ToolLimits())
         except (ToolFailure, OSError) as error:
             inside = f"[it could not be read: {error}]"
         parts.append(TextPart(f'<file path="{name}">\n{inside.rstrip()}\n</file>'))

@@ -14,7 +14,7 @@ from workbench.models.catalogue import LOCAL_WINDOW, is_local
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway, Patience
 from workbench.models.local.embedded import LocalModel
-from workbench.models.reach import Reach
+from workbench.models.model_routes import ModelRoutes
 
 
 @asynccontextmanager
@@ -43,7 +43,7 @@ async def serving(
 
 
 @asynccontextmanager
-async def summarising(reach: Reach, setup: Setup) -> AsyncIterator[Gateway | None]:
+async def summarising(reach: ModelRoutes, setup: Setup) -> AsyncIterator[Gateway | None]:
     """A gateway to the model that summarises, where the policy names another than the session's own."""
     model = setup.loaded.policy.compaction.model
     if model in ("", setup.model) or is_local(model):  # the embedded one is too weak to summarise

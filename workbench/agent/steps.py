@@ -7,7 +7,7 @@ from typing import NamedTuple
 from workbench.compaction.values import Progress
 from workbench.context.plan import ContextPlan
 from workbench.log.events import Event, Failure
-from workbench.models.parts import Part
+from workbench.models.reply_parts import Part
 from workbench.models.retry import Wait
 
 

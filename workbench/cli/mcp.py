@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.agent.mcp import Cost, McpServer, McpTools, check_config
+from workbench.agent.mcp import McpServer, McpTools, ToolCost, check_config
 from workbench.config.text import print_json, printable, table
 from workbench.context.setup import Setup
 from workbench.models.framing import tool_style
@@ -40,16 +40,16 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-async def _ask(servers: Sequence[McpServer], setup: Setup) -> tuple[list[Cost], list[str]]:
+async def _ask(servers: Sequence[McpServer], setup: Setup) -> tuple[list[ToolCost], list[str]]:
     async with McpTools(servers, Path.cwd()) as tools:
         return tools.costs(setup.counter, tool_style(setup.info.provider or "openai")), tools.problems
 
 
-def _state(cost: Cost) -> str:
+def _state(cost: ToolCost) -> str:
     return f"off, as mcp.{cost.server}.off says" if cost.is_off else ""
 
 
-def _as_json(server: McpServer, costs: Sequence[Cost]) -> dict[str, Any]:
+def _as_json(server: McpServer, costs: Sequence[ToolCost]) -> dict[str, Any]:
     return {
         "name": server.name,
         "from": server.url or list(server.command),

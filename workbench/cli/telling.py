@@ -14,7 +14,7 @@ from workbench.config.text import printable, printable_lines
 from workbench.log.codec import encode
 from workbench.log.events import AssistantMessage, Compaction, Failure, ToolCall, ToolResult, text_of
 from workbench.log.session import Session
-from workbench.models.parts import CallFragment, Finished, Part, Reported, Text, Thinking
+from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
 
 Tell = Callable[[Step], None]
 _ENDINGS = {

@@ -22,8 +22,8 @@ from workbench.compaction.selection import select
 from workbench.compaction.summariser import FAR, Means, Summariser, Tell, aside, cost_of, setup_for
 from workbench.compaction.triggers import percent
 from workbench.compaction.values import CompactionRefused, Cut, Draft, Fact, Preview, Progress, Trigger
-from workbench.config.collector import collector_paused
 from workbench.config.errors import WrongCall
+from workbench.config.garbage import collector_paused
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event

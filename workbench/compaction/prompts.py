@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from workbench.config.errors import WrongCall
 from workbench.config.paths import config_dir
-from workbench.config.settings import printable
+from workbench.config.settings import escaped_name
 
 NAMES = ("workbench", "codex", "sliding", "window", "confirm")
 DEFAULT = "workbench"
@@ -68,7 +68,9 @@ def load(ref: str) -> Prompt:
     name = DEFAULT if ref == "default" else ref
     if name not in NAMES:
         known = ", ".join(NAMES)
-        raise WrongCall(f"compaction.prompt: {printable(ref)}: no such prompt; expected one of {known}, or file:PATH")
+        raise WrongCall(
+            f"compaction.prompt: {escaped_name(ref)}: no such prompt; expected one of {known}, or file:PATH"
+        )
     return Prompt(name, f"{_shipped(name)}\n\n{RULES}")
 
 

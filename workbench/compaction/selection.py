@@ -15,7 +15,7 @@ from workbench.context.budget import Limits
 from workbench.context.control import span
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy
-from workbench.log.events import Event, Kept
+from workbench.log.events import Event, KeptEvent
 from workbench.models.tokens import TokenCounter
 
 ENOUGH = 0.5
@@ -109,15 +109,15 @@ def _is_replaced(unit: RowUnit, first: int, last: int, scene: Scene) -> bool:
 
 def _kept(
     staying: Sequence[RowUnit], retained: Sequence[Retained], scene: Scene, first: int, last: int
-) -> tuple[tuple[Kept, ...], int]:
+) -> tuple[tuple[KeptEvent, ...], int]:
     """What stays of the range, in the order of the log, and what it costs."""
     own = {each.unit.number: each for each in retained}
-    kept: list[Kept] = []
+    kept: list[KeptEvent] = []
     tokens = 0
     for unit in staying:
         mine = own.get(unit.number)
         tokens += mine.tokens if mine else unit.tokens
         for seq in unit.seqs:
             if first <= seq <= last:
-                kept.append(Kept(seq, (mine.text if mine else None) or scene.shortened.get(seq)))
+                kept.append(KeptEvent(seq, (mine.text if mine else None) or scene.shortened.get(seq)))
     return tuple(sorted(kept)), tokens

@@ -17,7 +17,7 @@ from typing import NamedTuple, ParamSpec, TypeVar
 from workbench.compaction.prompts import Prompt
 from workbench.compaction.requests import Layout, Request, Source, bare, lay_out, merge_groups
 from workbench.compaction.values import CompactionRefused, Progress
-from workbench.config.collector import collector_paused
+from workbench.config.garbage import collector_paused
 from workbench.context.budget import Limits, limits
 from workbench.context.render import request
 from workbench.context.setup import Setup
@@ -26,7 +26,7 @@ from workbench.models.catalogue import Catalogue
 from workbench.models.failures import Category, ModelFailure
 from workbench.models.gateway import Gateway, Patience
 from workbench.models.ledger import Ledger
-from workbench.models.parts import Finished, Reported, Text
+from workbench.models.reply_parts import Finished, Reported, Text
 from workbench.models.retry import Schedule, with_retries
 from workbench.models.tokens import counter
 

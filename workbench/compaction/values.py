@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from workbench.config.errors import Refused
 from workbench.context.items import Item
-from workbench.log.events import Event, Kept
+from workbench.log.events import Event, KeptEvent
 
 Trigger = Literal["turns", "tokens", "threshold", "manual", "overflow"]
 """turns since the last compaction; an absolute number of tokens; a share of the window; by hand; the provider's or our
@@ -62,7 +62,7 @@ class Cut(NamedTuple):
     """Sequence numbers of the range, both inclusive."""
     items: tuple[Item, ...]
     """The plan's rows that would be summarised, in order, as the stages left them."""
-    kept: tuple[Kept, ...]
+    kept: tuple[KeptEvent, ...]
     kept_tokens: int
     """What the kept ones cost."""
     previous: tuple[Event, ...]

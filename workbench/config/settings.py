@@ -78,7 +78,7 @@ def load_settings(folder: Path | None = None) -> Settings:
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1, cutoff=0.4)
             hint = f"; did you mean {near[0]}?" if near else f"; expected one of {', '.join(known)}"
-            raise WrongCall(f"{path}: {printable(key)}: no such setting{hint}")
+            raise WrongCall(f"{path}: {escaped_name(key)}: no such setting{hint}")
         if key in TABLES:
             if key != "models" and not isinstance(value, dict):
                 raise WrongCall(f"{path}: {key}: expected a table, got {shown(value)}")
@@ -133,7 +133,7 @@ def _check_models(path: Path, models: Any) -> None:
     if not isinstance(models, dict):
         raise WrongCall(f"{path}: models: expected a table of models, got {shown(models)}")
     for name, entry in models.items():
-        where = f'{path}: models."{printable(name)}"'
+        where = f'{path}: models."{escaped_name(name)}"'
         if not isinstance(entry, dict):
             raise WrongCall(f"{where}: expected a table, got {shown(entry)}")
         if not isinstance(entry.get("knobs", {}), dict):
@@ -166,7 +166,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def printable(name: str) -> str:
+def escaped_name(name: str) -> str:
     """A name that the user wrote, fit for one line on a terminal: as it is, or quoted with its escapes."""
     return name if name.isprintable() else repr(name)
 

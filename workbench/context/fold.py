@@ -13,7 +13,7 @@ from workbench.log.events import (
     AssistantMessage,
     Compaction,
     Event,
-    Kept,
+    KeptEvent,
     SystemMessage,
     ToolCall,
     ToolResult,
@@ -28,7 +28,7 @@ class Coverage(NamedTuple):
 
     cover: dict[int, int]
     """Which of them summarises the event."""
-    kept: dict[int, Kept]
+    kept: dict[int, KeptEvent]
     """What they kept of their ranges."""
 
 
@@ -128,7 +128,7 @@ def coverage(standing: Standing, cells: Sequence[Cell], units: Sequence[Unit], l
     ends = {unit.turn: cells[unit.cells[-1]].seq for unit in units}
     """By turn: its last event."""
     cover: dict[int, int] = {}
-    kept: dict[int, Kept] = {}
+    kept: dict[int, KeptEvent] = {}
     for unit in units:
         found: dict[int, int] = {}
         for seq in (cells[at].seq for at in unit.cells):
@@ -144,7 +144,7 @@ def coverage(standing: Standing, cells: Sequence[Cell], units: Sequence[Unit], l
     return Coverage(cover, kept)
 
 
-def _keeps(event: Event) -> dict[int, Kept]:
+def _keeps(event: Event) -> dict[int, KeptEvent]:
     assert isinstance(event.body, Compaction)
     return {entry.seq: entry for entry in event.body.kept}
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
 from workbench.config.paths import config_dir
-from workbench.config.settings import looks_like_path, printable, read_toml, shown
+from workbench.config.settings import escaped_name, looks_like_path, read_toml, shown
 from workbench.context.knobs import (
     KNOBS,
     SECTIONS,
@@ -164,7 +164,7 @@ def _file(path: Path, home: Path, seen: tuple[Path, ...]) -> _Source:
             raise WrongCall(f"{path}: {key}: expected text, got {shown(words[key])}")
     for key in table:
         if key not in SECTIONS and "." not in key:
-            raise WrongCall(f"{path}: {printable(key)}: no such section{closest(key, [*SECTIONS, *words])}")
+            raise WrongCall(f"{path}: {escaped_name(key)}: no such section{closest(key, [*SECTIONS, *words])}")
     base = _source(words["extends"], home, path.parent, (*seen, real))
     layer = _layer(f"policy file {path}", str(path), dict(flatten(table)))
     description = words["description"] or f"{base.name}, changed by {path.name}"
@@ -189,7 +189,7 @@ def _from_option(text: str) -> _Layer:
     """One `--set KEY=VALUE`."""
     name, equals, value = text.partition("=")
     if not equals:
-        raise WrongCall(f"--set {printable(text)}: expected KEY=VALUE, such as masking.keep_last=3")
+        raise WrongCall(f"--set {escaped_name(text)}: expected KEY=VALUE, such as masking.keep_last=3")
     return _layer("--set", "--set", {name.strip(): parse_text(value.strip())})
 
 
@@ -200,7 +200,7 @@ def _layer(origin: str, where: str, raw: Mapping[str, Any]) -> _Layer:
         try:
             values[name] = find(name).check(value)
         except (LookupError, ValueError) as error:
-            raise WrongCall(f"{where}: {printable(name)}: {error}") from None
+            raise WrongCall(f"{where}: {escaped_name(name)}: {error}") from None
     return _Layer(origin, where, values)
 
 
@@ -262,4 +262,4 @@ def _line_contradictions(
     if (own.strategy or general.strategy) == "lines" and head + tail > most:
         names = [f"{where}.{key}" for where in {section, "truncation"} for key in (*keys, "strategy")]
         rule = f"expected head_lines + tail_lines of at most max_lines ({most}), got {head} + {tail}"
-        yield names, f"{printable(section)}: {rule}"
+        yield names, f"{escaped_name(section)}: {rule}"

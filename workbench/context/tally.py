@@ -12,7 +12,7 @@ from workbench.context.control import NO_OWN, Own
 from workbench.context.measure import Meter
 from workbench.context.sums import Cost, Sums
 from workbench.context.view import View, fate_of, is_sent
-from workbench.log.events import Kept
+from workbench.log.events import KeptEvent
 from workbench.models.framing import CALL, MESSAGE
 
 _by_seq = attrgetter("seq")
@@ -30,7 +30,7 @@ class Ground:
     overrides: Mapping[int, Own] = field(default_factory=dict)
     cover: Mapping[int, int] = field(default_factory=dict)
     """By sequence number: which standing compaction summarises the event."""
-    kept: Mapping[int, Kept] = field(default_factory=dict)
+    kept: Mapping[int, KeptEvent] = field(default_factory=dict)
     unpaired: Mapping[int, str] = field(default_factory=dict)
     """By sequence number: results known to have no call, and why."""
 

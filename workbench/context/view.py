@@ -12,7 +12,7 @@ from workbench.context.cells import Cell
 from workbench.context.control import NO_OWN, Own
 from workbench.context.items import Edit, Stage, State
 from workbench.context.stages import mask
-from workbench.log.events import Content, Kept
+from workbench.log.events import Content, KeptEvent
 
 
 class View(NamedTuple):
@@ -22,7 +22,7 @@ class View(NamedTuple):
     length: int
     """Cells beyond this were added later and do not exist here."""
     overrides: Mapping[int, Own]
-    kept: Mapping[int, Kept]
+    kept: Mapping[int, KeptEvent]
     """What compactions kept of their ranges, by sequence number."""
     mask_first: int
     mask_upto: int

@@ -113,7 +113,7 @@ class SlotContent:
     """For tools: the definition as JSON."""
 
 
-class Kept(NamedTuple):
+class KeptEvent(NamedTuple):
     """An event inside a compacted range that stays in the request."""
 
     seq: int
@@ -128,7 +128,7 @@ class Compaction:
     first: int
     last: int
     summary: str
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[KeptEvent, ...] = ()
     place: Literal["start", "end"] = "start"
     """Where the summary goes: where its range began, or behind what was kept of it (`codex`)."""
     preface: str = ""

@@ -6,8 +6,8 @@ import sqlite3
 import time
 from collections.abc import Iterable, Sequence
 
-from workbench.config.collector import collector_paused
-from workbench.log import search, texts
+from workbench.config.garbage import collector_paused
+from workbench.log import large_texts, search
 from workbench.log.codec import decode
 from workbench.log.errors import BadEvent, StoreError
 from workbench.log.events import Event, Setting
@@ -36,14 +36,14 @@ def insert_session(db: sqlite3.Connection, name: str, origin: tuple[str, int] | 
 def insert(db: sqlite3.Connection, session: int, events: Sequence[Settled]) -> None:
     """Append events to a session, with all that is kept beside them."""
     for event, line in events:
-        row, large = texts.split(line)
+        row, large = large_texts.split(line)
         key = _key(
             db.execute(
                 "INSERT INTO events(session, seq, id, data) VALUES(?, ?, ?, ?)",
                 (session, event.seq, event.id, row),
             )
         )
-        texts.keep(db, key, large.items())
+        large_texts.keep(db, key, large.items())
         search.add(db, key, event.body)
     db.execute("UPDATE sessions SET events = events + ?, updated = ? WHERE key = ?", (len(events), now(), session))
     for column, value in labels(event for event, _ in events).items():
@@ -67,7 +67,7 @@ def lines(db: sqlite3.Connection, session: int, after: int, upto: int) -> list[s
     ).fetchall()
     if len(rows) != max(0, upto - after):
         raise StoreError(f"events {after + 1} to {upto} of a session are no longer there; it was deleted meanwhile")
-    return [texts.restore(db, data) for (data,) in rows]
+    return [large_texts.restore(db, data) for (data,) in rows]
 
 
 def events_of(lines: Iterable[str]) -> list[Event]:

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from workbench.log import texts
+from workbench.log import large_texts
 from workbench.log.codec import SEARCH_VERSION, clean, decode, search_text
 from workbench.log.events import Body
 
@@ -82,7 +82,7 @@ def find(db: sqlite3.Connection, text: str, session: int | None, limit: int) -> 
     ).fetchall()
     hits, shown = [], re.findall(r"\w+", text)
     for session_id, title, seq, name, data in rows:
-        found = search_text(decode(texts.restore(db, data)).body)
+        found = search_text(decode(large_texts.restore(db, data)).body)
         hits.append(Hit(session_id, title, seq, name, _snippet(found, shown)))
     return hits
 
@@ -105,7 +105,7 @@ def _spaced(text: str) -> str:
 def _bodies(db: sqlite3.Connection, where: str = "", values: tuple[object, ...] = ()) -> Iterator[tuple[int, Body]]:
     """Keys and bodies of events."""
     for event, data in db.execute(f"SELECT key, data FROM events {where}", values):
-        yield event, decode(texts.restore(db, data)).body
+        yield event, decode(large_texts.restore(db, data)).body
 
 
 def _snippet(text: str, words: list[str]) -> str:

@@ -6,7 +6,7 @@ import sqlite3
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from workbench.log import rows, texts
+from workbench.log import large_texts, rows
 from workbench.log.codec import settle
 from workbench.log.database import Database
 from workbench.log.errors import NotFound, ReadOnly
@@ -107,7 +107,7 @@ class Session:
             ).fetchone()
             if found is None:
                 raise NotFound(f"session {self.id} has no event '{seq_or_id}'")
-            line = texts.restore(db, found[0])
+            line = large_texts.restore(db, found[0])
         return rows.events_of([line])[0]
 
     def __len__(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 
 from workbench.log import events
 from workbench.log.errors import BadEvent
-from workbench.log.events import Body, Content, ImagePart, Kept, OtherPart, TextPart
+from workbench.log.events import Body, Content, ImagePart, KeptEvent, OtherPart, TextPart
 
 KINDS: Mapping[str, type[Body]] = {
     "system": events.SystemMessage,
@@ -36,7 +36,7 @@ class NewerError(Exception):
     """Well formed, but not of this version; the event is carried along as it stands."""
 
 
-class Form(NamedTuple):
+class FieldForm(NamedTuple):
     """How the values of one type stand in JSON."""
 
     expected: str
@@ -59,7 +59,7 @@ class Shape(NamedTuple):
     required: tuple[str, ...]
     plain: Mapping[str, frozenset[type]]
     """Beside `forms`, because it is looked up for every field of every event."""
-    forms: Mapping[str, Form]
+    forms: Mapping[str, FieldForm]
 
     def read(self, name: str, value: object) -> object:
         """A field's value from its JSON."""
@@ -123,13 +123,13 @@ def _write_part(part: object) -> dict[str, Any]:
     raise TypeError
 
 
-def _read_kept(data: object) -> Kept:
+def _read_kept(data: object) -> KeptEvent:
     """A kept event, from its JSON."""
     match data:
         case {"seq": int(seq), "text": str(text), **rest}:
-            kept = Kept(seq, text)
+            kept = KeptEvent(seq, text)
         case {"seq": int(seq), **rest} if "text" not in rest:
-            kept = Kept(seq)
+            kept = KeptEvent(seq)
         case _:
             raise TypeError
     if rest:
@@ -140,9 +140,9 @@ def _read_kept(data: object) -> Kept:
 def _write_kept(kept: object) -> dict[str, Any]:
     """A kept event, as JSON."""
     match kept:
-        case Kept(int(seq), None):
+        case KeptEvent(int(seq), None):
             return {"seq": seq}
-        case Kept(int(seq), str(text)):
+        case KeptEvent(int(seq), str(text)):
             return {"seq": seq, "text": text}
     raise TypeError
 
@@ -176,7 +176,7 @@ def _write_mapping(value: object) -> dict[str, Any]:
     return dict(value)
 
 
-def _choice(allowed: tuple[str, ...]) -> Form:
+def _choice(allowed: tuple[str, ...]) -> FieldForm:
     """One of a few words. A word we do not know comes from a newer version."""
 
     def take(value: object) -> object:
@@ -186,22 +186,22 @@ def _choice(allowed: tuple[str, ...]) -> Form:
             raise NewerError
         return value
 
-    return Form("one of " + ", ".join(allowed), frozenset(), take, take)
+    return FieldForm("one of " + ", ".join(allowed), frozenset(), take, take)
 
 
 _ANY_JSON: frozenset[type] = frozenset({str, int, float, bool, NoneType, list, dict})
 
-_FORMS: Mapping[Any, Form] = {
-    str: Form("a string", frozenset({str})),
-    int: Form("a whole number", frozenset({int})),
-    bool: Form("true or false", frozenset({bool})),
-    int | None: Form("a whole number or null", frozenset({int, NoneType})),
-    float | None: Form("a number or null", frozenset({float, int, NoneType})),
-    Mapping[str, Any]: Form("an object", frozenset({dict}), write=_write_mapping),
+_FORMS: Mapping[Any, FieldForm] = {
+    str: FieldForm("a string", frozenset({str})),
+    int: FieldForm("a whole number", frozenset({int})),
+    bool: FieldForm("true or false", frozenset({bool})),
+    int | None: FieldForm("a whole number or null", frozenset({int, NoneType})),
+    float | None: FieldForm("a number or null", frozenset({float, int, NoneType})),
+    Mapping[str, Any]: FieldForm("an object", frozenset({dict}), write=_write_mapping),
     # Whatever JSON cannot hold is found when the whole event is written.
-    Any: Form("any JSON", frozenset({str, int, float, bool, NoneType, list, dict}), write=lambda value: value),
-    Content: Form("a string or a list of parts", frozenset({str}), _reads(_read_part), _writes(_write_part)),
-    tuple[Kept, ...]: Form("a list of kept events", frozenset(), _reads(_read_kept), _writes(_write_kept)),
+    Any: FieldForm("any JSON", frozenset({str, int, float, bool, NoneType, list, dict}), write=lambda value: value),
+    Content: FieldForm("a string or a list of parts", frozenset({str}), _reads(_read_part), _writes(_write_part)),
+    tuple[KeptEvent, ...]: FieldForm("a list of kept events", frozenset(), _reads(_read_kept), _writes(_write_kept)),
 }
 
 

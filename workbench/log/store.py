@@ -11,7 +11,7 @@ from typing import Final, Self
 
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.paths import data_dir
-from workbench.log import lookup, rows, search, texts
+from workbench.log import large_texts, rows, search, session_lookup
 from workbench.log.codec import decode, settle
 from workbench.log.database import Database
 from workbench.log.errors import BadEvent, NotFound
@@ -96,7 +96,7 @@ class Store:
     def list(self, limit: int | None = None, query: str = "") -> Infos:
         """The sessions, the last changed first; `query` is a part of the title or the beginning of the id."""
         with self._database.read() as db:
-            return lookup.listing(db, limit, query)
+            return session_lookup.listing(db, limit, query)
 
     def rename(self, ref: str, title: str) -> None:
         """Give a session another title; that is an event like any other."""
@@ -121,7 +121,7 @@ class Store:
     def delete(self, id: str) -> None:  # noqa: A002 - see `create`; a whole id, because it cannot be undone
         """Delete a whole session, with its texts (as far as no other uses them) and its search rows."""
         with self._database.read() as db:
-            found = lookup.by_id(db, id)
+            found = session_lookup.by_id(db, id)
         if found is None:
             raise NotFound(f"there is no session '{id}': expected a whole id")
         lock = self._lock(id)
@@ -131,9 +131,9 @@ class Store:
         try:
             with self._database.write() as db:
                 search.remove_session(db, found.key)
-                hashes = texts.of_session(db, found.key)
+                hashes = large_texts.of_session(db, found.key)
                 db.execute("DELETE FROM sessions WHERE key = ?", (found.key,))
-                texts.drop_unused(db, hashes)
+                large_texts.drop_unused(db, hashes)
         finally:
             lock.release()
 
@@ -185,26 +185,26 @@ class Store:
                 raise taken
         try:
             with self._database.write() as db:
-                if lookup.by_id(db, name) is not None:
+                if session_lookup.by_id(db, name) is not None:
                     raise taken
                 key = rows.insert_session(db, name, origin)
                 rows.insert(db, key, settled)
-                found = lookup.by_ref(db, name)
+                found = session_lookup.by_ref(db, name)
         except BaseException:
             lock.release()
             raise
         return self._view(found, lock)
 
-    def _find(self, ref: str) -> lookup.Found:
+    def _find(self, ref: str) -> session_lookup.StoredSession:
         """The session that a user means."""
         with self._database.read() as db:
-            return lookup.by_ref(db, ref)
+            return session_lookup.by_ref(db, ref)
 
     def _lock(self, name: str) -> WriterLock:
         """The lock of a session, not taken yet."""
         return WriterLock(self._locks / f"{name}.lock")
 
-    def _view(self, found: lookup.Found, lock: WriterLock, write: bool = True) -> Session:
+    def _view(self, found: session_lookup.StoredSession, lock: WriterLock, write: bool = True) -> Session:
         """A view of a session, which closes with the store."""
         session = Session(self._database, found.key, found.info, lock, write)
         self._sessions.add(session)

@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from workbench.models.families import tokenizer_for
+from workbench.models.litellm_data import model_table
 from workbench.models.model_entries import check_entries
-from workbench.models.wheel import model_table
 from workbench.models.windows import GUESS, is_input_only, window_by_name
 
 WindowSource = Literal["built-in", "catalogue", "fallback", "config", "guess", "server", "provider"]

@@ -19,7 +19,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
-from workbench.models.wheel import tokenizer_folder
+from workbench.models.litellm_data import tokenizer_folder
 
 if TYPE_CHECKING:
     import splintr

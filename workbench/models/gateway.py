@@ -10,12 +10,12 @@ from typing import Any
 
 from workbench.config.errors import WorkbenchError
 from workbench.models.catalogue import REHEARSAL
+from workbench.models.chunk_reader import ChunkReader, coalesce, reported
 from workbench.models.diagnose import diagnose
 from workbench.models.endpoints import NO_KEY, Endpoint
 from workbench.models.engine import Clock, Engine, Pipe, engine
 from workbench.models.failures import ModelFailure
-from workbench.models.parts import Part
-from workbench.models.translate import Reader, coalesce, reported
+from workbench.models.reply_parts import Part
 
 _AFTER_FINISH = 5.0
 """Seconds we wait for the usage once the answer is whole; then it counts as missing."""
@@ -115,7 +115,7 @@ class _Pump:
         self._endpoint = endpoint
         self._pipe = pipe
         self._patience = patience
-        self._reader = Reader()
+        self._reader = ChunkReader()
 
     async def run(self, request: Mapping[str, Any]) -> None:
         """All of it. Never raises; cancelled from outside it closes the connection and says so."""

@@ -54,7 +54,7 @@ class LedgerRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class UsageTotals:
     """Sums over requests. They go on over compactions, because what was spent stays spent."""
 
     requests: int = 0
@@ -76,9 +76,9 @@ class Totals:
         """Everything that went in and came out."""
         return self.prompt + self.completion
 
-    def plus(self, row: LedgerRow) -> Totals:
+    def plus(self, row: LedgerRow) -> UsageTotals:
         """These sums and one request more."""
-        return Totals(
+        return UsageTotals(
             requests=self.requests + 1,
             estimate=self.estimate + row.estimate,
             prompt=self.prompt + row.prompt,
@@ -159,8 +159,8 @@ class Ledger:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.rows: list[LedgerRow] = []
-        self.total = Totals()
-        self.turns: dict[int, Totals] = {}
+        self.total = UsageTotals()
+        self.turns: dict[int, UsageTotals] = {}
         """Sums per turn; a turn without a request has none."""
         self._catalogue = catalogue
         self._turn = 0
@@ -239,7 +239,7 @@ class Ledger:
         )
         self.rows.append(row)
         self.total = self.total.plus(row)
-        self.turns[row.turn] = self.turns.get(row.turn, Totals()).plus(row)
+        self.turns[row.turn] = self.turns.get(row.turn, UsageTotals()).plus(row)
         self._growth = self._growth.with_row(row)
         if row.reported and row.prompt > 0 and row.estimate > 0:
             learnt = self._learnt.get(row.model, _Learnt())

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.config.errors import WrongCall
-from workbench.config.settings import printable, shown
+from workbench.config.settings import escaped_name, shown
 from workbench.models.catalogue import is_local
 from workbench.models.gateway import Patience
 from workbench.models.retry import Schedule
@@ -22,7 +22,7 @@ LONGEST = 86_400
 def check_requests(table: Mapping[str, Any], origin: str = "config.toml") -> Mapping[str, Any]:
     """The table, if it can be used. Raises WrongCall that names the key."""
     for key, value in table.items():
-        where = f"{origin}: requests.{printable(key)}"
+        where = f"{origin}: requests.{escaped_name(key)}"
         if key not in KEYS:
             raise WrongCall(f"{where}: no such key; expected one of {', '.join(KEYS)}")
         number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from workbench.models.failures import ModelFailure
-from workbench.models.parts import Part, Reported
+from workbench.models.reply_parts import Part, Reported
 
 Make = Callable[[], AsyncIterator[Part]]
 """Starts the same request afresh."""

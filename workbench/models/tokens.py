@@ -13,10 +13,10 @@ from threading import Lock
 from typing import NamedTuple, Protocol
 
 from workbench.config.errors import WrongCall
-from workbench.models import pieces
+from workbench.models import text_pieces
 from workbench.models.encoders import TOKENIZERS, Encoder, RoughEncoder, load
 from workbench.models.families import tokenizer_for
-from workbench.models.pieces import NO_LIMIT, Index, measure
+from workbench.models.text_pieces import NO_LIMIT, Index, measure
 
 __all__ = ["Count", "CountStore", "TokenCounter", "counter", "counter_for", "tokenizer_for"]
 
@@ -177,7 +177,7 @@ class TokenCounter:
         encoder = self._encoder or self._ready()
         whole = text.isascii() or _is_sound(text)
         size = encoder.size if whole else self._size
-        if len(text) <= pieces.PIECE:
+        if len(text) <= text_pieces.PIECE:
             tokens = size(text)
         else:
             self._indexes[text] = index = self._measure(text, size)
@@ -254,7 +254,7 @@ class TokenCounter:
         index = self._indexes.get(text)
         if index is not None:
             return 0, index
-        reach = max_tokens * 4 + pieces.PIECE
+        reach = max_tokens * 4 + text_pieces.PIECE
         while True:
             base = max(0, len(text) - reach)
             index = self._measure(text[base:], self._size)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from workbench.models.parts import Reason, Reported
+from workbench.models.reply_parts import Reason, Reported
 
 AT_ONCE = 200
 """Characters of a piece where nothing is to be seen growing: fewer pieces, less work."""

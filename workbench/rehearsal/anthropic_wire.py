@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from workbench.models.parts import Reported
+from workbench.models.reply_parts import Reported
 from workbench.rehearsal.answers import Answer, Call, Pace, Piece, pieces
 from workbench.rehearsal.faults import Refusal
 from workbench.rehearsal.request import BadRequest, Json, Message, Request, check_pairs, content_of, list_of

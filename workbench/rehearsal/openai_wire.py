@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from workbench.models.parts import Reported
+from workbench.models.reply_parts import Reported
 from workbench.rehearsal.answers import Answer, Call, Pace, Piece, pieces
 from workbench.rehearsal.faults import Refusal
 from workbench.rehearsal.request import Json, Request, from_openai

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from workbench.config.errors import WrongCall
-from workbench.models.parts import Reason, Reported
+from workbench.models.reply_parts import Reason, Reported
 from workbench.rehearsal.answers import Answer, Call, Pace
 from workbench.rehearsal.faults import Fault, UnknownFault
 

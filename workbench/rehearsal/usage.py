@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from workbench.models.framing import CALL, MESSAGE, REPLY_PRIMING, TOOLS_END, count_call, count_name, count_tool
 from workbench.models.images import image_tokens
-from workbench.models.parts import Reported
+from workbench.models.reply_parts import Reported
 from workbench.models.tokens import TokenCounter, counter
 from workbench.rehearsal.answers import Answer
 from workbench.rehearsal.request import Message, Request

@@ -28,7 +28,7 @@ from workbench.log.events import (
     Body,
     Compaction,
     Content,
-    Kept,
+    KeptEvent,
     Reasoning,
     SlotContent,
     SystemMessage,
@@ -189,14 +189,14 @@ class Reader:
         for seq, body in enumerate(self.builder.bodies, 1):
             if isinstance(body, UserMessage | SystemMessage):
                 earlier[_key(body.role if isinstance(body, SystemMessage) else "user", body.content)] = seq
-        kept: dict[int, Kept] = {}
+        kept: dict[int, KeptEvent] = {}
         fresh: list[Any] = []
         summary, sealed = text_in(payload, "message"), False
         for item in list_in(payload, "replacement_history"):
             content = content_of(item.get("content")) if isinstance(item, dict) else ""
             seq = earlier.get(_key(text_in(item, "role"), content), 0)
             if seq:
-                kept[seq] = Kept(seq)
+                kept[seq] = KeptEvent(seq)
             elif text_in(item, "type") in ("compaction", "compaction_summary"):
                 sealed = True
             elif not (summary and summary in text_of(content)):

@@ -18,7 +18,7 @@ from workbench.traces.source import Source, as_source, open_source, weight
 if TYPE_CHECKING:
     from workbench.models.endpoints import Endpoint
     from workbench.models.gateway import Patience
-    from workbench.models.reach import Reach
+    from workbench.models.model_routes import ModelRoutes
 
 
 def _add_rehearsal(litellm: object) -> None:
@@ -49,13 +49,13 @@ class Desk:
         return Store.open()
 
     @cached_property
-    def reach(self) -> Reach:
+    def reach(self) -> ModelRoutes:
         """The ways to the models."""
         from workbench.models.engine import engine  # late: planning a file needs no gateway and no event loop
-        from workbench.models.reach import Reach
+        from workbench.models.model_routes import ModelRoutes
 
         engine().provide(_add_rehearsal)
-        return Reach(self.settings, self.catalogue)
+        return ModelRoutes(self.settings, self.catalogue)
 
     def source(self, ref: str) -> Source:
         """A session or a file to plan."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workbench.agent.tools.base import Limits, ToolOutcome
+from workbench.agent.tools.base import ToolLimits, ToolOutcome
 from workbench.agent.tools.registry import Toolbox
 
 Use = Callable[..., Awaitable[ToolOutcome]]
@@ -26,7 +26,7 @@ def root(tmp_path: Path) -> Path:
 def use(root: Path) -> Use:
     """Call a tool by name; `limits` may be given."""
 
-    async def call(name: str, *, limits: Limits | None = None, **arguments: Any) -> ToolOutcome:
+    async def call(name: str, *, limits: ToolLimits | None = None, **arguments: Any) -> ToolOutcome:
         return await Toolbox(root, limits=limits).run(name, json.dumps(arguments))
 
     return call

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from workbench.agent.tools import process
-from workbench.agent.tools.base import Limits, ToolContext, ToolOutcome
+from workbench.agent.tools.base import ToolContext, ToolLimits, ToolOutcome
 from workbench.agent.tools.command import user_shell
 from workbench.agent.tools.registry import Toolbox
 
@@ -77,7 +77,7 @@ async def test_output_is_told_as_it_comes(root: Path) -> None:
 
 
 async def test_a_flood_of_output_is_bounded(use: Use) -> None:
-    outcome = await use("run_command", command="seq 1 300000", limits=Limits(output_bytes=40))
+    outcome = await use("run_command", command="seq 1 300000", limits=ToolLimits(output_bytes=40))
     whole = "".join(f"{number}\n" for number in range(1, 300_001))
     marker = f"[... left out {len(whole) - 40} of {len(whole)} bytes ...]\n"
     assert outcome.text == f"{whole[:20]}\n{marker}{whole[-20:]}[exit status 0]"
@@ -149,7 +149,7 @@ async def test_a_command_that_cannot_start_is_an_outcome(root: Path, use: Use) -
 
 
 async def test_the_time_asked_for_has_a_limit(use: Use) -> None:
-    outcome = await use("run_command", command="true", timeout=11, limits=Limits(max_command_seconds=10))
+    outcome = await use("run_command", command="true", timeout=11, limits=ToolLimits(max_command_seconds=10))
     assert outcome == ToolOutcome("timeout: expected a number up to 10, got 11", True)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agent.tools.base import Arguments, Limits, Tool, ToolContext, ToolOutcome, parameters
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolLimits, ToolOutcome, parameters
 from workbench.agent.tools.registry import Toolbox
 
 Use = Callable[..., Awaitable[ToolOutcome]]
@@ -41,13 +41,13 @@ async def test_some_lines_are_read_and_the_rest_is_named(root: Path, use: Use) -
 
 async def test_a_large_file_is_bounded_by_whole_lines(root: Path, use: Use) -> None:
     put(root / "a.txt", "123456789\n" * 100)
-    outcome = await use("read_file", path="a.txt", limits=Limits(output_bytes=35))
+    outcome = await use("read_file", path="a.txt", limits=ToolLimits(output_bytes=35))
     assert outcome.text == "123456789\n" * 3 + "[lines 1 to 3 of 100; more: offset=4]"
 
 
 async def test_a_line_longer_than_all_room_is_cut_and_passed(root: Path, use: Use) -> None:
     put(root / "a.txt", "é" * 3_000_000 + "\nlast\n")
-    limits = Limits(output_bytes=11)
+    limits = ToolLimits(output_bytes=11)
     assert (await use("read_file", path="a.txt", limits=limits)).text == (
         "ééééé\n[line 1 is cut: 5999990 bytes of it are missing; next: offset=2]"
     )
@@ -56,9 +56,9 @@ async def test_a_line_longer_than_all_room_is_cut_and_passed(root: Path, use: Us
 
 async def test_where_counting_takes_too_long_more_is_promised(root: Path, use: Use) -> None:
     put(root / "a.txt", "line\n" * 5_000)
-    outcome = await use("read_file", path="a.txt", limit=1, limits=Limits(search_seconds=-1))
+    outcome = await use("read_file", path="a.txt", limit=1, limits=ToolLimits(search_seconds=-1))
     assert outcome.text == "line\n[lines 1 to 1; more follow: offset=2]"
-    outcome = await use("read_file", path="a.txt", offset=9, limits=Limits(search_seconds=-1))
+    outcome = await use("read_file", path="a.txt", offset=9, limits=ToolLimits(search_seconds=-1))
     assert outcome == ToolOutcome("offset: a.txt is too long to find that line in time", True)
 
 
@@ -118,10 +118,10 @@ async def test_path_depth_and_glob_narrow_the_list(tree: Path, use: Use) -> None
 
 
 async def test_a_list_is_bounded_in_length_and_time(tree: Path, use: Use) -> None:
-    assert (await use("list_files", limits=Limits(max_entries=2))).text == (
+    assert (await use("list_files", limits=ToolLimits(max_entries=2))).text == (
         ".gitignore\nREADME\n[the first 2 entries; narrow it with path, glob or depth]"
     )
-    assert (await use("list_files", limits=Limits(search_seconds=-1))).text.startswith("[stopped after")
+    assert (await use("list_files", limits=ToolLimits(search_seconds=-1))).text.startswith("[stopped after")
 
 
 async def test_what_is_no_folder_is_said(tree: Path, use: Use) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from support.logs import logs, number
 from support.talk import planned, preset, turns
 from workbench.agent.tools import peek_worker
-from workbench.agent.tools.base import Limits, ToolFailure, ToolOutcome
+from workbench.agent.tools.base import ToolFailure, ToolLimits, ToolOutcome
 from workbench.agent.tools.peek import MOST, SPOKEN, TOKENS, entries, excluded, peek_tools
 from workbench.agent.tools.registry import Toolbox
 from workbench.agent.tools.search_worker import BAD_PATTERN, make_matcher
@@ -48,11 +48,11 @@ TALK: list[Body] = [
 ]
 
 
-def toolbox(events: Sequence[Event], limits: Limits | None = None) -> Toolbox:
+def toolbox(events: Sequence[Event], limits: ToolLimits | None = None) -> Toolbox:
     return Toolbox(Path.cwd(), more=peek_tools(lambda: events, limits))
 
 
-async def peek(events: Sequence[Event], name: str, limits: Limits | None = None, **arguments: Any) -> ToolOutcome:
+async def peek(events: Sequence[Event], name: str, limits: ToolLimits | None = None, **arguments: Any) -> ToolOutcome:
     return await toolbox(events, limits).run(f"peek_{name}", json.dumps(arguments))
 
 
@@ -96,7 +96,7 @@ async def test_lines_are_found_with_their_numbers_under_the_id_they_belong_to() 
 
 async def test_matches_are_bounded_and_a_bad_pattern_is_said() -> None:
     events = number(TALK)
-    few = await peek(events, "grep", Limits(max_matches=2), id="e00003", pattern="log")
+    few = await peek(events, "grep", ToolLimits(max_matches=2), id="e00003", pattern="log")
     assert few.text.endswith(
         "2: line 1 of the log\n[stopped at 2 matches; make the pattern narrower, or ask for one item]"
     )
@@ -107,7 +107,7 @@ async def test_matches_are_bounded_and_a_bad_pattern_is_said() -> None:
 
 async def test_a_pattern_that_would_take_for_ever_is_stopped() -> None:
     events = number([ToolResult("a", "aaa\n" + "a" * 60 + "b")])
-    outcome = await peek(events, "grep", Limits(search_seconds=2), id="e00001", pattern="^(a+)+$")
+    outcome = await peek(events, "grep", ToolLimits(search_seconds=2), id="e00001", pattern="^(a+)+$")
     assert outcome.is_error
     assert outcome.text.endswith("[stopped after 2 s: the pattern takes too long; make it simpler]")
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from workbench.agent.tools import search_worker
-from workbench.agent.tools.base import Limits, ToolOutcome
+from workbench.agent.tools.base import ToolLimits, ToolOutcome
 from workbench.agent.tools.search_worker import Search, clipped, make_matcher
 
 Use = Callable[..., Awaitable[ToolOutcome]]
@@ -58,7 +58,7 @@ async def test_a_pattern_that_is_none_is_said(tree: Path, use: Use) -> None:
 async def test_a_pattern_that_would_take_for_ever_is_stopped(root: Path, use: Use) -> None:
     (root / "0.txt").write_text("aaa\n")
     (root / "1.txt").write_text("a" * 60 + "b\n")
-    outcome = await use("search_text", pattern="^(a+)+$", limits=Limits(search_seconds=2))
+    outcome = await use("search_text", pattern="^(a+)+$", limits=ToolLimits(search_seconds=2))
     assert outcome.is_error
     assert outcome.text == ("0.txt\n1: aaa\n[stopped after 2 s: the pattern takes too long; make it simpler]")
 

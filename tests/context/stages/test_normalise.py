@@ -18,7 +18,7 @@ from workbench.log.events import (
     Body,
     Compaction,
     ImagePart,
-    Kept,
+    KeptEvent,
     OtherPart,
     SystemMessage,
     TextPart,
@@ -175,7 +175,7 @@ def test_no_message_is_sent_empty(blank: str) -> None:
 @pytest.mark.parametrize("blank", ["", " \n"])
 @pytest.mark.parametrize("part", ["summary", "acknowledgement", "kept"])
 def test_nothing_that_a_compaction_brings_is_sent_empty(part: str, blank: str) -> None:
-    brought: dict[str, Any] = {"summary": "a summary", part: (Kept(1, blank),) if part == "kept" else blank}
+    brought: dict[str, Any] = {"summary": "a summary", part: (KeptEvent(1, blank),) if part == "kept" else blank}
     said: list[Body] = [
         UserMessage("one"),
         AssistantMessage("two", "a"),

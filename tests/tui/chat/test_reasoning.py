@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tui import play
 from tui.chat.host import Host, ListTranscript, said, screen_of, settle
 from tui.play import SMALL, Said, Script, answer, program, shown, until
-from workbench.models.parts import Finished, Text, Thinking
+from workbench.models.reply_parts import Finished, Text, Thinking
 from workbench.traces.desk import Desk
 from workbench.tui.chat.blocks import CLOSED, draw
 from workbench.tui.chat.live import LiveLines

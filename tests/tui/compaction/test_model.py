@@ -15,7 +15,7 @@ from tui.compaction.watching import Scripted, bodies, drafted, on_talk, view
 from tui.play import answer, opened, until
 from workbench.config.errors import Refused
 from workbench.log.events import Compaction, Failure, Revert, Usage
-from workbench.models.parts import Text
+from workbench.models.reply_parts import Text
 from workbench.traces.desk import Desk
 from workbench.tui.model import connection
 from workbench.tui.model.compacting import BUSY, STOPPED

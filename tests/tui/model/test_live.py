@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult
-from workbench.models.parts import CallFragment, Finished, Text, Thinking
+from workbench.models.reply_parts import CallFragment, Finished, Text, Thinking
 from workbench.tui.model.live import OUTPUT, Coming
 
 

@@ -6,11 +6,11 @@ import pytest
 
 from workbench.agent import approvals
 from workbench.agent.approval_patterns import suggestions
-from workbench.agent.tools.base import Call
+from workbench.agent.tools.base import ProposedCall
 from workbench.tui.model.questions import approval, approved, detail
 
 
-def asked(call: Call) -> approvals.Question:
+def asked(call: ProposedCall) -> approvals.Question:
     return approvals.Question(call, suggestions(call))
 
 
@@ -26,7 +26,7 @@ def asked(call: Call) -> approvals.Question:
     ],
 )
 def test_an_answer_holds_for_what_its_label_says(given: str, meant: approvals.Answer) -> None:
-    question = asked(Call("run_command", "run", "git status -s"))
+    question = asked(ProposedCall("run_command", "run", "git status -s"))
     assert approved(question, given) == meant
     shown = approval(3, question, '{"command": "git status -s"}')
     label = next((choice.label for choice in shown.choices if choice.answer == given), "")
@@ -35,7 +35,7 @@ def test_an_answer_holds_for_what_its_label_says(given: str, meant: approvals.An
 
 
 def test_keys_of_the_choices_are_their_own() -> None:
-    shown = approval(1, asked(Call("write_file", "write", "src/a.py")), "{}")
+    shown = approval(1, asked(ProposedCall("write_file", "write", "src/a.py")), "{}")
     keys = [choice.key for choice in shown.choices]
     assert len(set(keys)) == len(keys)
     assert shown.default in [choice.answer for choice in shown.choices]

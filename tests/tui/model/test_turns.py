@@ -10,7 +10,7 @@ import pytest
 from tui.play import Script, answer, call, opened, until
 from workbench.log.events import AssistantMessage, Override, ToolResult, UserMessage
 from workbench.models.failures import ModelFailure
-from workbench.models.parts import Text
+from workbench.models.reply_parts import Text
 from workbench.traces.desk import Desk
 
 pytestmark = pytest.mark.usefixtures("project")

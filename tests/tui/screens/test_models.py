@@ -11,7 +11,7 @@ from tui.screens.looking import look, narrowed, seen, values
 from workbench.models.keys import Key
 from workbench.models.local.discovery import FoundModel, LocalServer
 from workbench.models.local.offers import Offer, offers
-from workbench.models.reach import Reach
+from workbench.models.model_routes import ModelRoutes
 from workbench.traces.desk import Desk
 from workbench.tui.screens.finder import MOST
 
@@ -24,7 +24,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """One server on this machine, and the key of one provider."""
     server = LocalServer("ollama", "http://127.0.0.1:11434", (FoundModel("tiny:1b", 4096),))
     found: list[Offer] = offers([server])
-    monkeypatch.setattr(Reach, "all_offers", lambda self: found)
+    monkeypatch.setattr(ModelRoutes, "all_offers", lambda self: found)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "x" * 20)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
@@ -72,11 +72,11 @@ async def test_a_name_that_nobody_knows_may_be_used_and_its_window_is_said_to_be
 async def test_a_key_store_that_hangs_is_asked_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def hangs(self: Reach, model: str) -> Key:
+    def hangs(self: ModelRoutes, model: str) -> Key:
         asked.append(model)
         return Key("none", ("SOME_KEY",), problem="the key store did not answer within 5 s")
 
-    monkeypatch.setattr(Reach, "key", hangs)
+    monkeypatch.setattr(ModelRoutes, "key", hangs)
     async with program(desk, WIDE) as (pilot, screen):
         await settle(pilot)
         asked.clear()

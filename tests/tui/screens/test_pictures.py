@@ -18,7 +18,7 @@ from tui.screens.looking import look, narrowed, seen
 from workbench.log.events import AssistantMessage, UserMessage
 from workbench.models.local.discovery import FoundModel, LocalServer
 from workbench.models.local.offers import offers
-from workbench.models.reach import Reach
+from workbench.models.model_routes import ModelRoutes
 from workbench.traces.desk import Desk
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.demo import recording
@@ -101,7 +101,7 @@ async def test_what_is_said_of_the_program(
     command: str, text: str | None, pictures: Pictures, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = LocalServer("ollama", "http://127.0.0.1:11434", (FoundModel("bakery:1b", 4_096),))
-    monkeypatch.setattr(Reach, "all_offers", lambda self: offers([server]))
+    monkeypatch.setattr(ModelRoutes, "all_offers", lambda self: offers([server]))
     monkeypatch.setattr(opening, "fill_slots", lambda opened: None)
     monkeypatch.setenv("OPENAI_API_KEY", "x" * 20)
     monkeypatch.setenv("WORKBENCH_CONFIG_DIR", "config")  # not in the test's own folder, whose path would be shown

@@ -48,7 +48,7 @@ class Tool:
     """What approvals look at: the command, or the real path. May raise ToolFailure where the call cannot work."""
 
 
-class Call(NamedTuple):
+class ProposedCall(NamedTuple):
     """A call as approvals see it."""
 
     tool: str
@@ -60,7 +60,7 @@ class Call(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ToolLimits:
     """How far the tools may go."""
 
     command_seconds: float = 120

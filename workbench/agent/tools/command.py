@@ -8,7 +8,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from workbench.agent.tools.base import Arguments, Limits, Tool, ToolContext, ToolFailure, ToolOutcome, parameters
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
 from workbench.agent.tools.environment import without_keys
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.places import Places
@@ -18,7 +18,7 @@ _SHELLS = frozenset({"bash", "zsh", "sh", "dash", "ksh", "fish"})
 """Shells that take `-c COMMAND`."""
 
 
-def command_tool(places: Places, limits: Limits, pass_env: Sequence[str] = ()) -> Tool:
+def command_tool(places: Places, limits: ToolLimits, pass_env: Sequence[str] = ()) -> Tool:
     """The tool for one project. `pass_env`: variables that commands may see though they are named like keys."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
@@ -51,7 +51,7 @@ def user_shell() -> str:
 
 
 async def _run(
-    command: str, root: Path, seconds: float, limits: Limits, context: ToolContext, env: Mapping[str, str]
+    command: str, root: Path, seconds: float, limits: ToolLimits, context: ToolContext, env: Mapping[str, str]
 ) -> ToolOutcome:
     half = limits.output_bytes // 2
     output = Output(half, half)

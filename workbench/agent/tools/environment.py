@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from workbench.config.errors import WrongCall
-from workbench.config.settings import printable, shown
+from workbench.config.settings import escaped_name, shown
 from workbench.models.endpoints import is_secret_name
 
 
@@ -42,5 +42,5 @@ def check_config(table: Mapping[str, Any], origin: str = "config.toml") -> tuple
     """The `[tools]` table: which variables named like keys commands may see. Raises WrongCall for anything else."""
     for key in table:
         if key != "pass_env":
-            raise WrongCall(f"{origin}: tools.{printable(key)}: no such key; expected pass_env")
+            raise WrongCall(f"{origin}: tools.{escaped_name(key)}: no such key; expected pass_env")
     return check_names(table.get("pass_env", ()), f"{origin}: tools.pass_env")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from workbench.agent.tools.base import Arguments, Limits, Tool, ToolContext, ToolFailure, ToolOutcome, parameters
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
 from workbench.agent.tools.globs import Glob
 from workbench.agent.tools.places import Places
 from workbench.agent.tools.threads import in_thread
@@ -15,7 +15,7 @@ _DEPTH = 3
 _DEEPEST = 64
 
 
-def list_tool(places: Places, limits: Limits) -> Tool:
+def list_tool(places: Places, limits: ToolLimits) -> Tool:
     """The tool for one project."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
@@ -44,7 +44,7 @@ def list_tool(places: Places, limits: Limits) -> Tool:
     )
 
 
-def _list(folder: Path, places: Places, glob: str, depth: int, limits: Limits) -> str:
+def _list(folder: Path, places: Places, glob: str, depth: int, limits: ToolLimits) -> str:
     name = places.name(folder)
     if not folder.is_dir():
         raise ToolFailure(f"{name}: {'is a file; use read_file' if folder.exists() else 'no such folder'}")

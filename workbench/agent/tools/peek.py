@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import workbench
-from workbench.agent.tools.base import Arguments, Limits, Tool, ToolContext, ToolFailure, ToolOutcome, parameters
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
 from workbench.agent.tools.search_worker import BAD_PATTERN
@@ -54,7 +54,7 @@ Earlier = Callable[[str], Sequence[Event]]
 """The events of another session by its whole id; raises WorkbenchError where it cannot be read."""
 
 
-class Entry(NamedTuple):
+class PeekedEvent(NamedTuple):
     """One event as it is shown."""
 
     heading: str
@@ -78,9 +78,9 @@ def stored(session: str) -> Sequence[Event]:
             return view.events()
 
 
-def peek_tools(events: Events, limits: Limits | None = None, earlier: Earlier = stored) -> tuple[Tool, ...]:
+def peek_tools(events: Events, limits: ToolLimits | None = None, earlier: Earlier = stored) -> tuple[Tool, ...]:
     """The three tools over one session's log, and over those that it goes on from."""
-    limits = limits or Limits()
+    limits = limits or ToolLimits()
     wanted = {
         "type": "integer",
         "minimum": 1,
@@ -88,7 +88,7 @@ def peek_tools(events: Events, limits: Limits | None = None, earlier: Earlier = 
         "description": f"how much, default {TOKENS}",
     }
 
-    def look_up(arguments: Arguments) -> list[Entry]:
+    def look_up(arguments: Arguments) -> list[PeekedEvent]:
         return entries(events(), arguments["id"], earlier)
 
     async def head(arguments: Arguments, context: ToolContext) -> ToolOutcome:
@@ -123,7 +123,7 @@ def _room(arguments: Arguments) -> int:
 # What an id means
 
 
-def entries(events: Sequence[Event], ref: str, earlier: Earlier = stored) -> list[Entry]:
+def entries(events: Sequence[Event], ref: str, earlier: Earlier = stored) -> list[PeekedEvent]:
     """What an id, a sequence number, a range of them, a compaction's or a session's id stands for; raises ToolFailure.
 
     The session's own events come first, then those of the session it goes on from, and so on back; `SESSION:3-41`
@@ -137,7 +137,7 @@ def entries(events: Sequence[Event], ref: str, earlier: Earlier = stored) -> lis
     if not shown:
         why = "the user has excluded it" if found else "nothing that was said or done has that id"
         raise ToolFailure(f"id: {name[:80]}: {why}")
-    return [Entry(f"[{event.id}] {_who(event)}", _text(event)) for event in shown]
+    return [PeekedEvent(f"[{event.id}] {_who(event)}", _text(event)) for event in shown]
 
 
 def _span(log: Sequence[Event], name: str, earlier: Earlier, seen: frozenset[str] = frozenset()) -> Span:
@@ -236,13 +236,13 @@ def _text(event: Event) -> str:
 # The three ways to look
 
 
-def _pieces(found: Sequence[Entry], *, backwards: bool = False) -> Iterator[str]:
+def _pieces(found: Sequence[PeekedEvent], *, backwards: bool = False) -> Iterator[str]:
     """The texts to show, the nearest first; a single item needs no heading."""
     for entry in reversed(found) if backwards else found:
         yield entry.text if len(found) == 1 else f"{entry.heading}\n{entry.text}"
 
 
-def _head(found: Sequence[Entry], room: int) -> str:
+def _head(found: Sequence[PeekedEvent], room: int) -> str:
     count = counter("o200k_base")
     shown: list[str] = []
     for piece in _pieces(found):
@@ -254,7 +254,7 @@ def _head(found: Sequence[Entry], room: int) -> str:
     return _with_note("\n".join(shown), found, "the beginning", len(shown))
 
 
-def _tail(found: Sequence[Entry], room: int) -> str:
+def _tail(found: Sequence[PeekedEvent], room: int) -> str:
     count = counter("o200k_base")
     shown: list[str] = []
     for piece in _pieces(found, backwards=True):
@@ -266,7 +266,7 @@ def _tail(found: Sequence[Entry], room: int) -> str:
     return _with_note("\n".join(shown), found, "the end", len(shown))
 
 
-def _with_note(text: str, found: Sequence[Entry], what: str, shown: int) -> str:
+def _with_note(text: str, found: Sequence[PeekedEvent], what: str, shown: int) -> str:
     """The text, with a last line that says how much of what it is, unless it is all."""
     whole = sum(len(entry.text) for entry in found)
     if len(found) == 1:
@@ -276,7 +276,7 @@ def _with_note(text: str, found: Sequence[Entry], what: str, shown: int) -> str:
     return f"{text}\n{note}"
 
 
-async def _grep(found: Sequence[Entry], pattern: str, limits: Limits) -> ToolOutcome:
+async def _grep(found: Sequence[PeekedEvent], pattern: str, limits: ToolLimits) -> ToolOutcome:
     wanted = {"pattern": pattern, "texts": found, "limit": limits.max_matches, "seconds": limits.search_seconds}
     stdin = await in_thread(lambda: json.dumps(wanted).encode())
     output, errors = Output(limits.output_bytes, 0), Output(4096, 0)

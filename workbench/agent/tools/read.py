@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from workbench.agent.tools.base import Arguments, Limits, Tool, ToolContext, ToolFailure, ToolOutcome, parameters
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
 from workbench.agent.tools.files import SNIFF_BYTES, check_regular, refuse_binary
 from workbench.agent.tools.output import whole_end
 from workbench.agent.tools.places import Places
@@ -18,7 +18,7 @@ _CLOCK_LINES = 4096
 """How many lines pass between two looks at the clock."""
 
 
-class Piece(NamedTuple):
+class FileLines(NamedTuple):
     """Some lines of a file."""
 
     data: bytes
@@ -31,7 +31,7 @@ class Piece(NamedTuple):
     """Bytes missing at the end of the last line, which was longer than all room; 0 when it is whole."""
 
 
-def read_tool(places: Places, limits: Limits) -> Tool:
+def read_tool(places: Places, limits: ToolLimits) -> Tool:
     """The tool for one project."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
@@ -54,7 +54,7 @@ def read_tool(places: Places, limits: Limits) -> Tool:
     )
 
 
-def read_lines(path: Path, name: str, limits: Limits, first: int = 1, most: int = _LINES) -> str:
+def read_lines(path: Path, name: str, limits: ToolLimits, first: int = 1, most: int = _LINES) -> str:
     """Some lines of a text file, with a last one for what is not shown; raises ToolFailure."""
     size = check_regular(path, name).st_size
     with path.open("rb") as file:
@@ -71,7 +71,7 @@ def read_lines(path: Path, name: str, limits: Limits, first: int = 1, most: int 
     return text + _note(piece, text)
 
 
-def _note(piece: Piece, text: str) -> str:
+def _note(piece: FileLines, text: str) -> str:
     """A last line for what is not shown; nothing when the whole file is."""
     gap = "" if text.endswith("\n") else "\n"
     if piece.cut:
@@ -84,31 +84,31 @@ def _note(piece: Piece, text: str) -> str:
     return ""
 
 
-def _piece(file: BinaryIO, first: int, most: int, room: int, deadline: float) -> Piece:
+def _piece(file: BinaryIO, first: int, most: int, room: int, deadline: float) -> FileLines:
     """Read from one line on, as many as asked for and as fit; then count the rest while there is time."""
     number, used = 0, 0
     kept: list[bytes] = []
     while number < first - 1:
         if number % _CLOCK_LINES == 0 and time.monotonic() > deadline:
-            return Piece(b"", first, first - 1, None, 0)
+            return FileLines(b"", first, first - 1, None, 0)
         if not _skip_line(file, deadline):
-            return Piece(b"", first, first - 1, number, 0)
+            return FileLines(b"", first, first - 1, number, 0)
         number += 1
     while number < first - 1 + most:
         line = file.readline(room - used + 1)
         if not line:
-            return Piece(b"".join(kept), first, number, number, 0)
+            return FileLines(b"".join(kept), first, number, number, 0)
         if used + len(line) > room:
             if kept:
                 file.seek(-len(line), 1)
                 break
             rest = 0 if line.endswith(b"\n") else _rest_of_line(file, deadline)
-            return Piece(line[:room], first, number + 1, None, len(line) - room + rest)
+            return FileLines(line[:room], first, number + 1, None, len(line) - room + rest)
         kept.append(line)
         used += len(line)
         number += 1
     more = _count(file, deadline)
-    return Piece(b"".join(kept), first, number, None if more is None else number + more, 0)
+    return FileLines(b"".join(kept), first, number, None if more is None else number + more, 0)
 
 
 def _skip_line(file: BinaryIO, deadline: float) -> bool:

@@ -7,7 +7,16 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from workbench.agent.tools.base import Arguments, Call, Kind, Limits, Tool, ToolContext, ToolFailure, ToolOutcome
+from workbench.agent.tools.base import (
+    Arguments,
+    Kind,
+    ProposedCall,
+    Tool,
+    ToolContext,
+    ToolFailure,
+    ToolLimits,
+    ToolOutcome,
+)
 from workbench.agent.tools.command import command_tool
 from workbench.agent.tools.edit import edit_tool
 from workbench.agent.tools.listing import list_tool
@@ -27,7 +36,7 @@ class Toolbox:
         extra_roots: Iterable[Path] = (),
         switched_off: Iterable[str] = (),
         *,
-        limits: Limits | None = None,
+        limits: ToolLimits | None = None,
         more: Sequence[Tool] = (),
         pass_env: Sequence[str] = (),
     ) -> None:
@@ -37,7 +46,7 @@ class Toolbox:
         `pass_env`: variables of the environment that commands may see though they are named like keys.
         """
         self.places = Places(root, extra_roots)
-        limits = limits or Limits()
+        limits = limits or ToolLimits()
         self._tools: dict[str, Tool] = {}
         for tool in (
             read_tool(self.places, limits),
@@ -77,15 +86,15 @@ class Toolbox:
         """What a tool does to the world. A name that is no tool does nothing to it: `run` says so."""
         return self._tools[name].kind if name in self._tools else "read"
 
-    def call(self, name: str, arguments: str) -> Call:
+    def call(self, name: str, arguments: str) -> ProposedCall:
         """A call as approvals see it; its `problem` says why it cannot work, where it cannot."""
         try:
             tool, values = self._checked(name, arguments)
-            return Call(name, tool.kind, tool.subject(values))
+            return ProposedCall(name, tool.kind, tool.subject(values))
         except ToolFailure as failure:
-            return Call(name, self.kind(name), "", str(failure))
+            return ProposedCall(name, self.kind(name), "", str(failure))
         except Exception as error:
-            return Call(name, self.kind(name), "", _last_resort(name, error))
+            return ProposedCall(name, self.kind(name), "", _last_resort(name, error))
 
     async def run(self, name: str, arguments: str, context: ToolContext | None = None) -> ToolOutcome:
         """Run a tool. Whatever goes wrong is an outcome for the model; only cancellation is raised."""

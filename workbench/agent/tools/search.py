@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import workbench
-from workbench.agent.tools.base import Arguments, Limits, Tool, ToolContext, ToolFailure, ToolOutcome, parameters
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
 from workbench.agent.tools.files import check_regular
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.places import Places
@@ -21,7 +21,7 @@ from workbench.agent.tools.search_worker import BAD_PATTERN
 _START = "import sys; sys.path.append(sys.argv[1]); from workbench.agent.tools.search_worker import main; main()"
 
 
-def search_tool(places: Places, limits: Limits) -> Tool:
+def search_tool(places: Places, limits: ToolLimits) -> Tool:
     """The tool for one project."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
@@ -49,7 +49,7 @@ def search_tool(places: Places, limits: Limits) -> Tool:
     )
 
 
-async def _search(base: Path, places: Places, arguments: Arguments, limits: Limits) -> ToolOutcome:
+async def _search(base: Path, places: Places, arguments: Arguments, limits: ToolLimits) -> ToolOutcome:
     wanted = {
         "base": str(base),
         "name": places.name(base),

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from workbench.agent.tools.ignore import Level, is_ignored, read_rules
 
 
-class Entry(NamedTuple):
+class FoundPath(NamedTuple):
     """Something found in a folder."""
 
     path: str
@@ -24,7 +24,7 @@ class OutOfTime(Exception):
     """The walk took longer than it may."""
 
 
-def walk(start: str, root: str, depth: int, deadline: float) -> Iterator[Entry]:
+def walk(start: str, root: str, depth: int, deadline: float) -> Iterator[FoundPath]:
     """Everything below `start`, a folder's own entries before those of its folders.
 
     `root` is where `.gitignore` files begin to count. `deadline` is by the monotonic clock; then OutOfTime is raised.
@@ -43,7 +43,7 @@ def _levels_above(start: str, root: str) -> tuple[Level, ...]:
     return tuple((folder, read_rules(folder)) for folder in folders)
 
 
-def _walk(folder: str, prefix: str, above: tuple[Level, ...], depth: int, deadline: float) -> Iterator[Entry]:
+def _walk(folder: str, prefix: str, above: tuple[Level, ...], depth: int, deadline: float) -> Iterator[FoundPath]:
     if time.monotonic() > deadline:
         raise OutOfTime
     levels = (*above, (folder, read_rules(folder)))
@@ -59,7 +59,7 @@ def _walk(folder: str, prefix: str, above: tuple[Level, ...], depth: int, deadli
             continue
         if is_folder:
             folders.append(entry.name)
-        yield Entry(prefix + entry.name, is_folder, entry.is_file(follow_symlinks=False))
+        yield FoundPath(prefix + entry.name, is_folder, entry.is_file(follow_symlinks=False))
     if depth > 1:
         for name in folders:
             yield from _walk(os.path.join(folder, name), f"{prefix}{name}/", levels, depth - 1, deadline)

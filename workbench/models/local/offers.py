@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
-from workbench.config.settings import printable, shown
+from workbench.config.settings import escaped_name, shown
 from workbench.models.endpoints import NO_KEY, Endpoint
 from workbench.models.local.discovery import HOST, PORTS, TIMEOUT, FoundModel, Kind, LocalServer, discover
 
@@ -114,7 +114,7 @@ def check_ports(table: Mapping[str, Any], origin: str = "config.toml") -> dict[K
     """The `[servers]` table on top of the usual ports. Raises WrongCall for anything that is no port."""
     ports = dict(PORTS)
     for key, value in table.items():
-        where = f"{origin}: servers.{printable(key)}"
+        where = f"{origin}: servers.{escaped_name(key)}"
         if key not in PREFIXES:
             raise WrongCall(f"{where}: no such server; expected one of {', '.join(PREFIXES)}")
         if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 65536:

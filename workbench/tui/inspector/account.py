@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from workbench.config.text import printable, table
-from workbench.models.ledger import Ledger, LedgerRow, Totals
+from workbench.models.ledger import Ledger, LedgerRow, UsageTotals
 from workbench.tui.bench import Shown
 from workbench.tui.cells import joined
 from workbench.tui.inspector.reader import Reader
@@ -44,7 +44,7 @@ def _request(row: LedgerRow) -> tuple[str, ...]:
     return str(row.seq), str(row.turn), f"{row.estimate:,}", reported, unattributed, *figures, printable(row.model)
 
 
-def _sums(name: str, total: Totals) -> tuple[str, ...]:
+def _sums(name: str, total: UsageTotals) -> tuple[str, ...]:
     spent = cost(total.cost) + (f" + {total.uncosted} unknown" if total.uncosted else "")
     return (
         name,

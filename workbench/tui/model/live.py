@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.config.text import printable
 from workbench.log.events import Event, ToolCall, ToolResult
-from workbench.models.parts import CallFragment, Part, Text, Thinking
+from workbench.models.reply_parts import CallFragment, Part, Text, Thinking
 from workbench.tui.values import Live, LiveCall
 
 OUTPUT = 4_000

@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from workbench.agent.approvals import FILE_NAME, load_saved
-from workbench.agent.mcp import Cost, McpServer, McpTools, check_config
+from workbench.agent.mcp import McpServer, McpTools, ToolCost, check_config
 from workbench.config.errors import WorkbenchError
 from workbench.config.paths import config_dir
 from workbench.models.framing import count_tool, tool_style
@@ -108,7 +108,7 @@ class Tools(Finder[None]):
         self._offered = found
         self._off = set(found.off)
         self._tools = {tool.name: tool for tool in found.tools}
-        self._costs: Sequence[Cost] = ()
+        self._costs: Sequence[ToolCost] = ()
         self._problems: list[str] = []
         self._approvals: dict[str, tuple[str, str]] = {}
         """By the row's value: whether always or never, and the pattern."""
@@ -146,7 +146,7 @@ class Tools(Finder[None]):
     def _row(self, tool: Known) -> Row:
         return Row(tool.name, (tool.name, tool.kind, tool.origin, f"{tool.tokens:,}", self._switch(tool.name)))
 
-    def _cost_row(self, cost: Cost) -> Row:
+    def _cost_row(self, cost: ToolCost) -> Row:
         state = Content.styled("○ config", "$quiet") if cost.is_off else self._switch(cost.name)
         return Row(cost.name, (cost.name, cost.kind, f"server {cost.server}", f"{cost.tokens:,}", state))
 
@@ -223,10 +223,10 @@ class Tools(Finder[None]):
             self.refill()
 
 
-def _ask(servers: Sequence[McpServer], counter: TokenCounter, provider: str) -> tuple[Sequence[Cost], list[str]]:
+def _ask(servers: Sequence[McpServer], counter: TokenCounter, provider: str) -> tuple[Sequence[ToolCost], list[str]]:
     """Start the servers, ask what they have, and end them again."""
 
-    async def ask() -> tuple[Sequence[Cost], list[str]]:
+    async def ask() -> tuple[Sequence[ToolCost], list[str]]:
         async with McpTools(servers, Path.cwd()) as served:
             return served.costs(counter, tool_style(provider)), list(served.problems)
 

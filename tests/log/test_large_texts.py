@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from workbench.log.codec import encode
 from workbench.log.errors import StoreError
 from workbench.log.events import Body, Event, ImagePart, TextPart, ToolCall, Unknown, UserMessage
+from workbench.log.large_texts import LARGE, split
 from workbench.log.store import Store
-from workbench.log.texts import LARGE, split
 
 
 def rows(store: Store) -> tuple[list[str], list[str]]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from workbench.models import pieces
+from workbench.models import text_pieces
 
 NASTY = [
     *"aBsTK09 \t\n\r'/.,\"(=<>_-|{}\\é½²Ⅷ你好かー。，、；：！？ёſ😀",
@@ -60,13 +60,13 @@ def test_the_counts_between_all_places_add_up_to_the_count_of_the_whole(
     reference: dict[str, Callable[[str], list[int]]], tokenizer: str, text: str
 ) -> None:
     encode = reference[tokenizer]
-    cuts = [0, *(found.start() for found in pieces.PLACE.finditer(text)), len(text)]
+    cuts = [0, *(found.start() for found in text_pieces.PLACE.finditer(text)), len(text)]
     parts = [encode(text[start:end]) for start, end in pairwise(cuts)]
     assert [token for part in parts for token in part] == encode(text)
 
 
 def test_every_letter_of_a_place_is_a_letter_before_and_after_nfkc() -> None:
-    letter = re.compile(f"[{pieces._LETTERS}]")
+    letter = re.compile(f"[{text_pieces._LETTERS}]")
     for char in filter(letter.match, map(chr, range(0x110000))):
         assert unicodedata.category(char)[0] == "L"
         assert unicodedata.category(unicodedata.normalize("NFKC", char)[-1])[0] == "L"
@@ -83,11 +83,11 @@ sizes = st.sampled_from([(4, 6), (8, 12), (16, 24)])
 """Pieces so small that a short text has many."""
 
 
-def measure(text: str, size: tuple[int, int]) -> pieces.Index:
+def measure(text: str, size: tuple[int, int]) -> text_pieces.Index:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "PIECE", size[0])
-        patch.setattr(pieces, "REACH", size[1])
-        return pieces.measure(text, len)
+        patch.setattr(text_pieces, "PIECE", size[0])
+        patch.setattr(text_pieces, "REACH", size[1])
+        return text_pieces.measure(text, len)
 
 
 runs = st.tuples(st.sampled_from([*"aB 7\n=好", "a ", "\n/"]), st.integers(1, 30)).map(lambda run: run[0] * run[1])
@@ -107,7 +107,7 @@ def test_pieces_are_bounded_and_join_to_the_text(text: str, size: tuple[int, int
 @settings(max_examples=200, deadline=None)
 def test_a_cut_that_is_not_hard_is_a_place(text: str, size: tuple[int, int]) -> None:
     index = measure(text, size)
-    places = {found.start() for found in pieces.PLACE.finditer(text)}
+    places = {found.start() for found in text_pieces.PLACE.finditer(text)}
     soft = {index.offsets[at] for at in range(1, len(index.offsets) - 1) if at not in index.hard}
     assert soft <= places
 
@@ -139,7 +139,7 @@ def test_measuring_stops_when_there_is_enough() -> None:
         seen.append(piece)
         return len(piece)
 
-    index = pieces.measure("word " * 10_000, size, 10_000)
+    index = text_pieces.measure("word " * 10_000, size, 10_000)
     assert index.totals[-2] <= 10_000 < index.totals[-1]
     assert sum(map(len, seen)) < 20_000
 
@@ -151,6 +151,6 @@ def test_equal_pieces_in_a_run_are_encoded_once() -> None:
         seen.append(piece)
         return 1
 
-    index = pieces.measure("a" * 1_000_000, size)
+    index = text_pieces.measure("a" * 1_000_000, size)
     assert len(index.totals) > 100
     assert len(seen) == 2

@@ -17,19 +17,19 @@ _GUESSED: Final = 500
 """How many of the newest sessions are looked at for close matches."""
 
 
-class Found(NamedTuple):
+class StoredSession(NamedTuple):
     """A session's row."""
 
     key: int
     info: SessionInfo
 
 
-def by_id(db: sqlite3.Connection, name: str) -> Found | None:
+def by_id(db: sqlite3.Connection, name: str) -> StoredSession | None:
     """The session with exactly this id."""
     return next(iter(_select(db, "WHERE id = ?", clean(name))), None)
 
 
-def by_ref(db: sqlite3.Connection, ref: str) -> Found:
+def by_ref(db: sqlite3.Connection, ref: str) -> StoredSession:
     """A session by its id, by the beginning of its id if only one begins so, or by its exact title."""
     exact = by_id(db, ref)
     if exact is not None:
@@ -73,17 +73,17 @@ def _missing(db: sqlite3.Connection, ref: str) -> str:
     return f"there is no session '{ref}'; close to it: {_names(meant)}"
 
 
-def _names(sessions: list[Found]) -> str:
+def _names(sessions: list[StoredSession]) -> str:
     """The first few, for a message."""
     shown = [f"{info.id} ({info.title})" if info.title else info.id for _, info in sessions[:3]]
     return ", ".join(shown) + (", ..." if len(sessions) > 3 else "")
 
 
-def _select(db: sqlite3.Connection, clauses: str, *values: Any) -> list[Found]:
+def _select(db: sqlite3.Connection, clauses: str, *values: Any) -> list[StoredSession]:
     """The rows that these clauses give."""
     found = []
     for row in db.execute(f"SELECT {_COLUMNS} FROM sessions {clauses}", values):
         key, name, title, created, updated, events, model, origin, at = row
         forked_from = None if origin is None else (origin, at)
-        found.append(Found(key, SessionInfo(name, title, created, updated, events, model, forked_from)))
+        found.append(StoredSession(key, SessionInfo(name, title, created, updated, events, model, forked_from)))
     return found

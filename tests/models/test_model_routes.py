@@ -13,11 +13,11 @@ from workbench.models import keys
 from workbench.models.catalogue import Catalogue
 from workbench.models.endpoints import NO_KEY, Endpoint
 from workbench.models.keys import Key
-from workbench.models.reach import Reach
+from workbench.models.model_routes import ModelRoutes
 
 
-def reach(**settings: object) -> Reach:
-    return Reach(Settings(file=Path("c.toml"), **settings), Catalogue())  # type: ignore[arg-type]  # plain dicts
+def reach(**settings: object) -> ModelRoutes:
+    return ModelRoutes(Settings(file=Path("c.toml"), **settings), Catalogue())  # type: ignore[arg-type]  # plain dicts
 
 
 @pytest.fixture(autouse=True)

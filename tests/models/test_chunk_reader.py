@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.models.chunk_reader import ChunkReader, coalesce, reported
 from workbench.models.failures import ModelFailure
-from workbench.models.parts import CallFragment, Finished, Part, Reported, Text, Thinking
-from workbench.models.translate import Reader, coalesce, reported
+from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
 
 
 def chunk(**delta: Any) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def call(index: int | None, call_id: str = "", name: str = "", arguments: str = 
 
 def read(*pieces: dict[str, Any]) -> list[Part]:
     """The parts of an answer made of tool calls, each piece in a chunk of its own."""
-    reader = Reader()
+    reader = ChunkReader()
     found = [part for piece in pieces for part in reader.parts(chunk(tool_calls=[piece]))]
     return [*found, *reader.finish("stop")]
 
@@ -42,23 +42,23 @@ def together(parts: list[Part]) -> list[tuple[str, str, str]]:
 
 def test_chunks_may_be_objects_or_tables() -> None:
     thing = SimpleNamespace(choices=[SimpleNamespace(delta=SimpleNamespace(content="hi"))])
-    assert Reader().parts(thing) == Reader().parts(chunk(content="hi")) == [Text("hi")]
+    assert ChunkReader().parts(thing) == ChunkReader().parts(chunk(content="hi")) == [Text("hi")]
 
 
 def test_a_chunk_with_nothing_in_it_says_nothing() -> None:
     empties: list[dict[str, Any]] = [{"choices": []}, {"choices": [{"delta": None}]}, {}]
     for empty in (*empties, chunk(role="assistant", content="")):
-        assert Reader().parts(empty) == []
+        assert ChunkReader().parts(empty) == []
 
 
 def test_thinking_blocks_repeat_the_text_and_bring_the_signature() -> None:
     blocks = [{"type": "thinking", "thinking": "hm", "signature": "s1"}]
-    assert Reader().parts(chunk(reasoning_content="hm", thinking_blocks=blocks)) == [Thinking("hm", "s1")]
-    assert Reader().parts(chunk(thinking_blocks=blocks)) == [Thinking("hm", "s1")]
+    assert ChunkReader().parts(chunk(reasoning_content="hm", thinking_blocks=blocks)) == [Thinking("hm", "s1")]
+    assert ChunkReader().parts(chunk(thinking_blocks=blocks)) == [Thinking("hm", "s1")]
 
 
 def test_a_refusal_is_text_and_ends_as_refused() -> None:
-    reader = Reader()
+    reader = ChunkReader()
     assert reader.parts(chunk(refusal="No.")) == [Text("No.")]
     assert reader.finish("stop") == [Finished("refused")]
 
@@ -113,7 +113,7 @@ def test_calls_come_together_again_however_they_were_cut_and_mixed(calls: list[t
 @pytest.mark.parametrize("word", [None, "", "error", "insufficient_system_resource"])
 def test_without_a_finish_reason_the_stream_is_broken(word: str | None) -> None:
     with pytest.raises(ModelFailure, match="broken stream"):
-        Reader().finish(word)
+        ChunkReader().finish(word)
 
 
 def test_usage_in_two_halves_is_added_up_and_growing_usage_is_not() -> None:

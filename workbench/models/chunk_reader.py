@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from workbench.models.failures import ModelFailure
-from workbench.models.parts import CallFragment, Finished, Part, Reason, Reported, Text, Thinking
+from workbench.models.reply_parts import CallFragment, Finished, Part, Reason, Reported, Text, Thinking
 
 REASONS: dict[str, Reason] = {
     "stop": "stop",
@@ -47,7 +47,7 @@ class _Call:
     """Whether its id and name have left, which happens once."""
 
 
-class Reader:
+class ChunkReader:
     """Reads the chunks of one answer in order. It has a memory, because pieces of a call do not name it each time."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ from workbench.models.request_settings import check_requests, patience_for, sche
 from workbench.models.retry import Schedule
 
 
-class Reach:
+class ModelRoutes:
     """The ways to all models, for one run of the program. What has to be looked for is looked for once."""
 
     def __init__(self, settings: Settings, catalogue: Catalogue) -> None:
