@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from coverage import Coverage
 from hypothesis import HealthCheck, settings
 
+from workbench.session.services import Services
+
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("workbench", max_examples=30, deadline=None, suppress_health_check=SLOW)
 settings.register_profile("thorough", max_examples=1_000, deadline=None, suppress_health_check=SLOW)
 settings.load_profile("workbench")
+
+TALK: list[dict[str, Any]] = [
+    {"role": "system", "content": "You are a careful programmer."},
+    {"role": "user", "content": "Why does [/b] the \x1b[31mlogin\x1b[0m test fail?"},
+    {
+        "role": "assistant",
+        "content": "I will look.",
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "auth.py"}'}}
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "import sqlite3\n" * 300},
+    {"role": "assistant", "content": "The fixture opens the database twice."},
+    {"role": "user", "content": "must support Python 3.11"},
+]
 
 # A screen makes hundreds of thousands of small objects, and a test process holds millions that stay: looking through
 # them as often as Python does by default is a third of the time.
@@ -28,6 +47,31 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
     monkeypatch.setenv("WORKBENCH_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("WORKBENCH_DATA_DIR", str(tmp_path / "data"))
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Path:
+    """A short transcript with hostile text in it."""
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps(TALK), "utf-8")
+    return path
+
+
+@pytest.fixture
+def services() -> Iterator[Services]:
+    """The user's things."""
+    with Services() as made:
+        yield made
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, that no `AGENTS.md` reaches."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / ".git").mkdir()
+    monkeypatch.chdir(folder)
+    return folder
 
 
 @pytest.hookimpl(wrapper=True)

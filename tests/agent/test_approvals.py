@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.agent.approval_patterns import advised, covers, exact, suggestions
-from workbench.agent.approvals import Answer, Approvals, Choice, Question, Saved, load_saved, save
+from workbench.agent.approvals import ApprovalAnswer, ApprovalQuestion, Approvals, Choice, Saved, load_saved, save
 from workbench.agent.tools.base import Kind, ProposedCall
 from workbench.config.errors import WrongCall
 from workbench.config.paths import config_dir
@@ -29,10 +29,10 @@ class Person:
     """Answers, and remembers what it was asked."""
 
     def __init__(self, choice: Choice, pattern: str = "") -> None:
-        self.answer = Answer(choice, pattern)
-        self.asked: list[Question] = []
+        self.answer = ApprovalAnswer(choice, pattern)
+        self.asked: list[ApprovalQuestion] = []
 
-    async def __call__(self, question: Question) -> Answer:
+    async def __call__(self, question: ApprovalQuestion) -> ApprovalAnswer:
         self.asked.append(question)
         await asyncio.sleep(0)  # another call may come in meanwhile
         return self.answer

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pytest
 
 from workbench.agent.approvals import Approvals
-from workbench.agent.loop import Agent, Means
+from workbench.agent.loop import Agent, TurnServices
 from workbench.agent.serving import Fallbacks, Prepared
 from workbench.agent.steps import Appended, Planned, Step, Switched, Waiting
 from workbench.agent.tools.registry import Toolbox
@@ -109,7 +109,7 @@ async def stage(
         stack.push_async_callback(gateway.close)
         fallbacks = await stack.enter_async_context(Fallbacks(others, prepare))
         schedule = Schedule(tries=tries, first_wait=0.01, jitter=0)
-        means = Means(gateway, Toolbox(folder), Approvals(), schedule=schedule, fallbacks=fallbacks)
+        means = TurnServices(gateway, Toolbox(folder), Approvals(), schedule=schedule, fallbacks=fallbacks)
         yield Stage(Agent(session, setup_of(own), means), servers, prepared)
 
 

@@ -21,11 +21,11 @@ from bench import material
 from bench.harness import Row, Scale, absolute, beside, collector, now, rounds
 from workbench.context.planner import Planner
 from workbench.log.events import Event
-from workbench.tui.bench import Shown
+from workbench.session.context_view import ContextView
+from workbench.session.values import Live
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.inspector.row_list import RowList
 from workbench.tui.themes import VARIABLES
-from workbench.tui.values import Live
 
 SIZE = (120, 40)
 APPENDS = 30
@@ -39,10 +39,10 @@ class Host(App[None]):
 
     CSS_PATH = Path(workbench.tui.__file__).parent / "inspector" / "inspector.tcss"
 
-    shown: var[Shown | None] = var(None)
+    shown: var[ContextView | None] = var(None)
     live: var[Live | None] = var(None)
 
-    def __init__(self, shown: Shown, whole: bool) -> None:
+    def __init__(self, shown: ContextView, whole: bool) -> None:
         super().__init__()
         self.set_reactive(Host.shown, shown)
         self._whole = whole
@@ -64,10 +64,10 @@ class Growing:
         self._length = len(events)
         self.first = self._shown()
 
-    def _shown(self) -> Shown:
-        return Shown(self._planner.plan(), "workbench", "", "", self._length)
+    def _shown(self) -> ContextView:
+        return ContextView(self._planner.plan(), "workbench", "", "", self._length)
 
-    def more(self, count: int) -> list[Shown]:
+    def more(self, count: int) -> list[ContextView]:
         """What is shown after each of so many events."""
         found = []
         for event in material.number(islice(material.messages(7), count), self._length):
@@ -98,11 +98,11 @@ HOWS = ((False, False), (True, False), (False, True))
 """Whether the whole pane is there, and whether an answer streams in rather than rows."""
 
 
-def _mounted(shown: Shown) -> float:
+def _mounted(shown: ContextView) -> float:
     return asyncio.run(_mount(shown))
 
 
-async def _mount(shown: Shown) -> float:
+async def _mount(shown: ContextView) -> float:
     app = Host(shown, whole=True)
     start = now()
     async with app.run_test(size=SIZE) as pilot:
@@ -110,7 +110,7 @@ async def _mount(shown: Shown) -> float:
         return now() - start
 
 
-async def _grown(first: Shown, steps: Sequence[Shown], whole: bool, live: bool) -> float:
+async def _grown(first: ContextView, steps: Sequence[ContextView], whole: bool, live: bool) -> float:
     """The work that one step makes, beyond that of waiting for a screen on which nothing happens."""
     app = Host(first, whole)
     async with app.run_test(size=SIZE) as pilot:

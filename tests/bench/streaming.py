@@ -18,7 +18,7 @@ from textual.widgets import Markdown
 
 from bench.harness import Rounds, Row, Scale, Target, now, wall
 from tui.chat.host import Host, ListTranscript, said
-from workbench.tui.values import Activity, Live
+from workbench.session.values import Activity, Live
 
 PIECE = 5
 """Characters of a chunk: 20,000 in 4,000."""

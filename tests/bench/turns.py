@@ -18,7 +18,7 @@ from typing import Any
 from bench.harness import Row, Scale, Target, Work, beside, now, rounds, wall
 from bench.serving import CHUNK, served
 from workbench.agent.approvals import Approvals
-from workbench.agent.loop import Agent, Means
+from workbench.agent.loop import Agent, TurnServices
 from workbench.agent.steps import Planned
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.settings import Settings
@@ -53,7 +53,7 @@ def setup_for(wishes: Wishes) -> Setup:
 
 def agent(session: Session, setup: Setup, folder: Path, gateway: Gateway) -> Agent:
     """An agent with all its tools, which nobody calls here."""
-    return Agent(session, setup, Means(gateway, Toolbox(folder), Approvals()))
+    return Agent(session, setup, TurnServices(gateway, Toolbox(folder), Approvals()))
 
 
 def turn(scale: Scale) -> Iterator[Row]:

@@ -12,39 +12,41 @@ from support.terminal import Terminal
 from tui.play import program, settle, shown, until
 from workbench.config.paths import data_dir
 from workbench.log.events import UserMessage
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 from workbench.tui import demo
 
 pytestmark = pytest.mark.xdist_group("litellm")
 
 
 async def test_it_opens_as_a_session_that_can_go_on_and_its_project_is_where_it_was_left() -> None:
-    with demo.ground() as ref, Desk() as desk:
+    with demo.ground() as ref, Services() as services:
         folder = Path.cwd()
         assert "ROUND_HALF_UP" in (folder / "bakery" / "pricing.py").read_text()
         done = subprocess.run(["python3", "-m", "unittest"], capture_output=True, text=True, check=False)
         assert "Ran 131 tests" in done.stderr
         assert done.returncode == 0
-        async with program(desk, (120, 40), ref) as (pilot, screen):
+        async with program(services, (120, 40), ref) as (pilot, screen):
             assert screen.read_only == ""
             screen.say("read AGENTS.md")
             await settle(pilot)
             await until(lambda: "That is what the tools gave" in shown(pilot.app))
-            assert any(isinstance(event.body, UserMessage) for event in desk.store.session(ref, write=False).last(8))
+            assert any(
+                isinstance(event.body, UserMessage) for event in services.store.session(ref, write=False).last(8)
+            )
     assert not folder.exists()
 
 
 def test_it_leaves_nothing_behind_and_takes_nothing_away() -> None:
     before, data = Path.cwd(), data_dir()
-    with Desk() as desk:
-        desk.store.create([UserMessage("mine")], title="mine").close()
-    with demo.ground(), Desk() as desk:
-        assert [info.title for info in desk.store.list()] == ["A penny short: order 1042"]
+    with Services() as services:
+        services.store.create([UserMessage("mine")], title="mine").close()
+    with demo.ground(), Services() as services:
+        assert [info.title for info in services.store.list()] == ["A penny short: order 1042"]
         assert data_dir() != data
     assert Path.cwd() == before
     assert data_dir() == data
-    with Desk() as desk:
-        assert [info.title for info in desk.store.list()] == ["mine"]
+    with Services() as services:
+        assert [info.title for info in services.store.list()] == ["mine"]
 
 
 def test_without_a_data_folder_of_ones_own_none_is_set_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:

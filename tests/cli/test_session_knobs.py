@@ -10,9 +10,9 @@ from support.calls import Call
 from support.talk import turns
 from workbench.log.events import Compaction, Setting
 from workbench.log.store import Store
-from workbench.traces.desk import Desk
-from workbench.traces.source import knobs_of
-from workbench.tui.model import opening
+from workbench.session import opening
+from workbench.session.services import Services
+from workbench.session.source import knobs_of
 
 KNOBS = ["budget.max_input_tokens=3000", "compaction.mode=manual"]
 
@@ -58,8 +58,8 @@ def test_a_session_that_goes_on_from_another_takes_them_along(call: Call, sessio
 
 
 def test_the_screen_and_the_command_plan_the_same(call: Call, session: str) -> None:
-    with Desk() as desk:
-        opened = opening.first(desk, Namespace(), session)
+    with Services() as services:
+        opened = opening.first(services, Namespace(), session)
         assert opened.session is not None
         seen = opened.plan
         opened.session.close()

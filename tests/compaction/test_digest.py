@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support import logs
 from support.cuts import cut_of, cut_of_log
 from support.talk import COUNTER, named_turns, preset, words
-from workbench.compaction.deeds import deeds, error_line, exit_status
+from workbench.compaction.actions import deeds, error_line, exit_status
 from workbench.compaction.digest import MARK, digest
 from workbench.compaction.values import CompactionRefused
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, ToolCall, ToolResult, UserMessage

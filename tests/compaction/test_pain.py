@@ -14,7 +14,7 @@ from support.logs import number
 from support.provider import Answer, Drop, Provider, refusal, text
 from support.talk import words
 from workbench.agent.approvals import Approvals
-from workbench.agent.loop import Agent, Means
+from workbench.agent.loop import Agent, TurnServices
 from workbench.agent.steps import Appended, Step
 from workbench.agent.tools.registry import Toolbox
 from workbench.cli.main import main
@@ -236,7 +236,7 @@ def _more(events: list[Event]) -> list[Event]:
 async def turn(session: Session, url: str, root: Path) -> list[Body]:
     """One turn of the agent with the model at an address; what it appended."""
     gateway = Gateway(Endpoint(url, "key", "openai"))
-    means = Means(gateway, Toolbox(root), Approvals(path=root / "none.toml"), schedule=Schedule(tries=1))
+    means = TurnServices(gateway, Toolbox(root), Approvals(path=root / "none.toml"), schedule=Schedule(tries=1))
     steps: list[Step] = []
     async with aclosing(Agent(session, setup(window=None), means).turn("what is left?")) as running:
         async for step in running:

@@ -22,7 +22,7 @@ from workbench.context.planner import plan
 from workbench.context.render import request
 from workbench.log.codec import decode, encode
 from workbench.log.events import Event
-from workbench.traces.source import file_logs
+from workbench.session.source import file_logs
 
 FOLDER = Path(os.environ.get("WORKBENCH_TRACES") or Path(__file__).parents[3] / "shared" / "traces")
 CAP = 2_000

@@ -17,7 +17,7 @@ from workbench.models.tokens import counter
 from workbench.rehearsal.request import Message, Request, from_openai
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.stand_in import StandIn
-from workbench.traces.source import number_events
+from workbench.session.source import number_events
 
 DEFINITION = (
     '{"type": "function", "function": {"name": "read_file", "description": "Read a file.", "parameters": '

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agent.approvals import Approvals
-from workbench.agent.loop import Agent, Means
+from workbench.agent.loop import Agent, TurnServices
 from workbench.agent.steps import Appended, Step
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.settings import Settings
@@ -23,7 +23,7 @@ def agent(session: Session, project: Path, gateway: Gateway, **wishes: Any) -> A
     wishes.setdefault("model", "rehearsal")
     setup = set_up(Wishes(**wishes), Settings(), Catalogue())
     approvals = Approvals(allow=allow, path=project.parent / "approvals.toml")
-    means = Means(gateway, Toolbox(project), approvals, schedule=Schedule(tries=1), **more)
+    means = TurnServices(gateway, Toolbox(project), approvals, schedule=Schedule(tries=1), **more)
     return Agent(session, setup, means)
 
 

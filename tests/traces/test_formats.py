@@ -20,10 +20,10 @@ from workbench.context.planner import plan
 from workbench.context.render import request
 from workbench.log.codec import decode, encode
 from workbench.log.events import Failure, UserMessage
+from workbench.session.source import file_logs, number_events
 from workbench.traces import building
 from workbench.traces.formats import FORMATS, KNOWN, conversations
 from workbench.traces.reading import read_json
-from workbench.traces.source import file_logs, number_events
 
 SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
     "Claude Code": [

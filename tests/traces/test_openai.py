@@ -26,9 +26,9 @@ from workbench.log.events import (
     Unknown,
     UserMessage,
 )
+from workbench.session.source import file_logs, number_events
 from workbench.traces.openai import conversations, to_openai
 from workbench.traces.reading import read_json
-from workbench.traces.source import file_logs, number_events
 
 CALL = {"id": "a", "type": "function", "function": {"name": "read", "arguments": '{"path": "x"}'}}
 TOOL = {"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {}}}}

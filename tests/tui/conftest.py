@@ -3,33 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import pytest
 from textual import events
 from textual.app import App
-
-from workbench.traces.desk import Desk
-
-MESSAGES: list[dict[str, Any]] = [
-    {"role": "system", "content": "You are a careful programmer."},
-    {"role": "user", "content": "Why does [/b] the \x1b[31mlogin\x1b[0m test fail?"},
-    {
-        "role": "assistant",
-        "content": "I will look.",
-        "tool_calls": [
-            {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "auth.py"}'}}
-        ],
-    },
-    {"role": "tool", "tool_call_id": "c1", "content": "import sqlite3\n" * 300},
-    {"role": "assistant", "content": "The fixture opens the database twice."},
-    {"role": "user", "content": "must support Python 3.11"},
-]
 
 
 @pytest.fixture(autouse=True)
@@ -64,28 +45,3 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(App, "_press_keys", press_keys)
     monkeypatch.setattr("textual.app.wait_for_idle", idle)
     monkeypatch.setattr("textual.pilot.wait_for_idle", idle)
-
-
-@pytest.fixture
-def talk(tmp_path: Path) -> Path:
-    """A short transcript with hostile text in it."""
-    path = tmp_path / "talk.json"
-    path.write_text(json.dumps(MESSAGES), "utf-8")
-    return path
-
-
-@pytest.fixture
-def desk() -> Iterator[Desk]:
-    """The user's things."""
-    with Desk() as made:
-        yield made
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to work in, that no `AGENTS.md` reaches."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / ".git").mkdir()
-    monkeypatch.chdir(folder)
-    return folder

@@ -16,13 +16,13 @@ from textual.pilot import Pilot
 
 from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text
-from workbench.traces.desk import Desk
+from workbench.session import connection
+from workbench.session.model import SessionModel
+from workbench.session.open_session import OpenSession
+from workbench.session.services import Services
+from workbench.session.updates import Notice
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.main.screen import MainScreen
-from workbench.tui.model import connection
-from workbench.tui.model.board import Notice
-from workbench.tui.model.opened import Opened
-from workbench.tui.model.session import SessionModel
 
 T = TypeVar("T")
 
@@ -76,11 +76,11 @@ class Script:
 class Watcher:
     """A model without a screen, and what it has shown so far."""
 
-    def __init__(self, desk: Desk, ref: str = "", **options: Any) -> None:
+    def __init__(self, services: Services, ref: str = "", **options: Any) -> None:
         self.values: dict[str, Any] = {}
         self.seen: list[tuple[str, Any]] = []
         self.notices: list[Notice] = []
-        self.model = SessionModel(desk, Namespace(**options), self._show, asyncio.get_running_loop())
+        self.model = SessionModel(services, Namespace(**options), self._show, asyncio.get_running_loop())
         self.model.start(ref)
 
     def _show(self, changes: Mapping[str, Any], notices: tuple[Notice, ...]) -> None:
@@ -91,7 +91,7 @@ class Watcher:
     def __getattr__(self, name: str) -> Any:
         return self.values[name]
 
-    async def ask(self, question: Callable[[Opened], T]) -> T:
+    async def ask(self, question: Callable[[OpenSession], T]) -> T:
         """Something about what lies open."""
         return await asyncio.wrap_future(self.model.ask(question))
 
@@ -112,9 +112,9 @@ class Watcher:
 
 
 @asynccontextmanager
-async def opened(desk: Desk, ref: str = "", **options: Any) -> AsyncIterator[Watcher]:
+async def opened(services: Services, ref: str = "", **options: Any) -> AsyncIterator[Watcher]:
     """A model on a session, settled."""
-    watcher = Watcher(desk, ref, **options)
+    watcher = Watcher(services, ref, **options)
     try:
         await watcher.settled()
         yield watcher
@@ -149,10 +149,10 @@ async def settle(pilot: Pilot[Any]) -> None:
 
 @asynccontextmanager
 async def program(
-    desk: Desk, size: tuple[int, int] = (120, 40), ref: str = "", **options: Any
+    services: Services, size: tuple[int, int] = (120, 40), ref: str = "", **options: Any
 ) -> AsyncIterator[tuple[Pilot[Any], MainScreen]]:
     """The program on a screen of this size, settled."""
-    app = WorkbenchApp(desk, Namespace(**options), ref)
+    app = WorkbenchApp(services, Namespace(**options), ref)
     async with app.run_test(size=size, notifications=True) as pilot:
         await settle(pilot)
         yield pilot, main_screen(app)

@@ -20,14 +20,14 @@ from support.terminal import Terminal
 from tui.play import program, settle, shown, until
 from workbench.config.settings import Settings
 from workbench.context.items import SIGNS
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
+from workbench.session.values import Activity, Status
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.colours import SIXTEEN, Colourless, Sixteen, contrast, nearest, readable
 from workbench.tui.commands.choosing import Chooser, Option
 from workbench.tui.frame import Frame
 from workbench.tui.inspector.rows import Rows
 from workbench.tui.main.lines import status_line
-from workbench.tui.values import Activity, Status
 
 F1, F3, F9, TOKENS, PALETTE, QUIT = "\x1bOP", "\x1bOR", "\x1b[20~", "\x14", "\x10", "\x11"
 ATTRIBUTES = {0, 1, 2, 3, 4, 5, 7, 9, 21, 22, 23, 24, 25, 27, 29}
@@ -96,16 +96,16 @@ def reversed_text(app: App[Any]) -> str:
 
 
 @pytest.fixture(params=["ink", "paper"])
-def colourless(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+def colourless(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Services]:
     """A user who wants no colours."""
     monkeypatch.setenv("NO_COLOR", "1")
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.toml").write_text(f'theme = "{request.param}"\n')
-    with Desk() as desk:
-        yield desk
+    with Services() as services:
+        yield services
 
 
-async def test_focus_cursor_choice_and_warnings_are_seen_without_colours(colourless: Desk, talk: Path) -> None:
+async def test_focus_cursor_choice_and_warnings_are_seen_without_colours(colourless: Services, talk: Path) -> None:
     async with program(colourless, (120, 30), ref=str(talk)) as (pilot, screen):
         app = pilot.app
         assert "┏" in shown(app), "the composer has the focus"

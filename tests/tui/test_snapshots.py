@@ -12,13 +12,13 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from tui.play import main_screen, settle, until
-from workbench.traces.desk import Desk
+from workbench.session import opening
+from workbench.session.services import Services
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands.help import Help
 from workbench.tui.commands.report import Report
 from workbench.tui.demo import recording
 from workbench.tui.main.screen import MainScreen
-from workbench.tui.model import opening
 
 if TYPE_CHECKING:
     from tui.snapshots import Pictures
@@ -31,27 +31,27 @@ SMALL = ((80, 24),)
 
 
 @asynccontextmanager
-async def demo(desk: Desk, patch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Pilot[Any], MainScreen]]:
+async def demo(services: Services, patch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Pilot[Any], MainScreen]]:
     """The recording as a session of the user's. Its slots stay as recorded: a path of today would be seen."""
     patch.setattr(opening, "fill_slots", lambda opened: None)
-    with desk.store.import_events(recording(), "demo") as session:
+    with services.store.import_events(recording(), "demo") as session:
         found = session.id
-    app = WorkbenchApp(desk, ref=found)
+    app = WorkbenchApp(services, ref=found)
     async with app.run_test(size=(80, 24)) as pilot:  # without notifications, which come and go
         await settle(pilot)
         yield pilot, main_screen(app)
 
 
-async def test_the_whole_program(desk: Desk, pictures: Pictures, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with demo(desk, monkeypatch) as (pilot, main):
+async def test_the_whole_program(services: Services, pictures: Pictures, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with demo(services, monkeypatch) as (pilot, main):
         await pictures.compare(pilot, "program", at_rest=lambda: main.model.is_settled)
 
 
 @pytest.mark.parametrize(("name", "key"), [("context", "f3"), ("compaction", "f4")])
 async def test_one_pane_at_a_time(
-    desk: Desk, name: str, key: str, pictures: Pictures, monkeypatch: pytest.MonkeyPatch
+    services: Services, name: str, key: str, pictures: Pictures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with demo(desk, monkeypatch) as (pilot, main):
+    async with demo(services, monkeypatch) as (pilot, main):
         await pilot.press(key)
         await pictures.compare(pilot, name, SMALL, at_rest=lambda: main.model.is_settled)
 
@@ -60,18 +60,23 @@ async def test_one_pane_at_a_time(
     ("name", "key", "kind"), [("help", "f1", Help), ("tokens", "ctrl+t", Report)], ids=["help", "tokens"]
 )
 async def test_what_lies_over_the_panes(
-    desk: Desk, name: str, key: str, kind: type[Screen[Any]], pictures: Pictures, monkeypatch: pytest.MonkeyPatch
+    services: Services,
+    name: str,
+    key: str,
+    kind: type[Screen[Any]],
+    pictures: Pictures,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with demo(desk, monkeypatch) as (pilot, main):
+    async with demo(services, monkeypatch) as (pilot, main):
         await pilot.press(key)
         await until(lambda: isinstance(pilot.app.screen, kind))
         main.query_one("#panes").visible = False
         await pictures.compare(pilot, name, at_rest=lambda: main.model.is_settled)
 
 
-async def test_the_palette(desk: Desk, pictures: Pictures, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_palette(services: Services, pictures: Pictures, monkeypatch: pytest.MonkeyPatch) -> None:
     """Opened anew in each theme: Textual draws it in the colours in which it was opened."""
-    async with demo(desk, monkeypatch) as (pilot, main):
+    async with demo(services, monkeypatch) as (pilot, main):
         main.query_one("#panes").visible = False
         for theme in pictures.themes:
             pilot.app.theme = theme

@@ -19,7 +19,7 @@ from tui.play import until
 from workbench.config.errors import WrongCall
 from workbench.config.settings import load_settings
 from workbench.log.events import UserMessage
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 from workbench.tui import start
 from workbench.tui.chat.composer import Composer
 from workbench.tui.frame import Frame, Opening
@@ -75,8 +75,8 @@ async def test_what_is_typed_before_the_panes_are_there_is_not_lost() -> None:
 
     def load(options: Namespace, stack: ExitStack) -> Callable[[], MainScreen]:
         gate.wait(DEADLINE)
-        desk = stack.enter_context(Desk())
-        return lambda: MainScreen(desk, options)
+        services = stack.enter_context(Services())
+        return lambda: MainScreen(services, options)
 
     with ExitStack() as stack:
         app = Frame(load_settings(), lambda: load(Namespace(source=None), stack))
@@ -107,8 +107,8 @@ def test_when_the_terminal_is_gone_the_program_ends(talk: Path) -> None:
 
 @pytest.mark.parametrize("colours", [{"NO_COLOR": "1"}, {"TERM": "linux", "TEXTUAL_COLOR_SYSTEM": "standard"}])
 def test_without_arguments_the_newest_session_opens_in_few_colours_too(colours: dict[str, str]) -> None:
-    with Desk() as desk:
-        desk.store.create([UserMessage("the only thing ever said")], title="A talk").close()
+    with Services() as services:
+        services.store.create([UserMessage("the only thing ever said")], title="A talk").close()
     terminal = Terminal(**colours)
     terminal.wait_for("the only thing")
     terminal.press(QUIT)
@@ -122,8 +122,8 @@ def test_without_anything_a_new_session_opens_and_is_not_kept() -> None:
     terminal.wait_for("no AI, /model")
     terminal.press(QUIT)
     assert terminal.end() == 0
-    with Desk() as desk:
-        assert desk.store.list() == []
+    with Services() as services:
+        assert services.store.list() == []
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ Decision = Literal["allow", "ask", "deny"]
 Choice = Literal["once", "session", "always", "no", "never"]
 
 
-class Answer(NamedTuple):
+class ApprovalAnswer(NamedTuple):
     """What the user says. "no" refuses this call alone."""
 
     choice: Choice
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
     """For session, always and never: what it holds for; empty: this very call."""
 
 
-class Question(NamedTuple):
+class ApprovalQuestion(NamedTuple):
     """What the user is asked."""
 
     call: ProposedCall
@@ -43,7 +43,7 @@ class Question(NamedTuple):
     """What an answer may hold for, the narrowest first."""
 
 
-Ask = Callable[[Question], Awaitable[Answer]]
+Ask = Callable[[ApprovalQuestion], Awaitable[ApprovalAnswer]]
 
 
 class Saved(NamedTuple):
@@ -89,7 +89,7 @@ class Approvals:
         async with self._asking:  # one question at a time
             decision = self.decide(call)  # the answer to another may have settled it
             if decision == "ask":
-                answer = await ask(Question(call, suggestions(call)))
+                answer = await ask(ApprovalQuestion(call, suggestions(call)))
                 self._remember(call, answer)
                 return answer.choice in ("once", "session", "always")
             return decision == "allow"
@@ -108,7 +108,7 @@ class Approvals:
             f"The user can allow it with --allow {_quoted(advised(call))}, or under `always` in {where}"
         )
 
-    def _remember(self, call: ProposedCall, answer: Answer) -> None:
+    def _remember(self, call: ProposedCall, answer: ApprovalAnswer) -> None:
         pattern = answer.pattern or exact(call)
         match answer.choice:
             case "session":

@@ -41,7 +41,7 @@ Steps = AsyncGenerator[Step, None]
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class TurnServices:
     """What a turn works with beside the session and its setup."""
 
     gateway: Gateway
@@ -76,7 +76,7 @@ class _Asked:
 class Agent:
     """Runs the turns of one session."""
 
-    def __init__(self, session: Session, setup: Setup, means: Means, planner: Planner | None = None) -> None:
+    def __init__(self, session: Session, setup: Setup, means: TurnServices, planner: Planner | None = None) -> None:
         """`planner`: one of this setup that has the whole log already, so that it is not planned twice."""
         self._session = session
         self._means = means

@@ -43,14 +43,14 @@ async def serving(
 
 
 @asynccontextmanager
-async def summarising(reach: ModelRoutes, setup: Setup) -> AsyncIterator[Gateway | None]:
+async def summarising(routes: ModelRoutes, setup: Setup) -> AsyncIterator[Gateway | None]:
     """A gateway to the model that summarises, where the policy names another than the session's own."""
     model = setup.loaded.policy.compaction.model
     if model in ("", setup.model) or is_local(model):  # the embedded one is too weak to summarise
         yield None
         return
-    endpoint = await asyncio.to_thread(reach.endpoint, model)
-    async with serving(model, endpoint, reach.patience(model)) as gateway:
+    endpoint = await asyncio.to_thread(routes.endpoint, model)
+    async with serving(model, endpoint, routes.patience(model)) as gateway:
         yield gateway
 
 

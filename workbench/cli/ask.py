@@ -15,7 +15,7 @@ from typing import NamedTuple
 from workbench.agent import mcp
 from workbench.agent.approvals import Approvals
 from workbench.agent.hooks import Hooks, installed_hooks
-from workbench.agent.loop import Agent, Means
+from workbench.agent.loop import Agent, TurnServices
 from workbench.agent.mcp import McpServer, McpTools
 from workbench.agent.mentions import with_files
 from workbench.agent.serving import Fallbacks, Prepared, serving, summarising
@@ -23,8 +23,8 @@ from workbench.agent.steps import Appended
 from workbench.agent.tools import environment
 from workbench.agent.tools.peek import peek_tools
 from workbench.agent.tools.registry import Toolbox
-from workbench.cli import ending
-from workbench.cli.telling import Complete, Tell, tell_all, tell_events, tell_people
+from workbench.cli import signals
+from workbench.cli.printing import Complete, Tell, tell_all, tell_events, tell_people
 from workbench.config.errors import WrongCall
 from workbench.config.text import printable
 from workbench.context.setup import Learnt, Setup, learnt_window, window_setting
@@ -32,8 +32,8 @@ from workbench.log.events import AssistantMessage, Body, Content, Event, Failure
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.retry import Schedule
-from workbench.traces.desk import Desk
-from workbench.traces.source import Source, as_source, setting
+from workbench.session.services import Services
+from workbench.session.source import Source, as_source, setting
 
 
 class _Ground(NamedTuple):
@@ -52,25 +52,25 @@ def run(options: argparse.Namespace) -> int:
     message = sys.stdin.read() if options.message == "-" else options.message
     if not message.strip():
         raise WrongCall("ask: expected a message, got nothing")
-    with Desk() as desk:
-        servers = mcp.check_config(desk.settings.mcp, str(desk.settings.file))
+    with Services() as services:
+        servers = mcp.check_config(services.settings.mcp, str(services.settings.file))
         _check_without(options.without or (), servers)
         ground = _Ground(
-            Hooks(desk.settings.hooks, installed_hooks()),
+            Hooks(services.settings.hooks, installed_hooks()),
             Approvals.load(allow=options.allow or ()),
             servers,
-            environment.check_config(desk.settings.tools, str(desk.settings.file)),
-            desk.reach.schedule,
+            environment.check_config(services.settings.tools, str(services.settings.file)),
+            services.routes.schedule,
             tell_all if options.stream else tell_events if options.json else tell_people,
         )
         with ExitStack() as stack:
-            found = stack.enter_context(desk.store.session(options.session)) if options.session else None
-            setup = _set_up(desk, found.events() if found else [], options)
-            session = found or stack.enter_context(desk.store.create(title=_title(message)))
+            found = stack.enter_context(services.store.session(options.session)) if options.session else None
+            setup = _set_up(services, found.events() if found else [], options)
+            session = found or stack.enter_context(services.store.create(title=_title(message)))
             tell = Complete(ground.tell, session, len(found) if found else 0)
             session.append(*_news(session, setup))
             tell.catch_up(len(session))
-            failed = ending.run(_ask(desk, session, setup, ground._replace(tell=tell), message, options))
+            failed = signals.run(_ask(services, session, setup, ground._replace(tell=tell), message, options))
             tell.catch_up(len(session))
             if ground.tell is tell_people:
                 print(f"session {session.id}", file=sys.stderr)
@@ -93,9 +93,9 @@ def _title(message: str) -> str:
     return printable(message)[:60]
 
 
-def _set_up(desk: Desk, events: list[Event], options: argparse.Namespace) -> Setup:
-    model = options.model or setting(events, "model") or desk.settings.model or REHEARSAL
-    return desk.set_up(options, _source(events, model))
+def _set_up(services: Services, events: list[Event], options: argparse.Namespace) -> Setup:
+    model = options.model or setting(events, "model") or services.settings.model or REHEARSAL
+    return services.set_up(options, _source(events, model))
 
 
 def _source(events: list[Event], model: str) -> Source:
@@ -113,19 +113,19 @@ def _news(session: Session, setup: Setup) -> list[Body]:
 
 
 async def _ask(
-    desk: Desk, session: Session, setup: Setup, ground: _Ground, message: str, options: argparse.Namespace
+    services: Services, session: Session, setup: Setup, ground: _Ground, message: str, options: argparse.Namespace
 ) -> Failure | None:
     """The turn, with all that serves it; the failure that ended it, if one did."""
-    reach, model = desk.reach, setup.model
-    endpoint = await asyncio.to_thread(reach.endpoint, model, options.api_base or "")
-    others = [name for name in options.fallback or desk.settings.fallbacks(model) if name != model]
+    routes, model = services.routes, setup.model
+    endpoint = await asyncio.to_thread(routes.endpoint, model, options.api_base or "")
+    others = [name for name in options.fallback or services.settings.fallbacks(model) if name != model]
     async with (
-        serving(model, endpoint, reach.patience(model), may_fail=bool(others)) as gateway,
-        Fallbacks(dict.fromkeys(others), partial(_prepare, desk, session, options)) as fallbacks,
+        serving(model, endpoint, routes.patience(model), may_fail=bool(others)) as gateway,
+        Fallbacks(dict.fromkeys(others), partial(_prepare, services, session, options)) as fallbacks,
         McpTools(ground.servers, Path.cwd()) as served,
-        summarising(reach, setup) as summariser,
+        summarising(routes, setup) as summariser,
     ):
-        means = Means(
+        means = TurnServices(
             gateway,
             Toolbox(
                 Path.cwd(),
@@ -138,7 +138,7 @@ async def _ask(
             schedule=ground.schedule,
             fallbacks=fallbacks,
             summariser=summariser,
-            catalogue=desk.catalogue,
+            catalogue=services.catalogue,
         )
         try:
             return await _turn(Agent(session, setup, means), with_files(message, Path.cwd()), ground.tell)
@@ -147,10 +147,10 @@ async def _ask(
                 print(printable(f"· {problem}"), file=sys.stderr)
 
 
-async def _prepare(desk: Desk, session: Session, options: argparse.Namespace, model: str) -> Prepared:
+async def _prepare(services: Services, session: Session, options: argparse.Namespace, model: str) -> Prepared:
     """What is needed to ask a model to fall back on."""
     source = _source(session.events(), model)
-    return await asyncio.to_thread(desk.fallback, model, options, source)
+    return await asyncio.to_thread(services.fallback, model, options, source)
 
 
 def _failed(body: Body, before: Failure | None) -> Failure | None:

@@ -27,9 +27,9 @@ from workbench.log.errors import ReadOnly
 from workbench.log.events import Event, Failure
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL, is_local
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
+from workbench.session.source import Source
 from workbench.traces.reading import read_text
-from workbench.traces.source import Source
 
 LOST_SHOWN = 12
 BY_HAND = "hand"
@@ -39,7 +39,7 @@ BY_HAND = "hand"
 class Job(NamedTuple):
     """What is compacted, and where it goes."""
 
-    desk: Desk
+    services: Services
     options: argparse.Namespace
     events: Sequence[Event]
     setup: Setup
@@ -51,8 +51,8 @@ class Job(NamedTuple):
 
 def run(options: argparse.Namespace) -> int:
     """Compact a session, or show what compacting a file would give."""
-    with Desk() as desk, ExitStack() as stack:
-        job = _job(desk, options, stack)
+    with Services() as services, ExitStack() as stack:
+        job = _job(services, options, stack)
         try:
             draft = asyncio.run(_compact(job))
         except CompactionRefused as refused:
@@ -66,46 +66,46 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _job(desk: Desk, options: argparse.Namespace, stack: ExitStack) -> Job:
-    source = desk.source(options.source)
+def _job(services: Services, options: argparse.Namespace, stack: ExitStack) -> Job:
+    source = services.source(options.source)
     session = None
     if not source.is_file and not options.dry_run:
-        session = stack.enter_context(desk.store.session(options.source))
+        session = stack.enter_context(services.store.session(options.source))
         if not session.writable:
             raise ReadOnly(session.why_read_only)
         source = source._replace(events=session.events())
-    setup = set_up_for(desk, options, source)
+    setup = set_up_for(services, options, source)
     if not options.digest:
         prompts.load(setup.loaded.policy.compaction.prompt)
-    return Job(desk, options, source.events, setup, session, _own_summary(options))
+    return Job(services, options, source.events, setup, session, _own_summary(options))
 
 
-def set_up_for(desk: Desk, options: argparse.Namespace, source: Source) -> Setup:
+def set_up_for(services: Services, options: argparse.Namespace, source: Source) -> Setup:
     """Without a model named anywhere the one that needs no key summarises, by rules."""
-    model = source.model or desk.settings.model or REHEARSAL
-    return desk.set_up(options, source._replace(model=model))
+    model = source.model or services.settings.model or REHEARSAL
+    return services.set_up(options, source._replace(model=model))
 
 
 @asynccontextmanager
-async def compactor_for(desk: Desk, options: argparse.Namespace, setup: Setup) -> AsyncIterator[Compactor]:
+async def compactor_for(services: Services, options: argparse.Namespace, setup: Setup) -> AsyncIterator[Compactor]:
     """A compactor with a gateway to the model that summarises, where one is asked."""
-    model = setup_for(setup, desk.catalogue).model
+    model = setup_for(setup, services.catalogue).model
     if options.digest or is_local(model):
-        yield Compactor(setup, None, catalogue=desk.catalogue)
+        yield Compactor(setup, None, catalogue=services.catalogue)
         return
-    reach = desk.reach
+    routes = services.routes
     # The address that a command was given is for the session's own model.
     base = options.api_base or "" if model == setup.model else ""
-    endpoint = await asyncio.to_thread(reach.endpoint, model, base)
-    async with serving(model, endpoint, reach.patience(model)) as gateway:
-        yield Compactor(setup, gateway, schedule=reach.schedule, catalogue=desk.catalogue)
+    endpoint = await asyncio.to_thread(routes.endpoint, model, base)
+    async with serving(model, endpoint, routes.patience(model)) as gateway:
+        yield Compactor(setup, gateway, schedule=routes.schedule, catalogue=services.catalogue)
 
 
 async def _compact(job: Job) -> Draft:
     """Preview, question, hooks, draft, and the event; a refusal is noted in the log and raised."""
     options, setup, session = job.options, job.setup, job.session
-    hooks = Hooks(job.desk.settings.hooks, installed_hooks()) if session else Hooks()
-    async with compactor_for(job.desk, options, setup) as compactor:
+    hooks = Hooks(job.services.settings.hooks, installed_hooks()) if session else Hooks()
+    async with compactor_for(job.services, options, setup) as compactor:
         compacting = Compacting(compactor, hooks)
         try:
             digest = options.digest or options.summary is not None

@@ -42,19 +42,19 @@ from workbench.context.policy import CompactionPolicy
 from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event
 from workbench.models.ledger import Ledger
-from workbench.traces.desk import Desk
-from workbench.traces.source import Source, as_source
+from workbench.session.services import Services
+from workbench.session.source import Source, as_source
 
 # workbench compactions
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the status, the history and the counters of a session's compactions."""
-    with Desk() as desk:
-        source = desk.source(options.session)
-        setup = desk.set_up(options, source)
+    with Services() as services:
+        source = services.source(options.session)
+        setup = services.set_up(options, source)
         plan = setup.plan(source.events, live=source.live)
-        growth = Ledger.from_events(source.events, desk.catalogue).growth
+        growth = Ledger.from_events(source.events, services.catalogue).growth
     found = record(source.events)
     policy = setup.loaded.policy.compaction
     over = not source.live
@@ -209,10 +209,10 @@ def run_undo(options: argparse.Namespace) -> int:
     """Undo or redo the last compaction or override, a certain one, or all compactions."""
     if options.redo and options.all_compactions:
         raise WrongCall("--redo: expected one event to bring back, not --all-compactions")
-    with Desk() as desk, desk.store.session(options.session) as session:
+    with Services() as services, services.store.session(options.session) as session:
         events = session.events()
         changes = _changes(events, options)
-        setup = desk.set_up(options, as_source(options.session, events))
+        setup = services.set_up(options, as_source(options.session, events))
         before = setup.plan(events)
         added = session.append(*(change.revert for change in changes))
         after = setup.plan([*events, *added])

@@ -8,24 +8,24 @@ import sys
 from collections.abc import Sequence
 
 from workbench.cli.compact import BY_HAND, audit_json, compactor_for, set_up_for, tell_progress, warn
-from workbench.compaction.carry import Carried, bodies, carried
+from workbench.compaction.continuation import Carried, bodies, carried
 from workbench.config.text import print_json, printable_lines
 from workbench.context.setup import Setup
 from workbench.log.events import Event, Setting
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
+from workbench.session.source import as_source
 from workbench.traces.reading import read_text
-from workbench.traces.source import as_source
 
 
 def run(options: argparse.Namespace) -> int:
     """Make a session that goes on from a summary of another."""
-    with Desk() as desk:
-        info = desk.store.info(options.session)
-        with desk.store.session(info.id, write=False) as old:
+    with Services() as services:
+        info = services.store.info(options.session)
+        with services.store.session(info.id, write=False) as old:
             events = old.events()
         source = as_source(info.id, events)
-        setup = set_up_for(desk, options, source)
-        made = None if options.summary else asyncio.run(_carried(desk, options, setup, events))
+        setup = set_up_for(services, options, source)
+        made = None if options.summary else asyncio.run(_carried(services, options, setup, events))
         summary = made.summary if made else read_text(options.summary)[1]
         if options.dry_run:
             _show(made, summary, "", info.id, options.json)
@@ -34,14 +34,14 @@ def run(options: argparse.Namespace) -> int:
         settings = [Setting("title", title), Setting("model", setup.model)]
         settings += [Setting("policy", source.policy)] if source.policy else []
         settings += [Setting("knobs", list(source.knobs))] if source.knobs else []
-        with desk.store.create(bodies(info.id, summary, settings, made, recall=setup.calls_tools)) as session:
+        with services.store.create(bodies(info.id, summary, settings, made, recall=setup.calls_tools)) as session:
             _show(made, summary, session.id, info.id, options.json)
     return 0
 
 
-async def _carried(desk: Desk, options: argparse.Namespace, setup: Setup, events: Sequence[Event]) -> Carried:
+async def _carried(services: Services, options: argparse.Namespace, setup: Setup, events: Sequence[Event]) -> Carried:
     tell = None if options.json else tell_progress
-    async with compactor_for(desk, options, setup) as compactor:
+    async with compactor_for(services, options, setup) as compactor:
         made = await carried(compactor, events, digest=options.digest, progress=tell)
     warn(made.problems)
     return made

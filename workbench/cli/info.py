@@ -14,15 +14,15 @@ from workbench.context.setup import corrected
 from workbench.models.catalogue import ModelInfo
 from workbench.models.keys import SERVICE, Key
 from workbench.models.local.offers import look_around, offers
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 from workbench.traces.reading import read_text
 
 
 def run_tokens(options: argparse.Namespace) -> int:
     """Count a text."""
     name, text = read_text(options.file)
-    with Desk() as desk:
-        setup = desk.set_up(options)
+    with Services() as services:
+        setup = services.set_up(options)
         count = setup.counter.count(text)
         setup.counter.flush()
     found = {
@@ -87,10 +87,13 @@ def run_policy(options: argparse.Namespace) -> int:
 
 def run_models(options: argparse.Namespace) -> int:
     """The models of servers on this machine, then those that are known by name."""
-    with Desk() as desk:
+    with Services() as services:
         words = " ".join(options.query).lower().split()
-        here = [corrected(desk.catalogue.find(each.name), None, each.model.window) for each in desk.reach.all_offers()]
-        known = [desk.catalogue.find(name) for name in desk.catalogue.names()]
+        here = [
+            corrected(services.catalogue.find(each.name), None, each.model.window)
+            for each in services.routes.all_offers()
+        ]
+        known = [services.catalogue.find(name) for name in services.catalogue.names()]
         found = [info for info in [*here, *known] if all(word in info.name.lower() for word in words)]
     if options.json:
         print_json({"models": [model_json(info) for info in found]})
@@ -108,8 +111,8 @@ def run_models(options: argparse.Namespace) -> int:
 
 def run_local(options: argparse.Namespace) -> int:
     """The servers on this machine that offer models, with the windows they report."""
-    with Desk() as desk:
-        servers = look_around(desk.reach.ports)
+    with Services() as services:
+        servers = look_around(services.routes.ports)
     if options.json:
         print_json({"servers": [asdict(each) for each in servers]})
     elif not servers:
@@ -151,12 +154,12 @@ def model_json(info: ModelInfo) -> dict[str, Any]:
 
 def run_model(options: argparse.Namespace) -> int:
     """All that is known of one model, and how."""
-    with Desk() as desk:
-        offer = desk.reach.offer(options.name)
-        info = corrected(desk.catalogue.find(options.name), None, offer.model.window if offer else None)
-        close = desk.catalogue.close_matches(options.name) if info.window_source == "guess" else []
-        address = offer.server.url if offer else desk.reach.address(options.name)
-        key = desk.reach.key(options.name)
+    with Services() as services:
+        offer = services.routes.offer(options.name)
+        info = corrected(services.catalogue.find(options.name), None, offer.model.window if offer else None)
+        close = services.catalogue.close_matches(options.name) if info.window_source == "guess" else []
+        address = offer.server.url if offer else services.routes.address(options.name)
+        key = services.routes.key(options.name)
     if options.json:
         source = {"from": key.origin, "variables": key.variables, "problem": key.problem or None}
         print_json({**model_json(info), "address": address or None, "key": source})

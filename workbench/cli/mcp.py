@@ -12,14 +12,14 @@ from workbench.agent.mcp import McpServer, McpTools, ToolCost, check_config
 from workbench.config.text import print_json, printable, table
 from workbench.context.setup import Setup
 from workbench.models.framing import tool_style
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 
 
 def run(options: argparse.Namespace) -> int:
     """Start the servers, ask them for their tools, and print those with their tokens."""
-    with Desk() as desk:
-        servers = check_config(desk.settings.mcp, str(desk.settings.file))
-        setup = desk.set_up(options)
+    with Services() as services:
+        servers = check_config(services.settings.mcp, str(services.settings.file))
+        setup = services.set_up(options)
         costs, problems = asyncio.run(_ask(servers, setup))
     if options.json:
         print_json({"servers": [_as_json(server, costs) for server in servers], "problems": problems})

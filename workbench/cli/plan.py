@@ -13,17 +13,17 @@ from workbench.context.items import SIGNS, Item
 from workbench.context.plan import ContextPlan
 from workbench.context.render import request
 from workbench.context.setup import Setup
-from workbench.traces.desk import Desk
-from workbench.traces.source import Source, as_source
+from workbench.session.services import Services
+from workbench.session.source import Source, as_source
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the plan as a table, as JSON, or as the request itself."""
-    with Desk() as desk:
-        source = desk.source(options.source)
+    with Services() as services:
+        source = services.source(options.source)
         if options.at is not None:
             source = _upto(source, options.at)
-        setup = desk.set_up(options, source)
+        setup = services.set_up(options, source)
         made = setup.plan(source.events, live=source.live)
         if options.request:
             if not made.verdict.fits:

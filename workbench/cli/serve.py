@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.text import printable
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 
 EXTRA = "textual_serve"
 
@@ -20,8 +20,8 @@ def run(options: argparse.Namespace) -> int:
     if find_spec(EXTRA) is None:
         raise WrongCall("workbench serve: expected the package textual-serve; install workbench with its extra `serve`")
     if options.source:
-        with Desk() as desk:
-            desk.source(options.source)
+        with Services() as services:
+            services.source(options.source)
     if not is_loopback(options.host):
         warning = "whoever has the address that follows can type here, and run what you allow, without encryption"
         print(f"workbench: {printable(options.host)} is no loopback address: {warning}", file=sys.stderr)
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
 
 def command(source: str) -> list[str]:
     """What is started for each visit. -P: no modules from the folder of the user, whose files are not ours to run."""
-    return [sys.executable, "-P", "-m", "workbench.cli.tab", *(["open", source] if source else [])]
+    return [sys.executable, "-P", "-m", "workbench.cli.web_process", *(["open", source] if source else [])]
 
 
 def is_loopback(host: str) -> bool:

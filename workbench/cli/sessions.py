@@ -18,10 +18,10 @@ from workbench.config.text import print_json, printable, table, when
 from workbench.log.events import Body, Override, Setting
 from workbench.log.session import Session, SessionInfo
 from workbench.log.store import Store
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
+from workbench.session.source import file_logs, is_event_log
 from workbench.traces.openai import to_openai
 from workbench.traces.reading import read_text
-from workbench.traces.source import file_logs, is_event_log
 
 _FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 """Of a disk, which no other call would have gone round."""
@@ -30,13 +30,13 @@ _FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 def run_import(options: argparse.Namespace) -> int:
     """Make sessions of a file: an exported log, or a transcript."""
     name, text = read_text(options.file)
-    with Desk() as desk:
+    with Services() as services:
         if is_event_log(text):
             if options.title or options.model:
                 raise WrongCall(f"{name}: an exported log keeps its own title and model; rename the session afterwards")
-            made = [desk.store.import_events(text.split("\n"), name)]
+            made = [services.store.import_events(text.split("\n"), name)]
         else:
-            made = _import_messages(desk.store, name, text, options)
+            made = _import_messages(services.store, name, text, options)
         found = [_described(session) for session in made]
     if options.json:
         print_json({"sessions": found})
@@ -68,12 +68,12 @@ def _described(session: Session) -> dict[str, Any]:
 
 def run_export(options: argparse.Namespace) -> int:
     """Write a session as events or as OpenAI-style messages."""
-    with Desk() as desk:
-        session_id = desk.store.info(options.session).id
+    with Services() as services:
+        session_id = services.store.info(options.session).id
         if options.format == "events":
-            _write(desk.store.export_events(session_id), options.output)
+            _write(services.store.export_events(session_id), options.output)
         else:
-            with desk.store.session(session_id, write=False) as session:
+            with services.store.session(session_id, write=False) as session:
                 messages = to_openai(session.events())
             _write([json.dumps(messages, ensure_ascii=False, indent=2)], options.output)
     return 0
@@ -116,8 +116,8 @@ def _write_whole(lines: Iterable[str], target: Path) -> None:
 
 def run_list(options: argparse.Namespace) -> int:
     """The sessions, the last changed first."""
-    with Desk() as desk:
-        found = desk.store.list(options.limit, options.query or "")
+    with Services() as services:
+        found = services.store.list(options.limit, options.query or "")
     if options.json:
         print_json({"sessions": [_listed(info) for info in found]})
     elif not found and options.query:
@@ -140,37 +140,37 @@ def _listed(info: SessionInfo) -> dict[str, Any]:
 
 def run_rename(options: argparse.Namespace) -> int:
     """Give a session another title."""
-    with Desk() as desk:
-        desk.store.rename(options.session, options.title)
+    with Services() as services:
+        services.store.rename(options.session, options.title)
     return 0
 
 
 def run_fork(options: argparse.Namespace) -> int:
     """Copy a session up to an event."""
-    with Desk() as desk:
-        session = desk.store.fork(options.session, options.at)
+    with Services() as services:
+        session = services.store.fork(options.session, options.at)
         print(f"{session.id}  {len(session):,} events")
     return 0
 
 
 def run_delete(options: argparse.Namespace) -> int:
     """Delete a whole session, after asking."""
-    with Desk() as desk:
-        info = desk.store.info(options.session)
+    with Services() as services:
+        info = services.store.info(options.session)
         if not options.yes:
             what = f"session {info.id} ({printable(info.title) or 'untitled'}, {info.events:,} events)"
             if not sys.stdin.isatty():
                 raise Refused(f"{what} was not deleted: confirm with --yes")
             if not agrees(f"Delete {what} for good?"):
                 raise Refused("nothing was deleted")
-        desk.store.delete(info.id)
+        services.store.delete(info.id)
     return 0
 
 
 def run_override(options: argparse.Namespace) -> int:
     """Pin, mask or exclude items, or take that back."""
     first, last = _range(options.range)
-    with Desk() as desk, desk.store.session(options.session) as session:
+    with Services() as services, services.store.session(options.session) as session:
         if not 1 <= first <= last <= len(session):
             raise WrongCall(f"{options.range}: expected a seq or a range of them from 1 to {len(session)}")
         [event] = session.append(Override(options.action, first, last))
@@ -187,8 +187,8 @@ def _range(text: str) -> tuple[int, int]:
 
 def run_search(options: argparse.Namespace) -> int:
     """Find events by their words."""
-    with Desk() as desk:
-        hits = desk.store.search(" ".join(options.words), options.session, options.limit)
+    with Services() as services:
+        hits = services.store.search(" ".join(options.words), options.session, options.limit)
     if options.json:
         print_json({"hits": [hit._asdict() for hit in hits]})
     else:

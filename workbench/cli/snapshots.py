@@ -17,7 +17,7 @@ from workbench.config.text import print_json, printable, table, when
 from workbench.log.errors import ReadOnly
 from workbench.log.events import Event, Snapshot
 from workbench.log.session import Session
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 
 SHOWN = 20
 """Files named of each kind; the rest is counted."""
@@ -36,7 +36,7 @@ def _taken(events: Iterable[Event]) -> list[_Taken]:
 
 def run_list(options: argparse.Namespace) -> int:
     """The snapshots of a session, and which of them git still has; before that, let go of old ones if asked."""
-    with Desk() as desk, desk.store.session(options.session, write=False) as session:
+    with Services() as services, services.store.session(options.session, write=False) as session:
         found = _taken(session.events())
     roots = sorted({each.snapshot.root for each in found})
     let_go = asyncio.run(_prune(roots, options.keep)) if options.keep is not None else 0
@@ -85,7 +85,7 @@ def _as_json(taken: _Taken, there: frozenset[str]) -> dict[str, Any]:
 
 def run_restore(options: argparse.Namespace) -> int:
     """Bring a snapshot back, after showing what would change and asking."""
-    with Desk() as desk, desk.store.session(options.session) as session:
+    with Services() as services, services.store.session(options.session) as session:
         event, snapshot = _chosen(session, options.seq)
         found = asyncio.run(snapshots.compare(snapshot))
         if options.json and not options.yes:

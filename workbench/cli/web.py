@@ -19,7 +19,7 @@ import aiohttp_jinja2
 from aiohttp import WSCloseCode, web
 from textual_serve.server import Server, to_int
 
-from workbench.cli.visits import GRACE, Visit
+from workbench.cli.web_session import GRACE, Visit
 
 EVERY = ("0.0.0.0", "::")
 """All addresses of the machine: by which name a browser comes is not known."""

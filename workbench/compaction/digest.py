@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from workbench.compaction import phrases
-from workbench.compaction.deeds import Deeds, deeds
+from workbench.compaction.actions import Deeds, deeds
 from workbench.compaction.facts import MESSAGE, facts, key_of
 from workbench.compaction.source import ends, previous_summary, said
 from workbench.compaction.values import Cut, Fact, FactKind

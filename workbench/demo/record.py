@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from workbench.agent.approvals import Approvals
-from workbench.agent.loop import Agent, Means, Steps
+from workbench.agent.loop import Agent, Steps, TurnServices
 from workbench.agent.tools.peek import peek_tools
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.settings import Settings
@@ -109,7 +109,7 @@ async def _play(session: Session, folder: Path) -> None:
     try:
         setup = set_up(Wishes(model=REHEARSAL, sets=KNOBS), Settings(), Catalogue())
         toolbox = Toolbox(folder, more=peek_tools(session.events))
-        agent = Agent(session, setup, Means(gateway, toolbox, Approvals(allow=ALLOWED)))
+        agent = Agent(session, setup, TurnServices(gateway, toolbox, Approvals(allow=ALLOWED)))
         for number, text in enumerate(SAID, 1):
             await _finish(agent.turn(text))
             if number == PINNED:

@@ -6,20 +6,22 @@ from argparse import Namespace
 
 from textual.screen import Screen
 
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 from workbench.tui.frame import SHEETS, Frame
 from workbench.tui.main.screen import MainScreen
 
 
 class WorkbenchApp(Frame):
-    """The full screen over a desk."""
+    """The full screen over the services."""
 
     CSS_PATH = [*SHEETS]  # noqa: RUF012 - Textual types it as an instance's own
 
-    def __init__(self, desk: Desk, options: Namespace | None = None, ref: str = "", *, warm: bool = False) -> None:
+    def __init__(
+        self, services: Services, options: Namespace | None = None, ref: str = "", *, warm: bool = False
+    ) -> None:
         """`ref`: what to open first; nothing: the newest session, or a new one. `warm`: load litellm in the end."""
-        main = MainScreen(desk, options or Namespace(), ref, warm=warm)
-        super().__init__(desk.settings, lambda: lambda: main)
+        main = MainScreen(services, options or Namespace(), ref, warm=warm)
+        super().__init__(services.settings, lambda: lambda: main)
         self._main = main
 
     def get_default_screen(self) -> Screen[None]:

@@ -21,9 +21,9 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widgets import Static
 
+from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.config.settings import Settings
-from workbench.tui.background import background
 from workbench.tui.colours import Colourless, Sixteen
 from workbench.tui.pasting import guard
 from workbench.tui.themes import VARIABLES, ThemeFolder

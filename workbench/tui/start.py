@@ -42,21 +42,21 @@ def run(options: Namespace) -> int:
 
 
 def load(options: Namespace, stack: ExitStack) -> Callable[[], MainScreen]:
-    """Import what the main screen needs; the desk is closed with the stack."""
-    from workbench.traces.desk import Desk
+    """Import what the main screen needs; the services are closed with the stack."""
+    from workbench.session.services import Services
     from workbench.tui.main.screen import MainScreen
 
-    desk = stack.enter_context(Desk())
-    return lambda: MainScreen(desk, options, options.source or "", warm=True)
+    services = stack.enter_context(Services())
+    return lambda: MainScreen(services, options, options.source or "", warm=True)
 
 
 def check(options: Namespace) -> None:
     """Raise what is wrong with the policy that was asked for, and with a source that is quickly read."""
     from workbench.context.load import load_policy
-    from workbench.traces.desk import Desk
+    from workbench.session.services import Services
 
-    with Desk() as desk:
-        policy = getattr(options, "policy", None) or desk.settings.policy
+    with Services() as services:
+        policy = getattr(options, "policy", None) or services.settings.policy
         load_policy(policy or None, sets=getattr(options, "set", None) or ())
-        if desk.weight(options.source) < LARGE:
-            desk.source(options.source)
+        if services.weight(options.source) < LARGE:
+            services.source(options.source)

@@ -10,7 +10,7 @@ from hypothesis import given
 from support.logs import logs, number
 from workbench.agent.tools.base import ToolFailure
 from workbench.agent.tools.peek import SPOKEN, entries, excluded
-from workbench.compaction.carry import CONTINUED_FROM, bodies
+from workbench.compaction.continuation import CONTINUED_FROM, bodies
 from workbench.log.errors import NotFound
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, Override, Setting, UserMessage
 from workbench.log.store import Store

@@ -11,22 +11,22 @@ from textual.pilot import Pilot
 from textual.reactive import var
 
 from tui.play import until
+from workbench.session.values import (
+    Activity,
+    AnswerChoice,
+    ChatCall,
+    ChatEntry,
+    DraftCost,
+    EntryState,
+    Live,
+    Transcript,
+    UserQuestion,
+)
 from workbench.tui.chat import pane as pane_module
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.chat.window import Window
 from workbench.tui.commands.registry import Completion
 from workbench.tui.themes import VARIABLES, load_themes
-from workbench.tui.values import (
-    Activity,
-    Call,
-    Choice,
-    DraftCost,
-    Entry,
-    Live,
-    Question,
-    Standing,
-    Transcript,
-)
 
 SHEET = Path(pane_module.__file__).parent / "chat.tcss"
 SLASHES = (
@@ -39,7 +39,7 @@ SLASHES = (
 class ListTranscript:
     """A transcript over a list; counts how often its entries are looked at."""
 
-    def __init__(self, entries: list[Entry], standings: dict[int, Standing] | None = None) -> None:
+    def __init__(self, entries: list[ChatEntry], standings: dict[int, EntryState] | None = None) -> None:
         self.entries = entries
         self.standings = standings or {}
         self.looks = 0
@@ -47,7 +47,7 @@ class ListTranscript:
     def __len__(self) -> int:
         return len(self.entries)
 
-    def __getitem__(self, index: int) -> Entry:
+    def __getitem__(self, index: int) -> ChatEntry:
         self.looks += 1
         return self.entries[index]
 
@@ -55,7 +55,7 @@ class ListTranscript:
         """By a look at all of them."""
         return max((at for at, each in enumerate(self.entries) if each.seq <= seq), default=0)
 
-    def standing(self, entry: Entry) -> Standing | None:
+    def standing(self, entry: ChatEntry) -> EntryState | None:
         """What was given."""
         return self.standings.get(entry.seq)
 
@@ -70,42 +70,42 @@ class LongTranscript:
     def __len__(self) -> int:
         return self.count
 
-    def __getitem__(self, index: int) -> Entry:
+    def __getitem__(self, index: int) -> ChatEntry:
         self.looks += 1
         kind: Any = "you" if index % 2 == 0 else "ai"
         text = f"message {index + 1}" + "\n\nand some more of it" * (index % 5)
-        return Entry(index + 1, f"e{index + 1}", kind, index // 2 + 1, text)
+        return ChatEntry(index + 1, f"e{index + 1}", kind, index // 2 + 1, text)
 
     def index_of(self, seq: int) -> int:
         """One entry for each event."""
         return max(0, min(seq - 1, self.count - 1))
 
-    def standing(self, entry: Entry) -> Standing | None:
+    def standing(self, entry: ChatEntry) -> EntryState | None:
         """Nothing is planned."""
         return None
 
 
-def said(*pairs: tuple[Any, str], first: int = 1) -> list[Entry]:
+def said(*pairs: tuple[Any, str], first: int = 1) -> list[ChatEntry]:
     """Entries of the kinds and texts given."""
-    return [Entry(seq, f"e{seq}", kind, 1, text) for seq, (kind, text) in enumerate(pairs, first)]
+    return [ChatEntry(seq, f"e{seq}", kind, 1, text) for seq, (kind, text) in enumerate(pairs, first)]
 
 
-def called(seq: int, tool: str, arguments: str, result: str | None = "done", **changes: Any) -> Entry:
+def called(seq: int, tool: str, arguments: str, result: str | None = "done", **changes: Any) -> ChatEntry:
     """A call with its result."""
-    call = Call(tool, arguments, result, None if result is None else seq + 1, call_id=f"call_{seq}", **changes)
-    return Entry(seq, f"e{seq}", "tool", 1, f"{tool} {arguments}", call)
+    call = ChatCall(tool, arguments, result, None if result is None else seq + 1, call_id=f"call_{seq}", **changes)
+    return ChatEntry(seq, f"e{seq}", "tool", 1, f"{tool} {arguments}", call)
 
 
-ASKED = Question(
+ASKED = UserQuestion(
     7,
     "approval",
     "run_command: may the model run a command?",
     "rm -rf build",
     (
-        Choice("y", "once", "allow once"),
-        Choice("s", "session", "for this session: rm *"),
-        Choice("n", "no", "not now"),
-        Choice("v", "never", "never: rm -rf build (saved)"),
+        AnswerChoice("y", "once", "allow once"),
+        AnswerChoice("s", "session", "for this session: rm *"),
+        AnswerChoice("n", "no", "not now"),
+        AnswerChoice("v", "never", "never: rm -rf build (saved)"),
     ),
     "no",
 )
@@ -120,12 +120,12 @@ class Host(App[None]):
     transcript: var[Transcript | None] = var(None)
     live: var[Live | None] = var(None)
     activity: var[Activity] = var(Activity())
-    question: var[Question | None] = var(None)
+    question: var[UserQuestion | None] = var(None)
     queue: var[tuple[str, ...]] = var(())
     draft_cost: var[DraftCost] = var(DraftCost())
     read_only: var[str] = var("")
 
-    def __init__(self, entries: Transcript | list[Entry] | None = None, root: Path | None = None) -> None:
+    def __init__(self, entries: Transcript | list[ChatEntry] | None = None, root: Path | None = None) -> None:
         super().__init__()
         self._root = root
         self.asked: list[Message] = []

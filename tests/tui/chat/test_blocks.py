@@ -10,21 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui.chat.host import called, said
+from workbench.session.values import ChatEntry, EntryState, LiveCall
 from workbench.tui.chat.blocks import CLOSED, FIRST_ROWS, MOST_TEXT, Fold, bare, draw, duration
-from workbench.tui.values import Entry, LiveCall, Standing
 
 OPEN = Fold(is_open=True)
-CUT = Standing("truncated", 8_000, 52_113, False, "52,113 tokens are over the cap of 8,000")
+CUT = EntryState("truncated", 8_000, 52_113, False, "52,113 tokens are over the cap of 8,000")
 KINDS = st.sampled_from(["you", "ai", "reasoning", "tool", "summary", "notice", "failure", "system"])
 
 
 def shown(
-    entry: Entry, standing: Standing | None = None, width: int = 60, fold: Fold = CLOSED, **more: Any
+    entry: ChatEntry, standing: EntryState | None = None, width: int = 60, fold: Fold = CLOSED, **more: Any
 ) -> list[str]:
     return [line.plain.rstrip() for line in draw(entry, standing, width, fold, **more).lines]
 
 
-def one(kind: Any, text: str, **changes: Any) -> Entry:
+def one(kind: Any, text: str, **changes: Any) -> ChatEntry:
     return said((kind, text))[0]._replace(**changes)
 
 
@@ -54,14 +54,14 @@ def test_who_spoke_stands_on_the_left() -> None:
 
 
 def test_a_message_that_is_not_plainly_sent_has_the_letter_of_its_state() -> None:
-    standing = Standing("summarised", 0, 30, False, "compacted with 12 others")
+    standing = EntryState("summarised", 0, 30, False, "compacted with 12 others")
     assert shown(one("you", "why?"), standing) == ["", "you s why?"]
     assert "summarised: compacted with 12" in shown(one("you", "why?"), standing, 90, OPEN)[-1]
 
 
 def test_a_call_is_one_line() -> None:
     entry = called(5, "run_command", '{"command": "pytest -x"}', "ok", seconds=2.13)
-    assert shown(entry, Standing("sent", 8_000, 8_000, False, "")) == [
+    assert shown(entry, EntryState("sent", 8_000, 8_000, False, "")) == [
         "      ▸ run_command pytest -x             ✓  2.1 s   8,000 t"
     ]
     assert shown(entry, CUT)[0].endswith("✓  2.1 s  t truncated   8,000 t")
@@ -119,7 +119,7 @@ def test_a_call_unfolds_to_its_arguments_result_time_tokens_and_state() -> None:
 
 def test_reasoning_and_summaries_are_folded_to_a_line_with_their_size() -> None:
     assert shown(one("reasoning", "I think " * 20)) == ["      ▸ reasoning                             160 characters"]
-    assert shown(one("summary", "# Goal\n\nwin"), Standing("sent", 12, 12, True, ""))[1:] == [
+    assert shown(one("summary", "# Goal\n\nwin"), EntryState("sent", 12, 12, True, ""))[1:] == [
         "      ▸ summary of what came before           ⚑ pinned  12 t"
     ]
     assert "        Goal" in shown(one("summary", "# Goal\n\nwin"), fold=OPEN)

@@ -6,9 +6,9 @@ import pytest
 from textual.events import Paste
 
 from tui.chat.host import Host, LongTranscript, said, screen_of, settle
+from workbench.session.values import Activity, DraftCost, Live
 from workbench.tui.chat.composer import LONG_LINE, cost_line
 from workbench.tui.messages import Drafting, Send, TakeBack
-from workbench.tui.values import Activity, DraftCost, Live
 
 TALK = said(("you", "first"), ("ai", "yes"), ("you", "second\nof two lines"), ("ai", "no"))
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tui.chat.host import Host, ListTranscript, LongTranscript, called, said, screen_of, settle
+from workbench.session.values import Activity, EntryState
 from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.messages import EditAndResend, Interrupt, Jump, Retry
-from workbench.tui.values import Activity, Standing
 
 TALK = [
     *said(("you", "why does it fail?"), ("ai", "I will \x1b[31mlook\x1b[0m.")),
@@ -229,6 +229,6 @@ async def test_a_state_can_change_under_an_entry() -> None:
     app = Host(list(TALK))
     async with app.run_test(size=(100, 40)) as pilot:
         await settle(pilot)
-        app.transcript = ListTranscript(TALK, {3: Standing("masked", 14, 400, False, "result 3 of 9")})
+        app.transcript = ListTranscript(TALK, {3: EntryState("masked", 14, 400, False, "result 3 of 9")})
         await settle(pilot)
         assert "m masked      14 t" in screen_of(app)

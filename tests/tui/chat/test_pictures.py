@@ -13,8 +13,8 @@ from textual.color import Color
 from textual.pilot import Pilot
 
 from tui.chat.host import ASKED, Host, ListTranscript, called, said, settle
+from workbench.session.values import Activity, DraftCost, EntryState, Live, LiveCall
 from workbench.tui.themes import load_themes
-from workbench.tui.values import Activity, DraftCost, Live, LiveCall, Standing
 
 if TYPE_CHECKING:
     from tui.snapshots import Pictures
@@ -48,10 +48,10 @@ TALK = [
     *[entry._replace(finish="cancelled") for entry in said(("ai", "I am not"), first=14)],
 ]
 STANDINGS = {
-    2: Standing("summarised", 0, 30, False, "compacted with 12 others"),
-    5: Standing("truncated", 8_000, 52_113, False, "52,113 tokens are over the cap of 8,000; both ends are kept"),
-    7: Standing("masked", 14, 1_204, False, "result 3 of 9 is neither among the first 2 nor the last 5"),
-    12: Standing("sent", 210, 210, True, ""),
+    2: EntryState("summarised", 0, 30, False, "compacted with 12 others"),
+    5: EntryState("truncated", 8_000, 52_113, False, "52,113 tokens are over the cap of 8,000; both ends are kept"),
+    7: EntryState("masked", 14, 1_204, False, "result 3 of 9 is neither among the first 2 nor the last 5"),
+    12: EntryState("sent", 210, 210, True, ""),
 }
 Act = Callable[[Host, Pilot[Any]], Awaitable[None]]
 

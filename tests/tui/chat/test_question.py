@@ -6,10 +6,10 @@ import pytest
 from textual.events import Paste
 
 from tui.chat.host import ASKED, Host, said, screen_of, settle
+from workbench.session.values import Activity, AnswerChoice
 from workbench.tui.chat import question
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.messages import Answered, Interrupt
-from workbench.tui.values import Activity, Choice
 
 
 def answers(app: Host) -> list[tuple[int, str]]:
@@ -100,8 +100,8 @@ async def test_the_lines_of_a_long_answer_begin_at_the_left() -> None:
     app = Host(said(("you", "go")))
     async with app.run_test(size=(60, 30)) as pilot:
         await settle(pilot)
-        never = Choice("v", "never", "never: run_command:printf " + "x" * 50)
-        app.question = ASKED._replace(choices=(Choice("n", "no", "not now"), never), default="no")
+        never = AnswerChoice("v", "never", "never: run_command:printf " + "x" * 50)
+        app.question = ASKED._replace(choices=(AnswerChoice("n", "no", "not now"), never), default="no")
         await settle(pilot)
         lines = screen_of(app).splitlines()
         begins = next(line.index("v never") for line in lines if "v never" in line)

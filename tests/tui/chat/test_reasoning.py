@@ -12,11 +12,11 @@ from tui import play
 from tui.chat.host import Host, ListTranscript, said, screen_of, settle
 from tui.play import SMALL, Said, Script, answer, program, shown, until
 from workbench.models.reply_parts import Finished, Text, Thinking
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
+from workbench.session.values import Live
 from workbench.tui.chat.blocks import CLOSED, draw
 from workbench.tui.chat.live import LiveLines
 from workbench.tui.chat.transcript import TranscriptView
-from workbench.tui.values import Live
 
 SIZE = (80, 24)
 BEGUN = "First I look at the test.\nThen at the fixture."
@@ -88,11 +88,11 @@ async def test_the_cursor_goes_to_what_comes_in_and_back_and_copies_it() -> None
 
 
 @pytest.mark.usefixtures("project")
-async def test_it_stays_open_when_a_real_answer_ends(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_stays_open_when_a_real_answer_ends(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
     parts: list[Said] = [Thinking(BEGUN), Text("The"), gate, Text(" fixture."), Finished("stop")]
     Script(parts, [Thinking("Nothing to add."), *answer("Yes.")]).play(monkeypatch)
-    async with program(desk, SMALL) as (pilot, screen):
+    async with program(services, SMALL) as (pilot, screen):
         screen.say("why?")
         await until(lambda: "▸ reasoning" in shown(pilot.app) and "The" in shown(pilot.app))
         await pilot.press("shift+tab", "enter")

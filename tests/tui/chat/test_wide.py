@@ -12,10 +12,10 @@ from textual.geometry import Offset
 from textual.selection import Selection
 
 from tui.chat.host import Host, called, said, screen_of, settle
+from workbench.session.values import ChatEntry, Live
 from workbench.tui.chat.blocks import CLOSED, GUTTER, draw
 from workbench.tui.chat.markdown import PROSE
 from workbench.tui.chat.streaming import Growing
-from workbench.tui.values import Entry, Live
 
 OPEN = CLOSED._replace(is_open=True)
 WIDE = 294
@@ -66,7 +66,7 @@ def test_an_answer_that_comes_in_is_as_narrow_and_its_code_as_wide() -> None:
 
 
 async def test_heights_jumps_and_selection_agree_on_a_wide_screen() -> None:
-    entries: list[Entry] = said(*[("ai" if number % 2 else "you", f"n{number} {LONG}") for number in range(60)])
+    entries: list[ChatEntry] = said(*[("ai" if number % 2 else "you", f"n{number} {LONG}") for number in range(60)])
     app = Host(entries)
     async with app.run_test(size=(300, 30)) as pilot:
         await settle(pilot)

@@ -10,9 +10,9 @@ from textual.pilot import Pilot
 from textual.selection import Selection
 
 from tui.chat.host import Host, ListTranscript, LongTranscript, called, said, screen_of, settle
+from workbench.session.values import Live, LiveCall
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.chat.words import NowLine
-from workbench.tui.values import Live, LiveCall
 
 SIZE = (80, 24)
 

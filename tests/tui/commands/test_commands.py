@@ -11,7 +11,7 @@ from textual.widgets import Input
 from tui.play import SMALL, Script, answer, program, settle, shown, told, until
 from tui.screens.looking import look, seen
 from workbench.log.events import UserMessage
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 from workbench.tui.commands.every import REGISTRY
 from workbench.tui.commands.help import Help
 from workbench.tui.commands.palette import CommandHits
@@ -20,8 +20,8 @@ from workbench.tui.commands.report import Report
 pytestmark = pytest.mark.usefixtures("project")
 
 
-async def test_what_cannot_be_done_now_says_why(desk: Desk, talk: Path) -> None:
-    async with program(desk, SMALL, ref=str(talk)) as (pilot, screen):
+async def test_what_cannot_be_done_now_says_why(services: Services, talk: Path) -> None:
+    async with program(services, SMALL, ref=str(talk)) as (pilot, screen):
         screen.run_command(REGISTRY["undo"])
         await pilot.pause()
         assert "undo: a file can only be looked at" in told(pilot.app)
@@ -29,10 +29,12 @@ async def test_what_cannot_be_done_now_says_why(desk: Desk, talk: Path) -> None:
         assert not any(name.startswith("undo") for name in names)
 
 
-async def test_reports_are_read_over_the_panes(desk: Desk, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_reports_are_read_over_the_panes(
+    services: Services, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (project / "AGENTS.md").write_text("Be brief.\n" * 5_000)
     Script(answer("A", 2_000, 30), answer("B", 2_500, 30)).play(monkeypatch)
-    async with program(desk, SMALL) as (pilot, screen):
+    async with program(services, SMALL) as (pilot, screen):
         for text in ("one", "two"):
             screen.say(text)
             await settle(pilot)
@@ -46,9 +48,9 @@ async def test_reports_are_read_over_the_panes(desk: Desk, project: Path, monkey
         assert pilot.app.screen is screen
 
 
-async def test_a_long_value_of_a_report_stands_to_the_right_of_its_name(desk: Desk) -> None:
+async def test_a_long_value_of_a_report_stands_to_the_right_of_its_name(services: Services) -> None:
     words = [f"word{number}" for number in range(40)]
-    async with program(desk, SMALL) as (pilot, _):
+    async with program(services, SMALL) as (pilot, _):
         rows = [("first", " ".join(words)), ("", "no name of its own"), ("", ""), ("the second", "[b]short")]
         await pilot.app.push_screen(Report("figures", rows))
         await settle(pilot)
@@ -64,8 +66,8 @@ async def test_a_long_value_of_a_report_stands_to_the_right_of_its_name(desk: De
         assert pilot.app.clipboard.splitlines()[0] == f"first       {' '.join(words)}"
 
 
-async def test_instructions_that_are_not_there_are_said_to_be_missing(desk: Desk) -> None:
-    async with program(desk, SMALL) as (pilot, screen):
+async def test_instructions_that_are_not_there_are_said_to_be_missing(services: Services) -> None:
+    async with program(services, SMALL) as (pilot, screen):
         await look(pilot, screen, "instructions")
         await seen(pilot, "No AGENTS.md was found")
 
@@ -79,10 +81,10 @@ async def test_instructions_that_are_not_there_are_said_to_be_missing(desk: Desk
         ("sessions", "second", lambda screen: screen.session_title == "the second"),
     ],
 )
-async def test_a_list_is_narrowed_down_by_typing(desk: Desk, name: str, letters: str, value: object) -> None:
+async def test_a_list_is_narrowed_down_by_typing(services: Services, name: str, letters: str, value: object) -> None:
     for title in ("the first", "the second", "the third"):
-        desk.store.create([UserMessage(title)], title=title).close()
-    async with program(desk, SMALL) as (pilot, screen):
+        services.store.create([UserMessage(title)], title=title).close()
+    async with program(services, SMALL) as (pilot, screen):
         screen.run_command(REGISTRY[name])
         await until(lambda: pilot.app.screen is not screen and bool(pilot.app.screen.query(Input)))
         await pilot.pause()
@@ -97,8 +99,8 @@ async def test_a_list_is_narrowed_down_by_typing(desk: Desk, name: str, letters:
         assert value(screen)
 
 
-async def test_a_list_can_be_left(desk: Desk) -> None:
-    async with program(desk, SMALL) as (pilot, screen):
+async def test_a_list_can_be_left(services: Services) -> None:
+    async with program(services, SMALL) as (pilot, screen):
         screen.run_command(REGISTRY["policy"])
         await until(lambda: pilot.app.screen is not screen)
         await pilot.press("escape")
@@ -106,8 +108,8 @@ async def test_a_list_can_be_left(desk: Desk) -> None:
         assert screen.status.policy == "workbench"
 
 
-async def test_arguments_are_checked(desk: Desk) -> None:
-    async with program(desk, SMALL) as (pilot, screen):
+async def test_arguments_are_checked(services: Services) -> None:
+    async with program(services, SMALL) as (pilot, screen):
         for text, complaint in (
             ("/theme nope", "nope: no such theme; expected one of"),
             ("/hide nope", "nope: expected one of chat, context, compaction"),
@@ -122,9 +124,9 @@ async def test_arguments_are_checked(desk: Desk) -> None:
             assert complaint in told(pilot.app), text
 
 
-async def test_overrides_and_the_clipboard(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_overrides_and_the_clipboard(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     Script(answer("The [b]answer.")).play(monkeypatch)
-    async with program(desk, SMALL) as (pilot, screen):
+    async with program(services, SMALL) as (pilot, screen):
         screen.say("go")
         await settle(pilot)
         screen.say("/copy")
@@ -139,9 +141,9 @@ async def test_overrides_and_the_clipboard(desk: Desk, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("name", ["out.json", "out.jsonl"])
-async def test_a_session_is_exported_and_never_over_another_file(desk: Desk, project: Path, name: str) -> None:
-    desk.store.create([UserMessage("kept")], title="talk").close()
-    async with program(desk, SMALL) as (pilot, screen):
+async def test_a_session_is_exported_and_never_over_another_file(services: Services, project: Path, name: str) -> None:
+    services.store.create([UserMessage("kept")], title="talk").close()
+    async with program(services, SMALL) as (pilot, screen):
         for _ in range(2):
             screen.say(f"/export {name}")
             await pilot.app.workers.wait_for_complete()
@@ -156,8 +158,8 @@ async def test_a_session_is_exported_and_never_over_another_file(desk: Desk, pro
     assert name.endswith("l") or json.loads(text)["messages"][-1]["content"] == "kept"
 
 
-async def test_the_help_lists_all_commands_and_is_searched(desk: Desk) -> None:
-    async with program(desk, (80, 24)) as (pilot, screen):
+async def test_the_help_lists_all_commands_and_is_searched(services: Services) -> None:
+    async with program(services, (80, 24)) as (pilot, screen):
         await pilot.press("f1")
         await until(lambda: isinstance(pilot.app.screen, Help))
         await pilot.pause()

@@ -9,7 +9,7 @@ from textual.binding import Binding
 from textual.widgets import TextArea
 
 from tui.play import SMALL, program, settle, shown, told
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 from workbench.tui.chat.composer import Composer
 from workbench.tui.commands.every import REGISTRY
 from workbench.tui.commands.keys import bindings_of
@@ -45,8 +45,8 @@ def test_the_text_area_swallows_none_of_the_global_keys() -> None:
     assert not composer_keys() & ({key for key, _ in KEYS} | {*LATER})
 
 
-async def test_every_binding_on_the_screen_has_an_id_and_none_clashes_with_a_command(desk: Desk) -> None:
-    async with program(desk, SMALL) as (_, screen):
+async def test_every_binding_on_the_screen_has_an_id_and_none_clashes_with_a_command(services: Services) -> None:
+    async with program(services, SMALL) as (_, screen):
         for binding in bindings_of(screen):
             assert binding.id, f"{binding.key}: {binding.description}"
         commands = {key for key, _ in KEYS if key != "escape"} | {*LATER}
@@ -66,8 +66,8 @@ async def test_keys_can_be_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ran.append(command.name)
 
     monkeypatch.setattr(MainScreen, "run_command", run)
-    with Desk() as desk:
-        async with program(desk, SMALL) as (pilot, _):
+    with Services() as services:
+        async with program(services, SMALL) as (pilot, _):
             await pilot.press("ctrl+l", "ctrl+t")
             await settle(pilot)
             assert ran == ["tokens"]
@@ -84,8 +84,8 @@ async def test_any_command_can_have_a_key_and_the_help_and_the_palette_show_it(
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.toml").write_text('[keys]\nledger = "alt+l"\ntokens = "ctrl+l"\n')
     ran: list[str] = []
-    with Desk() as desk:
-        async with program(desk, (120, 40)) as (pilot, screen):
+    with Services() as services:
+        async with program(services, (120, 40)) as (pilot, screen):
             assert "keys." not in told(pilot.app)
             await pilot.press("f1", *"tokens")
             await settle(pilot)
@@ -106,8 +106,8 @@ async def test_a_key_of_another_command_and_one_to_write_with_are_refused(tmp_pa
     (tmp_path / "config").mkdir()
     wanted = '[keys]\ntokens = "ctrl+g"\nledger = "x"\nlab = "space"\nhelp = "ctrl+r"\nretry = "f1"\n"rows.pin" = "P"\n'
     (tmp_path / "config" / "config.toml").write_text(wanted)
-    with Desk() as desk:
-        async with program(desk, (120, 40)) as (pilot, _):
+    with Services() as services:
+        async with program(services, (120, 40)) as (pilot, _):
             said = told(pilot.app)
             assert "keys.tokens: ctrl+g is the key of compact already" in said
             assert "keys.ledger: x is needed to write with" in said

@@ -9,7 +9,7 @@ import pytest
 from textual.command import CommandPalette
 
 from tui.play import SMALL, program, shown, told, typed, until
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 from workbench.tui.commands.every import REGISTRY
 from workbench.tui.commands.palette import CommandHits
 from workbench.tui.main.screen import MainScreen
@@ -36,14 +36,14 @@ def ran() -> Iterator[Ran]:
         object.__setattr__(command, "run", function)
 
 
-async def test_every_command_is_reached_by_key_palette_and_slash(desk: Desk, ran: Ran) -> None:
+async def test_every_command_is_reached_by_key_palette_and_slash(services: Services, ran: Ran) -> None:
     async def only(name: str, argument: str = "") -> None:
         await until(lambda: bool(ran))
         await pilot.app.workers.wait_for_complete()
         assert ran == [(name, argument)]
         ran.clear()
 
-    async with program(desk, SMALL) as (pilot, screen):
+    async with program(services, SMALL) as (pilot, screen):
         provider = CommandHits(screen)
         hits = [hit async for hit in provider.discover()]
         offered = [each for each in REGISTRY.commands if not each.needs_argument and each.name != "palette"]
@@ -69,9 +69,9 @@ async def test_every_command_is_reached_by_key_palette_and_slash(desk: Desk, ran
 
 
 async def test_a_command_is_found_in_the_open_palette_and_by_typing_and_a_wrong_one_is_refused(
-    desk: Desk, ran: Ran
+    services: Services, ran: Ran
 ) -> None:
-    async with program(desk, SMALL) as (pilot, screen):
+    async with program(services, SMALL) as (pilot, screen):
         pilot.app.action_command_palette()
         await until(lambda: isinstance(pilot.app.screen, CommandPalette))
         await pilot.press(*"ledger")

@@ -20,17 +20,17 @@ from tui.compaction.long_talk import WINDOW, stored
 from tui.compaction.views import SHEET
 from tui.play import until
 from workbench.config.errors import WorkbenchError
-from workbench.traces.desk import Desk
+from workbench.session.compaction_values import CompactionView
+from workbench.session.model import SessionModel
+from workbench.session.open_session import OpenSession
+from workbench.session.services import Services
+from workbench.session.updates import Notice
+from workbench.session.values import Status
 from workbench.tui.commands.every import REGISTRY
 from workbench.tui.compaction.panel import CompactionPanel
-from workbench.tui.compaction.view import CompactionView
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Jump, Run
-from workbench.tui.model.board import Notice
-from workbench.tui.model.opened import Opened
-from workbench.tui.model.session import SessionModel
 from workbench.tui.themes import VARIABLES, load_themes
-from workbench.tui.values import Status
 
 T = TypeVar("T")
 WAITING = ("commands", "leave")
@@ -47,9 +47,9 @@ class Light(Screen[None]):
     status: var[Status] = var(Status())
     read_only: var[str] = var("")
 
-    def __init__(self, desk: Desk, ref: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, services: Services, ref: str, options: Mapping[str, Any]) -> None:
         super().__init__()
-        self.desk = desk
+        self.services = services
         self._ref = ref
         self._options = options
         self.model: SessionModel
@@ -62,7 +62,7 @@ class Light(Screen[None]):
 
     def on_mount(self) -> None:
         """As the main screen does it."""
-        self.model = SessionModel(self.desk, Namespace(**self._options), self._show, asyncio.get_running_loop())
+        self.model = SessionModel(self.services, Namespace(**self._options), self._show, asyncio.get_running_loop())
         self.query_one(CompactionPanel).take_focus()
         self.model.start(self._ref)
 
@@ -81,7 +81,7 @@ class Light(Screen[None]):
         """All that was told so far."""
         return " | ".join(self.told)
 
-    async def asked(self, question: Callable[[Opened], T]) -> T:
+    async def asked(self, question: Callable[[OpenSession], T]) -> T:
         """From the session's thread."""
         return await asyncio.wrap_future(self.model.ask(question))
 
@@ -140,10 +140,10 @@ async def rest(pilot: Pilot[Any]) -> None:
 
 @asynccontextmanager
 async def panel(
-    desk: Desk, size: tuple[int, int] = (110, 28), ref: str | None = None, **options: Any
+    services: Services, size: tuple[int, int] = (110, 28), ref: str | None = None, **options: Any
 ) -> AsyncIterator[tuple[Pilot[Any], Light]]:
     """The panel over a session of eight turns, or another one."""
-    main = Light(desk, stored(desk) if ref is None else ref, {"window": WINDOW, "reserve": 2_000, **options})
+    main = Light(services, stored(services) if ref is None else ref, {"window": WINDOW, "reserve": 2_000, **options})
     app = LightApp(main)
     async with app.run_test(size=size, notifications=True) as pilot:
         await pilot.pause()

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from support.drafts import work
 from tui.play import program
 from workbench.log.events import Body, Setting, Usage, UserMessage
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 from workbench.tui.main.screen import MainScreen
 
 WINDOW = 20_000
@@ -31,19 +31,19 @@ def talk(turns: int, lines: int = 60, model: str = "scripted") -> list[Body]:
     return found
 
 
-def stored(desk: Desk, turns: int = 8, **more: Any) -> str:
+def stored(services: Services, turns: int = 8, **more: Any) -> str:
     """A session of the store; its id."""
-    with desk.store.create(talk(turns, **more)) as session:
+    with services.store.create(talk(turns, **more)) as session:
         return session.id
 
 
 @asynccontextmanager
 async def on_screen(
-    desk: Desk, size: tuple[int, int] = (120, 40), turns: int = 8, **options: Any
+    services: Services, size: tuple[int, int] = (120, 40), turns: int = 8, **options: Any
 ) -> AsyncIterator[tuple[Pilot[Any], MainScreen]]:
     """The program on such a session."""
     made = {"window": WINDOW, "reserve": 2_000, **options}
-    async with program(desk, size, stored(desk, turns), **made) as found:
+    async with program(services, size, stored(services, turns), **made) as found:
         yield found
 
 

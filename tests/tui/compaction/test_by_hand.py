@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from tui.compaction.light import Light, panel, rest
 from tui.compaction.long_talk import SUMMARY, on_screen
 from tui.play import Script, answer, settle, shown, typed, until
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.commands.report import Report
 from workbench.tui.compaction.buttons import ButtonLine
@@ -38,8 +38,8 @@ async def asked(pilot: Pilot[Any], key: str = "c") -> CompactDialog:
     return dialog
 
 
-async def test_the_keys_work_in_the_composer_ask_with_the_figures_and_no_is_the_default(desk: Desk) -> None:
-    async with on_screen(desk) as (pilot, screen):
+async def test_the_keys_work_in_the_composer_ask_with_the_figures_and_no_is_the_default(services: Services) -> None:
+    async with on_screen(services) as (pilot, screen):
         await pilot.press("h", "i")
         for key, no in (("ctrl+g", "n"), ("f8", "enter"), ("ctrl+g", "escape")):
             await asked(pilot, key)
@@ -55,10 +55,10 @@ async def test_the_keys_work_in_the_composer_ask_with_the_figures_and_no_is_the_
 
 
 async def test_yes_compacts_and_shows_the_summary_and_the_new_usage(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Script(answer(SUMMARY)).play(monkeypatch)
-    async with panel(desk) as (pilot, screen):
+    async with panel(services) as (pilot, screen):
         before = screen.status.tokens
         await asked(pilot)
         await pilot.press("y")
@@ -81,10 +81,10 @@ async def test_yes_compacts_and_shows_the_summary_and_the_new_usage(
         assert screen.status.tokens == after
 
 
-async def test_without_a_model_by_key_button_and_command(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_model_by_key_button_and_command(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     script = Script()
     script.play(monkeypatch)
-    async with panel(desk) as (pilot, screen):
+    async with panel(services) as (pilot, screen):
         dialog = await asked(pilot)
         line = dialog.query_one(ButtonLine)
         x = line.lines(80)[0].plain.index("d without a model")
@@ -106,10 +106,10 @@ async def test_without_a_model_by_key_button_and_command(desk: Desk, monkeypatch
         assert not script.requests
 
 
-async def test_it_can_be_stopped_or_left_to_go_on(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_can_be_stopped_or_left_to_go_on(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     gates = [threading.Event(), threading.Event()]
     Script([gates[0], *answer(SUMMARY)], [gates[1], *answer(SUMMARY)]).play(monkeypatch)
-    async with panel(desk) as (pilot, screen):
+    async with panel(services) as (pilot, screen):
         await asked(pilot)
         await pilot.press("y")
         await until(lambda: isinstance(pilot.app.screen, ProgressDialog) and "summarising" in shown(pilot.app))
@@ -133,10 +133,10 @@ async def test_it_can_be_stopped_or_left_to_go_on(desk: Desk, monkeypatch: pytes
         assert f"→ {screen.status.tokens:,} of 20,000 tokens" in screen.told_all
 
 
-async def test_the_panel_stops_one(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_panel_stops_one(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
     Script([gate, *answer(SUMMARY)]).play(monkeypatch)
-    async with panel(desk) as (pilot, screen):
+    async with panel(services) as (pilot, screen):
         await asked(pilot)
         await pilot.press("y")
         await until(lambda: isinstance(pilot.app.screen, ProgressDialog) and "summarising" in shown(pilot.app))
@@ -148,8 +148,8 @@ async def test_the_panel_stops_one(desk: Desk, monkeypatch: pytest.MonkeyPatch) 
         assert screen.compaction.running is None
 
 
-async def test_where_there_is_nothing_to_compact_only_no_is_an_answer(desk: Desk) -> None:
-    async with panel(desk, ref="") as (pilot, screen):
+async def test_where_there_is_nothing_to_compact_only_no_is_an_answer(services: Services) -> None:
+    async with panel(services, ref="") as (pilot, screen):
         await asked(pilot)
         assert "nothing to compact: the conversation is empty" in shown(pilot.app)
         await pilot.press("y")
@@ -160,19 +160,21 @@ async def test_where_there_is_nothing_to_compact_only_no_is_an_answer(desk: Desk
         assert pilot.app.screen is screen
 
 
-async def test_the_dialog_leads_to_the_preview(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_dialog_leads_to_the_preview(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     Script().play(monkeypatch)
-    async with panel(desk) as (pilot, _):
+    async with panel(services) as (pilot, _):
         await asked(pilot)
         await pilot.press("p")
         await rest(pilot)
         assert isinstance(pilot.app.screen, PreviewScreen)
 
 
-async def test_confirm_asks_in_place_and_goes_on_when_declined(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_confirm_asks_in_place_and_goes_on_when_declined(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
     long = "Done, and this is how it was done. " * 100
     Script(answer(long), answer("Two."), answer(SUMMARY)).play(monkeypatch)
-    async with on_screen(desk, set=["compaction.threshold=0.35"]) as (pilot, screen):
+    async with on_screen(services, set=["compaction.threshold=0.35"]) as (pilot, screen):
         await typed(pilot, "go")
         await until(lambda: screen.question is not None)
         await settle(pilot)
@@ -193,8 +195,8 @@ async def test_confirm_asks_in_place_and_goes_on_when_declined(desk: Desk, monke
         assert "compacted by itself" in {notice.title for notice in pilot.app._notifications}
 
 
-async def test_mode_and_policy_are_switched_from_the_panel(desk: Desk) -> None:
-    async with panel(desk) as (pilot, screen):
+async def test_mode_and_policy_are_switched_from_the_panel(services: Services) -> None:
+    async with panel(services) as (pilot, screen):
         await pilot.press("m")
         await rest(pilot)
         await pilot.press(*"auto", "enter")
@@ -214,8 +216,8 @@ async def test_mode_and_policy_are_switched_from_the_panel(desk: Desk) -> None:
         assert screen.compaction.mode == "off"
 
 
-async def test_the_status_command_tells_triggers_history_and_metrics(desk: Desk) -> None:
-    async with panel(desk, (110, 40)) as (pilot, screen):
+async def test_the_status_command_tells_triggers_history_and_metrics(services: Services) -> None:
+    async with panel(services, (110, 40)) as (pilot, screen):
         await pilot.press("s")
         await rest(pilot)
         assert isinstance(pilot.app.screen, Report)

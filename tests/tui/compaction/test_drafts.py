@@ -13,15 +13,15 @@ from tui.play import answer, until
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import Refused
 from workbench.log.events import Compaction
-from workbench.traces.desk import Desk
-from workbench.tui.model.drafting import CHANGED
+from workbench.session.drafting import CHANGED
+from workbench.session.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
 
 
-async def test_a_draft_changes_nothing_until_it_is_accepted(desk: Desk, script: Scripted) -> None:
+async def test_a_draft_changes_nothing_until_it_is_accepted(services: Services, script: Scripted) -> None:
     script(answer(SUMMARY))
-    async with on_talk(desk) as on:
+    async with on_talk(services) as on:
         draft = await drafted(on)
         assert not await bodies(on, Compaction)
         assert draft.audit.lost
@@ -37,9 +37,9 @@ async def test_a_draft_changes_nothing_until_it_is_accepted(desk: Desk, script: 
         assert view(on).tokens == outcome.after
 
 
-async def test_a_draft_that_must_not_stand_is_refused_and_can_be_mended(desk: Desk, script: Scripted) -> None:
+async def test_a_draft_that_must_not_stand_is_refused_and_can_be_mended(services: Services, script: Scripted) -> None:
     script()
-    async with on_talk(desk) as on:
+    async with on_talk(services) as on:
         draft = await drafted(on, digest=True)
         empty = await on.model.compacting(lambda work: work.drafts.edited(draft, " "))
         with pytest.raises(CompactionRefused, match="empty"):
@@ -47,9 +47,9 @@ async def test_a_draft_that_must_not_stand_is_refused_and_can_be_mended(desk: De
         assert (await on.model.compacting(lambda work: work.drafts.accept(draft))).seq
 
 
-async def test_a_draft_of_a_session_that_has_changed_is_refused(desk: Desk, script: Scripted) -> None:
+async def test_a_draft_of_a_session_that_has_changed_is_refused(services: Services, script: Scripted) -> None:
     script()
-    async with on_talk(desk) as on:
+    async with on_talk(services) as on:
         draft = await drafted(on, digest=True)
         on.model.decide("pin", 5, 5)
         await on.settled()
@@ -61,10 +61,10 @@ async def test_a_draft_of_a_session_that_has_changed_is_refused(desk: Desk, scri
             await on.model.compacting(lambda work: work.drafts.edited(draft, "x"))
 
 
-async def test_a_draft_can_be_stopped(desk: Desk, script: Scripted) -> None:
+async def test_a_draft_can_be_stopped(services: Services, script: Scripted) -> None:
     gate = threading.Event()
     script([gate, *answer(SUMMARY)])
-    async with on_talk(desk) as on:
+    async with on_talk(services) as on:
         making = asyncio.ensure_future(drafted(on))
         await until(lambda: view(on).running is not None and view(on).running.draft)
         making.cancel()
@@ -74,9 +74,9 @@ async def test_a_draft_can_be_stopped(desk: Desk, script: Scripted) -> None:
         assert view(on).running is None
 
 
-async def test_a_draft_that_comes_to_nothing_is_a_failure_in_the_log(desk: Desk, script: Scripted) -> None:
+async def test_a_draft_that_comes_to_nothing_is_a_failure_in_the_log(services: Services, script: Scripted) -> None:
     script()
-    async with on_talk(desk, "compaction.min_freed=0.99") as on:
+    async with on_talk(services, "compaction.min_freed=0.99") as on:
         with pytest.raises(CompactionRefused, match="would free"):
             await drafted(on, digest=True)
         await on.settled()

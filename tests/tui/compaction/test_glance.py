@@ -20,8 +20,8 @@ from workbench.compaction.values import CompactionRefused
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, Failure, Revert, Usage, UserMessage
-from workbench.tui.compaction.view import Curve, Mark
-from workbench.tui.model.glance import POINTS, looked_at, thinned
+from workbench.session.compaction_values import Curve, Mark
+from workbench.session.compaction_view import POINTS, looked_at, thinned
 
 POLICIES = [preset(name).compaction for name in ("workbench", "codex", "sliding", "window", "confirm")]
 

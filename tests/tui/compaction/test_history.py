@@ -13,7 +13,7 @@ from tui.compaction.light import Light, panel, rest
 from tui.compaction.long_talk import WINDOW
 from tui.compaction.views import nested
 from tui.play import program, settle, shown, told, until
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.inspector.rows import Rows
 from workbench.tui.messages import Run
@@ -23,12 +23,12 @@ pytestmark = pytest.mark.usefixtures("project")
 
 @asynccontextmanager
 async def history(
-    desk: Desk, seq: str = "", size: tuple[int, int] = (110, 28)
+    services: Services, seq: str = "", size: tuple[int, int] = (110, 28)
 ) -> AsyncIterator[tuple[Pilot[Any], Light, HistoryScreen]]:
     """The history of three compactions."""
-    with desk.store.create(nested()) as session:
+    with services.store.create(nested()) as session:
         ref = session.id
-    async with panel(desk, size, ref) as (pilot, main):
+    async with panel(services, size, ref) as (pilot, main):
         main.post_message(Run("compactions", seq))
         await rest(pilot)
         found = pilot.app.screen
@@ -41,8 +41,8 @@ def marked(found: HistoryScreen) -> int:
     return entry.event.seq if entry is not None else 0
 
 
-async def test_the_tree_begins_with_the_newest_or_the_one_that_was_named(desk: Desk) -> None:
-    async with history(desk) as (pilot, _, found):
+async def test_the_tree_begins_with_the_newest_or_the_one_that_was_named(services: Services) -> None:
+    async with history(services) as (pilot, _, found):
         assert marked(found) == 50
         text = shown(pilot.app)
         for line in ("◇ 50", "◆ 44", "└ ▪ 33", "undone by event 51", "replaced by event 44"):
@@ -51,12 +51,12 @@ async def test_the_tree_begins_with_the_newest_or_the_one_that_was_named(desk: D
         await rest(pilot)
         assert marked(found) == 44
         assert "request 45,000 → 6,900" in shown(pilot.app)
-    async with history(desk, "33") as (_, _, found):
+    async with history(services, "33") as (_, _, found):
         assert marked(found) == 33
 
 
-async def test_each_is_undone_and_brought_back_by_its_own(desk: Desk) -> None:
-    async with history(desk) as (pilot, screen, found):
+async def test_each_is_undone_and_brought_back_by_its_own(services: Services) -> None:
+    async with history(services) as (pilot, screen, found):
         await pilot.press("down", "u")
         await rest(pilot)
         assert marked(found) == 44
@@ -75,8 +75,8 @@ async def test_each_is_undone_and_brought_back_by_its_own(desk: Desk) -> None:
         assert "was undone already" in screen.told_all
 
 
-async def test_what_was_lost_leads_to_where_it_came_from(desk: Desk) -> None:
-    async with history(desk) as (pilot, screen, found):
+async def test_what_was_lost_leads_to_where_it_came_from(services: Services) -> None:
+    async with history(services) as (pilot, screen, found):
         await pilot.press("down", "down", "enter")
         await rest(pilot)
         assert found.facts.has_focus
@@ -88,10 +88,10 @@ async def test_what_was_lost_leads_to_where_it_came_from(desk: Desk) -> None:
         assert line.endswith(f"event {screen.jumped[0]}")
 
 
-async def test_the_range_is_shown_in_the_inspector(desk: Desk) -> None:
-    with desk.store.create(nested()) as session:
+async def test_the_range_is_shown_in_the_inspector(services: Services) -> None:
+    with services.store.create(nested()) as session:
         ref = session.id
-    async with program(desk, (120, 40), ref, window=WINDOW) as (pilot, screen):
+    async with program(services, (120, 40), ref, window=WINDOW) as (pilot, screen):
         screen.say("/compactions")
         await settle(pilot)
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
@@ -105,8 +105,8 @@ async def test_the_range_is_shown_in_the_inspector(desk: Desk) -> None:
         assert item.seq == 3
 
 
-async def test_a_session_without_any_says_so(desk: Desk) -> None:
-    async with panel(desk, ref="") as (pilot, screen):
+async def test_a_session_without_any_says_so(services: Services) -> None:
+    async with panel(services, ref="") as (pilot, screen):
         await pilot.press("h")
         await rest(pilot)
         assert "nothing was compacted yet" in shown(pilot.app)
@@ -115,9 +115,9 @@ async def test_a_session_without_any_says_so(desk: Desk) -> None:
         assert pilot.app.screen is screen
 
 
-async def test_what_cannot_be_written_is_not_undone(desk: Desk) -> None:
-    with desk.store.create(nested()) as session:  # held open: another process writes it
-        async with panel(desk, ref=session.id) as (pilot, screen):
+async def test_what_cannot_be_written_is_not_undone(services: Services) -> None:
+    with services.store.create(nested()) as session:  # held open: another process writes it
+        async with panel(services, ref=session.id) as (pilot, screen):
             await pilot.press("h")
             await rest(pilot)
             await pilot.press("down", "u")

@@ -16,10 +16,10 @@ from tui.play import answer, opened, until
 from workbench.config.errors import Refused
 from workbench.log.events import Compaction, Failure, Revert, Usage
 from workbench.models.reply_parts import Text
-from workbench.traces.desk import Desk
-from workbench.tui.model import connection
-from workbench.tui.model.compacting import BUSY, STOPPED
-from workbench.tui.model.questions import make_session
+from workbench.session import connection
+from workbench.session.compacting import BUSY, STOPPED
+from workbench.session.questions import make_session
+from workbench.session.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -29,17 +29,17 @@ LONG = "Done, and this is how it was done. " * 100
 """An answer with which the context is over the threshold."""
 
 
-async def test_the_panel_has_its_value_as_soon_as_a_session_is_open(desk: Desk) -> None:
-    async with on_talk(desk) as on:
+async def test_the_panel_has_its_value_as_soon_as_a_session_is_open(services: Services) -> None:
+    async with on_talk(services) as on:
         assert view(on).mode == "confirm"
         assert view(on).policy == "workbench"
         assert len(view(on).curve.sizes) == 9
         assert view(on).outlook.limit == 16_000
 
 
-async def test_mode_auto_compacts_after_a_turn_and_says_so(desk: Desk, script: Scripted) -> None:
+async def test_mode_auto_compacts_after_a_turn_and_says_so(services: Services, script: Scripted) -> None:
     made = script(answer(LONG), answer(SUMMARY))
-    async with on_talk(desk, *AUTO) as on:
+    async with on_talk(services, *AUTO) as on:
         on.model.send("go on")
         await until(lambda: view(on).last is not None)
         await on.settled()
@@ -53,10 +53,10 @@ async def test_mode_auto_compacts_after_a_turn_and_says_so(desk: Desk, script: S
         assert "facts kept; F9 undoes it" in on.told
 
 
-async def test_the_next_turn_does_not_wait_for_a_compaction(desk: Desk, script: Scripted) -> None:
+async def test_the_next_turn_does_not_wait_for_a_compaction(services: Services, script: Scripted) -> None:
     gate = threading.Event()
     script(answer(LONG), [gate, *answer(SUMMARY)], answer("And this."))
-    async with on_talk(desk, *AUTO) as on:
+    async with on_talk(services, *AUTO) as on:
         on.model.send("go on")
         await until(lambda: on.values["activity"].text == "summarising" and view(on).running is not None)
         assert (on.activity.kind, on.activity.text) == ("compacting", "summarising")
@@ -70,9 +70,11 @@ async def test_the_next_turn_does_not_wait_for_a_compaction(desk: Desk, script: 
         assert view(on).running is None
 
 
-async def test_confirm_asks_in_place_with_the_figures_and_no_is_the_default(desk: Desk, script: Scripted) -> None:
+async def test_confirm_asks_in_place_with_the_figures_and_no_is_the_default(
+    services: Services, script: Scripted
+) -> None:
     made = script(answer(LONG), answer("Two."), answer(SUMMARY))
-    async with on_talk(desk, *ASK) as on:
+    async with on_talk(services, *ASK) as on:
         on.model.send("first")
         await until(lambda: on.values.get("question") is not None)
         question = on.question
@@ -96,9 +98,9 @@ async def test_confirm_asks_in_place_with_the_figures_and_no_is_the_default(desk
         assert len(made.requests) == 3
 
 
-async def test_a_message_in_place_of_an_answer_means_not_now(desk: Desk, script: Scripted) -> None:
+async def test_a_message_in_place_of_an_answer_means_not_now(services: Services, script: Scripted) -> None:
     script(answer(LONG), answer("Two."))
-    async with on_talk(desk, *ASK) as on:
+    async with on_talk(services, *ASK) as on:
         on.model.send("first")
         await until(lambda: on.values.get("question") is not None)
         number = on.question.number
@@ -108,10 +110,10 @@ async def test_a_message_in_place_of_an_answer_means_not_now(desk: Desk, script:
         assert not await bodies(on, Compaction)
 
 
-async def test_escape_stops_a_compaction_and_nothing_of_it_stays(desk: Desk, script: Scripted) -> None:
+async def test_escape_stops_a_compaction_and_nothing_of_it_stays(services: Services, script: Scripted) -> None:
     gate = threading.Event()
     script(answer(LONG), [Text("half"), gate])
-    async with on_talk(desk, *AUTO) as on:
+    async with on_talk(services, *AUTO) as on:
         on.model.send("go on")
         await until(lambda: view(on).running is not None and view(on).running.progress.characters > 0)
         on.model.interrupt()
@@ -123,9 +125,9 @@ async def test_escape_stops_a_compaction_and_nothing_of_it_stays(desk: Desk, scr
         assert on.activity.kind == "idle"
 
 
-async def test_by_hand_gives_the_summary_and_the_new_usage(desk: Desk, script: Scripted) -> None:
+async def test_by_hand_gives_the_summary_and_the_new_usage(services: Services, script: Scripted) -> None:
     script(answer(SUMMARY))
-    async with on_talk(desk) as on:
+    async with on_talk(services) as on:
         before = view(on).tokens
         outcome = await on.model.compacting(lambda work: work.compactions.compact())
         await on.settled()
@@ -138,18 +140,18 @@ async def test_by_hand_gives_the_summary_and_the_new_usage(desk: Desk, script: S
         assert "compacted by itself" not in [notice.title for notice in on.notices]
 
 
-async def test_without_a_model_nobody_is_asked(desk: Desk, script: Scripted) -> None:
+async def test_without_a_model_nobody_is_asked(services: Services, script: Scripted) -> None:
     made = script()
-    async with on_talk(desk) as on:
+    async with on_talk(services) as on:
         outcome = await on.model.compacting(lambda work: work.compactions.compact(digest=True))
         assert outcome.made_by == "digest"
         assert not made.requests
 
 
-async def test_one_at_a_time_and_a_stop_by_hand(desk: Desk, script: Scripted) -> None:
+async def test_one_at_a_time_and_a_stop_by_hand(services: Services, script: Scripted) -> None:
     gate = threading.Event()
     script([gate, *answer(SUMMARY)])
-    async with on_talk(desk) as on:
+    async with on_talk(services) as on:
         first = asyncio.ensure_future(on.model.compacting(lambda work: work.compactions.compact()))
         await until(lambda: view(on).running is not None)
         with pytest.raises(Refused, match=BUSY.partition(";")[0]):
@@ -167,9 +169,9 @@ async def test_one_at_a_time_and_a_stop_by_hand(desk: Desk, script: Scripted) ->
         assert "no compaction is being made" in on.told
 
 
-async def test_a_refusal_is_told_and_stays_in_the_log(desk: Desk, script: Scripted) -> None:
+async def test_a_refusal_is_told_and_stays_in_the_log(services: Services, script: Scripted) -> None:
     script()
-    async with on_talk(desk, "compaction.min_freed=0.99") as on:
+    async with on_talk(services, "compaction.min_freed=0.99") as on:
         with pytest.raises(Refused, match="would free"):
             await on.model.compacting(lambda work: work.compactions.compact(digest=True))
         await on.settled()
@@ -178,9 +180,9 @@ async def test_a_refusal_is_told_and_stays_in_the_log(desk: Desk, script: Script
         assert view(on).failed is not None
 
 
-async def test_undo_redo_peel_and_all_say_what_they_did_and_the_tokens(desk: Desk, script: Scripted) -> None:
+async def test_undo_redo_peel_and_all_say_what_they_did_and_the_tokens(services: Services, script: Scripted) -> None:
     script()
-    async with on_talk(desk) as on:
+    async with on_talk(services) as on:
         before = view(on).tokens
         outcome = await on.model.compacting(lambda work: work.compactions.compact(digest=True))
         after = outcome.after
@@ -201,10 +203,12 @@ async def test_undo_redo_peel_and_all_say_what_they_did_and_the_tokens(desk: Des
         assert "nothing to undo: no compaction stands" in on.told
 
 
-async def test_the_mode_can_be_changed_and_waits_for_a_compaction_that_runs(desk: Desk, script: Scripted) -> None:
+async def test_the_mode_can_be_changed_and_waits_for_a_compaction_that_runs(
+    services: Services, script: Scripted
+) -> None:
     gate = threading.Event()
     script(answer(LONG), [gate, *answer(SUMMARY)])
-    async with on_talk(desk, *AUTO) as on:
+    async with on_talk(services, *AUTO) as on:
         on.model.send("go on")
         await until(lambda: view(on).running is not None and view(on).running.progress.stage == "summarising")
         on.model.set_knob("compaction.mode=manual")
@@ -216,21 +220,21 @@ async def test_the_mode_can_be_changed_and_waits_for_a_compaction_that_runs(desk
 
 
 async def test_another_model_summarises_where_the_policy_names_one(
-    desk: Desk, script: Scripted, monkeypatch: pytest.MonkeyPatch
+    services: Services, script: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = script(answer(SUMMARY))
     monkeypatch.setattr("workbench.agent.serving.serving", connection.serving)
-    async with on_talk(desk, 'compaction.model="other"') as on:
+    async with on_talk(services, 'compaction.model="other"') as on:
         await on.model.compacting(lambda work: work.compactions.compact())
         assert made.requests[0]["model"] == "other"
 
 
-async def test_a_file_can_be_previewed_but_not_compacted(desk: Desk, tmp_path: Path) -> None:
+async def test_a_file_can_be_previewed_but_not_compacted(services: Services, tmp_path: Path) -> None:
     path = tmp_path / "talk.json"
     words = " ".join(f"word{at}" for at in range(400))
     messages = [{"role": role, "content": f"{words} {at}"} for at in range(12) for role in ("user", "assistant")]
     path.write_text(json.dumps(messages), "utf-8")
-    async with opened(desk, str(path), window=WINDOW, reserve=2_000) as on:
+    async with opened(services, str(path), window=WINDOW, reserve=2_000) as on:
         assert view(on).fixed
         draft = await drafted(on)
         assert draft.made_by == "digest"
@@ -239,9 +243,9 @@ async def test_a_file_can_be_previewed_but_not_compacted(desk: Desk, tmp_path: P
                 await on.model.compacting(work_on)
 
 
-async def test_looking_at_one_closely(desk: Desk, script: Scripted) -> None:
+async def test_looking_at_one_closely(services: Services, script: Scripted) -> None:
     script(answer(SUMMARY))
-    async with on_talk(desk) as on:
+    async with on_talk(services) as on:
         await on.model.compacting(lambda work: work.compactions.compact())
         await on.settled()
         entry = view(on).last
@@ -251,25 +255,25 @@ async def test_looking_at_one_closely(desk: Desk, script: Scripted) -> None:
         assert len(looked.lost) == entry.details.facts_lost
 
 
-async def test_what_nobody_expected_is_told_in_one_line(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with on_talk(desk) as on:
+async def test_what_nobody_expected_is_told_in_one_line(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with on_talk(services) as on:
 
         async def broken(work: object) -> None:
             raise ZeroDivisionError("no")
 
         with pytest.raises(Refused, match="this should not happen: ZeroDivisionError: no"):
             await on.model.compacting(broken)
-        monkeypatch.setattr("workbench.tui.model.compacting.view", lambda scene: 1 / 0)
+        monkeypatch.setattr("workbench.session.compacting.view", lambda scene: 1 / 0)
         on.model.decide("pin", 5, 5)
         await on.settled()
         assert "ZeroDivisionError" in on.told
 
 
-async def test_a_turn_that_would_not_fit_is_compacted_on_the_way(desk: Desk, script: Scripted) -> None:
+async def test_a_turn_that_would_not_fit_is_compacted_on_the_way(services: Services, script: Scripted) -> None:
     script(answer(SUMMARY), answer("It fits now."))
-    ref = stored(desk, 8)
+    ref = stored(services, 8)
     options = {"window": 7_000, "reserve": 500, "set": ["compaction.mode=auto", "compaction.threshold=0"]}
-    async with opened(desk, ref, **options) as on:
+    async with opened(services, ref, **options) as on:
         on.model.send("one word more " * 200)
         await until(lambda: on.said[-1] == ("ai", "It fits now."))
         await on.settled()
@@ -279,11 +283,13 @@ async def test_a_turn_that_would_not_fit_is_compacted_on_the_way(desk: Desk, scr
         assert len(await bodies(on, Usage)) == 9
 
 
-async def test_a_turn_that_is_stopped_while_it_compacts_leaves_no_progress_behind(desk: Desk, script: Scripted) -> None:
+async def test_a_turn_that_is_stopped_while_it_compacts_leaves_no_progress_behind(
+    services: Services, script: Scripted
+) -> None:
     gate = threading.Event()
     script([Text("half"), gate])
     options = {"window": 7_000, "reserve": 500, "set": ["compaction.mode=auto", "compaction.threshold=0"]}
-    async with opened(desk, stored(desk, 8), **options) as on:
+    async with opened(services, stored(services, 8), **options) as on:
         on.model.send("one word more " * 200)
         await until(lambda: view(on).running is not None and view(on).running.progress.characters > 0)
         on.model.interrupt()
@@ -294,8 +300,8 @@ async def test_a_turn_that_is_stopped_while_it_compacts_leaves_no_progress_behin
         assert on.activity.kind == "idle"
 
 
-async def test_two_questions_at_a_time_are_asked_one_after_the_other(desk: Desk, script: Scripted) -> None:
-    async with on_talk(desk) as on:
+async def test_two_questions_at_a_time_are_asked_one_after_the_other(services: Services, script: Scripted) -> None:
+    async with on_talk(services) as on:
 
         async def ask(work: Any, name: str) -> str:
             return await work._turns.ask(lambda number: make_session(number, name))

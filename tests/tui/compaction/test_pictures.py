@@ -18,13 +18,13 @@ from tui.compaction.long_talk import SUMMARY, talk
 from tui.compaction.views import Host, log, nested, seen
 from tui.play import Script, answer, until
 from workbench.compaction.values import Progress
-from workbench.traces.desk import Desk
+from workbench.session import opening
+from workbench.session.compaction_values import CompactionView, Running
+from workbench.session.services import Services
 from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog, Sure
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen, Stage
-from workbench.tui.compaction.view import CompactionView, Running
 from workbench.tui.messages import Run
-from workbench.tui.model import opening
 
 if TYPE_CHECKING:
     from tui.snapshots import Pictures
@@ -94,7 +94,7 @@ async def sure(pilot: Pilot[Any], main: Light) -> None:
 
 async def history(pilot: Pilot[Any], main: Light) -> None:
     """Three compactions: one that stands, one that it replaced, one that was undone."""
-    with main.desk.store.create(nested()) as session:
+    with main.services.store.create(nested()) as session:
         ref = session.id
     main.model.open_session(ref)
     await rest(pilot)
@@ -115,13 +115,13 @@ async def _staged(pilot: Pilot[Any], stage: Stage) -> None:
 @pytest.mark.parametrize("act", [question, progress, look, refused, draft, sure, history], ids=lambda act: act.__name__)
 async def test_the_screens(
     act: Callable[[Pilot[Any], Light], Awaitable[None]],
-    desk: Desk,
+    services: Services,
     project: None,
     pictures: Pictures,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(opening, "fill_slots", lambda opened: None)
     Script(answer(SUMMARY)).play(monkeypatch)
-    async with panel(desk, (80, 24)) as (pilot, main):
+    async with panel(services, (80, 24)) as (pilot, main):
         await act(pilot, main)
         await pictures.compare(pilot, act.__name__, at_rest=lambda: main.model.is_settled)

@@ -13,7 +13,7 @@ from tui.compaction.long_talk import SUMMARY
 from tui.play import Script, answer, shown, until
 from workbench.log.events import Compaction
 from workbench.models.failures import ModelFailure
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 from workbench.tui.compaction.buttons import ButtonLine
 from workbench.tui.compaction.dialogs import Sure
 from workbench.tui.compaction.history import HistoryScreen
@@ -55,8 +55,8 @@ async def summaries(screen: Light) -> list[str]:
     return [event.body.summary for event in events if isinstance(event.body, Compaction)]
 
 
-async def test_it_shows_what_would_be_summarised_and_asks_nobody(desk: Desk, model: Script) -> None:
-    async with panel(desk) as (pilot, screen):
+async def test_it_shows_what_would_be_summarised_and_asks_nobody(services: Services, model: Script) -> None:
+    async with panel(services) as (pilot, screen):
         await preview(pilot)
         text = shown(pilot.app)
         assert "nothing has been asked or changed yet" in text
@@ -70,8 +70,8 @@ async def test_it_shows_what_would_be_summarised_and_asks_nobody(desk: Desk, mod
         assert pilot.app.screen is screen
 
 
-async def test_a_draft_is_edited_with_live_figures_and_accepted(desk: Desk) -> None:
-    async with panel(desk) as (pilot, screen):
+async def test_a_draft_is_edited_with_live_figures_and_accepted(services: Services) -> None:
+    async with panel(services) as (pilot, screen):
         found = await drafted(pilot)
         assert found.editor.has_focus
         assert f"summary 42 of 1,000 tokens · request {screen.status.tokens:,} → " in shown(pilot.app)
@@ -85,8 +85,8 @@ async def test_a_draft_is_edited_with_live_figures_and_accepted(desk: Desk) -> N
         assert (await summaries(screen)) == [SUMMARY + " abc1232"]
 
 
-async def test_one_key_puts_all_lost_things_back_and_undo_takes_that_back(desk: Desk) -> None:
-    async with panel(desk) as (pilot, screen):
+async def test_one_key_puts_all_lost_things_back_and_undo_takes_that_back(services: Services) -> None:
+    async with panel(services) as (pilot, screen):
         found = await drafted(pilot)
         await pilot.press("ctrl+l")
         await until(lambda: "0 lost, 13 kept" in shown(pilot.app))
@@ -102,8 +102,8 @@ async def test_one_key_puts_all_lost_things_back_and_undo_takes_that_back(desk: 
         assert "ValueError" in summary, "what is accepted is what is on the screen"
 
 
-async def test_chosen_things_alone_are_put_back_and_their_source_can_be_read(desk: Desk) -> None:
-    async with panel(desk) as (pilot, _):
+async def test_chosen_things_alone_are_put_back_and_their_source_can_be_read(services: Services) -> None:
+    async with panel(services) as (pilot, _):
         found = await drafted(pilot)
         await pilot.press("tab")
         await rest(pilot)
@@ -121,8 +121,8 @@ async def test_chosen_things_alone_are_put_back_and_their_source_can_be_read(des
         assert "ValueError" not in found.editor.text
 
 
-async def test_throwing_away_asks_unless_it_cost_nothing(desk: Desk) -> None:
-    async with panel(desk) as (pilot, screen):
+async def test_throwing_away_asks_unless_it_cost_nothing(services: Services) -> None:
+    async with panel(services) as (pilot, screen):
         found = await drafted(pilot, "d")
         await pilot.press("escape")
         await rest(pilot)
@@ -146,8 +146,8 @@ async def test_throwing_away_asks_unless_it_cost_nothing(desk: Desk) -> None:
         assert not await summaries(screen)
 
 
-async def test_the_model_s_own_draft_is_not_thrown_away_unasked_either(desk: Desk) -> None:
-    async with panel(desk) as (pilot, screen):
+async def test_the_model_s_own_draft_is_not_thrown_away_unasked_either(services: Services) -> None:
+    async with panel(services) as (pilot, screen):
         await drafted(pilot)
         await pilot.press("escape")
         await rest(pilot)
@@ -158,10 +158,12 @@ async def test_the_model_s_own_draft_is_not_thrown_away_unasked_either(desk: Des
         assert pilot.app.screen is screen
 
 
-async def test_a_draft_that_is_being_written_can_be_stopped(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_draft_that_is_being_written_can_be_stopped(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gate = threading.Event()
     Script([gate, *answer(SUMMARY)]).play(monkeypatch)
-    async with panel(desk) as (pilot, screen):
+    async with panel(services) as (pilot, screen):
         found = await preview(pilot)
         await pilot.press("enter")
         await until(lambda: "⟳ drafting: summarising" in shown(pilot.app))
@@ -174,17 +176,17 @@ async def test_a_draft_that_is_being_written_can_be_stopped(desk: Desk, monkeypa
 
 
 async def test_where_the_model_fails_the_digest_stands_in_and_says_why(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Script([ModelFailure("authentication", "no such model")]).play(monkeypatch)
-    async with panel(desk) as (pilot, _):
+    async with panel(services) as (pilot, _):
         await drafted(pilot)
         assert "by digest" in shown(pilot.app)
         assert "no such model" in shown(pilot.app)
 
 
-async def test_what_must_not_stand_is_refused_and_stays_on_the_screen(desk: Desk) -> None:
-    async with panel(desk) as (pilot, screen):
+async def test_what_must_not_stand_is_refused_and_stays_on_the_screen(services: Services) -> None:
+    async with panel(services) as (pilot, screen):
         found = await drafted(pilot)
         found.editor.load_text("")
         await pilot.press("ctrl+s")
@@ -196,8 +198,8 @@ async def test_what_must_not_stand_is_refused_and_stays_on_the_screen(desk: Desk
         assert await summaries(screen) == ["It was mended."]
 
 
-async def test_where_there_is_nothing_to_preview_it_says_why(desk: Desk) -> None:
-    async with panel(desk, ref="") as (pilot, screen):
+async def test_where_there_is_nothing_to_preview_it_says_why(services: Services) -> None:
+    async with panel(services, ref="") as (pilot, screen):
         found = await preview(pilot)
         assert found.stage == "refused"
         assert "nothing to compact: the conversation is empty" in shown(pilot.app)
@@ -210,8 +212,8 @@ async def test_where_there_is_nothing_to_preview_it_says_why(desk: Desk) -> None
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
-async def test_every_button_does_what_its_key_does(desk: Desk, size: tuple[int, int]) -> None:
-    async with panel(desk, size) as (pilot, screen):
+async def test_every_button_does_what_its_key_does(services: Services, size: tuple[int, int]) -> None:
+    async with panel(services, size) as (pilot, screen):
         found = await preview(pilot)
 
         async def click(label: str) -> None:
@@ -241,9 +243,9 @@ async def test_every_button_does_what_its_key_does(desk: Desk, size: tuple[int, 
 
 
 async def test_what_a_terminal_would_act_on_never_gets_into_the_editor(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Script(answer("red \x1b[31mtext [/b] and\ttab")).play(monkeypatch)
-    async with panel(desk) as (pilot, _):
+    async with panel(services) as (pilot, _):
         found = await drafted(pilot)
         assert found.editor.text == "red ␛[31mtext [/b] and  tab"

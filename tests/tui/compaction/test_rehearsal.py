@@ -7,13 +7,13 @@ import pytest
 from tui.compaction.long_talk import WINDOW, stored
 from tui.play import opened
 from workbench.models.catalogue import REHEARSAL
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 
 pytestmark = [pytest.mark.xdist_group("litellm"), pytest.mark.usefixtures("project")]
 
 
-async def test_the_rehearsal_model_summarises_by_hand_and_in_a_draft(desk: Desk) -> None:
-    async with opened(desk, stored(desk, model=REHEARSAL), window=WINDOW, reserve=2_000) as on:
+async def test_the_rehearsal_model_summarises_by_hand_and_in_a_draft(services: Services) -> None:
+    async with opened(services, stored(services, model=REHEARSAL), window=WINDOW, reserve=2_000) as on:
         preview = await on.model.compacting(lambda work: work.drafts.preview())
         assert preview.model == REHEARSAL
         draft = await on.model.compacting(lambda work: work.drafts.draft(preview))

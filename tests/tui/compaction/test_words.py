@@ -13,8 +13,8 @@ from tui.compaction.long_talk import talk
 from tui.compaction.views import log, nested, seen, summary
 from workbench.compaction.values import Progress
 from workbench.log.events import Compaction, Failure, UserMessage
+from workbench.session.compaction_values import Running, told
 from workbench.tui.compaction import words
-from workbench.tui.compaction.view import Running, told
 
 
 def said(view: object) -> str:

@@ -17,20 +17,20 @@ from support.logs import number
 from tui.compaction.long_talk import talk
 from workbench.context.setup import Setup
 from workbench.log.events import Body, Compaction, Event, Revert
+from workbench.session.compaction_values import CompactionView
+from workbench.session.compaction_view import CompactionInputs, LogFigures, view
 from workbench.tui.compaction import panel as panel_module
 from workbench.tui.compaction.panel import CompactionPanel
-from workbench.tui.compaction.view import CompactionView
 from workbench.tui.messages import Run
-from workbench.tui.model.glance import Gist, Scene, view
 from workbench.tui.themes import VARIABLES, load_themes
 
 SHEET = Path(panel_module.__file__).parent / "compaction.tcss"
 SETUP = setup()
 
 
-def gist_of(events: Sequence[Event], *, step: int = 1) -> Gist:
+def gist_of(events: Sequence[Event], *, step: int = 1) -> LogFigures:
     """Taken in a few events at a time."""
-    gist = Gist()
+    gist = LogFigures()
     for end in range(0, len(events), step):
         gist.catch_up(events[:end])
     gist.catch_up(events)
@@ -40,7 +40,7 @@ def gist_of(events: Sequence[Event], *, step: int = 1) -> Gist:
 def seen(events: Sequence[Event], made: Setup = SETUP, **changes: Any) -> CompactionView:
     """What the panel shows of a log."""
     gist = gist_of(events, step=max(1, len(events)))
-    scene = Scene(made.plan(events), made, made.loaded.policy.name, gist.events(), gist, 940.0, "", True)
+    scene = CompactionInputs(made.plan(events), made, made.loaded.policy.name, gist.events(), gist, 940.0, "", True)
     return view(replace(scene, **changes))
 
 

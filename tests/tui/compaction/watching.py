@@ -8,15 +8,15 @@ from typing import Any
 from tui.compaction.long_talk import WINDOW, stored
 from tui.play import Script, Watcher, opened
 from workbench.compaction.values import Draft
-from workbench.traces.desk import Desk
-from workbench.tui.compaction.view import CompactionView
+from workbench.session.compaction_values import CompactionView
+from workbench.session.services import Services
 
 Scripted = Callable[..., Script]
 """From then on every model says these things, one after the other."""
 
 
-def on_talk(desk: Desk, *sets: str, turns: int = 8) -> Any:
-    return opened(desk, stored(desk, turns), window=WINDOW, reserve=2_000, set=list(sets))
+def on_talk(services: Services, *sets: str, turns: int = 8) -> Any:
+    return opened(services, stored(services, turns), window=WINDOW, reserve=2_000, set=list(sets))
 
 
 def view(on: Watcher) -> CompactionView:

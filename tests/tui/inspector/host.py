@@ -35,14 +35,14 @@ from workbench.log.events import (
 )
 from workbench.models.catalogue import Catalogue
 from workbench.models.ledger import Ledger
-from workbench.tui.bench import Shown
-from workbench.tui.insight import LogInsight, Requests, compact_at
+from workbench.session.context_view import ContextView
+from workbench.session.insight import LogInsight, Requests, compact_at
+from workbench.session.values import Live
 from workbench.tui.inspector.ask import Ask
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.inspector.row_list import RowList
 from workbench.tui.messages import Decide, Jump, Run, Travel
 from workbench.tui.themes import VARIABLES, load_themes
-from workbench.tui.values import Live
 
 SHEET = Path(__file__).parents[3] / "workbench" / "tui" / "inspector" / "inspector.tcss"
 CATALOGUE = Catalogue()
@@ -137,11 +137,11 @@ class Model:
         """The plan of the log, or of its beginning."""
         return self.setup.plan(self.events[:upto])
 
-    def shown(self, upto: int | None = None) -> Shown:
+    def shown(self, upto: int | None = None) -> ContextView:
         """Now, or a request of the past."""
         policy = self.setup.loaded.policy
         marks = tuple(self.requests.marks)
-        now = Shown(
+        now = ContextView(
             self.plan(),
             policy.name,
             policy.description,
@@ -164,10 +164,10 @@ class Host(App[None]):
 
     CSS_PATH = SHEET
 
-    shown: var[Shown | None] = var(None)
+    shown: var[ContextView | None] = var(None)
     live: var[Live | None] = var(None)
 
-    def __init__(self, model: Model | None = None, shown: Shown | None = None, theme: str = "ink") -> None:
+    def __init__(self, model: Model | None = None, shown: ContextView | None = None, theme: str = "ink") -> None:
         super().__init__()
         self.model = model
         self.asked: list[Decide | Jump | Travel | Run] = []

@@ -9,7 +9,7 @@ from tui.inspector.sample import item
 from workbench.config.errors import WrongCall
 from workbench.context.items import Edit, Item
 from workbench.log.events import Override, ToolResult, UserMessage
-from workbench.tui.insight import Decision
+from workbench.session.insight import OverrideWish
 from workbench.tui.inspector.choices import MOST_RUNS, Preview, Verb, choose, preview, why_not
 
 
@@ -17,7 +17,7 @@ def rows(model: Model, *seqs: int) -> list[Item]:
     return [row for row in model.plan().rows if row.seq in seqs]
 
 
-def choice(model: Model, verb: Verb, *seqs: int) -> tuple[tuple[Decision, ...], str]:
+def choice(model: Model, verb: Verb, *seqs: int) -> tuple[tuple[OverrideWish, ...], str]:
     insight = model.shown().insight
     assert insight is not None
     made = choose(verb, rows(model, *seqs), insight)
@@ -35,19 +35,19 @@ def previewed(model: Model, verb: Verb, *seqs: int) -> Preview:
     [("pin", "pin", "pin", "unpin"), ("mask", "mask", "mask", "unmask"), ("exclude", "exclude", "exclude", "include")],
 )
 def test_what_is_done_already_is_taken_back(verb: Verb, done: str, action: str, back: str) -> None:
-    assert choice(Model(), verb, 21) == ((Decision(action, 21, 21),), action)
+    assert choice(Model(), verb, 21) == ((OverrideWish(action, 21, 21),), action)
     model = Model([*BODIES, Override(done, 21, 21)])
-    assert choice(model, verb, 21) == ((Decision(back, 21, 21),), back)
+    assert choice(model, verb, 21) == ((OverrideWish(back, 21, 21),), back)
 
 
 def test_of_a_range_only_what_is_left_to_do_is_done() -> None:
     model = Model([*BODIES, Override("pin", 6, 6)])
-    assert choice(model, "pin", 4, 6, 7) == ((Decision("pin", 4, 4), Decision("pin", 7, 7)), "pin")
+    assert choice(model, "pin", 4, 6, 7) == ((OverrideWish("pin", 4, 4), OverrideWish("pin", 7, 7)), "pin")
 
 
 @pytest.mark.parametrize(("seq", "action"), [(12, "unmask"), (9, "pin")])
 def test_restoring_makes_a_row_whole(seq: int, action: str) -> None:
-    assert choice(Model(), "restore", seq) == ((Decision(action, seq, seq),), "restore")
+    assert choice(Model(), "restore", seq) == ((OverrideWish(action, seq, seq),), "restore")
     model = Model()
     for decision in choice(model, "restore", seq)[0]:
         model.append(Override(*decision))
@@ -58,7 +58,7 @@ def test_restoring_makes_a_row_whole(seq: int, action: str) -> None:
 @pytest.mark.parametrize(("done", "action"), [("exclude", "include"), ("pin", "unpin")])
 def test_restoring_takes_the_users_own_decision_back(done: str, action: str) -> None:
     model = Model([*BODIES, Override(done, 21, 21)])
-    assert choice(model, "restore", 21)[0] == (Decision(action, 21, 21),)
+    assert choice(model, "restore", 21)[0] == (OverrideWish(action, 21, 21),)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tui.inspector.host import BODIES, SUMMARISED, Host, Model, decisions, go_to
 from workbench.config.errors import WrongCall
 from workbench.context.whatif import Effect
 from workbench.log.events import AssistantMessage
-from workbench.tui.insight import Decision
+from workbench.session.insight import OverrideWish
 from workbench.tui.inspector.choices import Choice, Preview
 from workbench.tui.inspector.words import question
 
@@ -51,7 +51,7 @@ async def test_a_decision_is_asked_first_with_what_it_does() -> None:
 def test_the_keys_that_answer_are_never_left_out(
     width: int, seq: int, freed: int, changed: int | None, rewritten: int, fits: bool
 ) -> None:
-    choice = Choice((Decision("exclude", seq, seq),), 1, "exclude")
+    choice = Choice((OverrideWish("exclude", seq, seq),), 1, "exclude")
     line = question(Preview(choice, Effect(freed, changed, rewritten), fits, False), width)
     assert line.cell_length <= width
     assert "enter" in line.plain
@@ -59,7 +59,7 @@ def test_the_keys_that_answer_are_never_left_out(
 
 
 def test_beside_the_chat_it_says_what_is_freed_and_rewritten_as_well() -> None:
-    choice = Choice((Decision("exclude", 95, 95),), 1, "exclude")
+    choice = Choice((OverrideWish("exclude", 95, 95),), 1, "exclude")
     line = question(Preview(choice, Effect(1_619, 2_860, 422), True, False), 64)
     assert line.plain == "exclude event 95? · frees 1,619 · rewrites 422 · enter esc"
 

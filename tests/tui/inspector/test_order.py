@@ -14,6 +14,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.planner import plan
 from workbench.context.policy import Policy
 from workbench.log.events import Event
+from workbench.session.row_lookup import row_of
 from workbench.tui.inspector.filters import Filter, parse
 from workbench.tui.inspector.order import (
     GROUPINGS,
@@ -28,7 +29,6 @@ from workbench.tui.inspector.order import (
     plain,
     sums,
 )
-from workbench.tui.lookup import row_of
 
 rows = st.lists(
     st.builds(

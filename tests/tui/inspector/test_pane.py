@@ -9,7 +9,7 @@ from tui.inspector.sample import SAMPLE, item, plan_of
 from workbench.context.budget import Limits
 from workbench.context.plan import Totals, Verdict
 from workbench.log.events import UserMessage
-from workbench.tui.bench import Shown
+from workbench.session.context_view import ContextView
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.inspector.pages import TABS
 from workbench.tui.inspector.request import RequestScreen
@@ -44,7 +44,7 @@ async def test_the_title_and_the_verdict_are_told_in_words() -> None:
     ],
 )
 async def test_fullness_is_told_in_words_and_colour(tokens: int, words: str, colour: str) -> None:
-    app = Host(shown=Shown(plan_of(SAMPLE, totals=Totals(tokens, tokens, 0, tokens)), "layers", "", "", 10))
+    app = Host(shown=ContextView(plan_of(SAMPLE, totals=Totals(tokens, tokens, 0, tokens)), "layers", "", "", 10))
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         title = app.query_one(ContextTitle).render()
@@ -64,7 +64,7 @@ async def test_what_does_not_fit_says_so_with_its_warnings() -> None:
         await settle(pilot)
         line = app.query_one(VerdictLine)
         assert line.size.height == 1
-        app.shown = Shown(plan, "layers", "", "", 10)
+        app.shown = ContextView(plan, "layers", "", "", 10)
         await settle(pilot)
         assert str(line.render()).startswith("● too large  6,120 tokens")
         assert "! the system slot holds 100 tokens" in str(line.render())
@@ -73,7 +73,7 @@ async def test_what_does_not_fit_says_so_with_its_warnings() -> None:
 
 async def test_a_hostile_name_is_shown_and_does_nothing() -> None:
     made = plan_of([item(1, tool="\x1b]0;owned\x07[/]")], model="[/b]\x1b[2J")
-    app = Host(shown=Shown(made, "[/b]", "[red]\x1b", "[/]\x1b", 1))
+    app = Host(shown=ContextView(made, "[/b]", "[red]\x1b", "[/]\x1b", 1))
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "enter")

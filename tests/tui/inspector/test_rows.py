@@ -7,16 +7,16 @@ import pytest
 from tui.inspector.host import BODIES, Host, Model, host, lines_of, press, settle, type_in
 from tui.inspector.sample import CountedRows, item, plan_of
 from workbench.log.events import AssistantMessage, Override, UserMessage
-from workbench.tui.bench import Shown
+from workbench.session.context_view import ContextView
+from workbench.session.values import Live, LiveCall
 from workbench.tui.inspector.ask import Ask
 from workbench.tui.inspector.rows import Rows
-from workbench.tui.values import Live, LiveCall
 
 LAST = len(BODIES) - 1
 
 
-def shown(rows: object, events: int = 10) -> Shown:
-    return Shown(plan_of(rows), "layers", "", "", events)
+def shown(rows: object, events: int = 10) -> ContextView:
+    return ContextView(plan_of(rows), "layers", "", "", events)
 
 
 async def test_the_cursor_moves_and_stays_in_view() -> None:

@@ -10,7 +10,7 @@ from tui.play import SMALL, Script, answer, call, program, settle, until
 from workbench.agent.approvals import FILE_NAME, Saved, load_saved, save
 from workbench.config.paths import config_dir, data_dir
 from workbench.log.events import UserMessage
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 from workbench.tui import demo
 from workbench.tui.screens import policy_files
 
@@ -29,8 +29,8 @@ def everything(*folders: Path) -> dict[str, tuple[int, bytes]]:
 @pytest.fixture
 def before() -> dict[str, tuple[int, bytes]]:
     """A user who has set this and that, and has a session."""
-    with Desk() as desk:
-        desk.store.create([UserMessage("mine")], title="mine").close()
+    with Services() as services:
+        services.store.create([UserMessage("mine")], title="mine").close()
     config_dir().mkdir()
     (config_dir() / "config.toml").write_text('theme = "paper"\n[keys]\ntokens = "ctrl+l"\n')
     save(config_dir() / FILE_NAME, OURS)
@@ -46,10 +46,10 @@ async def test_answers_policies_and_sessions_of_the_demo_are_not_kept(
         call("run_command", '{"command": "false"}', 2),
         answer("Done."),
     ).play(monkeypatch)
-    with demo.ground() as ref, Desk() as desk:
+    with demo.ground() as ref, Services() as services:
         copy = config_dir()
-        async with program(desk, SMALL, ref) as (pilot, screen):
-            assert screen.desk.settings.theme == "paper", "what the user has set holds"
+        async with program(services, SMALL, ref) as (pilot, screen):
+            assert screen.services.settings.theme == "paper", "what the user has set holds"
             screen.say("run them")
             asked = 0
             for choice in ("always", "never"):
@@ -74,7 +74,7 @@ async def test_answers_policies_and_sessions_of_the_demo_are_not_kept(
 
 
 def test_a_user_without_folders_has_none_afterwards() -> None:
-    with demo.ground(), Desk():
+    with demo.ground(), Services():
         assert list(config_dir().iterdir()) == []
     assert not config_dir().exists()
     assert not data_dir().exists()

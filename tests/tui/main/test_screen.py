@@ -10,12 +10,12 @@ from textual.geometry import Region
 from tui.play import Script, answer, main_screen, program, settle, shown, told, typed, until
 from workbench.config.errors import WorkbenchError
 from workbench.log.events import UserMessage
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
+from workbench.session.values import Activity, Status
 from workbench.tui import messages
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.main.lines import status_line
 from workbench.tui.main.screen import MainScreen
-from workbench.tui.values import Activity, Status
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -25,8 +25,8 @@ def regions(screen: MainScreen) -> dict[str, Region]:
     return {name: pane.region for name, pane in screen.panes() if pane.display and pane.region}
 
 
-async def test_a_narrow_terminal_shows_one_pane_at_a_time(desk: Desk) -> None:
-    async with program(desk, (80, 24)) as (pilot, screen):
+async def test_a_narrow_terminal_shows_one_pane_at_a_time(services: Services) -> None:
+    async with program(services, (80, 24)) as (pilot, screen):
         assert set(regions(screen)) == {"chat"}
         assert regions(screen)["chat"].width == 80
         for key, name in (("f3", "context"), ("f4", "compaction"), ("f2", "chat")):
@@ -44,8 +44,8 @@ async def test_a_narrow_terminal_shows_one_pane_at_a_time(desk: Desk) -> None:
         assert set(regions(screen)) == {"context"}
 
 
-async def test_a_wide_terminal_shows_them_side_by_side_and_uses_the_room(desk: Desk) -> None:
-    async with program(desk, (200, 60)) as (pilot, screen):
+async def test_a_wide_terminal_shows_them_side_by_side_and_uses_the_room(services: Services) -> None:
+    async with program(services, (200, 60)) as (pilot, screen):
         seen = regions(screen)
         assert seen["chat"].right <= seen["context"].x
         assert seen["context"].bottom <= seen["compaction"].y
@@ -76,8 +76,8 @@ async def test_a_wide_terminal_shows_them_side_by_side_and_uses_the_room(desk: D
         assert set(regions(screen)) == {"context", "compaction"}
 
 
-async def test_the_focus_comes_back_to_where_it_was(desk: Desk) -> None:
-    async with program(desk) as (pilot, screen):
+async def test_the_focus_comes_back_to_where_it_was(services: Services) -> None:
+    async with program(services) as (pilot, screen):
         composer = screen.focused
         await pilot.press("f3")
         await settle(pilot)
@@ -91,8 +91,8 @@ async def test_the_focus_comes_back_to_where_it_was(desk: Desk) -> None:
         assert screen.focused is rows
 
 
-async def test_tab_goes_from_the_composer_to_the_transcript_beside_other_panes_too(desk: Desk) -> None:
-    async with program(desk, (200, 60)) as (pilot, screen):
+async def test_tab_goes_from_the_composer_to_the_transcript_beside_other_panes_too(services: Services) -> None:
+    async with program(services, (200, 60)) as (pilot, screen):
         assert screen.chat.composer.has_focus
         await pilot.press("tab")
         await settle(pilot)
@@ -102,9 +102,9 @@ async def test_tab_goes_from_the_composer_to_the_transcript_beside_other_panes_t
         assert screen.chat.composer.has_focus
 
 
-async def test_a_conversation_on_the_screen(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_conversation_on_the_screen(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     Script(answer("It is [/] done.", completion=850)).play(monkeypatch)
-    async with program(desk) as (pilot, screen):
+    async with program(services) as (pilot, screen):
         await typed(pilot, "do it")
         picture = shown(pilot.app)
         assert "It is [/] done." in picture
@@ -116,9 +116,9 @@ async def test_a_conversation_on_the_screen(desk: Desk, monkeypatch: pytest.Monk
         assert screen.draft_cost.tokens == 1
 
 
-async def test_what_the_panes_ask_for_reaches_the_model(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_the_panes_ask_for_reaches_the_model(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     Script(answer("A"), answer("B"), answer("C")).play(monkeypatch)
-    async with program(desk) as (pilot, screen):
+    async with program(services) as (pilot, screen):
         screen.post_message(messages.Send("one"))
         await until(lambda: len(screen.transcript) > 2)
         await settle(pilot)
@@ -150,41 +150,41 @@ def standing(screen: MainScreen, seq: int) -> str:
 
 
 async def test_quitting_ends_the_program_and_the_session_is_found_again(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Script(answer("kept")).play(monkeypatch)
-    app = WorkbenchApp(desk)
+    app = WorkbenchApp(services)
     async with app.run_test() as pilot:
         await settle(pilot)
         await typed(pilot, "say it")
         await pilot.press("ctrl+q")
         await until(lambda: not app.is_running)
-    async with program(desk) as (pilot, screen):
+    async with program(services) as (pilot, screen):
         assert screen.session_title == "say it"
         assert "kept" in shown(pilot.app)
 
 
-async def test_quitting_works_over_another_screen(desk: Desk) -> None:
-    app = WorkbenchApp(desk)
+async def test_quitting_works_over_another_screen(services: Services) -> None:
+    app = WorkbenchApp(services)
     async with app.run_test() as pilot:
         await settle(pilot)
         await pilot.press("f1")
         await until(lambda: app.screen is not main_screen(app))
         await pilot.press("ctrl+q")
         await until(lambda: not app.is_running)
-    assert desk.store.list() == []
+    assert services.store.list() == []
 
 
-async def test_what_cannot_be_opened_ends_the_program_with_its_error(desk: Desk) -> None:
-    app = WorkbenchApp(desk, None, "nowhere")
+async def test_what_cannot_be_opened_ends_the_program_with_its_error(services: Services) -> None:
+    app = WorkbenchApp(services, None, "nowhere")
     async with app.run_test():
         await until(lambda: not app.is_running)
     assert isinstance(app.return_value, WorkbenchError)
     assert "nowhere: no such file" in str(app.return_value)
 
 
-async def test_a_file_is_read_only_and_says_so(desk: Desk, talk: Path) -> None:
-    async with program(desk, ref=str(talk)) as (pilot, screen):
+async def test_a_file_is_read_only_and_says_so(services: Services, talk: Path) -> None:
+    async with program(services, ref=str(talk)) as (pilot, screen):
         assert "read-only" in shown(pilot.app).splitlines()[0]
         assert "\x1b" not in shown(pilot.app)
         await typed(pilot, "go on")
@@ -192,15 +192,15 @@ async def test_a_file_is_read_only_and_says_so(desk: Desk, talk: Path) -> None:
         assert "Make a session of" in shown(pilot.app)
 
 
-async def test_the_stand_in_says_that_it_is_no_ai(desk: Desk) -> None:
+async def test_the_stand_in_says_that_it_is_no_ai(services: Services) -> None:
     for size in ((80, 24), (200, 60)):
-        async with program(desk, size) as (pilot, _):
+        async with program(services, size) as (pilot, _):
             assert "rehearsal: no AI, /model" in shown(pilot.app).splitlines()[-1]
             assert "it follows rules and is no AI" in told(pilot.app)
 
 
-async def test_notices_leave_the_composer_of_a_small_terminal_free(desk: Desk) -> None:
-    async with program(desk, (80, 24)) as (pilot, screen):
+async def test_notices_leave_the_composer_of_a_small_terminal_free(services: Services) -> None:
+    async with program(services, (80, 24)) as (pilot, screen):
         assert "it follows rules and is no AI" in told(pilot.app)
         await until(lambda: len(screen.query("Toast")) > 0)
         await settle(pilot)
@@ -250,10 +250,10 @@ def test_the_status_line_tells_the_important_first(status: Status, activity: Act
     assert parts.cell_length <= width
 
 
-async def test_a_session_is_not_shown_while_another_one_has_its_say(desk: Desk) -> None:
+async def test_a_session_is_not_shown_while_another_one_has_its_say(services: Services) -> None:
     for title in ("first", "second"):
-        desk.store.create([UserMessage(title)], title=title).close()
-    async with program(desk) as (pilot, screen):
+        services.store.create([UserMessage(title)], title=title).close()
+    async with program(services) as (pilot, screen):
         assert screen.session_title == "second"
         screen.say("/open first")
         await pilot.app.workers.wait_for_complete()

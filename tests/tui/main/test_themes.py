@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui.play import SMALL, program, told, until
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 from workbench.tui import frame
 from workbench.tui.themes import COLOURS
 
@@ -28,8 +28,8 @@ def themes(tmp_path: Path) -> Path:
 
 async def test_a_theme_is_reloaded_while_the_screen_is_up(themes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frame, "WATCH", 0.01)
-    with Desk() as desk:
-        async with program(desk, SMALL) as (pilot, screen):
+    with Services() as services:
+        async with program(services, SMALL) as (pilot, screen):
             assert pilot.app.theme == "mine"
             assert screen.styles.background.hex == "#123456"
             (themes / "mine.toml").write_text(MINE.replace('background = "#123456"', 'background = "#654321"'))
@@ -42,7 +42,7 @@ async def test_a_theme_is_reloaded_while_the_screen_is_up(themes: Path, monkeypa
 async def test_an_unknown_theme_is_told_and_another_taken(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.toml").write_text('theme = "none"\n')
-    with Desk() as desk:
-        async with program(desk, SMALL) as (pilot, _):
+    with Services() as services:
+        async with program(services, SMALL) as (pilot, _):
             assert "no theme named 'none'; expected one of" in told(pilot.app)
             assert pilot.app.theme == "ink"

@@ -9,7 +9,7 @@ from textual.binding import Binding
 
 from tui.play import program, told, until
 from tui.screens.looking import listed, look, seen
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 from workbench.tui.commands.keys import over_the_panes
 from workbench.tui.screens.finder import Finder, bindings_of
 
@@ -31,8 +31,8 @@ def test_every_binding_has_an_id_and_a_description_and_no_screen_has_a_key_twice
 async def test_a_key_of_a_screen_can_be_another_and_is_shown_as_that(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.toml").write_text('[keys]\n"sessions.new" = "ctrl+l"\n"sessions.nwe" = "f3"\n')
-    with Desk() as desk:
-        async with program(desk) as (pilot, screen):
+    with Services() as services:
+        async with program(services) as (pilot, screen):
             assert "keys.sessions.nwe: no such command; did you mean sessions.new?" in told(pilot.app)
             await look(pilot, screen, "sessions")
             await seen(pilot, "ctrl+l new")
@@ -42,8 +42,8 @@ async def test_a_key_of_a_screen_can_be_another_and_is_shown_as_that(tmp_path: P
             await until(lambda: pilot.app.screen is screen)
 
 
-async def test_by_key_palette_and_slash_the_screens_open(desk: Desk) -> None:
-    async with program(desk) as (pilot, screen):
+async def test_by_key_palette_and_slash_the_screens_open(services: Services) -> None:
+    async with program(services) as (pilot, screen):
         for slash in ("sessions", "model", "policy", "knobs", "lab", "tools", "instructions", "settings"):
             screen.say(f"/{slash}")
             await listed(pilot)

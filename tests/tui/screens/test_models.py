@@ -12,7 +12,7 @@ from workbench.models.keys import Key
 from workbench.models.local.discovery import FoundModel, LocalServer
 from workbench.models.local.offers import Offer, offers
 from workbench.models.model_routes import ModelRoutes
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 from workbench.tui.screens.finder import MOST
 
 WIDE = (160, 40)
@@ -29,8 +29,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
-async def test_ours_and_those_of_this_machine_come_first_then_those_with_a_key(desk: Desk) -> None:
-    async with program(desk, WIDE) as (pilot, screen):
+async def test_ours_and_those_of_this_machine_come_first_then_those_with_a_key(services: Services) -> None:
+    async with program(services, WIDE) as (pilot, screen):
         finder = await look(pilot, screen, "model")
         await until(lambda: len(values(finder)) == MOST and "ollama/tiny:1b" in values(finder))
         rows = values(finder)
@@ -39,8 +39,8 @@ async def test_ours_and_those_of_this_machine_come_first_then_those_with_a_key(d
         await seen(pilot, "● rehearsal", "ollama/tiny:1b  on this machine", "no AI", "type to find the others", "✓ set")
 
 
-async def test_the_marked_one_is_told_of_with_window_price_and_key(desk: Desk) -> None:
-    async with program(desk, (160, 50)) as (pilot, screen):
+async def test_the_marked_one_is_told_of_with_window_price_and_key(services: Services) -> None:
+    async with program(services, (160, 50)) as (pilot, screen):
         await look(pilot, screen, "model")
         await narrowed(pilot, "gpt-4.1")
         await seen(pilot, "✗ no", "1,047,576 tokens", "$2.00 in, $8.00 out per million", "set OPENAI_API_KEY")
@@ -52,14 +52,14 @@ async def test_the_marked_one_is_told_of_with_window_price_and_key(desk: Desk) -
         await seen(pilot, "? own", "the provider's own kind")
 
 
-async def test_the_exact_name_is_the_first(desk: Desk) -> None:
-    async with program(desk, WIDE) as (pilot, screen):
+async def test_the_exact_name_is_the_first(services: Services) -> None:
+    async with program(services, WIDE) as (pilot, screen):
         await look(pilot, screen, "model")
         assert values(await narrowed(pilot, "gpt-4o"))[0] == "gpt-4o"
 
 
-async def test_a_name_that_nobody_knows_may_be_used_and_its_window_is_said_to_be_a_guess(desk: Desk) -> None:
-    async with program(desk, WIDE) as (pilot, screen):
+async def test_a_name_that_nobody_knows_may_be_used_and_its_window_is_said_to_be_a_guess(services: Services) -> None:
+    async with program(services, WIDE) as (pilot, screen):
         await look(pilot, screen, "model")
         finder = await narrowed(pilot, "gtp-4o")
         assert values(finder) == ["gtp-4o"]
@@ -69,7 +69,7 @@ async def test_a_name_that_nobody_knows_may_be_used_and_its_window_is_said_to_be
         await until(lambda: screen.status.model == "gtp-4o")
 
 
-async def test_a_key_store_that_hangs_is_asked_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_key_store_that_hangs_is_asked_once(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def hangs(self: ModelRoutes, model: str) -> Key:
@@ -77,7 +77,7 @@ async def test_a_key_store_that_hangs_is_asked_once(desk: Desk, monkeypatch: pyt
         return Key("none", ("SOME_KEY",), problem="the key store did not answer within 5 s")
 
     monkeypatch.setattr(ModelRoutes, "key", hangs)
-    async with program(desk, WIDE) as (pilot, screen):
+    async with program(services, WIDE) as (pilot, screen):
         await settle(pilot)
         asked.clear()
         await look(pilot, screen, "model")
@@ -88,8 +88,8 @@ async def test_a_key_store_that_hangs_is_asked_once(desk: Desk, monkeypatch: pyt
 async def test_the_users_own_models_are_among_them(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.toml").write_text('[models."house/llama"]\nwindow = 32000\n')
-    with Desk() as desk:
-        async with program(desk, WIDE) as (pilot, screen):
+    with Services() as services:
+        async with program(services, WIDE) as (pilot, screen):
             await look(pilot, screen, "model")
             assert values(await narrowed(pilot, "house")) == ["house/llama", "house"]
             await seen(pilot, "32,000 tokens", "(config)")

@@ -19,12 +19,12 @@ from workbench.log.events import AssistantMessage, UserMessage
 from workbench.models.local.discovery import FoundModel, LocalServer
 from workbench.models.local.offers import offers
 from workbench.models.model_routes import ModelRoutes
-from workbench.traces.desk import Desk
+from workbench.session import opening
+from workbench.session.services import Services
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.demo import recording
 from workbench.tui.frame import SHEETS, Frame
 from workbench.tui.messages import Run
-from workbench.tui.model import opening
 from workbench.tui.screens.finder import Finder
 
 if TYPE_CHECKING:
@@ -63,9 +63,11 @@ class BareApp(LightApp):
 
 
 @asynccontextmanager
-async def opened(desk: Desk, ref: str, command: str, text: str | None = None) -> AsyncIterator[tuple[Pilot[Any], Bare]]:
+async def opened(
+    services: Services, ref: str, command: str, text: str | None = None
+) -> AsyncIterator[tuple[Pilot[Any], Bare]]:
     """A screen by its command, and what is typed there, over nothing."""
-    main = Bare(desk, ref, {})
+    main = Bare(services, ref, {})
     async with BareApp(main).run_test(size=(80, 24)) as pilot:
         main.query_one(CompactionPanel).display = False
         await rest(pilot)
@@ -87,8 +89,8 @@ def settled(pilot: Pilot[Any], main: Bare) -> Callable[[], bool]:
     [("policy", ""), ("knobs", "masking"), ("lab", ""), ("tools", "read"), ("instructions", "")],
     ids=lambda value: value or "-",
 )
-async def test_what_is_said_of_the_session(desk: Desk, command: str, text: str, pictures: Pictures) -> None:
-    async with opened(desk, RECORDING, command, text) as (pilot, main):
+async def test_what_is_said_of_the_session(services: Services, command: str, text: str, pictures: Pictures) -> None:
+    async with opened(services, RECORDING, command, text) as (pilot, main):
         await pictures.compare(pilot, command, at_rest=settled(pilot, main))
 
 
@@ -108,19 +110,19 @@ async def test_what_is_said_of_the_program(
     monkeypatch.setenv("WORKBENCH_DATA_DIR", "data")
     (project / "config").mkdir()
     (project / "config" / "config.toml").write_text(CONFIG, "utf-8")
-    with Desk() as desk:
+    with Services() as services:
         for title, said in (("Rye or wheat?", "how long does rye rise?"), ("Soup [b]of the day", "more salt")):
-            desk.store.create([UserMessage(said), AssistantMessage(f"About {title}")], title=title).close()
-        with desk.store.import_events(recording(), "demo") as session:
+            services.store.create([UserMessage(said), AssistantMessage(f"About {title}")], title=title).close()
+        with services.store.import_events(recording(), "demo") as session:
             ref = session.id
-        async with opened(desk, ref, command, text) as (pilot, main):
+        async with opened(services, ref, command, text) as (pilot, main):
             await pictures.compare(pilot, command, at_rest=settled(pilot, main))
 
 
 @pytest.mark.parametrize("theme", ["ink", "paper"])
-async def test_nothing_depends_on_colour_alone(desk: Desk, theme: str) -> None:
+async def test_nothing_depends_on_colour_alone(services: Services, theme: str) -> None:
     """Signs say the same as colours: open, on, off, changed, fits."""
-    async with program(desk, (160, 50), RECORDING) as (pilot, screen):
+    async with program(services, (160, 50), RECORDING) as (pilot, screen):
         pilot.app.theme = theme
         for name, signs in (("policy", "● workbench  now"), ("tools", "● on"), ("lab", "✓ fits")):
             await look(pilot, screen, name)

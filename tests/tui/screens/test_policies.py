@@ -18,9 +18,9 @@ from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.context.knobs import KNOBS
 from workbench.context.load import load_policy, preset_names
 from workbench.log.events import AssistantMessage, ToolCall, ToolResult, UserMessage
-from workbench.traces.desk import Desk
+from workbench.session.open_session import OpenSession
+from workbench.session.services import Services
 from workbench.tui.commands.choosing import Chooser
-from workbench.tui.model.opened import Opened
 from workbench.tui.screens import policy_files
 from workbench.tui.screens.asking import Asking
 from workbench.tui.screens.planning import outcome, set_up, subject
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("project")
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def services(tmp_path: Path) -> Iterator[Services]:
     """A session with large results, and a policy of the user's own beside a broken one."""
     own = tmp_path / "config" / "policies"
     own.mkdir(parents=True)
@@ -41,13 +41,13 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
             ToolCall(f"c{number}", "read_file", "{}", reply=f"r{number}"),
             ToolResult(f"c{number}", f"{number} and some words\n" * 700, "read_file"),
         ]
-    with Desk() as made:
+    with Services() as made:
         made.store.create([*bodies, AssistantMessage("done")], title="many results").close()
         yield made
 
 
-async def test_the_list_has_all_policies_and_says_what_each_would_do_here(desk: Desk) -> None:
-    async with program(desk, (140, 50)) as (pilot, screen):
+async def test_the_list_has_all_policies_and_says_what_each_would_do_here(services: Services) -> None:
+    async with program(services, (140, 50)) as (pilot, screen):
         finder = await look(pilot, screen, "policy")
         names = [Path(value).stem for value in values(finder)]
         assert names == [*preset_names(), "mine", "torn"]
@@ -59,21 +59,21 @@ async def test_the_list_has_all_policies_and_says_what_each_would_do_here(desk: 
         await seen(pilot, "expected TOML")
 
 
-async def test_enter_goes_on_under_the_marked_one(desk: Desk) -> None:
-    async with program(desk) as (pilot, screen):
+async def test_enter_goes_on_under_the_marked_one(services: Services) -> None:
+    async with program(services) as (pilot, screen):
         await look(pilot, screen, "policy")
         await narrowed(pilot, "codex")
         await pilot.press("enter")
         await until(lambda: screen.status.policy == "codex")
 
 
-async def test_the_lab_has_a_row_for_each_and_its_figures_are_those_of_the_plan(desk: Desk) -> None:
-    async with program(desk, (160, 50)) as (pilot, screen):
+async def test_the_lab_has_a_row_for_each_and_its_figures_are_those_of_the_plan(services: Services) -> None:
+    async with program(services, (160, 50)) as (pilot, screen):
         finder = await look(pilot, screen, "lab")
         await until(lambda: "…" not in str(finder.found.options[-1].prompt))
         asked = await screen.asked(subject)
         for ref in preset_names():
-            made = outcome(set_up(desk, screen.options, asked, ref, ()), asked, ref)
+            made = outcome(set_up(services, screen.options, asked, ref, ()), asked, ref)
             row = next(str(option.prompt) for option in finder.found.options if option.id == ref)
             assert f"{made.tokens:,}" in row, row
             assert str(made.states.get("truncated", 0)) in row.split()
@@ -100,16 +100,16 @@ async def change(pilot: Pilot[Any], knob: str, value: str) -> None:
     await pilot.pause()
 
 
-async def test_every_knob_is_told_with_value_default_range_and_origin(desk: Desk) -> None:
-    async with program(desk) as (pilot, screen):
+async def test_every_knob_is_told_with_value_default_range_and_origin(services: Services) -> None:
+    async with program(services) as (pilot, screen):
         finder = await look(pilot, screen, "knobs")
         assert values(finder) == list(KNOBS)
         await narrowed(pilot, "masking.keep_first")
         await seen(pilot, "value    2", "default  0", "a whole number from 0 up", "preset workbench", "this session: ")
 
 
-async def test_what_is_wrong_is_told_in_place_and_what_is_right_shows_its_effect(desk: Desk) -> None:
-    async with program(desk) as (pilot, screen):
+async def test_what_is_wrong_is_told_in_place_and_what_is_right_shows_its_effect(services: Services) -> None:
+    async with program(services) as (pilot, screen):
         now = screen.status.tokens
         await look(pilot, screen, "knobs")
         await change(pilot, "truncation.max_tokens", "many")
@@ -126,11 +126,11 @@ async def test_what_is_wrong_is_told_in_place_and_what_is_right_shows_its_effect
         await seen(pilot, "This knob was not changed here")
 
 
-async def test_a_knob_with_few_values_is_chosen_from_them_and_used_in_this_session(desk: Desk) -> None:
-    def knobs(opened: Opened) -> tuple[str, ...]:
+async def test_a_knob_with_few_values_is_chosen_from_them_and_used_in_this_session(services: Services) -> None:
+    def knobs(opened: OpenSession) -> tuple[str, ...]:
         return opened.knobs
 
-    async with program(desk) as (pilot, screen):
+    async with program(services) as (pilot, screen):
         before = screen.status.tokens
         await look(pilot, screen, "knobs", "codex")
         await change(pilot, "truncation.strategy", "head")
@@ -145,8 +145,8 @@ async def test_a_knob_with_few_values_is_chosen_from_them_and_used_in_this_sessi
         assert screen.status.tokens < before
 
 
-async def test_a_knob_for_one_tool_can_be_added(desk: Desk) -> None:
-    async with program(desk, (160, 40)) as (pilot, screen):
+async def test_a_knob_for_one_tool_can_be_added(services: Services) -> None:
+    async with program(services, (160, 40)) as (pilot, screen):
         await look(pilot, screen, "knobs")
         await pilot.press("ctrl+n")
         await until(lambda: isinstance(pilot.app.screen, Asking))
@@ -165,7 +165,7 @@ async def test_a_knob_for_one_tool_can_be_added(desk: Desk) -> None:
         await seen(pilot, "✎ truncation.tools.read_file.max_tokens", "for this tool alone")
 
 
-async def test_a_policy_is_saved_used_and_changed_again(desk: Desk, tmp_path: Path) -> None:
+async def test_a_policy_is_saved_used_and_changed_again(services: Services, tmp_path: Path) -> None:
     path = tmp_path / "config" / "policies" / "brief.toml"
 
     async def save(pilot: Pilot[Any], name: str) -> None:
@@ -178,7 +178,7 @@ async def test_a_policy_is_saved_used_and_changed_again(desk: Desk, tmp_path: Pa
         await pilot.press("enter")
         await pilot.pause()
 
-    async with program(desk) as (pilot, screen):
+    async with program(services) as (pilot, screen):
         await look(pilot, screen, "policy")
         await narrowed(pilot, "layers")
         await pilot.press("ctrl+e")

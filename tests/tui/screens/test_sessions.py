@@ -8,14 +8,14 @@ from textual.widgets import Input
 from tui.play import program, settle, shown, until
 from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.log.events import AssistantMessage, ToolCall, ToolResult, UserMessage
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 from workbench.tui.screens.finder import MOST
 
 pytestmark = pytest.mark.usefixtures("project")
 
 
 @pytest.fixture
-def talks(desk: Desk) -> dict[str, str]:
+def talks(services: Services) -> dict[str, str]:
     """Three sessions, by title; the last is the newest."""
     found = {}
     for title, said in (("bread", "how long does rye rise?"), ("soup", "[b]more\x1b[31m salt"), ("tea", "green")):
@@ -25,13 +25,15 @@ def talks(desk: Desk) -> dict[str, str]:
             ToolResult("c1", "done", "run_command"),
             AssistantMessage(f"about {title}", reply="r"),
         ]
-        with desk.store.create(bodies, title=title) as session:
+        with services.store.create(bodies, title=title) as session:
             found[title] = session.id
     return found
 
 
-async def test_the_last_changed_comes_first_and_the_marked_one_is_told_of(desk: Desk, talks: dict[str, str]) -> None:
-    async with program(desk) as (pilot, screen):
+async def test_the_last_changed_comes_first_and_the_marked_one_is_told_of(
+    services: Services, talks: dict[str, str]
+) -> None:
+    async with program(services) as (pilot, screen):
         finder = await look(pilot, screen, "sessions")
         assert values(finder) == [talks["tea"], talks["soup"], talks["bread"]]
         await seen(pilot, "● tea", "about tea", "you  green", "run_command  done")
@@ -40,8 +42,10 @@ async def test_the_last_changed_comes_first_and_the_marked_one_is_told_of(desk: 
         assert "\x1b" not in shown(pilot.app)
 
 
-async def test_titles_and_words_are_found_and_enter_goes_to_the_words(desk: Desk, talks: dict[str, str]) -> None:
-    async with program(desk) as (pilot, screen):
+async def test_titles_and_words_are_found_and_enter_goes_to_the_words(
+    services: Services, talks: dict[str, str]
+) -> None:
+    async with program(services) as (pilot, screen):
         await look(pilot, screen, "sessions")
         assert values(await narrowed(pilot, "sou")) == [talks["soup"]]
         assert values(await narrowed(pilot, "nothing of the kind")) == []
@@ -57,25 +61,25 @@ async def test_titles_and_words_are_found_and_enter_goes_to_the_words(desk: Desk
 
 
 async def test_what_was_typed_last_is_taken_also_before_the_list_has_followed(
-    desk: Desk, talks: dict[str, str]
+    services: Services, talks: dict[str, str]
 ) -> None:
-    async with program(desk) as (pilot, screen):
+    async with program(services) as (pilot, screen):
         finder = await look(pilot, screen, "sessions")
         finder.field.value = "soup"
         finder.action_take()
         await until(lambda: screen.session_title == "soup")
 
 
-async def test_a_new_one_is_begun(desk: Desk, talks: dict[str, str]) -> None:
-    async with program(desk) as (pilot, screen):
+async def test_a_new_one_is_begun(services: Services, talks: dict[str, str]) -> None:
+    async with program(services) as (pilot, screen):
         await look(pilot, screen, "sessions")
         await pilot.press("ctrl+n")
         await until(lambda: screen.session_title == "new session")
 
 
 @pytest.mark.parametrize("title", ["tea", "soup"])
-async def test_the_open_one_and_any_other_are_renamed(desk: Desk, talks: dict[str, str], title: str) -> None:
-    async with program(desk) as (pilot, screen):
+async def test_the_open_one_and_any_other_are_renamed(services: Services, talks: dict[str, str], title: str) -> None:
+    async with program(services) as (pilot, screen):
         await look(pilot, screen, "sessions")
         await narrowed(pilot, title)
         await pilot.press("ctrl+r")
@@ -86,25 +90,25 @@ async def test_the_open_one_and_any_other_are_renamed(desk: Desk, talks: dict[st
         await seen(pilot, "expected a title")
         field.value = "a new name"
         await pilot.press("enter")
-        await until(lambda: desk.store.info(talks[title]).title == "a new name")
+        await until(lambda: services.store.info(talks[title]).title == "a new name")
         await listed(pilot)
         await pilot.press("escape")
         await settle(pilot)
         assert screen.session_title == ("a new name" if title == "tea" else "tea")
 
 
-async def test_a_fork_is_a_session_of_its_own(desk: Desk, talks: dict[str, str]) -> None:
-    async with program(desk) as (pilot, screen):
+async def test_a_fork_is_a_session_of_its_own(services: Services, talks: dict[str, str]) -> None:
+    async with program(services) as (pilot, screen):
         await look(pilot, screen, "sessions")
         await narrowed(pilot, "soup")
         await pilot.press("ctrl+f")
         await seen(pilot, "forked: the copy")
         assert len(values(await listed(pilot))) == 2
-        assert [info.forked_from[0] for info in desk.store.list() if info.forked_from] == [talks["soup"]]
+        assert [info.forked_from[0] for info in services.store.list() if info.forked_from] == [talks["soup"]]
 
 
-async def test_one_is_deleted_after_a_yes_and_the_open_one_never(desk: Desk, talks: dict[str, str]) -> None:
-    async with program(desk) as (pilot, screen):
+async def test_one_is_deleted_after_a_yes_and_the_open_one_never(services: Services, talks: dict[str, str]) -> None:
+    async with program(services) as (pilot, screen):
         await look(pilot, screen, "sessions")
         await pilot.press("ctrl+d")
         await seen(pilot, "This session is open")
@@ -114,13 +118,13 @@ async def test_one_is_deleted_after_a_yes_and_the_open_one_never(desk: Desk, tal
             await seen(pilot, "This cannot be undone")
             await pilot.press(key)
             finder = await listed(pilot)
-            await until(lambda left=left: len(desk.store.list()) == left)  # type: ignore[misc]  # a default is bound now
+            await until(lambda left=left: len(services.store.list()) == left)  # type: ignore[misc]  # a default is bound now
         await until(lambda: not values(finder))
 
 
-async def test_what_another_process_has_is_told_in_place(desk: Desk, talks: dict[str, str]) -> None:
-    with Desk() as other, other.store.session(talks["soup"]):
-        async with program(desk) as (pilot, screen):
+async def test_what_another_process_has_is_told_in_place(services: Services, talks: dict[str, str]) -> None:
+    with Services() as other, other.store.session(talks["soup"]):
+        async with program(services) as (pilot, screen):
             await look(pilot, screen, "sessions")
             await narrowed(pilot, "soup")
             await pilot.press("ctrl+d")
@@ -129,10 +133,10 @@ async def test_what_another_process_has_is_told_in_place(desk: Desk, talks: dict
             await seen(pilot, "is open in")
 
 
-async def test_of_thousands_of_sessions_a_bounded_number_is_shown_and_all_are_found(desk: Desk) -> None:
+async def test_of_thousands_of_sessions_a_bounded_number_is_shown_and_all_are_found(services: Services) -> None:
     for number in range(MOST + 60):
-        desk.store.create([UserMessage(f"word{number}")], title=f"talk {number}").close()
-    async with program(desk) as (pilot, screen):
+        services.store.create([UserMessage(f"word{number}")], title=f"talk {number}").close()
+    async with program(services) as (pilot, screen):
         finder = await look(pilot, screen, "sessions")
         assert finder.found.option_count == MOST
         await seen(pilot, "type to find the others")
@@ -142,8 +146,8 @@ async def test_of_thousands_of_sessions_a_bounded_number_is_shown_and_all_are_fo
         await seen(pilot, "talk 12")
 
 
-async def test_without_any_session_the_way_to_one_is_named(desk: Desk) -> None:
-    async with program(desk) as (pilot, screen):
+async def test_without_any_session_the_way_to_one_is_named(services: Services) -> None:
+    async with program(services) as (pilot, screen):
         await look(pilot, screen, "sessions")
         await narrowed(pilot, "zzz")
         await pilot.press("f1")

@@ -10,7 +10,7 @@ from textual.widgets import Input
 from tui.play import Script, answer, program, settle, told, until
 from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.log.events import UserMessage
-from workbench.traces.desk import Desk
+from workbench.session.services import Services
 from workbench.tui.commands.every import REGISTRY
 from workbench.tui.commands.screens import file_name
 from workbench.tui.screens.asking import Asking
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("project")
 
 
 async def test_each_file_of_instructions_is_told_with_its_tokens_and_what_was_cut(
-    desk: Desk, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    services: Services, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tmp_path / "config"
     config.mkdir()
@@ -28,7 +28,7 @@ async def test_each_file_of_instructions_is_told_with_its_tokens_and_what_was_cu
     (config / "AGENTS.md").write_bytes(b"Use \xff bytes.\n")
     (project / "AGENTS.md").write_text("Be careful.\n" * 5_000)
     Script(answer("yes")).play(monkeypatch)
-    async with program(desk, (140, 40)) as (pilot, screen):
+    async with program(services, (140, 40)) as (pilot, screen):
         finder = await look(pilot, screen, "instructions")
         assert [Path(value).name for value in values(finder)[:3]] == ["AGENTS.md", "AGENTS.md", "preferences.md"]
         await seen(pilot, "in every request", "not used")
@@ -51,8 +51,8 @@ async def test_settings_show_what_holds_and_lead_to_the_commands_that_change_it(
     (tmp_path / "config").mkdir()
     path = tmp_path / "config" / "config.toml"
     path.write_text('theme = "paper"\n[keys]\ntokens = "ctrl+l"\n[mcp.x]\ncommand = ["y"]\nenv = {TOKEN = "secret"}\n')
-    with Desk() as desk:
-        async with program(desk, (140, 40)) as (pilot, screen):
+    with Services() as services:
+        async with program(services, (140, 40)) as (pilot, screen):
             await look(pilot, screen, "settings")
             await seen(pilot, "paper", "rehearsal", "workbench", "keys.tokens", "ctrl+l", "file: ")
             await narrowed(pilot, "mcp")
@@ -68,8 +68,8 @@ async def test_settings_show_what_holds_and_lead_to_the_commands_that_change_it(
             assert finder is not None
 
 
-def test_without_a_file_every_setting_is_still_named(desk: Desk) -> None:
-    names = {line.name for line in lines_of(desk.settings, "m", "p", "t")}
+def test_without_a_file_every_setting_is_still_named(services: Services) -> None:
+    names = {line.name for line in lines_of(services.settings, "m", "p", "t")}
     assert {"theme", "model", "policy", "fallback", "keys", "models", "mcp", "hooks"} <= names
 
 
@@ -81,11 +81,11 @@ def test_without_a_file_every_setting_is_still_named(desk: Desk) -> None:
     ],
 )
 async def test_what_was_not_typed_behind_a_command_is_asked_for(
-    desk: Desk, command: str, typed: str, comes: str
+    services: Services, command: str, typed: str, comes: str
 ) -> None:
     for title in ("the other", "this one"):
-        desk.store.create([UserMessage(title)], title=title).close()
-    async with program(desk) as (pilot, screen):
+        services.store.create([UserMessage(title)], title=title).close()
+    async with program(services) as (pilot, screen):
         for keys in (["escape"], ["enter"]):
             screen.run_command(REGISTRY[command])
             await until(lambda: isinstance(pilot.app.screen, Asking))
@@ -96,10 +96,10 @@ async def test_what_was_not_typed_behind_a_command_is_asked_for(
         await until(lambda: screen.session_title == comes)
 
 
-async def test_an_export_asks_for_a_file_that_is_not_there_yet(desk: Desk, project: Path) -> None:
-    desk.store.create([UserMessage("kept")], title="Why? [b] & so").close()
+async def test_an_export_asks_for_a_file_that_is_not_there_yet(services: Services, project: Path) -> None:
+    services.store.create([UserMessage("kept")], title="Why? [b] & so").close()
     (project / "there.jsonl").touch()
-    async with program(desk) as (pilot, screen):
+    async with program(services) as (pilot, screen):
         screen.run_command(REGISTRY["export"])
         await until(lambda: isinstance(pilot.app.screen, Asking))
         await pilot.pause()

@@ -11,10 +11,10 @@ from tui.play import Script, answer, call, program, settle, until
 from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.agent.approvals import FILE_NAME, load_saved
 from workbench.log.events import Setting
-from workbench.traces.desk import Desk
-from workbench.traces.source import number_events
-from workbench.tui.model.opened import Opened
-from workbench.tui.model.tools import OFF, toolbox, tools_off
+from workbench.session.open_session import OpenSession
+from workbench.session.services import Services
+from workbench.session.source import number_events
+from workbench.session.tools import OFF, toolbox, tools_off
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -36,17 +36,17 @@ server.run()
 """
 
 
-def offered(opened: Opened) -> tuple[str, ...]:
+def offered(opened: OpenSession) -> tuple[str, ...]:
     """The tools that the model may call."""
     return toolbox(opened).names
 
 
 async def test_a_tool_is_switched_off_for_this_session_and_stays_off_when_it_is_opened_again(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = Script(call("run_command", '{"command": "echo hello"}'), answer("so it is"))
     script.play(monkeypatch)
-    async with program(desk) as (pilot, screen):
+    async with program(services) as (pilot, screen):
         await look(pilot, screen, "tools")
         await seen(
             pilot, "● on", "Read a text file", "looks only; never asks", "peek", "of definitions in every request"
@@ -63,7 +63,7 @@ async def test_a_tool_is_switched_off_for_this_session_and_stays_off_when_it_is_
         assert "run_command" not in names
         assert "read_file" in names
         assert "run_command" not in await screen.asked(offered)
-    with Desk() as again:
+    with Services() as again:
         async with program(again) as (pilot, screen):
             assert "run_command" not in await screen.asked(offered)
             await look(pilot, screen, "tools")
@@ -75,11 +75,11 @@ async def test_a_tool_is_switched_off_for_this_session_and_stays_off_when_it_is_
 
 
 async def test_a_tool_that_goes_off_between_two_turns_is_no_longer_offered(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = Script(answer("one"), answer("two"))
     script.play(monkeypatch)
-    async with program(desk) as (pilot, screen):
+    async with program(services) as (pilot, screen):
         screen.say("go")
         await settle(pilot)
         await screen.model.compacting(lambda work: work.tools.switch(["write_file"]))
@@ -89,18 +89,18 @@ async def test_a_tool_that_goes_off_between_two_turns_is_no_longer_offered(
         assert first - second == {"write_file"}
 
 
-async def test_in_a_file_nothing_is_switched(desk: Desk, talk: Path) -> None:
-    async with program(desk, ref=str(talk)) as (pilot, screen):
+async def test_in_a_file_nothing_is_switched(services: Services, talk: Path) -> None:
+    async with program(services, ref=str(talk)) as (pilot, screen):
         await look(pilot, screen, "tools")
         await pilot.press("enter")
         await seen(pilot, "a file can only be looked at")
 
 
-async def test_saved_approvals_are_listed_and_taken_back(desk: Desk, tmp_path: Path) -> None:
+async def test_saved_approvals_are_listed_and_taken_back(services: Services, tmp_path: Path) -> None:
     path = tmp_path / "config" / FILE_NAME
     path.parent.mkdir(exist_ok=True)
     path.write_text('always = ["run_command:git *", "write_file"]\nnever = ["run_command:rm *"]\n')
-    async with program(desk) as (pilot, screen):
+    async with program(services) as (pilot, screen):
         await look(pilot, screen, "tools")
         await narrowed(pilot, "git")
         await seen(pilot, "run_command:git *", "always", "done without asking")
@@ -117,14 +117,14 @@ async def test_saved_approvals_are_listed_and_taken_back(desk: Desk, tmp_path: P
 
 
 async def test_what_was_allowed_is_asked_again_once_it_is_taken_back(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "config" / FILE_NAME
     path.parent.mkdir(exist_ok=True)
     path.write_text('always = ["run_command:echo *"]\n')
     echo = call("run_command", '{"command": "echo hello"}')
     Script(echo, answer("one"), echo, answer("two")).play(monkeypatch)
-    async with program(desk) as (pilot, screen):
+    async with program(services) as (pilot, screen):
         screen.say("go")
         await settle(pilot)
         assert screen.question is None
@@ -135,10 +135,10 @@ async def test_what_was_allowed_is_asked_again_once_it_is_taken_back(
         await settle(pilot)
 
 
-async def test_a_broken_file_of_approvals_is_told(desk: Desk, tmp_path: Path) -> None:
+async def test_a_broken_file_of_approvals_is_told(services: Services, tmp_path: Path) -> None:
     (tmp_path / "config").mkdir(exist_ok=True)
     (tmp_path / "config" / FILE_NAME).write_text("always = 3\n")
-    async with program(desk, (200, 40)) as (pilot, screen):
+    async with program(services, (200, 40)) as (pilot, screen):
         await look(pilot, screen, "tools")
         await seen(pilot, "expected a list of patterns")
 
@@ -148,8 +148,8 @@ async def test_the_tools_of_servers_are_asked_for_and_the_config_has_the_last_wo
     (tmp_path / "config").mkdir()
     command = f'command = ["{sys.executable}", "{tmp_path / "server.py"}"]'
     (tmp_path / "config" / "config.toml").write_text(f'[mcp.notes]\n{command}\noff = ["burn"]\n')
-    with Desk() as desk:
-        async with program(desk, (160, 40)) as (pilot, screen):
+    with Services() as services:
+        async with program(services, (160, 40)) as (pilot, screen):
             await look(pilot, screen, "tools")
             await seen(pilot, "notes__find")
             await narrowed(pilot, "burn")

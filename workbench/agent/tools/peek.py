@@ -20,7 +20,7 @@ from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
 from workbench.agent.tools.search_worker import BAD_PATTERN
 from workbench.agent.tools.threads import in_thread
-from workbench.compaction.carry import CONTINUED_FROM
+from workbench.compaction.continuation import CONTINUED_FROM
 from workbench.compaction.prompts import RECALL_TOOLS
 from workbench.config.errors import WorkbenchError
 from workbench.context.control import CONTROL, NO_OWN, Own, standing

@@ -12,9 +12,9 @@ from textual.content import Content
 
 from workbench.config.text import printable, printable_lines
 from workbench.context.items import SIGNS
+from workbench.session.values import ChatCall, ChatEntry, EntryState, LiveCall
 from workbench.tui.cells import fit, wrapped
 from workbench.tui.chat import markdown
-from workbench.tui.values import Call, Entry, LiveCall, Standing
 
 GUTTER = 6
 """Cells on the left: who speaks, and the sign of its state."""
@@ -83,7 +83,7 @@ def clean(text: str) -> str:
 
 
 def draw(
-    entry: Entry, standing: Standing | None, width: int, fold: Fold = CLOSED, live: LiveCall | None = None
+    entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold = CLOSED, live: LiveCall | None = None
 ) -> Drawn:
     """The lines of an entry; each is at most `width` cells."""
     inner = max(width - GUTTER, markdown.NARROWEST)
@@ -102,7 +102,7 @@ def draw(
     return Drawn(tuple(lines), more, top)
 
 
-def _gutter(entry: Entry, standing: Standing | None) -> Content:
+def _gutter(entry: ChatEntry, standing: EntryState | None) -> Content:
     """`you`, `ai` or nothing, and the letter of a state that is not plainly sent."""
     if entry.kind == "failure":
         return Content.styled("   !".ljust(GUTTER), "bold $error")
@@ -114,11 +114,13 @@ def _gutter(entry: Entry, standing: Standing | None) -> Content:
     return Content.assemble((who.ljust(4), style), (sign.ljust(GUTTER - 4), _state_style(standing)))
 
 
-def _state_style(standing: Standing | None) -> str:
+def _state_style(standing: EntryState | None) -> str:
     return f"$state-{standing.state}" if standing else QUIET
 
 
-def _body(entry: Entry, standing: Standing | None, width: int, fold: Fold, live: LiveCall | None) -> Iterator[Content]:
+def _body(
+    entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold, live: LiveCall | None
+) -> Iterator[Content]:
     match entry.kind:
         case "you":
             yield from _bounded(entry.text, fold, lambda text: plain(text, width))
@@ -142,7 +144,7 @@ def _body(entry: Entry, standing: Standing | None, width: int, fold: Fold, live:
         yield from _notes(_facts(entry, standing), width)
 
 
-def _folded(entry: Entry, standing: Standing | None, width: int, fold: Fold) -> Iterator[Content]:
+def _folded(entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold) -> Iterator[Content]:
     """Reasoning, a summary or the system prompt: a line with its size, or all of it."""
     name = {"reasoning": "reasoning", "summary": "summary of what came before"}.get(entry.kind, entry.kind)
     size = f"{standing.tokens:,} t" if standing and standing.tokens else f"{len(entry.text):,} characters"
@@ -155,10 +157,10 @@ def _folded(entry: Entry, standing: Standing | None, width: int, fold: Fold) -> 
 
 
 def tool(
-    entry: Entry, standing: Standing | None, width: int, fold: Fold, live: LiveCall | None = None
+    entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold, live: LiveCall | None = None
 ) -> Iterator[Content]:
     """A call in one line, or with what became of it, its arguments and its result."""
-    call = entry.call or Call(entry.text, "")
+    call = entry.call or ChatCall(entry.text, "")
     yield _head(call.tool, said(call), _outcome(call, standing, live), width, fold.is_open)
     if not fold.is_open:
         yield from output(live, width)
@@ -206,7 +208,7 @@ def _head(name: str, text: str, right: list[Part], width: int, is_open: bool) ->
     return Content.assemble(left, " " * (width - left.cell_length - tail.cell_length), tail)
 
 
-def _outcome(call: Call, standing: Standing | None, live: LiveCall | None) -> list[Part]:
+def _outcome(call: ChatCall, standing: EntryState | None, live: LiveCall | None) -> list[Part]:
     """Whether it went well, how long it took, and what it costs in the context; tokens last, one under the other."""
     if call.result is None:
         words = {"writing": "… being written", "asking": "? asks you", "running": "… running"}
@@ -220,7 +222,7 @@ def _outcome(call: Call, standing: Standing | None, live: LiveCall | None) -> li
     return parts
 
 
-def _state(standing: Standing | None) -> list[Part]:
+def _state(standing: EntryState | None) -> list[Part]:
     """A state that is not plainly sent, as its letter and its word."""
     if standing is None or standing.state in ("sent", "aside"):
         return [Part("⚑ pinned", "$accent", 2)] if standing and standing.pinned else []
@@ -236,7 +238,7 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"
 
 
-def _facts(entry: Entry, standing: Standing | None) -> str:
+def _facts(entry: ChatEntry, standing: EntryState | None) -> str:
     """What is known of an entry besides its text."""
     parts = [f"event {entry.seq}", f"turn {entry.turn}"]
     if entry.model:
@@ -262,7 +264,7 @@ def _arguments(text: str) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def said(call: Call) -> str:
+def said(call: ChatCall) -> str:
     """A call's arguments in a line: the first as it is, the others by their names."""
     try:
         value = json.loads(call.arguments)

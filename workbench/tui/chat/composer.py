@@ -12,11 +12,11 @@ from textual.message import Message
 from textual.reactive import var
 from textual.widgets import TextArea
 
+from workbench.session.values import ChatEntry, DraftCost, Transcript
 from workbench.tui.chat.blocks import bare
 from workbench.tui.chat.completion import Wanted, wanted
 from workbench.tui.chat.resting import RestingArea
 from workbench.tui.messages import Drafting, EditAndResend, Send
-from workbench.tui.values import DraftCost, Entry, Transcript
 
 LONG_LINE = 20_000
 """Characters in one line from which on lines are not wrapped: to wrap such a line anew for each key takes too long."""
@@ -90,7 +90,7 @@ class Composer(RestingArea, inherit_bindings=False):
     draft_cost: var[DraftCost] = var(DraftCost())
     refusal: var[str] = var("")
     """Why no message can be sent, where that is so; commands can all the same."""
-    editing: var[Entry | None] = var(None)
+    editing: var[ChatEntry | None] = var(None)
     """The message that is being said anew."""
     completing: var[bool] = var(False)
     """Whether completions are offered."""
@@ -296,7 +296,7 @@ class Composer(RestingArea, inherit_bindings=False):
 
     # Editing
 
-    def edit_message(self, entry: Entry) -> None:
+    def edit_message(self, entry: ChatEntry) -> None:
         """Say a message anew; the draft waits."""
         if self.editing is None:
             self._draft = self._draft if self._past is not None else self.text

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from textual.content import Content
 
+from workbench.session.values import ChatEntry, EntryState, Live, LiveCall, Transcript
 from workbench.tui.chat.blocks import CLOSED, FOLDED, MORE_ROWS, Drawn, Fold, bare, draw
 from workbench.tui.chat.heights import Heights
 from workbench.tui.chat.live import LiveLines
-from workbench.tui.values import Entry, Live, LiveCall, Standing, Transcript
 
 GUESS = 4
 """Lines of an entry that nobody has looked at."""
@@ -24,8 +24,8 @@ class Kept(NamedTuple):
     """An entry's lines, and all that they were made from."""
 
     version: int
-    entry: Entry
-    standing: Standing | None
+    entry: ChatEntry
+    standing: EntryState | None
     fold: Fold
     live: LiveCall | None
     drawn: Drawn
@@ -135,7 +135,7 @@ class Lines:
         """The entry that shows an event."""
         return 0 if self._transcript is None else self._transcript.index_of(seq)
 
-    def entry(self, index: int) -> Entry:
+    def entry(self, index: int) -> ChatEntry:
         """An entry as it is now."""
         kept = self._kept.get(index)
         if kept is not None and kept.version == self._version:

@@ -7,10 +7,10 @@ from collections.abc import Collection
 from textual.content import Content
 
 from workbench.config.text import printable_lines
+from workbench.session.values import ChatCall, ChatEntry, Live
 from workbench.tui.cells import wrapped
 from workbench.tui.chat import blocks, markdown
 from workbench.tui.chat.streaming import Growing, Tail
-from workbench.tui.values import Call, Entry, Live
 
 THOUGHT_ROWS = 3
 """Of reasoning, while nothing else has come, the last lines."""
@@ -85,7 +85,7 @@ class LiveLines:
         self._thoughts.take(live, is_open)
         for call in live.calls:
             if call.call_id not in told:
-                entry = Entry(0, "", "tool", 0, "", Call(call.tool, call.arguments))
+                entry = ChatEntry(0, "", "tool", 0, "", ChatCall(call.tool, call.arguments))
                 self._after += blocks.draw(entry, None, self.width, live=call).lines
 
     @property

@@ -17,7 +17,8 @@ from textual.getters import query_one
 from textual.reactive import var
 from textual.widget import Widget
 
-from workbench.tui.background import background
+from workbench.config.background import background
+from workbench.session.values import Activity, DraftCost, Live, Transcript, UserQuestion
 from workbench.tui.chat.completion import Count, Files, Offers, Wanted
 from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.question import QuestionBox
@@ -25,7 +26,6 @@ from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.chat.words import NowLine, Place, Waiting, is_working
 from workbench.tui.commands.registry import Completion
 from workbench.tui.messages import Interrupt, TakeBack
-from workbench.tui.values import Activity, DraftCost, Live, Question, Transcript
 
 Complete = Callable[[str], Sequence[Completion]]
 """How a text that begins with a slash may go on."""
@@ -41,7 +41,7 @@ class ChatPane(Vertical):
     transcript: var[Transcript | None] = var(None)
     live: var[Live | None] = var(None)
     activity: var[Activity] = var(Activity())
-    question: var[Question | None] = var(None)
+    question: var[UserQuestion | None] = var(None)
     queue: var[tuple[str, ...]] = var(())
     draft_cost: var[DraftCost] = var(DraftCost())
     read_only: var[str] = var("")
@@ -87,7 +87,7 @@ class ChatPane(Vertical):
 
     # Questions
 
-    def watch_question(self, question: Question | None) -> None:
+    def watch_question(self, question: UserQuestion | None) -> None:
         """A question takes the focus where nobody is typing; no key answers it before the user has turned to it."""
         focused = self.screen.focused if self.is_mounted else None
         if question is None or focused is None or self not in focused.ancestors or self.composer.text:

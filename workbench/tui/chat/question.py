@@ -19,8 +19,8 @@ from textual.reactive import var
 from textual.widgets import Button, Static
 
 from workbench.config.text import printable, printable_lines
+from workbench.session.values import AnswerChoice, UserQuestion
 from workbench.tui.messages import Answered
-from workbench.tui.values import Choice, Question
 
 MOST_DETAIL = 400
 """Lines of what the question is about."""
@@ -53,7 +53,7 @@ class QuestionBox(Vertical, can_focus=True):
             super().__init__()
             self.had_focus = had_focus
 
-    question: var[Question | None] = var(None)
+    question: var[UserQuestion | None] = var(None)
     awake: var[bool] = var(False, toggle_class="-awake")
     """Whether its keys answer it."""
     chosen: var[int] = var(0)
@@ -80,7 +80,7 @@ class QuestionBox(Vertical, can_focus=True):
         yield Vertical(id="question-answers")
         yield Static(id="question-hint")
 
-    async def watch_question(self, before: Question | None, question: Question | None) -> None:
+    async def watch_question(self, before: UserQuestion | None, question: UserQuestion | None) -> None:
         """Show it; each question sleeps at first, also one that follows another at once."""
         self.awake = False
         had_focus = self.has_focus
@@ -209,7 +209,7 @@ class QuestionBox(Vertical, can_focus=True):
 class _Answer(Button, can_focus=False):
     """One answer; the box has the focus for all of them."""
 
-    def __init__(self, choice: Choice, number: int) -> None:
+    def __init__(self, choice: AnswerChoice, number: int) -> None:
         super().__init__(compact=True)
         self.number = number
         self._choice = choice

@@ -8,9 +8,9 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from workbench.session.values import ChatEntry
 from workbench.tui.chat.window import Window
 from workbench.tui.messages import Jump, Retry
-from workbench.tui.values import Entry
 
 
 class TranscriptView(Window, inherit_bindings=False):
@@ -34,7 +34,7 @@ class TranscriptView(Window, inherit_bindings=False):
     class Edit(Message):
         """The user wants to say something else in place of this."""
 
-        def __init__(self, entry: Entry) -> None:
+        def __init__(self, entry: ChatEntry) -> None:
             super().__init__()
             self.entry = entry
 
@@ -99,7 +99,7 @@ class TranscriptView(Window, inherit_bindings=False):
         self.following = True
         self._arrange()
 
-    def _entry(self) -> Entry | None:
+    def _entry(self) -> ChatEntry | None:
         return None if self.cursor is None or self.cursor >= len(self.lines) else self.lines.entry(self.cursor)
 
     def action_fold(self) -> None:

@@ -19,8 +19,8 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.visual import Visual
 
+from workbench.session.values import Live, Transcript
 from workbench.tui.chat.lines import Lines
-from workbench.tui.values import Live, Transcript
 
 INTERVAL = 0.05
 """Seconds between two repaints of an answer that comes in."""

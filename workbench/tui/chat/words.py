@@ -11,8 +11,8 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from workbench.config.text import printable
+from workbench.session.values import Activity
 from workbench.tui.cells import joined
-from workbench.tui.values import Activity
 
 Place = Literal["", "composer", "transcript", "question"]
 

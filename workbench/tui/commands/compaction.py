@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.config.errors import Refused, WrongCall
+from workbench.session.compaction_values import MODES, CompactionOutcome, CompactionView
 from workbench.tui.commands.choosing import Option, choose
 from workbench.tui.commands.registry import Commands
 from workbench.tui.commands.report import Report
 from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
 from workbench.tui.compaction.history import HistoryScreen
-from workbench.tui.compaction.view import MODES, CompactionView, Outcome
 from workbench.tui.compaction.words import ABOUT_MODES, percent, status_rows
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ async def _make(screen: MainScreen, *, digest: bool) -> None:
     _show(screen, outcome, quietly=dialog.left)
 
 
-def _show(screen: MainScreen, outcome: Outcome, *, quietly: bool = False) -> None:
+def _show(screen: MainScreen, outcome: CompactionOutcome, *, quietly: bool = False) -> None:
     """The summary and the new usage; only a note where the user has turned to something else."""
     usage = f"{outcome.before:,} → {outcome.after:,} of {outcome.window:,} tokens"
     head = f"compacted: {usage} ({percent(outcome.after, outcome.window)})"

@@ -29,7 +29,7 @@ RANGE = "SEQ[-SEQ]"
 )
 async def tokens(screen: MainScreen, argument: str) -> None:
     """The account of the session."""
-    from workbench.tui.model import reports  # late: it brings along what a turn needs
+    from workbench.session import reports  # late: it brings along what a turn needs
 
     rows = await screen.asked(reports.tokens)
     screen.app.push_screen(Report("tokens", rows))

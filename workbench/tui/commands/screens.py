@@ -15,8 +15,8 @@ from workbench.config.errors import WrongCall
 from workbench.tui.commands.registry import Commands
 
 if TYPE_CHECKING:
+    from workbench.session.open_session import OpenSession
     from workbench.tui.main.screen import MainScreen
-    from workbench.tui.model.opened import Opened
     from workbench.tui.screens.knobs import Wanted
 
 CONTEXT = Commands("context")
@@ -26,7 +26,7 @@ LOOK = 0.02
 """Seconds between two looks at whether a session is on the screen."""
 
 
-def session_id(opened: Opened) -> str:
+def session_id(opened: OpenSession) -> str:
     """The session that lies open; none for a file."""
     return opened.session.id if opened.session is not None else ""
 

@@ -71,7 +71,7 @@ async def rename(screen: MainScreen, argument: str) -> None:
 )
 async def export(screen: MainScreen, argument: str) -> None:
     """Never over a file that is there."""
-    from workbench.tui.model import reports  # late: it brings along what a turn needs
+    from workbench.session import reports  # late: it brings along what a turn needs
 
     name = file_name(screen.session_title)
     about = "A new file; .json makes OpenAI-style messages of it, all else the log itself."

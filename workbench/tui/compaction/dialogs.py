@@ -21,7 +21,7 @@ from workbench.config.text import printable
 from workbench.tui.compaction import words
 from workbench.tui.compaction.buttons import Button, ButtonLine
 from workbench.tui.compaction.flow import Table
-from workbench.tui.leaving import Leaving
+from workbench.tui.worker_screen import Leaving
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen

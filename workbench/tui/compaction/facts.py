@@ -13,8 +13,8 @@ from textual.widgets.option_list import Option
 
 from workbench.compaction.values import Audit, Fact
 from workbench.config.text import printable
+from workbench.session.compaction_values import Looked
 from workbench.tui.compaction import words
-from workbench.tui.compaction.view import Looked
 
 Word = Literal["lost", "forgot"]
 MOST = 500

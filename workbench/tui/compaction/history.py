@@ -20,13 +20,13 @@ from workbench.compaction.record import Entry
 from workbench.compaction.undo import Node
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable, printable_lines
+from workbench.session.compaction_values import CompactionView, Looked
 from workbench.tui.compaction import words
 from workbench.tui.compaction.facts import FactList
-from workbench.tui.compaction.view import CompactionView, Looked
 from workbench.tui.inspector.reader import Reader
 from workbench.tui.inspector.text_view import Page, TextLine
-from workbench.tui.leaving import Leaving
 from workbench.tui.messages import Jump
+from workbench.tui.worker_screen import Leaving
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen

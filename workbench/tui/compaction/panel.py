@@ -21,13 +21,13 @@ from textual.widget import Widget
 from textual.widgets import OptionList
 
 from workbench.config.text import printable
+from workbench.session.compaction_values import CompactionView
 from workbench.tui.cells import joined
 from workbench.tui.compaction import words
 from workbench.tui.compaction.buttons import Button, ButtonLine
 from workbench.tui.compaction.flow import Lines
 from workbench.tui.compaction.history import HistoryList
 from workbench.tui.compaction.plot import Plot
-from workbench.tui.compaction.view import CompactionView
 from workbench.tui.messages import Run
 
 TALL = 18

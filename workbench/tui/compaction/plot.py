@@ -11,8 +11,8 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from workbench.session.compaction_values import CompactionView, Curve
 from workbench.tui.cells import joined, number
-from workbench.tui.compaction.view import CompactionView, Curve
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 OVER = "▓"

@@ -25,6 +25,7 @@ from workbench.compaction.coordinator import DIGEST
 from workbench.compaction.values import Draft, Preview
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable, printable_lines
+from workbench.session.compaction_values import CompactionOutcome
 from workbench.tui.cells import joined
 from workbench.tui.compaction import words
 from workbench.tui.compaction.buttons import Button, ButtonLine
@@ -32,9 +33,8 @@ from workbench.tui.compaction.dialogs import Sure
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.flow import Table
 from workbench.tui.compaction.source import SourceScreen, page, seqs_of
-from workbench.tui.compaction.view import Outcome
 from workbench.tui.inspector.reader import Reader
-from workbench.tui.leaving import Leaving
+from workbench.tui.worker_screen import Leaving
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
@@ -72,7 +72,7 @@ BUTTONS: dict[Stage, tuple[Button, ...]] = {
 }
 
 
-class PreviewScreen(Leaving, ModalScreen[Outcome]):
+class PreviewScreen(Leaving, ModalScreen[CompactionOutcome]):
     """One preview; its result is what came of it, None where nothing did."""
 
     BINDING_GROUP_TITLE = "Preview of a compaction"

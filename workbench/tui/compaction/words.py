@@ -15,8 +15,8 @@ from workbench.compaction.values import Draft, Fact, Preview
 from workbench.config.text import printable
 from workbench.context.policy import Mode
 from workbench.log.events import Compaction
+from workbench.session.compaction_values import CompactionView, Running, told
 from workbench.tui.compaction.flow import hanging
-from workbench.tui.compaction.view import CompactionView, Running, told
 
 Rows = list[tuple[str, str]]
 """A report: what, and how much."""

@@ -15,8 +15,8 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from workbench.config.text import printable, table
-from workbench.models.ledger import Ledger, LedgerRow, UsageTotals
-from workbench.tui.bench import Shown
+from workbench.models.ledger import Ledger, LedgerRow
+from workbench.session.context_view import ContextView
 from workbench.tui.cells import joined
 from workbench.tui.inspector.reader import Reader
 from workbench.tui.inspector.text_view import Page, TextLine
@@ -138,7 +138,7 @@ class AccountScreen(ModalScreen[None]):
     by: var[str] = var("request")
     reader = query_one(Reader)
 
-    def __init__(self, shown: Shown) -> None:
+    def __init__(self, shown: ContextView) -> None:
         super().__init__()
         self._shown = shown
 

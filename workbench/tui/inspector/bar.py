@@ -12,7 +12,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from workbench.context.budget import Budget
-from workbench.tui.bench import Shown
+from workbench.session.context_view import ContextView
 from workbench.tui.cells import number
 
 
@@ -179,7 +179,7 @@ def _entry(part: Part, amount: int, form: Form, figured: bool) -> str:
 class BudgetBar(Widget):
     """The bar, the thresholds' names where there is room for a third line, and the legend."""
 
-    shown: reactive[Shown | None] = reactive(None)
+    shown: reactive[ContextView | None] = reactive(None)
 
     def render(self) -> Content:
         """Empty lines until there is a plan."""

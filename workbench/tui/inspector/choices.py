@@ -10,8 +10,8 @@ from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.whatif import Effect, effect
 from workbench.log.events import OverrideAction
-from workbench.tui.insight import Decision, Insight, runs
-from workbench.tui.lookup import row_of
+from workbench.session.insight import Insight, OverrideWish, runs
+from workbench.session.row_lookup import row_of
 
 Verb = Literal["pin", "mask", "exclude", "restore"]
 BACK: dict[str, OverrideAction] = {"pin": "unpin", "mask": "unmask", "exclude": "include"}
@@ -22,7 +22,7 @@ MOST_RUNS = 50
 class Choice(NamedTuple):
     """What is to be done, before the user has agreed to it."""
 
-    decisions: tuple[Decision, ...]
+    decisions: tuple[OverrideWish, ...]
     rows: int
     verb: str
     """In a word or two: `pin`, `unmask`, `restore`."""

@@ -9,9 +9,9 @@ from rich.cells import cell_len
 from workbench.config.text import printable
 from workbench.context.items import SIGNS, Item
 from workbench.context.whatif import Mark
+from workbench.session.values import Live
 from workbench.tui.cells import fit, fit_end, number
 from workbench.tui.inspector.order import Group, Grouping
-from workbench.tui.values import Live
 
 ROOMY = 110
 """From this width on there is room for the column of original sizes and for wider ones."""

@@ -14,8 +14,8 @@ from textual.reactive import reactive, var
 from textual.widget import Widget
 
 from workbench.context.items import Item
+from workbench.session.insight import Insight
 from workbench.tui.cells import fit, joined
-from workbench.tui.insight import Insight
 from workbench.tui.inspector import pages
 from workbench.tui.inspector.pages import TABS
 from workbench.tui.inspector.reader import Reader

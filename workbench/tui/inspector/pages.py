@@ -10,7 +10,7 @@ from workbench.config.text import printable, printable_lines
 from workbench.context.items import SIGNS, Item
 from workbench.log.codec import encode
 from workbench.log.events import Event
-from workbench.tui.insight import Insight
+from workbench.session.insight import Insight
 from workbench.tui.inspector.difference import CONTEXT, difference
 from workbench.tui.inspector.text_view import TOKENS, Page, TextLine
 

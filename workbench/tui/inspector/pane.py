@@ -1,7 +1,7 @@
 """The inspector: what the model sees of the session, row by row, and why.
 
 Attributes come down (`shown`, `live`), messages go up (`Decide`, `Jump`, `Travel`, `Run`). The pane plans nothing: it
-asks `Shown.insight`, in a thread.
+asks `ContextView.insight`, in a thread.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from textual.events import Resize
 from textual.getters import query_one
 from textual.reactive import var
 
+from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.context.items import Item
 from workbench.context.whatif import changes
-from workbench.tui.background import background
-from workbench.tui.bench import Shown
+from workbench.session.context_view import ContextView
+from workbench.session.values import Live
 from workbench.tui.inspector import words
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.inspector.bar import BudgetBar
@@ -36,7 +37,6 @@ from workbench.tui.inspector.row_list import RowList, problem
 from workbench.tui.inspector.rows import Rows
 from workbench.tui.inspector.words import ContextTitle, Past, Totals, Verdict
 from workbench.tui.messages import Decide, Jump, Run, Travel
-from workbench.tui.values import Live
 
 WIDE = 140
 """From this width on the detail stands beside the rows, below it under them."""
@@ -72,7 +72,7 @@ class InspectorPane(Vertical):
         ),
     ]
 
-    shown: var[Shown | None] = var(None)
+    shown: var[ContextView | None] = var(None)
     live: var[Live | None] = var(None)
     detailed: var[bool] = var(False, toggle_class="-detailed")
     asked: var[Preview | None] = var(None)
@@ -110,7 +110,7 @@ class InspectorPane(Vertical):
         self.set_class(event.size.width >= WIDE, "-wide")
         self.set_class(event.size.height < LOW, "-low")
 
-    def watch_shown(self, old: Shown | None, new: Shown | None) -> None:
+    def watch_shown(self, old: ContextView | None, new: ContextView | None) -> None:
         """Another plan: what was asked about it is worked out anew, and what changed is told."""
         self.set_class(new is not None and new.at is not None, "-past")
         self.detail.insight = new.insight if new else None
@@ -122,7 +122,7 @@ class InspectorPane(Vertical):
             self._preview(new, self.asked.choice)
 
     @work(exclusive=True, group="compare")
-    async def _compare(self, shown: Shown) -> None:
+    async def _compare(self, shown: ContextView) -> None:
         assert shown.before is not None
         found = await wrap_future(background(partial(changes, shown.before, shown.plan)))
         if shown is self.shown:
@@ -213,7 +213,7 @@ class InspectorPane(Vertical):
         self._preview(shown, choice)
 
     @work(exclusive=True, group="preview")
-    async def _preview(self, shown: Shown, choice: Choice) -> None:
+    async def _preview(self, shown: ContextView, choice: Choice) -> None:
         if shown.insight is None:
             return
         try:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from workbench.context.items import Item
 from workbench.context.whatif import Mark
+from workbench.session.values import Live
 from workbench.tui.inspector.columns import Columns, cells, head_cells, live_cells, share_bar
 from workbench.tui.inspector.order import Group, Grouping, Lines
-from workbench.tui.values import Live
 
 
 class Look(NamedTuple):

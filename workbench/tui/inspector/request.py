@@ -17,7 +17,7 @@ from textual.widget import Widget
 from workbench.config.text import printable
 from workbench.context.plan import ContextPlan
 from workbench.context.render import request
-from workbench.tui.bench import Shown
+from workbench.session.context_view import ContextView
 from workbench.tui.cells import joined
 from workbench.tui.inspector.pages import text_page
 from workbench.tui.inspector.reader import Reader
@@ -61,7 +61,7 @@ class RequestHead(Widget):
 
     form: reactive[str] = reactive("JSON")
 
-    def __init__(self, shown: Shown) -> None:
+    def __init__(self, shown: ContextView) -> None:
         super().__init__()
         self._shown = shown
 
@@ -100,7 +100,7 @@ class RequestScreen(ModalScreen[None]):
     form: var[str] = var("JSON")
     reader = query_one(Reader)
 
-    def __init__(self, shown: Shown) -> None:
+    def __init__(self, shown: ContextView) -> None:
         super().__init__()
         self._shown = shown
 

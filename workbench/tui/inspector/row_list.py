@@ -17,11 +17,13 @@ from textual.content import Content
 from textual.getters import query_one
 from textual.reactive import var
 
+from workbench.config.background import background
 from workbench.config.errors import WrongCall
 from workbench.config.text import printable
 from workbench.context.whatif import Changes, Mark
-from workbench.tui.background import background
-from workbench.tui.bench import Shown
+from workbench.session.context_view import ContextView
+from workbench.session.row_lookup import row_of
+from workbench.session.values import Live
 from workbench.tui.inspector import words
 from workbench.tui.inspector.ask import Ask
 from workbench.tui.inspector.filters import FORMS, Filter, parse
@@ -29,8 +31,6 @@ from workbench.tui.inspector.heads import Heads
 from workbench.tui.inspector.order import GROUPINGS, SORTINGS, Lines, Wish, arrange, find, plain, sums
 from workbench.tui.inspector.reader import FootLine
 from workbench.tui.inspector.rows import NO_MARKS, Rows
-from workbench.tui.lookup import row_of
-from workbench.tui.values import Live
 
 NOTHING = "nothing was said yet: the log has no items"
 NO_MATCH = "no row matches the filter; escape shows all"
@@ -52,7 +52,7 @@ class RowList(Vertical):
         Binding("z", "fold_all", "fold or unfold all groups", id="inspector.fold-all"),
     ]
 
-    shown: var[Shown | None] = var(None)
+    shown: var[ContextView | None] = var(None)
     live: var[Live | None] = var(None)
     found: var[Changes | None] = var(None)
     """What changed since the request before, where one looks at the past."""
@@ -87,7 +87,7 @@ class RowList(Vertical):
 
     # What is shown
 
-    def watch_shown(self, shown: Shown | None) -> None:
+    def watch_shown(self, shown: ContextView | None) -> None:
         """A new plan: the plain order is there at once, any other a little later."""
         self.events_count = shown.events if shown else 0
         self._arrange()
@@ -131,7 +131,7 @@ class RowList(Vertical):
                 self.lines = made
         self._arranging = False
 
-    def _arranged(self, shown: Shown, wish: Wish) -> Lines | None:
+    def _arranged(self, shown: ContextView, wish: Wish) -> Lines | None:
         return arrange(shown.plan, wish, self._folded, lambda: wish is not self.wish)
 
     # Filter, groups and order

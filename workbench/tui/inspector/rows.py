@@ -19,11 +19,11 @@ from textual.strip import Strip
 
 from workbench.context.items import SIGNS, Item
 from workbench.context.whatif import Mark
+from workbench.session.values import Live
 from workbench.tui.cells import fit
 from workbench.tui.inspector.columns import Columns, lay_out
 from workbench.tui.inspector.order import Group, Lines, near
 from workbench.tui.inspector.picture import Look, Scene, picture
-from workbench.tui.values import Live
 
 MOST_KEPT = 1_000
 """Pictures of lines that are kept; more than any screen has lines."""

@@ -18,7 +18,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from workbench.tui.background import background
+from workbench.config.background import background
 from workbench.tui.cells import cuts
 
 AT_ONCE = 40_000

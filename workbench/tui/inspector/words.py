@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from workbench.config.text import printable
 from workbench.context.whatif import Changes, Effect, Mark
-from workbench.tui.bench import Shown
+from workbench.session.context_view import ContextView
 from workbench.tui.cells import fit_end, joined
 from workbench.tui.inspector.choices import Preview
 from workbench.tui.inspector.columns import MARKS
@@ -33,7 +33,7 @@ HINTS = (
 class ContextTitle(Widget):
     """The context in a line: model, tokens, window and policy; in the past, plainly, that it is the past."""
 
-    shown: reactive[Shown | None] = reactive(None)
+    shown: reactive[ContextView | None] = reactive(None)
 
     def render(self) -> Content:
         """As much as the line holds, the figures first."""
@@ -58,7 +58,7 @@ class ContextTitle(Widget):
 class Past(Widget):
     """Says that one looks at the past, and how to come back."""
 
-    shown: reactive[Shown | None] = reactive(None)
+    shown: reactive[ContextView | None] = reactive(None)
 
     def render(self) -> Content:
         """Words and signs, because a colour alone says nothing."""
@@ -82,9 +82,9 @@ def _pair(name: str, value: str) -> Content:
 class Verdict(Widget):
     """Whether it fits, in words and in colour."""
 
-    shown: reactive[Shown | None] = reactive(None)
+    shown: reactive[ContextView | None] = reactive(None)
 
-    def watch_shown(self, old: Shown | None, new: Shown | None) -> None:
+    def watch_shown(self, old: ContextView | None, new: ContextView | None) -> None:
         """More or fewer warnings need another height; anything else none."""
         if (old.plan.warnings if old else ()) != (new.plan.warnings if new else ()):
             self.refresh(layout=True)
@@ -115,7 +115,7 @@ def fullness(tokens: int, window: int) -> tuple[str, str]:
 class Totals(Widget):
     """The sums, as far as the line reaches."""
 
-    shown: reactive[Shown | None] = reactive(None)
+    shown: reactive[ContextView | None] = reactive(None)
 
     def render(self) -> Content:
         """One line, the important first."""

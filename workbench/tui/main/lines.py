@@ -9,9 +9,9 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from workbench.config.text import printable
+from workbench.session.values import Activity, Status
 from workbench.tui.cells import fit
 from workbench.tui.main.layout import PANES, Arrangement, PaneName
-from workbench.tui.values import Activity, Status
 
 LEVELS = {
     "calm": ("$success", "roomy"),

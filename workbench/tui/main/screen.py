@@ -18,30 +18,30 @@ from textual.reactive import var
 from textual.screen import Screen
 from textual.widget import Widget
 
+from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
-from workbench.traces.desk import Desk
+from workbench.session.compaction_values import CompactionView
+from workbench.session.context_view import ContextView
+from workbench.session.model import SessionModel
+from workbench.session.services import Services
+from workbench.session.transcript import NOTHING
+from workbench.session.updates import Notice
+from workbench.session.values import Activity, DraftCost, Live, Status, Transcript, UserQuestion
 from workbench.tui import messages
-from workbench.tui.background import background
-from workbench.tui.bench import Shown
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.commands.every import REGISTRY
 from workbench.tui.commands.help import Keys
 from workbench.tui.commands.registry import Command
 from workbench.tui.compaction.panel import CompactionPanel
-from workbench.tui.compaction.view import CompactionView
 from workbench.tui.frame import SHEETS
 from workbench.tui.inspector.pane import InspectorPane
-from workbench.tui.leaving import Leaving
 from workbench.tui.main.layout import Arrangement, PaneName
 from workbench.tui.main.lines import StatusLine, TabLine
-from workbench.tui.model.board import Notice
-from workbench.tui.model.session import SessionModel
-from workbench.tui.model.transcript import NOTHING
-from workbench.tui.values import Activity, DraftCost, Live, Question, Status, Transcript
+from workbench.tui.worker_screen import Leaving
 
 if TYPE_CHECKING:
-    from workbench.tui.model.opened import Opened
+    from workbench.session.open_session import OpenSession
 
 T = TypeVar("T")
 
@@ -59,14 +59,14 @@ class MainScreen(Leaving, Screen[None]):
     coming: var[Live | None] = var(None)
     """Of `live`, what is not in the log yet."""
     activity: var[Activity] = var(Activity("loading"))
-    question: var[Question | None] = var(None)
+    question: var[UserQuestion | None] = var(None)
     queue: var[tuple[str, ...]] = var(())
     draft_cost: var[DraftCost] = var(DraftCost())
     read_only: var[str] = var("")
     """Why nothing can be changed."""
     refusal: var[str] = var("")
     """Why nothing can be said. Under a file something can: it makes a session of it."""
-    shown: var[Shown | None] = var(None)
+    shown: var[ContextView | None] = var(None)
     compaction: var[CompactionView | None] = var(None)
     status: var[Status] = var(Status(ready="loading"))
     arrangement: var[Arrangement] = var(Arrangement())
@@ -75,10 +75,10 @@ class MainScreen(Leaving, Screen[None]):
     inspector = query_one(InspectorPane)
     panel = query_one(CompactionPanel)
 
-    def __init__(self, desk: Desk, options: Namespace, ref: str = "", *, warm: bool = False) -> None:
+    def __init__(self, services: Services, options: Namespace, ref: str = "", *, warm: bool = False) -> None:
         """`ref`: what to open first; nothing: the newest session, or a new one."""
         super().__init__()
-        self.desk = desk
+        self.services = services
         self.registry = REGISTRY
         self.options = options
         self._ref = ref
@@ -107,7 +107,7 @@ class MainScreen(Leaving, Screen[None]):
 
     def on_mount(self) -> None:
         """Nothing slow starts before the first frame is out."""
-        self.model = SessionModel(self.desk, self.options, self._show, asyncio.get_running_loop(), warm=self._warm)
+        self.model = SessionModel(self.services, self.options, self._show, asyncio.get_running_loop(), warm=self._warm)
         self.focus_pane("chat")
         self.call_after_refresh(self.model.start, self._ref)
 
@@ -229,7 +229,7 @@ class MainScreen(Leaving, Screen[None]):
         except WorkbenchError as error:
             self.tell(str(error), "error")
 
-    async def asked(self, question: Callable[[Opened], T]) -> T:
+    async def asked(self, question: Callable[[OpenSession], T]) -> T:
         """Something worked out by the model from what lies open."""
         return await asyncio.wrap_future(self.model.ask(question))
 

@@ -14,7 +14,7 @@ from workbench.agent.instructions import load_instructions
 from workbench.agent.memory import load_memory
 from workbench.config.paths import config_dir
 from workbench.context.policy import InstructionsPolicy
-from workbench.tui.model.opened import Opened
+from workbench.session.open_session import OpenSession
 from workbench.tui.screens.columns import Column, Row
 from workbench.tui.screens.finder import Finder, Found
 from workbench.tui.screens.telling import blocks, lines, pairs, paragraph, tokens
@@ -46,7 +46,7 @@ class Loaded(NamedTuple):
     policy: InstructionsPolicy
 
 
-def loaded(opened: Opened) -> Loaded:
+def loaded(opened: OpenSession) -> Loaded:
     """What the plan has of them; asked in the session's thread."""
     found = []
     for item in opened.plan.rows:

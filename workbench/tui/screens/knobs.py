@@ -68,7 +68,7 @@ class Knobs(Finder[Wanted]):
     async def find(self, text: str) -> Found:
         """Knobs by name and meaning."""
         setup = await self.in_background(
-            partial(set_up, self.main.desk, self.main.options, self._asked, self._ref, self._sets())
+            partial(set_up, self.main.services, self.main.options, self._asked, self._ref, self._sets())
         )
         self._rows_by_name = {row.name: row for row in describe(setup.loaded)}
         words = text.lower().split()
@@ -100,7 +100,7 @@ class Knobs(Finder[Wanted]):
         box.border_subtitle = Content(said).markup if "[" in said else said
 
     def _effect(self, sets: list[str]) -> str:
-        plan = planned(set_up(self.main.desk, self.main.options, self._asked, self._ref, sets), self._asked)
+        plan = planned(set_up(self.main.services, self.main.options, self._asked, self._ref, sets), self._asked)
         after, before = plan.totals.tokens, self._asked.tokens
         share = per_cent(after, plan.limits.window)
         return f"this session: {before:,} → {after:,} tokens ({share}), {plan.verdict.status.replace('_', ' ')}"

@@ -77,7 +77,7 @@ class Lab(Finder[str]):
     def _outcome(self, ref: str) -> Outcome | WorkbenchError:
         # What was set in this session holds under each of them, as it would if one went on under it.
         try:
-            setup = set_up(self.main.desk, self.main.options, self._asked, ref, self._asked.knobs)
+            setup = set_up(self.main.services, self.main.options, self._asked, ref, self._asked.knobs)
             return outcome(setup, self._asked, ref)
         except WorkbenchError as error:
             return error

@@ -49,7 +49,7 @@ class Models(Finder[str]):
 
     def __init__(self, main: MainScreen) -> None:
         super().__init__(main)
-        self._catalogue = main.desk.catalogue
+        self._catalogue = main.services.catalogue
         self._offers: dict[str, Offer] = {}
         self._looking = True
         """Whether the servers on this machine are still being asked."""
@@ -63,9 +63,9 @@ class Models(Finder[str]):
 
     @work
     async def _look_around(self) -> None:
-        reach = self.main.desk.reach
+        routes = self.main.services.routes
         try:
-            found = await self.in_background(reach.all_offers)
+            found = await self.in_background(routes.all_offers)
         finally:
             self._looking = False
         self._offers = {offer.name: offer for offer in found}
@@ -111,7 +111,7 @@ class Models(Finder[str]):
             return Key("not needed")
         if info.provider not in self._keys:
             lost = any(STORE_LOST in key.problem for key in self._keys.values())
-            self._keys[info.provider] = Key("other") if lost else self.main.desk.reach.key(info.name)
+            self._keys[info.provider] = Key("other") if lost else self.main.services.routes.key(info.name)
         return self._keys[info.provider]
 
     def _row(self, info: ModelInfo, name: str) -> Row:
@@ -148,7 +148,7 @@ class Models(Finder[str]):
         info, offer = self._info(name), self._offers.get(name)
         kind = "input alone" if info.input_only else "input and output together"
         price_in, price_out = _prices(info)
-        address = offer.server.url if offer else self.main.desk.reach.address(name)
+        address = offer.server.url if offer else self.main.services.routes.address(name)
         facts = pairs(
             [
                 ("window", f"{info.window:,} tokens for {kind} ({info.window_source})"),

@@ -13,11 +13,11 @@ from workbench.context.items import State
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import Event
-from workbench.traces.source import Source
-from workbench.tui.model.opened import Opened, make_setup
+from workbench.session.open_session import OpenSession, make_setup
+from workbench.session.source import Source
 
 if TYPE_CHECKING:
-    from workbench.traces.desk import Desk
+    from workbench.session.services import Services
 
 
 class Subject(NamedTuple):
@@ -36,7 +36,7 @@ class Subject(NamedTuple):
     """Tokens a turn."""
 
 
-def subject(opened: Opened) -> Subject:
+def subject(opened: OpenSession) -> Subject:
     """What lies open now."""
     live = opened.session is not None and opened.session.is_written
     return Subject(
@@ -52,10 +52,10 @@ def subject(opened: Opened) -> Subject:
     )
 
 
-def set_up(desk: Desk, options: Namespace, asked: Subject, policy: str, knobs: Sequence[str]) -> Setup:
+def set_up(services: Services, options: Namespace, asked: Subject, policy: str, knobs: Sequence[str]) -> Setup:
     """A setup for the same model under a policy; raises WorkbenchError where that cannot be read."""
     source = Source(asked.name, [*asked.events], asked.model, policy, asked.live, asked.is_file)
-    return make_setup(desk, options, source, policy, knobs)
+    return make_setup(services, options, source, policy, knobs)
 
 
 def planned(setup: Setup, asked: Subject) -> ContextPlan:

@@ -65,7 +65,7 @@ class Policies(Finder[Picked]):
 
     def _told(self, ref: str) -> Content:
         asked = self._asked
-        setup = set_up(self.main.desk, self.main.options, asked, ref, asked.knobs)
+        setup = set_up(self.main.services, self.main.options, asked, ref, asked.knobs)
         plan = planned(setup, asked)
         after, window = plan.totals.tokens, plan.limits.window
         facts = pairs(

@@ -67,7 +67,7 @@ class Sessions(Finder[Chosen]):
     def __init__(self, main: MainScreen, opened: str) -> None:
         """`opened`: the session that lies open behind this screen."""
         super().__init__(main)
-        self._store = main.desk.store
+        self._store = main.services.store
         self._open = opened
         self._infos: dict[str, SessionInfo] = {}
         self._hits: dict[str, Hit] = {}

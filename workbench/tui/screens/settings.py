@@ -82,7 +82,7 @@ class SettingsScreen(Finder[str]):
 
     def __init__(self, main: MainScreen) -> None:
         super().__init__(main)
-        self._settings = main.desk.settings
+        self._settings = main.services.settings
         self._path = str(self._settings.file or config_dir() / FILE_NAME)
         found = lines_of(self._settings, main.status.model, main.status.policy, main.app.theme)
         self._lines = {line.name: line for line in found}

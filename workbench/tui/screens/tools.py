@@ -19,9 +19,9 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.paths import config_dir
 from workbench.models.framing import count_tool, tool_style
 from workbench.models.tokens import TokenCounter
+from workbench.session.open_session import OpenSession
+from workbench.session.tools import toolbox
 from workbench.tui.compaction.dialogs import Sure
-from workbench.tui.model.opened import Opened
-from workbench.tui.model.tools import toolbox
 from workbench.tui.screens.columns import Column, Row
 from workbench.tui.screens.finder import Finder, Found
 from workbench.tui.screens.telling import blocks, lines, pairs, paragraph, tokens
@@ -63,7 +63,7 @@ class Offered(NamedTuple):
     """Why nothing can be changed; empty: it can."""
 
 
-def offered(opened: Opened) -> Offered:
+def offered(opened: OpenSession) -> Offered:
     """The tools that there are, switched off or not."""
     box, setup = toolbox(opened, every=True), opened.setup
     provider = setup.info.provider or "openai"
@@ -119,7 +119,7 @@ class Tools(Finder[None]):
 
     @work
     async def _ask_servers(self) -> None:
-        settings = self.main.desk.settings
+        settings = self.main.services.settings
         try:
             servers = check_config(settings.mcp, str(settings.file))
         except WorkbenchError as error:

@@ -1,0 +1,70 @@
+"""A program that is told to end cleans up first, and its exit code says what ended it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from workbench.cli.signals import run
+
+PROGRAM = """
+import asyncio, signal, sys
+from workbench.cli.signals import run
+# Set either way: the tests themselves may run under nohup, and what is ignored is handed on.
+signal.signal(signal.SIGHUP, signal.SIG_IGN if "ignore" in sys.argv else signal.SIG_DFL)
+async def work():
+    try:
+        print("ready", flush=True)
+        return await asyncio.to_thread(sys.stdin.readline) if "ignore" in sys.argv else await asyncio.sleep(600)
+    finally:
+        print("cleaned up", flush=True)
+run(work())
+"""
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    program = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert program.stdout is not None
+    assert program.stdout.readline() == "ready\n"
+    return program
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_cancels_the_work(number: signal.Signals) -> None:
+    program = start()
+    program.send_signal(number)
+    assert program.communicate(timeout=60)[0] == "cleaned up\n"
+    assert program.returncode == 128 + number
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    program = start("ignore")
+    program.send_signal(signal.SIGHUP)
+    assert program.communicate("go\n", timeout=60)[0] == "cleaned up\n"
+    assert program.returncode == 0
+
+
+def test_what_is_done_comes_back_in_any_thread() -> None:
+    async def work() -> str:
+        return "done"
+
+    found: list[str] = [run(work())]
+    thread = threading.Thread(target=lambda: found.append(run(work())))
+    thread.start()
+    thread.join(60)
+    assert found == ["done", "done"]
+
+
+def test_a_cancellation_of_the_works_own_is_no_signal() -> None:
+    async def work() -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        run(work())

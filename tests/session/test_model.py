@@ -1,0 +1,283 @@
+"""What can be done with a session: opened, decided on, looked at as it was, forked, made of a file."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tui.play import Script, answer, opened, until
+from workbench.log.events import Setting, UserMessage
+from workbench.log.store import Store
+from workbench.session import worker
+from workbench.session.services import Services
+from workbench.session.source import setting
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+def log_of(services: Services, at: int = 0) -> list[object]:
+    with services.store.session(services.store.list()[at].id, write=False) as session:
+        return [event.body for event in session.events()]
+
+
+async def test_a_new_session_shows_what_would_be_sent(services: Services, project: Path) -> None:
+    (project / "AGENTS.md").write_text("Be brief.")
+    async with opened(services) as on:
+        slots = [row.slot for row in on.shown.plan.rows]
+        assert {"system", "instructions", "tools"} <= set(slots)
+        assert on.said == []
+        assert on.status.model == "rehearsal"
+        assert on.status.ready == "rehearsal"
+        assert "is no AI" in on.told
+        assert "/model" in on.told
+
+
+async def test_a_session_in_which_nothing_was_said_is_not_kept(services: Services) -> None:
+    async with opened(services):
+        assert len(services.store.list()) == 1
+    assert services.store.list() == []
+
+
+async def test_without_a_name_the_newest_session_opens(services: Services) -> None:
+    for title in ("old", "new"):
+        services.store.create([UserMessage(title)], title=title).close()
+    async with opened(services) as on:
+        assert on.title == "new"
+        on.model.open_session("old")
+        await on.settled()
+        assert on.said == [("you", "old")]
+        on.model.new_session()
+        await on.settled()
+        assert on.said == []
+        on.model.open_session("neither")
+        await on.settled()
+        assert "neither: no such file" in on.told
+        assert on.activity.kind == "idle"
+
+
+async def test_the_first_thing_that_cannot_be_opened_ends_the_program(services: Services) -> None:
+    async with opened(services, "nowhere") as on:
+        assert "nowhere: no such file" in str(on.fatal)
+
+
+async def test_a_decision_is_undone_and_redone_exactly(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    Script(answer("A")).play(monkeypatch)
+    async with opened(services) as on:
+        on.model.send("go")
+        await on.settled()
+        before = on.shown.plan.rows
+        ai = on.transcript[len(on.transcript) - 1]
+        for act, state in ((partial(on.model.decide, "exclude", ai.seq, ai.seq), "excluded"), (on.model.undo, "sent")):
+            act()
+            await on.settled()
+            assert on.transcript.standing(ai).state == state
+        assert on.shown.plan.rows == before
+        on.model.redo()
+        await on.settled()
+        assert on.transcript.standing(ai).state == "excluded"
+        on.model.redo()
+        await on.settled()
+        assert "nothing to redo" in on.told
+        on.model.decide("pin", 1, 999)
+        await on.settled()
+        assert "expected numbers from 1 to" in on.told
+
+
+async def test_a_decision_during_a_turn_is_taken_at_once(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+    Script(answer("A"), [gate, *answer("B")]).play(monkeypatch)
+    async with opened(services) as on:
+        on.model.send("one")
+        await on.settled()
+        ai = on.transcript[len(on.transcript) - 1]
+        on.model.send("two")
+        await until(lambda: on.activity.kind == "asking")
+        on.model.decide("exclude", ai.seq, ai.seq)
+        await until(lambda: on.transcript.standing(ai).state == "excluded")
+        gate.set()
+        await on.settled()
+        assert on.said[-1] == ("ai", "B")
+
+
+async def test_policy_model_and_knobs_are_switched_and_written_down(services: Services) -> None:
+    services.store.create([UserMessage("hello")], title="talk").close()
+    async with opened(services) as on:
+        on.model.switch_policy("layers")
+        await on.settled()
+        assert (on.shown.policy, on.shown.plan.policy, on.status.policy) == ("layers", "layers", "layers")
+        on.model.set_knob("masking.keep_last=3")
+        await on.settled()
+        on.model.switch_model("gpt-4o")
+        await on.settled()
+        assert on.shown.plan.model == "gpt-4o"
+        await until(lambda: on.status.ready == "no key")
+        for wrong in ("masking.keep_last", "masking.keep_lost=3"):
+            on.model.set_knob(wrong)
+            await on.settled()
+        assert "expected KNOB=VALUE" in on.told
+        assert "keep_lost" in on.told
+        on.model.switch_policy("nonsense")
+        await on.settled()
+        assert on.shown.policy == "layers"
+    bodies = log_of(services)
+    assert [body for body in bodies if isinstance(body, Setting) and body.key != "title"] == [
+        Setting("model", "rehearsal"),
+        Setting("policy", "layers"),
+        Setting("knobs", ["masking.keep_last=3"]),
+        Setting("model", "gpt-4o"),
+    ]
+    async with opened(services) as on:
+        assert await on.ask(lambda opened: opened.knobs) == ("masking.keep_last=3",)
+        assert on.shown.policy == "layers"
+
+
+async def test_a_switch_during_a_turn_holds_from_the_next(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+    script = Script([gate, *answer("A")], answer("B"))
+    script.play(monkeypatch)
+    async with opened(services) as on:
+        on.model.send("one")
+        await until(lambda: on.activity.kind == "asking")
+        on.model.switch_model("gpt-4o")
+        await until(lambda: "from the next turn on" in on.told)
+        on.model.open_session("other")
+        await until(lambda: "still at work" in on.told)
+        gate.set()
+        await on.settled()
+        on.model.send("two")
+        await on.settled()
+    assert [request["model"] for request in script.requests] == ["rehearsal", "gpt-4o"]
+
+
+async def test_the_context_is_seen_as_it_was(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Script(answer("A"), answer("B"))
+    script.play(monkeypatch)
+    async with opened(services) as on:
+        for text in ("one", "two"):
+            on.model.send(text)
+            await on.settled()
+        now = on.shown
+        first, second = now.requests
+        on.model.travel(second.upto)
+        await on.settled()
+        assert on.shown.at == 1
+        assert on.shown.fixed
+        sent = [row.text for row in on.shown.plan.rows if row.slot in ("history", "turn") and row.in_request]
+        assert sent == ["one", "A", "two"]
+        assert [row.text for row in on.shown.before.rows.in_request()][-1] == "one"
+        on.model.travel(first.upto)
+        await on.settled()
+        assert (on.shown.at, on.shown.before) == (0, None)
+        on.model.rename("renamed meanwhile")
+        await on.settled()
+        assert on.shown.at == 0
+        on.model.interrupt()
+        await on.settled()
+        assert on.shown.at is None
+        assert on.shown.plan.totals == now.plan.totals
+        on.model.travel(7_777)
+        await on.settled()
+        assert on.shown.at is None
+
+
+async def test_the_last_draft_is_counted(services: Services) -> None:
+    async with opened(services) as on:
+        for text in ("h", "he", "hello " * 100):
+            on.model.draft(text)
+        await on.settled()
+        cost = on.draft_cost
+        assert cost.tokens in (100, 101)
+        assert cost.total > on.status.tokens + cost.tokens
+        assert cost.room + cost.total == on.shown.plan.limits.capacity
+        on.model.draft("")
+        await on.settled()
+        assert on.draft_cost.tokens == 0
+        assert on.model.count("hello") == 1
+
+
+async def test_a_draft_is_counted_again_when_there_is_more_before_it(services: Services) -> None:
+    async with opened(services) as on:
+        empty = on.status.tokens
+        on.model.draft("half a thought")
+        await on.settled()
+        before = on.draft_cost
+        on.model.send("list .")
+        await until(lambda: bool(on.said) and on.said[-1][0] == "ai")
+        await on.settled()
+        added = before.total - empty
+        await until(lambda: on.draft_cost.total == on.status.tokens + added)
+        assert on.draft_cost.tokens == before.tokens
+        assert on.draft_cost.total > before.total
+
+
+async def test_a_session_that_another_holds_is_read_only_until_it_is_free(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "LOOK", 0.01)
+    with Store.open() as elsewhere:
+        held = elsewhere.create([UserMessage("theirs")], title="held")
+        async with opened(services, "held") as on:
+            assert "is open in" in on.read_only
+            assert on.refusal == on.read_only
+            for act in (partial(on.model.send, "mine"), on.model.undo, partial(on.model.rename, "mine")):
+                act()
+                await on.settled()
+            assert on.said == [("you", "theirs")]
+            assert on.told.count("is open in") == 3
+            held.append(UserMessage("more of theirs"))
+            await until(lambda: on.said[-1] == ("you", "more of theirs"))
+            held.close()
+            await until(lambda: on.read_only == "")
+            assert "this session is yours now" in on.told
+            on.model.rename("mine")
+            await on.settled()
+            assert on.title == "mine"
+
+
+async def test_a_file_is_looked_at_and_becomes_a_session_by_a_message(
+    services: Services, talk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(answer("It does.")).play(monkeypatch)
+    async with opened(services, str(talk)) as on:
+        assert "can only be looked at" in on.read_only
+        assert on.refusal == ""
+        assert [kind for kind, _ in on.said] == ["system", "you", "ai", "tool", "ai", "you"]
+        on.model.switch_policy("layers")
+        await on.settled()
+        assert on.shown.plan.policy == "layers"
+        on.model.send("Does it?")
+        await until(lambda: on.values.get("question") is not None)
+        on.model.answer(on.question.number, "no")
+        await on.settled()
+        assert services.store.list() == []
+        on.model.send("Does it?")
+        await until(lambda: on.values.get("question") is not None)
+        on.model.answer(on.question.number, "yes")
+        await on.settled()
+        assert on.said[-2:] == [("you", "Does it?"), ("ai", "It does.")]
+        assert on.read_only == ""
+    [info] = services.store.list()
+    assert info.title == "talk.json"
+
+
+async def test_a_fork_has_its_own_name_and_leaves_the_other_alone(services: Services) -> None:
+    services.store.create([UserMessage("one"), UserMessage("two")], title="talk").close()
+    async with opened(services) as on:
+        on.model.fork(2)
+        await on.settled()
+        assert on.said == [("you", "one")]
+        assert on.title == "talk (fork)"
+        on.model.rename("branch")
+        await on.settled()
+    assert sorted(info.title for info in services.store.list()) == ["branch", "talk"]
+
+
+async def test_a_file_is_forked_into_a_session(services: Services, talk: Path) -> None:
+    async with opened(services, str(talk)) as on:
+        on.model.fork(2)
+        await on.settled()
+        assert [kind for kind, _ in on.said] == ["system", "you"]
+        assert await on.ask(lambda opened: setting(opened.events, "title")) == "talk.json"

@@ -1,0 +1,48 @@
+"""The answer as it comes, and the calls that run."""
+
+from __future__ import annotations
+
+from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult
+from workbench.models.reply_parts import CallFragment, Finished, Text, Thinking
+from workbench.session.reply import OUTPUT, ReplyInProgress
+
+
+def test_parts_are_put_together_and_events_take_their_place() -> None:
+    coming = ReplyInProgress()
+    coming.begin()
+    assert coming.live() is None
+    for part in (Thinking("hm"), Text("I "), Text("look."), CallFragment(0, "c1", "read_file", '{"pa')):
+        coming.add(part)
+    coming.add(CallFragment(0, "", "", 'th": 1}'))
+    coming.add(Finished("tool_calls"))
+    live = coming.live()
+    assert live is not None
+    assert (live.reasoning, live.text) == ("hm", "I look.")
+    assert [(call.tool, call.arguments, call.state) for call in live.calls] == [("read_file", '{"path": 1}', "writing")]
+    coming.take(Event(1, "e1", 0, AssistantMessage("I look.", "r")))
+    coming.take(Event(2, "e2", 0, ToolCall("c1", "read_file", '{"path": 1}', "r")))
+    running = coming.live()
+    assert running is not None
+    assert (running.text, running.reply != live.reply) == ("", True)
+    assert [call.state for call in running.calls] == ["running"]
+    coming.asking = "c1"
+    coming.report("c1", "x" * OUTPUT)
+    coming.report("c1", "the end")
+    asked = coming.live()
+    assert asked is not None
+    assert asked.calls[0].state == "asking"
+    assert asked.calls[0].output.endswith("xthe end")
+    assert len(asked.calls[0].output) == OUTPUT
+    assert coming.doing == "read_file"
+    coming.take(Event(3, "e3", 0, ToolResult("c1", "text")))
+    assert coming.live() is None
+
+
+def test_looking_does_not_change_what_comes() -> None:
+    coming = ReplyInProgress()
+    coming.begin()
+    for at in range(50):
+        coming.add(Text(str(at)))
+        live = coming.live()
+        assert live is not None
+        assert live.text == "".join(map(str, range(at + 1)))

@@ -1,0 +1,137 @@
+"""The chat's entries: one for each thing said or done, in order, whatever the log looks like."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+from support.logs import logs
+from workbench.config.settings import Settings
+from workbench.context.setup import Wishes, set_up
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Compaction,
+    Event,
+    Failure,
+    Override,
+    Reasoning,
+    Revert,
+    Setting,
+    SlotContent,
+    Snapshot,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
+from workbench.models.catalogue import Catalogue
+from workbench.session.row_lookup import row_of
+from workbench.session.transcript import NOTHING, Entries, LogTranscript
+
+SETUP = set_up(Wishes(model="gpt-4o"), Settings(), Catalogue())
+
+
+def log(*bodies: Body) -> list[Event]:
+    return [Event(seq, f"e{seq}", seq * 1000, body) for seq, body in enumerate(bodies, 1)]
+
+
+def test_everything_that_was_said_or_done_is_told_and_nothing_else() -> None:
+    events = log(
+        SlotContent("system", "s", "prompt"),
+        Setting("title", "quiet"),
+        Setting("model", "gpt-4o"),
+        SystemMessage("be brief"),
+        UserMessage("hi"),
+        Reasoning("hm", "r1"),
+        AssistantMessage("I look.", "r1"),
+        ToolCall("c1", "read_file", '{"path": "a"}', "r1"),
+        Usage("gpt-4o", 10),
+        ToolResult("c1", "text", "read_file"),
+        AssistantMessage("", "r2", finish="stop"),
+        AssistantMessage("", "r3", finish="cancelled"),
+        ToolResult("c9", "orphan", "run_command", True),
+        Failure("timeout", "nothing came"),
+        Failure("compaction", "freed: would free 7 %"),
+        Failure("hook", "it failed"),
+        Snapshot("abc", "/", "before write_file"),
+        Override("pin", 5, 5),
+        Override("mask", 5, 7),
+        Revert(16),
+        Setting("window", {"model": "gpt-4o", "tokens": 9, "source": "provider"}),
+        Compaction(5, 7, "what was"),
+        Setting("left out", {"progress": 12, "queue\x1b": 1}),
+    )
+    transcript = LogTranscript(Entries(events), None)
+    told = [(entry.kind, entry.text) for entry in map(transcript.__getitem__, range(len(transcript)))]
+    assert told == [
+        ("notice", "model: gpt-4o"),
+        ("system", "be brief"),
+        ("you", "hi"),
+        ("reasoning", "hm"),
+        ("ai", "I look."),
+        ("tool", 'read_file {"path": "a"}'),
+        ("ai", ""),
+        ("tool", "run_command"),
+        ("failure", "nothing came"),
+        ("notice", "not compacted: would free 7 %"),
+        ("notice", "hook: it failed"),
+        ("notice", "snapshot of the work tree, before write_file"),
+        ("notice", "pin 5"),
+        ("notice", "mask 5 to 7"),
+        ("notice", "took back 16"),
+        ("notice", "window of gpt-4o: 9 tokens, as the provider says"),
+        ("summary", "what was"),
+        ("notice", "the file also held what is no part of the conversation: 12 progress, 1 queue␛"),
+    ]
+    call = transcript[5].call
+    assert call is not None
+    assert (call.result, call.result_seq, call.seconds, call.call_id) == ("text", 10, 2.0, "c1")
+    assert transcript[6].finish == "cancelled"
+    assert transcript[-2].kind == "summary"
+    assert transcript.index_of(10) == 5  # a result is at its call
+    assert transcript.index_of(1) == 0
+    assert transcript.standing(transcript[0]) is None
+
+
+def test_a_transcript_stays_as_it_was_when_the_log_grows() -> None:
+    events = log(UserMessage("go"), ToolCall("c1", "run_command", "{}"))
+    entries = Entries(events)
+    before = LogTranscript(entries, None)
+    events.append(Event(3, "e3", 9, ToolResult("c1", "done", "run_command")))
+    events.append(Event(4, "e4", 9, AssistantMessage("ready")))
+    entries.catch_up()
+    after = LogTranscript(entries, None)
+    assert (len(before), len(after)) == (2, 3)
+    one, other = before[1].call, after[1].call
+    assert one is not None
+    assert other is not None
+    assert (one.result, other.result) == (None, "done")
+
+
+@settings(max_examples=40)  # each plans a log
+@given(logs())
+def test_an_entry_is_found_by_its_event_and_stands_as_its_row_says(events: list[Event]) -> None:
+    plan = SETUP.plan(events)
+    transcript = LogTranscript(Entries(events), plan)
+    for at in range(len(transcript)):
+        entry = transcript[at]
+        assert transcript.index_of(entry.seq) == at or entry.call is not None
+    rows = {row.seq: row for row in plan.rows if row.seq is not None}
+    for row in rows.values():
+        found = row_of(plan.rows, row.seq or 0)
+        assert found is not None
+        assert plan.rows[found] == row or plan.rows[found].seq != row.seq
+
+
+def test_rows_in_the_order_of_the_log_are_always_found() -> None:
+    events = log(*(body for at in range(500) for body in (UserMessage(f"q{at}"), AssistantMessage(f"a{at}"))))
+    rows = SETUP.plan(events).rows
+    assert all(rows[row_of(rows, event.seq) or 0].seq == event.seq for event in events)
+    assert row_of(rows, 5_000) == len(rows) - 1
+    assert row_of((), 1) is None
+
+
+def test_nothing_is_an_empty_conversation() -> None:
+    assert len(NOTHING) == 0
+    assert NOTHING.index_of(3) == 0

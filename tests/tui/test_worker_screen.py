@@ -1,0 +1,101 @@
+"""A screen that is left takes its workers with it, before the widgets they write to."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from textual import work
+from textual.app import App, ComposeResult
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from tui.play import until
+from workbench.tui.worker_screen import Leaving
+
+
+class Slow(Static):
+    """Takes its time to go."""
+
+    def __init__(self, waiting: asyncio.Event, gone: asyncio.Event) -> None:
+        super().__init__()
+        self._waiting = waiting
+        self._gone = gone
+
+    async def on_unmount(self) -> None:
+        """The other widgets are gone by then."""
+        self._waiting.set()
+        await self._gone.wait()
+
+
+class Over(Leaving, ModalScreen[None]):
+    """Works something out, and shows it in a widget that goes before the others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer, self.going, self.gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    def compose(self) -> ComposeResult:
+        """One to show the answer in, and one that goes late."""
+        yield Static(id="shown")
+        yield Slow(self.going, self.gone)
+
+    def on_mount(self) -> None:
+        """Ask at once."""
+        self.ask()
+
+    @work
+    async def ask(self) -> None:
+        """Fails if there is nothing left to write to."""
+        await self.answer.wait()
+        self.query_one("#shown", Static).update("here it is")
+
+    async def answer_late(self) -> None:
+        """The answer comes when only one widget is left."""
+        await self.going.wait()
+        while self.query("#shown"):
+            await asyncio.sleep(0)
+        self.answer.set()
+        for _ in range(10):  # turns of the loop, for whoever waited for the answer
+            await asyncio.sleep(0)
+        self.gone.set()
+
+
+@pytest.mark.parametrize("by", ["leaving", "the end of the program"])
+async def test_an_answer_that_comes_while_a_screen_goes_is_not_written(by: str) -> None:
+    app = App[None]()
+    over = Over()
+    async with app.run_test():
+        await app.push_screen(over)
+        await until(lambda: any(worker.is_running for worker in app.workers))
+        late = asyncio.create_task(over.answer_late())
+        if by == "leaving":
+            over.dismiss()
+            await until(late.done)
+    assert late.done()
+    assert app._exception is None  # what Textual would show after the end
+
+
+class Eager(Leaving, ModalScreen[None]):
+    """Needs its widget at once."""
+
+    def compose(self) -> ComposeResult:
+        """One."""
+        yield Static(id="shown")
+
+    def on_mount(self) -> None:
+        """Fails if the screen was left before it had any."""
+        self.query_one("#shown", Static).update("here")
+
+
+async def test_a_key_that_comes_before_a_screen_is_there_does_not_close_it() -> None:
+    app = App[None]()
+    async with app.run_test():
+        eager = Eager()
+        there = app.push_screen(eager)
+        await eager.run_action("screen.dismiss")
+        await there
+        assert app.screen is eager
+        await eager.run_action("screen.dismiss")
+        await until(lambda: app.screen is not eager)
+    assert app._exception is None

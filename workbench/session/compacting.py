@@ -1,0 +1,278 @@
+"""Compactions on the screen: made by themselves, asked about, made by hand. Lives in the session's thread.
+
+A compaction goes on beside the turns; of two that would cover the same past, the agent makes one at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from workbench.agent.loop import Agent, Steps
+from workbench.agent.steps import Appended, Step, Summarising
+from workbench.compaction.record import CATEGORY, Entry, details
+from workbench.compaction.values import Decision, Progress
+from workbench.config.background import background
+from workbench.config.errors import Refused, WorkbenchError
+from workbench.log.events import Compaction, Event, Failure
+from workbench.session.compaction_values import CompactionOutcome, CompactionView, Looked, Running, told
+from workbench.session.compaction_view import CompactionInputs, LogFigures, looked_at, view
+from workbench.session.open_session import OpenSession
+from workbench.session.questions import compact as question
+from workbench.session.turns import Turns
+from workbench.session.updates import Notice, UpdateQueue
+from workbench.session.values import Activity
+
+PAUSE = 0.25
+"""Seconds between two looks at a log that keeps growing."""
+STOPPED = "stopped; nothing was changed"
+BUSY = "a compaction is being made already; Escape stops it"
+
+
+class SessionCompactions:
+    """Decides nothing itself: the agent does, or the user."""
+
+    def __init__(self, board: UpdateQueue, turns: Turns, publish: Callable[[], None]) -> None:
+        """`publish` shows what is in the log by now."""
+        self._board = board
+        self._turns = turns
+        self._publish = publish
+        self._opened: OpenSession | None = None
+        self._gist = LogFigures()
+        self._view: CompactionView | None = None
+        self._running: Running | None = None
+        self._asked = 0
+        """The number of the question whether to compact; 0: it is not asked."""
+        self._stale = False
+        self._looking: asyncio.Task[None] | None = None
+        self._settling: asyncio.Task[None] | None = None
+        self._making: asyncio.Task[Any] | None = None
+        """One that was asked for by hand."""
+        turns.beside = self
+
+    # What the panel shows
+
+    def show(self, opened: OpenSession) -> None:
+        """The log has grown, or another one lies open."""
+        if opened is not self._opened:
+            self._opened, self._gist, self._view = opened, LogFigures(), None
+        self._stale = True
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look())
+
+    async def _look(self) -> None:
+        try:
+            while self._stale and self._opened is not None:
+                self._stale = False
+                opened = self._opened
+                made = await asyncio.wrap_future(background(partial(view, self._scene(opened))))
+                if opened is self._opened:
+                    self._view = made
+                    self._put()
+                if self._stale:
+                    await asyncio.sleep(PAUSE)
+        except Exception as error:
+            self._board.tell(Notice(f"{type(error).__name__}: {error}", "error", "this should not happen"))
+        finally:
+            self._looking = None
+
+    def _scene(self, opened: OpenSession) -> CompactionInputs:
+        self._gist.catch_up(opened.events)
+        setup = opened.agent.setup if opened.agent is not None else opened.setup
+        growth, fixed = opened.ledger.growth, opened.why_read_only
+        events = self._gist.events()
+        return CompactionInputs(
+            opened.plan, setup, opened.policy, events, self._gist, growth, fixed, not self._turns.busy
+        )
+
+    def _put(self) -> None:
+        if self._view is not None:
+            self._board.put(compaction=replace(self._view, running=self._running))
+
+    def progress(self, progress: Progress, *, draft: bool = False) -> None:
+        since = self._running.since if self._running is not None else time.monotonic()
+        self._running = Running(progress, since, draft)
+        self._put()
+        if not draft:
+            self._board.put(activity=Activity("compacting", told(progress)))
+
+    def rest(self) -> None:
+        """None is being made any more."""
+        self._running = None
+        self._put()
+        if not self._turns.busy:
+            self._board.put(activity=Activity())
+
+    # What goes on
+
+    @property
+    def busy(self) -> bool:
+        """Whether one is being made, and not only asked about."""
+        return self._making is not None or (self._settling is not None and not self._asked)
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether the panel's value is being made."""
+        return self._looking is not None
+
+    def stop(self) -> bool:
+        """Stop the one that is being made; whether there was one."""
+        task = self._making or (self._settling if not self._asked else None)
+        if task is not None:
+            task.cancel()
+        return task is not None
+
+    def not_now(self) -> None:
+        """The user does something else: the question whether to compact, where it is open, is answered by that."""
+        if self._asked:
+            self._turns.answer(self._asked, "no")
+
+    async def finished(self) -> None:
+        """Wait for the one that is being made."""
+        self.not_now()
+        tasks = [task for task in (self._settling, self._making) if task is not None]
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def close(self) -> None:
+        """Stop everything: the session is about to be closed."""
+        tasks = [task for task in (self._settling, self._making, self._looking) if task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    # What turns tell
+
+    def taken(self, step: Step) -> None:
+        """A step of a turn, which compacts where it would not fit."""
+        match step:
+            case Summarising(progress):
+                self.progress(progress)
+            case Appended(event) if self._running is not None and self._making is None and self._settling is None:
+                if _closes(event):
+                    self._running = None
+                    self._announce(event)
+
+    def turn_ended(self) -> None:
+        """One that the turn was making is over as well, whether it came to something or was stopped."""
+        if self._running is not None and self._making is None and self._settling is None:
+            self._running = None
+            self._put()
+
+    def turn_over(self, opened: OpenSession) -> None:
+        """A turn has ended well: compact beside whatever follows, where that is due."""
+        if opened.agent is not None and self._settling is None:
+            self._settling = asyncio.create_task(self._settle(opened, opened.agent))
+
+    async def _settle(self, opened: OpenSession, agent: Agent) -> None:
+        try:
+            for event in await self.run(opened, agent.settle()):
+                self._announce(event)
+        except WorkbenchError as error:
+            self._board.tell(Notice(str(error), "error", "compaction"))
+        finally:
+            self._settling = None
+            self.rest()
+
+    async def run(self, opened: OpenSession, steps: Steps) -> list[Event]:
+        """Go through the steps of a compaction; what it came to: a compaction, or the failure of one."""
+        found = []
+        async with aclosing(steps):
+            async for step in steps:
+                match step:
+                    case Summarising(progress):
+                        self.progress(progress)
+                    case Appended(event):
+                        found += [event] if _closes(event) else []
+                        opened.catch_up()
+                        self._publish()
+        return found
+
+    def _announce(self, event: Event) -> None:
+        if isinstance(event.body, Failure):
+            self._board.tell(Notice(f"not compacted: {event.body.message}", "warning", "compaction"))
+        elif self._opened is not None:
+            made = self.outcome(self._opened, event)
+            facts = f", {made.kept:,} of {made.facts:,} facts kept" if made.facts else ""
+            self._board.tell(
+                Notice(f"{made.before:,} → {made.after:,} tokens{facts}; F9 undoes it", title="compacted by itself")
+            )
+
+    async def ask_first(self, decision: Decision) -> bool:
+        """Ask in place; no where the user turns to something else."""
+        try:
+            return await self._turns.ask(lambda number: question(self._note(number), decision)) == "yes"
+        finally:
+            self._asked = 0
+
+    def _note(self, number: int) -> int:
+        self._asked = number
+        return number
+
+    # By hand
+
+    def current(self) -> OpenSession:
+        if self._opened is None:
+            raise Refused("nothing is open yet")
+        return self._opened
+
+    def writable(self) -> OpenSession:
+        opened = self.current()
+        if not opened.writable:
+            raise Refused(opened.why_read_only)
+        return opened
+
+    async def compact(self, digest: bool = False) -> CompactionOutcome:
+        """Compact now, without asking again; raises Refused where that came to nothing."""
+        opened = self.writable()
+        self.not_now()
+        if self.busy:
+            raise Refused(BUSY)
+        self._making = asyncio.current_task()
+        try:
+            agent = await self._turns.agent(opened)
+            [event] = await self.run(opened, agent.compact(digest=digest))
+        except asyncio.CancelledError:
+            raise Refused(STOPPED) from None
+        finally:
+            self._making = None
+            self.rest()
+        if isinstance(event.body, Failure):
+            raise Refused(event.body.message)
+        return self.outcome(opened, event)
+
+    def outcome(self, opened: OpenSession, event: Event) -> CompactionOutcome:
+        assert isinstance(event.body, Compaction)
+        noted, limits = details(event.body.meta), opened.plan.limits
+        after = opened.plan.totals.tokens if noted.tokens_after is None else noted.tokens_after
+        kept = noted.facts_kept or 0
+        return CompactionOutcome(
+            event.seq,
+            event.body.summary,
+            noted.tokens_before or after,
+            after,
+            limits.window,
+            kept,
+            kept + (noted.facts_lost or 0),
+            noted.made_by or "",
+            noted.ratio or 0.0,
+            tuple(map(str, event.body.meta.get("problems") or ())),
+        )
+
+    async def looked_at(self, entry: Entry) -> Looked:
+        """One compaction with its audit."""
+        opened = self.current()
+        work = partial(looked_at, opened.setup, tuple(opened.events), entry)
+        return await asyncio.wrap_future(background(work))
+
+
+def _closes(event: Event) -> bool:
+    """Whether a compaction ends with it."""
+    body = event.body
+    return isinstance(body, Compaction) or (isinstance(body, Failure) and body.category == CATEGORY)

@@ -1,0 +1,127 @@
+"""What the compaction panel draws: one frozen value, made by the session model. Knows nothing of the screen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from workbench.compaction.outlook import Outlook
+from workbench.compaction.record import Entry, Failed, Metrics
+from workbench.compaction.undo import Node
+from workbench.compaction.values import Decision, Fact, Progress
+from workbench.context.policy import Mode
+
+MODES: tuple[Mode, ...] = ("auto", "confirm", "manual", "off")
+"""In the order in which a key goes through them."""
+
+
+class Mark(NamedTuple):
+    """A compaction on the curve."""
+
+    at: int
+    """Behind this place of the curve it was made."""
+    undone: bool
+
+
+class Curve(NamedTuple):
+    """The size of the context over the turns."""
+
+    sizes: tuple[int, ...] = ()
+    """Tokens of the last request of each turn, and of the last one before each compaction; at the end, of now."""
+    marks: tuple[Mark, ...] = ()
+    turns: int = 0
+    limit: int = 0
+    """The tokens from which on the policy compacts; 0: by size it does not."""
+    window: int = 0
+
+
+class Running(NamedTuple):
+    """A compaction that is being made."""
+
+    progress: Progress
+    since: float
+    """By `time.monotonic`, for telling how long it has taken so far."""
+    draft: bool = False
+    """Whether it is only a draft: the user decides on it afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionView:
+    """Compaction at a glance."""
+
+    policy: str
+    mode: Mode
+    tokens: int
+    window: int
+    decision: Decision
+    """What the triggers, the mode and the brakes say now; its checks say why in numbers."""
+    outlook: Outlook
+    curve: Curve
+    history: tuple[Node, ...]
+    last: Entry | None
+    """The newest compaction, whatever became of it."""
+    failed: Failed | None
+    """The last attempt, where it failed."""
+    metrics: Metrics
+    nothing: str = ""
+    """Why there is nothing to compact now; empty where there is, or where the log is too long to look unasked."""
+    fixed: str = ""
+    """Why nothing can be changed; empty where it can."""
+    running: Running | None = None
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether a compaction holds that can be taken back."""
+        return self.metrics.by_status.get("reverted", 0) < self.metrics.made
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the decision's checks are called: the last two are always there."""
+        return (*(check.trigger for check in self.decision.checks[:-2]), "left out", "overflow")
+
+
+class Looked(NamedTuple):
+    """One compaction, looked at closely: what the panel's own value leaves out because it takes long."""
+
+    entry: Entry
+    summary: str
+    lost: tuple[Fact, ...]
+    forgotten: tuple[Fact, ...]
+    kept: int
+    seqs: dict[str, int]
+    """Of the events the facts came from, by id."""
+
+
+class CompactionOutcome(NamedTuple):
+    """A compaction that was made, or was not."""
+
+    seq: int
+    """The event; 0: none was made."""
+    summary: str
+    before: int
+    """Tokens of the request."""
+    after: int
+    window: int
+    kept: int
+    facts: int
+    made_by: str
+    ratio: float
+    problems: tuple[str, ...] = ()
+    """What went wrong on the way, though it was made; or why it was not."""
+
+
+Stage = Literal["selecting", "summarising", "merging", "auditing"]
+DOING: dict[Stage, str] = {
+    "selecting": "choosing what to summarise",
+    "summarising": "summarising",
+    "merging": "merging the parts",
+    "auditing": "checking what was kept",
+}
+
+
+def told(progress: Progress) -> str:
+    """How far a compaction is, in a few words."""
+    words = DOING[progress.stage]
+    if progress.stage == "summarising" and progress.parts > 1:
+        words += f" part {progress.part} of {progress.parts}"
+    return f"{words}, {progress.characters:,} characters" if progress.characters else words

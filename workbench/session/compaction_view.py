@@ -1,0 +1,206 @@
+"""The compaction panel's value, made from the log. What grows with the log is taken in event by event.
+
+`LogFigures` lives in the session's thread; what it hands out is worked on in another, and may take its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workbench.compaction.audit import audit
+from workbench.compaction.outlook import outlook
+from workbench.compaction.record import CATEGORY, Entry, Record, metrics, record
+from workbench.compaction.selection import select
+from workbench.compaction.triggers import decide
+from workbench.compaction.undo import tree
+from workbench.compaction.values import CompactionRefused, Cut
+from workbench.context.control import CONTROL, span, standing
+from workbench.context.plan import ContextPlan
+from workbench.context.setup import Setup
+from workbench.log.events import (
+    AssistantMessage,
+    Compaction,
+    Event,
+    Failure,
+    Override,
+    Revert,
+    ToolCall,
+    Usage,
+    UserMessage,
+)
+from workbench.session.compaction_values import CompactionView, Curve, Looked, Mark
+from workbench.session.insight import compact_at
+
+FEW = 3_000
+"""Rows up to which it is found out, unasked, whether there is anything to compact."""
+POINTS = 600
+"""Of the curve; no screen is wider."""
+
+
+class LogFigures:
+    """What of a log decides about compaction: a thin log that says the same, and the curve."""
+
+    def __init__(self) -> None:
+        self._thin: list[Event] = []
+        self._usage: Event | None = None
+        self._attempted = False
+        """Whether nobody has said anything since the last compaction, or the failure of one."""
+        self._taken = 0
+        self._turn = 0
+        self._sizes: list[int] = []
+        self._open: tuple[int, int] | None = None
+        """Turn and reshapings at the last size; while they stay the same, a later request takes its place."""
+        self._reshaped = 0
+        self._places: dict[int, int] = {}
+        """By compaction: the size that it was made behind."""
+
+    def catch_up(self, events: Sequence[Event]) -> None:
+        """Take in what was appended since."""
+        for event in events[self._taken :]:
+            self._add(event)
+        self._taken = len(events)
+
+    def _add(self, event: Event) -> None:
+        match event.body:
+            case UserMessage():
+                self._turn += 1
+                self._attempted = False
+                self._thin.append(event)
+            case AssistantMessage() | ToolCall():
+                # Only that somebody said something after an attempt counts.
+                if self._attempted:
+                    self._thin.append(event)
+                    self._attempted = False
+            case Usage() as usage:
+                self._usage = event
+                self._measure(usage.estimate if usage.prompt is None else usage.prompt)
+            case Compaction():
+                self._places[event.seq] = max(0, len(self._sizes) - 1)
+                self._attempted = True
+                self._reshape(event)
+            case Revert():
+                self._reshape(event)
+            case Override():
+                self._thin.append(event)
+            case Failure(category=category) if category == CATEGORY:
+                self._attempted = True
+                self._thin.append(event)
+
+    def _reshape(self, event: Event) -> None:
+        self._thin.append(event)
+        self._reshaped += 1
+
+    def _measure(self, tokens: int) -> None:
+        here = (self._turn, self._reshaped)
+        if here == self._open:
+            self._sizes[-1] = tokens
+        else:
+            self._sizes.append(tokens)
+            self._open = here
+
+    def events(self) -> list[Event]:
+        """A short log of which the triggers, the record and the selection say what they say of the whole."""
+        return [*self._thin, *([self._usage] if self._usage is not None else ())]
+
+    def curve(self, found: Record, now: int, limit: int, window: int) -> Curve:
+        """The sizes up to now, with the compactions between them."""
+        marks = [Mark(self._places[each.event.seq], each.status == "reverted") for each in found.entries]
+        return thinned(Curve((*self._sizes, now), tuple(marks), self._turn, limit, window))
+
+
+def thinned(curve: Curve, most: int = POINTS) -> Curve:
+    """The same with at most so many sizes: of several the largest, but for the last, which is now."""
+    count = len(curve.sizes)
+    if count <= most:
+        return curve
+    each = -(-(count - 1) // (most - 1))
+    sizes = [max(curve.sizes[at : min(at + each, count - 1)]) for at in range(0, count - 1, each)]
+    marks = dict.fromkeys(Mark(mark.at // each, mark.undone) for mark in curve.marks)
+    return curve._replace(sizes=(*sizes, curve.sizes[-1]), marks=tuple(marks))
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionInputs:
+    """All that a view is made from, at one moment."""
+
+    plan: ContextPlan
+    setup: Setup
+    policy: str
+    """As it was asked for."""
+    events: Sequence[Event]
+    """The thin log."""
+    gist: LogFigures
+    growth: float | None
+    fixed: str
+    turn_over: bool
+
+
+def view(scene: CompactionInputs) -> CompactionView:
+    """What the panel draws; pure, but for the time it takes."""
+    plan, knobs = scene.plan, scene.setup.loaded.policy.compaction
+    found = record(scene.events)
+    total, window = plan.totals.tokens, plan.limits.window
+    failed = found.failures[-1] if found.failures else None
+    last = found.entries[-1] if found.entries else None
+    if failed is not None and last is not None and failed.seq < last.event.seq:
+        failed = None
+    coming = outlook(plan, scene.events, found, knobs, growth=scene.growth, turn_over=scene.turn_over)
+    # The line of the plot stands where the line above it says; where turns alone decide, at what the policy names.
+    limit = coming.limit if coming.trigger not in (None, "turns") else compact_at(scene.setup.loaded.policy, window)
+    return CompactionView(
+        policy=scene.policy,
+        mode=knobs.mode,
+        tokens=total,
+        window=window,
+        decision=decide(plan, scene.events, found, knobs, headless=False, turn_over=scene.turn_over),
+        outlook=coming,
+        curve=scene.gist.curve(found, total, limit, window),
+        history=tree(found),
+        last=last,
+        failed=failed,
+        metrics=metrics(found),
+        nothing=_nothing(scene),
+        fixed=scene.fixed,
+    )
+
+
+def _nothing(scene: CompactionInputs) -> str:
+    """Why a compaction by hand would come to nothing."""
+    if len(scene.plan.rows) > FEW:
+        return ""
+    setup, why = scene.setup, ""
+    knobs = setup.loaded.policy.compaction
+    for tight in (False, True):
+        try:
+            select(scene.plan, scene.events, knobs, setup.limits, setup.counter, overflow=tight)
+        except CompactionRefused as refused:
+            why = why or str(refused).removeprefix("nothing to compact: ")
+        else:
+            return ""
+    return why
+
+
+def looked_at(setup: Setup, events: Sequence[Event], entry: Entry) -> Looked:
+    """One compaction with its audit, made again from the log as it was then."""
+    body = entry.event.body
+    assert isinstance(body, Compaction)
+    before = events[: entry.event.seq - 1]
+    first, last = entry.range
+    stood = standing([event for event in before if type(event.body) in CONTROL]).compactions
+    previous = tuple(event for event in stood if first <= span(event)[0] and span(event)[1] <= last)
+    kept = {each.seq for each in body.kept}
+    left_out = {"excluded", "aside"} | ({"summarised"} if setup.loaded.policy.compaction.update else set())
+    items = tuple(
+        row
+        for row in setup.plan(before).rows
+        if row.unit >= 0
+        and row.seq is not None
+        and first <= row.seq <= last
+        and row.seq not in kept
+        and row.state not in left_out
+    )
+    found = audit(Cut(first, last, items, body.kept, 0, previous, ""), body.summary)
+    wanted = {fact.event for fact in (*found.lost, *found.forgotten)}
+    seqs = {event.id: event.seq for event in events if event.id in wanted}
+    return Looked(entry, body.summary, found.lost, found.forgotten, len(found.kept), seqs)

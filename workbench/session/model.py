@@ -1,0 +1,216 @@
+"""The session model: what the panes show comes from here, what they ask for goes here. It is no widget.
+
+Its methods are called from the screen's thread and return at once; the work is done in the session's (`work.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import Namespace
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from workbench.config.errors import Refused, WorkbenchError
+from workbench.log.events import OverrideAction
+from workbench.session.services import Services
+from workbench.session.thread import SessionThread
+from workbench.session.updates import Notice, Show, UpdateQueue
+
+if TYPE_CHECKING:
+    from workbench.session.open_session import OpenSession
+    from workbench.session.worker import SessionWorker
+
+T = TypeVar("T")
+
+CLOSING = 3.0
+"""Seconds that the end of the program waits for connections to close."""
+
+
+class SessionModel:
+    """One session at a time, and all that can be done with it."""
+
+    def __init__(
+        self, services: Services, options: Namespace, show: Show, loop: asyncio.AbstractEventLoop, *, warm: bool = False
+    ) -> None:
+        """`show` is called in `loop`, the screen's. `warm`: load litellm once the first session is open."""
+        self._board = UpdateQueue(show, loop)
+        self._thread = SessionThread()
+        self._services = services
+        self._options = options
+        self._warm = warm
+        self._work: SessionWorker | None = None
+        self._begun = 0
+        self._done = 0
+        """Jobs; each number is written by one thread alone."""
+        self._closed = False
+
+    # What happens with the conversation
+
+    def send(self, text: str) -> None:
+        """Say this, at once or when its turn comes."""
+        self._do(lambda work: work.send(text))
+
+    def take_back(self, index: int, text: str) -> None:
+        """A waiting message is not to be sent."""
+        self._do(lambda work: work.take_back(index, text))
+
+    def interrupt(self) -> None:
+        """Stop the model, and keep what came so far; where it does nothing, come back from the past."""
+        self._do(lambda work: work.interrupt())
+
+    def answer(self, number: int, answer: str) -> None:
+        """The answer to a question."""
+        self._do(lambda work: work.answer(number, answer))
+
+    def retry(self) -> None:
+        """Ask the model again."""
+        self._do(lambda work: work.retry())
+
+    # What the model sees
+
+    def decide(self, action: OverrideAction, first: int, last: int) -> None:
+        """An override by the user."""
+        self._do(lambda work: work.decide(action, first, last))
+
+    def undo(self, seq: int | None = None) -> None:
+        """Take back the last compaction or override, or the one of this event."""
+        self._do(lambda work: work.revert("undo", seq))
+
+    def redo(self, seq: int | None = None) -> None:
+        """Bring it back."""
+        self._do(lambda work: work.revert("redo", seq))
+
+    def peel(self) -> None:
+        """Take back the newest compaction, whatever overrides came after it."""
+        self._do(lambda work: work.revert("peel"))
+
+    def undo_compactions(self) -> None:
+        """Take back every compaction."""
+        self._do(lambda work: work.revert("all"))
+
+    def stop_compacting(self) -> None:
+        """Stop the compaction that is being made; nothing of it stays."""
+        self._do(lambda work: work.stop_compacting())
+
+    async def compacting(self, work: Callable[[SessionWorker], Coroutine[Any, Any, T]]) -> T:
+        """Have `compactions` or `drafts` do something, and wait for what comes of it. Raises WorkbenchError."""
+        self._begun += 1
+        return await asyncio.wrap_future(self._thread.submit(self._counted(work)))
+
+    async def _counted(self, work: Callable[[SessionWorker], Coroutine[Any, Any, T]]) -> T:
+        try:
+            return await work(self._worker())
+        except WorkbenchError:
+            raise
+        except Exception as error:
+            raise Refused(f"this should not happen: {type(error).__name__}: {error}") from error
+        finally:
+            self._done += 1
+
+    def switch_model(self, name: str) -> None:
+        """Another model, from the next turn on."""
+        self._do(lambda work: work.switch(model=name))
+
+    def switch_policy(self, ref: str) -> None:
+        """Another policy, from the next turn on."""
+        self._do(lambda work: work.switch(policy=ref))
+
+    def set_knob(self, knob: str) -> None:
+        """One knob of the policy, as in `masking.keep_last=3`, for this session."""
+        self._do(lambda work: work.switch(knob=knob))
+
+    def draft(self, text: str) -> None:
+        """The text in the composer is this now."""
+        self._do(lambda work: work.count_draft(text))
+
+    def travel(self, upto: int | None) -> None:
+        """Show the context of a request; None: of now."""
+        self._do(lambda work: work.travel_to(upto))
+
+    def ask(self, question: Callable[[OpenSession], T]) -> Future[T]:
+        """Work something out from what lies open, in the session's thread; Refused where nothing does."""
+
+        async def asked() -> T:
+            return await self._worker().asked(question)
+
+        return self._thread.submit(asked())
+
+    def count(self, text: str) -> int:
+        """The tokens of a text. May take a while, so it is asked from another thread than the screen's."""
+        return self._work.count(text) if self._work is not None else 0
+
+    # Which session
+
+    def start(self, ref: str) -> None:
+        """Open what was named on the command line; nothing: the newest session, or a new one."""
+        self._do(lambda work: work.begin(ref))
+
+    def open_session(self, ref: str) -> None:
+        """Another session or a file."""
+        self._do(lambda work: work.open(ref))
+
+    def new_session(self) -> None:
+        """An empty session."""
+        self._do(lambda work: work.new())
+
+    def fork(self, at: int | None = None) -> None:
+        """Go on in a copy of this session that ends with an event."""
+        self._do(lambda work: work.fork(at))
+
+    def edit_and_resend(self, seq: int, text: str) -> None:
+        """Say something else in place of a message, in a copy that ends before it."""
+        self._do(lambda work: work.fork(seq - 1, text))
+
+    def rename(self, title: str) -> None:
+        """Give the session another title."""
+        self._do(lambda work: work.rename(title))
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing goes on without the user, and the screen has seen all of it."""
+        work = self._work
+        if work is None or self._begun - self._done != work.held:
+            return False
+        looking = work.compactions.is_looking or work.compactions.busy
+        return not work.busy and not looking and self._board.is_clear
+
+    async def close(self) -> None:
+        """Stop, keep what came, and let go of everything; a plan that is being made is not waited for."""
+        if self._closed:
+            return
+        self._closed = True
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.wrap_future(self._thread.submit(self._end())), CLOSING)
+        self._thread.stop()
+
+    # In the session's thread
+
+    def _worker(self) -> SessionWorker:
+        """Made by the first job. Importing what it needs takes longer than the first frame may."""
+        if self._work is None:
+            from workbench.session.worker import SessionWorker
+
+            self._work = SessionWorker(self._services, self._options, self._board, warm=self._warm)
+        return self._work
+
+    async def _end(self) -> None:
+        if self._work is not None:
+            await self._work.close()
+
+    def _do(self, work: Callable[[SessionWorker], Coroutine[Any, Any, None]]) -> None:
+        """Start a job; what a person can mend is told, and so is what nobody expected."""
+        if not self._closed:
+            self._begun += 1
+            self._thread.submit(self._job(work))
+
+    async def _job(self, work: Callable[[SessionWorker], Coroutine[Any, Any, None]]) -> None:
+        try:
+            await work(self._worker())
+        except WorkbenchError as error:
+            self._board.tell(Notice(str(error), "error"))
+        except Exception as error:
+            self._board.tell(Notice(f"{type(error).__name__}: {error}", "error", "this should not happen"))
+        finally:
+            self._done += 1

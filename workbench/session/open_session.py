@@ -1,0 +1,154 @@
+"""What lies open: a session of the store or a file, with its plan. Lives in the session's thread."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from workbench.agent.loop import Agent
+from workbench.agent.tools.base import Tool
+from workbench.context.load import preset_names, user_policies
+from workbench.context.plan import ContextPlan
+from workbench.context.planner import Planner
+from workbench.context.setup import Setup
+from workbench.log.events import Body, Event, UserMessage
+from workbench.log.session import Session
+from workbench.models.catalogue import REHEARSAL
+from workbench.models.ledger import Ledger
+from workbench.session.context_view import ContextView
+from workbench.session.insight import LogInsight, Requests, compact_at
+from workbench.session.services import Services
+from workbench.session.source import Source
+from workbench.session.transcript import Entries, LogTranscript
+
+FILE = "a file can only be looked at; a message makes a session of it"
+
+
+@dataclass(slots=True)
+class OpenSession:
+    """One source, under one setup."""
+
+    name: str
+    """What people call it: a title, else an id; a file's path."""
+    session: Session | None
+    """None for a file."""
+    events: list[Event]
+    setup: Setup
+    policy: str
+    """As it was asked for: a name or a path."""
+    planner: Planner
+    ledger: Ledger
+    entries: Entries
+    requests: Requests
+    agent: Agent | None = None
+    """From the first turn on; then its planner is the one that counts."""
+    knobs: tuple[str, ...] = ()
+    """Set in this session, as `masking.keep_last=3`."""
+    ours: bool = False
+    """Made by us and empty so far: it goes again when nothing was said in it."""
+    lacks_key: bool = False
+    """The model needs a key, and none was found."""
+    off: tuple[str, ...] = ()
+    """Tools that the user switched off for this session."""
+    served: tuple[Tool, ...] = ()
+    """Tools of servers, once those were asked."""
+    taken: int = field(default=0)
+    """How many events the ledger and the rest have."""
+
+    @property
+    def writable(self) -> bool:
+        """Whether anything can be appended."""
+        return self.session is not None and self.session.writable
+
+    @property
+    def why_read_only(self) -> str:
+        """Why not; empty when it can."""
+        if self.session is None:
+            return FILE
+        return "" if self.session.writable else self.session.why_read_only
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether the model is no AI."""
+        return self.setup.model.partition("/")[0] == REHEARSAL
+
+    @property
+    def plan(self) -> ContextPlan:
+        """What the model would see now."""
+        return self.agent.plan if self.agent is not None else self.planner.plan()
+
+    @property
+    def said(self) -> bool:
+        """Whether the user has said anything."""
+        return any(isinstance(event.body, UserMessage) for event in self.events)
+
+    def append(self, *bodies: Body) -> None:
+        """Write to the log, then to the plan."""
+        assert self.session is not None
+        if self.agent is not None:
+            self.agent.append(*bodies)
+        else:
+            self.planner.extend(self.session.append(*bodies))
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Take in what the agent appended."""
+        if self.session is not None and len(self.session) > len(self.events):
+            self.events += self.session.events(after=len(self.events))
+        self._take()
+
+    def refresh(self) -> bool:
+        """Take in what another process appended; whether there was anything."""
+        assert self.session is not None
+        fresh = self.session.refresh()
+        self.events += fresh
+        self.planner.extend(fresh)
+        self._take()
+        return bool(fresh)
+
+    def _take(self) -> None:
+        self.entries.catch_up()
+        for event in self.events[self.taken :]:
+            self.ledger.add(event)
+            self.requests.add(event)
+        self.taken = len(self.events)
+
+    def adopt(self, setup: Setup, policy: str, knobs: Sequence[str], planner: Planner) -> None:
+        """Go on under another setup."""
+        self.setup, self.policy, self.knobs, self.planner = setup, policy, tuple(knobs), planner
+        self.agent = None
+
+    # What the panes draw
+
+    def shown(self) -> ContextView:
+        """The context as it is now."""
+        setup = self.agent.setup if self.agent is not None else self.setup
+        return ContextView(
+            self.plan,
+            self.policy,
+            setup.loaded.policy.description,
+            setup.counter.note,
+            len(self.events),
+            insight=LogInsight(self.events, setup, live=self.writable),
+            requests=self.requests.marks,
+            compact_at=compact_at(setup.loaded.policy, setup.limits.window),
+            ledger=self.ledger,
+            fixed=self.why_read_only,
+        )
+
+    def transcript(self, plan: ContextPlan) -> LogTranscript:
+        """The conversation, with what became of each part of it."""
+        return LogTranscript(self.entries, plan)
+
+
+def make_setup(services: Services, options: Namespace, source: Source, policy: str, knobs: Sequence[str]) -> Setup:
+    """A setup for a source; what the command line says of the window holds for as long as the program runs."""
+    asked = Namespace(**{**vars(options), "policy": policy, "set": list(knobs), "model": source.model})
+    return services.set_up(asked, source)
+
+
+def policies(opened: str) -> tuple[str, ...]:
+    """The policies to choose from, the one that holds first."""
+    own = [str(path) for path in user_policies()]
+    return tuple(dict.fromkeys([opened, *preset_names(), *own]))

@@ -1,0 +1,95 @@
+"""Questions that only the user can answer, in the form the chat shows them, and their answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.agent import approvals
+from workbench.compaction.values import Decision
+from workbench.session.values import AnswerChoice, UserQuestion
+
+MOST_DETAIL = 20_000
+"""Characters of a file or a command that a question shows."""
+
+
+def approval(number: int, asked: approvals.ApprovalQuestion, arguments: str) -> UserQuestion:
+    """May the model do this? The default refuses it this once."""
+    call = asked.call
+    pattern = wider(asked)
+    choices = (
+        AnswerChoice("y", "once", "allow once"),
+        AnswerChoice("s", "session", f"for this session: {pattern}"),
+        AnswerChoice("a", "always", f"always: {pattern} (saved)"),
+        AnswerChoice("n", "no", "not now"),
+        AnswerChoice("v", "never", f"never: {asked.patterns[0]} (saved)"),
+    )
+    verb = {"run": "run a command", "write": "change a file"}.get(call.kind, "use a tool")
+    title = f"{call.tool}: may the model {verb}?"
+    return UserQuestion(number, "approval", title, detail(call.subject, arguments)[:MOST_DETAIL], choices, "no")
+
+
+def wider(asked: approvals.ApprovalQuestion) -> str:
+    """What an answer that holds for longer holds for: a little more than this very call, where that is offered."""
+    return asked.patterns[min(1, len(asked.patterns) - 1)]
+
+
+def approved(asked: approvals.ApprovalQuestion, answer: str) -> approvals.ApprovalAnswer:
+    """The user's answer as the agent takes it."""
+    match answer:
+        case "once":
+            return approvals.ApprovalAnswer("once")
+        case "session":
+            return approvals.ApprovalAnswer("session", wider(asked))
+        case "always":
+            return approvals.ApprovalAnswer("always", wider(asked))
+        case "never":
+            return approvals.ApprovalAnswer("never", asked.patterns[0])
+        case _:
+            return approvals.ApprovalAnswer("no")
+
+
+def detail(subject: str, arguments: str) -> str:
+    """What a call would do: the command, or the file with what comes and goes."""
+    try:
+        values = json.loads(arguments)
+    except ValueError:
+        return subject or arguments
+    if not isinstance(values, dict):
+        return subject or arguments
+    lines = [subject] if subject else []
+    lines += _changes(values)
+    shown = {"command", "path", "content", "old", "new", "old_text", "new_text"}
+    lines += [f"{key}: {value}" for key, value in values.items() if key not in shown and value is not None]
+    return "\n".join(lines)
+
+
+def _changes(values: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for keys, sign in ((("old", "old_text"), "-"), (("new", "new_text", "content"), "+")):
+        for key in keys:
+            if isinstance(values.get(key), str):
+                lines += [f"{sign} {line}" for line in values[key].splitlines()]
+    return lines
+
+
+def make_session(number: int, name: str) -> UserQuestion:
+    """A message was typed under a file that can only be read."""
+    choices = (
+        AnswerChoice("y", "yes", "make a session of it and send the message there"),
+        AnswerChoice("n", "no", "leave it as it is"),
+    )
+    detail = "A file can be looked at, not answered. A session starts as a copy of it; the file stays as it is."
+    return UserQuestion(number, "import", f"Make a session of {name}?", detail, choices, "no")
+
+
+def compact(number: int, decision: Decision) -> UserQuestion:
+    """Is it time to summarise the past? No by default: the conversation goes on, and after the next reply it is asked
+    again."""
+    choices = (
+        AnswerChoice("y", "yes", "compact without a model" if decision.digest else "compact now; it can be undone"),
+        AnswerChoice("n", "no", "not now; ask again after the next reply"),
+    )
+    detail = "\n".join(f"{check.trigger}: {check.why}" for check in decision.checks if check.fired)
+    return UserQuestion(number, "compact", decision.question, detail, choices, "no")

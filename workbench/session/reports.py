@@ -1,0 +1,41 @@
+"""What the commands tell about a session. Each is asked in the session's thread."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from workbench.config.errors import Refused, WrongCall
+from workbench.log.codec import encode
+from workbench.log.events import Event
+from workbench.session import figures
+from workbench.session.figures import Rows
+from workbench.session.open_session import OpenSession
+from workbench.traces.openai import to_openai
+
+
+def tokens(opened: OpenSession) -> Rows:
+    """The account of the session."""
+    return figures.tokens_report(opened, opened.plan)
+
+
+def events(opened: OpenSession) -> list[Event]:
+    """The log as it is now."""
+    return list(opened.events)
+
+
+def export(events: Sequence[Event], path: Path) -> int:
+    """Write a log to a new file; the result is its size in bytes."""
+    if path.exists():
+        raise Refused(f"{path}: is there already; expected the name of a new file")
+    if path.suffix == ".json":
+        text = json.dumps(to_openai(events), ensure_ascii=False, indent=2) + "\n"
+    else:
+        text = "".join(f"{encode(event)}\n" for event in events)
+    data = text.encode()
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise WrongCall(f"{path}: cannot be written: {error.strerror or error}") from None
+    return len(data)

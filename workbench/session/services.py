@@ -1,0 +1,116 @@
+"""What every command needs: settings, catalogue and store, each opened when it is first asked for."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import suppress
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.settings import Settings, load_settings
+from workbench.context.setup import Setup, Wishes, set_up
+from workbench.log.store import Store
+from workbench.models.catalogue import LOCAL_PROVIDERS, Catalogue
+from workbench.session.source import Source, as_source, open_source, weight
+
+if TYPE_CHECKING:
+    from workbench.models.endpoints import Endpoint
+    from workbench.models.gateway import Patience
+    from workbench.models.model_routes import ModelRoutes
+
+
+def _add_rehearsal(litellm: object) -> None:
+    from workbench.rehearsal.provider import register  # late: needed with litellm only
+
+    register(litellm)
+
+
+class Services:
+    """The user's things, for one call of the program."""
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The user's settings."""
+        return load_settings()
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """The models."""
+        try:
+            return Catalogue(self.settings.models)
+        except WrongCall as error:
+            raise WrongCall(f"{self.settings.file}: {error}") from None
+
+    @cached_property
+    def store(self) -> Store:
+        """The sessions."""
+        return Store.open()
+
+    @cached_property
+    def routes(self) -> ModelRoutes:
+        """The ways to the models."""
+        from workbench.models.engine import engine  # late: planning a file needs no gateway and no event loop
+        from workbench.models.model_routes import ModelRoutes
+
+        engine().provide(_add_rehearsal)
+        return ModelRoutes(self.settings, self.catalogue)
+
+    def source(self, ref: str) -> Source:
+        """A session or a file to plan."""
+        return open_source(ref, lambda: self.store)
+
+    def weight(self, ref: str) -> int:
+        """About how many bytes a source has, told without reading it."""
+        return weight(ref, lambda: self.store)
+
+    def count_store(self) -> Store | None:
+        """Where counts are remembered; None where there is no writing, which is no reason to fail."""
+        with suppress(WorkbenchError):
+            return self.store
+        return None
+
+    def set_up(self, options: argparse.Namespace, source: Source | None = None) -> Setup:
+        """A setup from a command's options and its source."""
+        source = source or as_source("", [])
+        wishes = Wishes(
+            getattr(options, "policy", None) or "",
+            (*source.knobs, *(getattr(options, "set", None) or ())),
+            getattr(options, "model", None) or "",
+            getattr(options, "window", None),
+            getattr(options, "reserve", None),
+        )
+        return set_up(
+            wishes,
+            self.settings,
+            self.catalogue,
+            model=source.model,
+            policy=source.policy,
+            store=self.count_store(),
+            events=source.events,
+            reported=self._reported(wishes.model or source.model or self.settings.model, options),
+        )
+
+    def _reported(self, model: str, options: argparse.Namespace) -> int | None:
+        """The window that a server on this machine gives a model; None for models of others."""
+        if model.partition("/")[0] not in LOCAL_PROVIDERS:
+            return None
+        offer = self.routes.offer(model, getattr(options, "api_base", None) or "")
+        return offer.model.window if offer else None
+
+    def fallback(self, model: str, options: argparse.Namespace, source: Source) -> tuple[Setup, Endpoint, Patience]:
+        """What is needed to ask a model to fall back on. The window, the reserve and the address that a command was
+        given are for the session's own model, not for this one."""
+        policy = argparse.Namespace(policy=getattr(options, "policy", None), set=getattr(options, "set", None))
+        setup = self.set_up(policy, source._replace(model=model))
+        return setup, self.routes.endpoint(model), self.routes.patience(model)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if "store" in self.__dict__:
+            self.store.close()

@@ -1,0 +1,70 @@
+"""The tools of a session: which there are, and which the user switched off for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.agent.approvals import FILE_NAME, Saved, load_saved, save
+from workbench.agent.tools.peek import peek_tools
+from workbench.agent.tools.registry import Toolbox
+from workbench.config.errors import WrongCall
+from workbench.config.paths import config_dir
+from workbench.log.events import Event, Setting
+
+if TYPE_CHECKING:
+    from workbench.session.open_session import OpenSession
+    from workbench.session.turns import Turns
+
+OFF = "tools_off"
+"""The setting in the log that names the tools that are not offered."""
+
+
+def tools_off(events: Iterable[Event]) -> tuple[str, ...]:
+    """The tools that a log switches off."""
+    found: Any = ()
+    for event in events:
+        if isinstance(event.body, Setting) and event.body.key == OFF:
+            found = event.body.value
+    return tuple(str(each) for each in found) if isinstance(found, list | tuple) else ()
+
+
+def toolbox(opened: OpenSession, pass_env: Sequence[str] = (), *, every: bool = False) -> Toolbox:
+    """What the model may call in a session; `every`: what is switched off as well."""
+    more = (*peek_tools(lambda: opened.events), *opened.served)
+    return Toolbox(Path.cwd(), switched_off=() if every else opened.off, more=more, pass_env=pass_env)
+
+
+class ToolSwitches:
+    """What the user decides about tools. Lives in the session's thread."""
+
+    def __init__(
+        self, turns: Turns, writable: Callable[[], OpenSession], publish: Callable[[OpenSession], None]
+    ) -> None:
+        """`publish` fills the slots anew and shows what came of it."""
+        self._turns = turns
+        self._writable = writable
+        self._publish = publish
+
+    async def switch(self, off: Iterable[str]) -> None:
+        """Offer all tools but these, from the next turn on. Raises Refused where the session cannot be changed."""
+        self._writable()
+        async with self._turns.free:
+            opened = self._writable()
+            opened.off = tuple(sorted(off))
+            opened.append(Setting(OFF, list(opened.off)))
+            self._publish(opened)
+
+    async def forget(self, pattern: str) -> None:
+        """Take a saved approval back; what was answered for this run is asked again as well."""
+        path = config_dir() / FILE_NAME
+        saved = load_saved(path)
+        if pattern not in (*saved.always, *saved.never):
+            raise WrongCall(f"{path}: has no {pattern}")
+        left = Saved(*(tuple(each for each in patterns if each != pattern) for patterns in saved))
+        try:
+            save(path, left)
+        except OSError as error:
+            raise WrongCall(f"{path}: cannot be written: {error.strerror or error}") from None
+        self._turns.forget_approvals()

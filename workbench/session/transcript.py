@@ -1,0 +1,226 @@
+"""The chat's entries, made from the log when they are looked at."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from workbench.agent.mentions import as_written
+from workbench.compaction.record import CATEGORY as COMPACTION
+from workbench.config.text import printable
+from workbench.context.plan import ContextPlan
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Compaction,
+    Event,
+    Failure,
+    Override,
+    Reasoning,
+    Revert,
+    Setting,
+    Snapshot,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+    text_of,
+)
+from workbench.session.row_lookup import row_of
+from workbench.session.values import ChatCall, ChatEntry, EntryState
+from workbench.traces.building import LEFT_OUT
+
+TOLD_SETTINGS = ("model", "policy", "window", "knobs", LEFT_OUT)
+"""Of the settings, those that change what the model sees, and what a transcript held besides the conversation."""
+WHOLE = ("", "stop", "tool_calls", "end_turn")
+"""How an answer ends that was not cut short."""
+BESIDE = (COMPACTION, "hook", "instructions", "snapshot")
+"""Failures that stopped no answer: to ask again, or another model, would mend none of them."""
+
+
+class Entries:
+    """Which events are entries. Grows with the log; an entry, once there, keeps its place."""
+
+    def __init__(self, events: list[Event]) -> None:
+        """`events`: the log, which its owner goes on appending to."""
+        self.events = events
+        self._places: list[int] = []
+        """By entry: the index of its event."""
+        self._turns: list[int] = []
+        self._results: dict[str, int] = {}
+        """By call: the index of its result."""
+        self._calls: set[str] = set()
+        self._turn = 0
+        self._taken = 0
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Take in what was appended since."""
+        for index in range(self._taken, len(self.events)):
+            body = self.events[index].body
+            if isinstance(body, UserMessage):
+                self._turn += 1
+            if isinstance(body, ToolCall):
+                self._calls.add(body.call_id)
+            if isinstance(body, ToolResult):
+                self._results.setdefault(body.call_id, index)
+            if self._is_entry(body):
+                self._places.append(index)
+                self._turns.append(self._turn)
+        self._taken = len(self.events)
+
+    def _is_entry(self, body: Body) -> bool:
+        match body:
+            case UserMessage() | SystemMessage() | Reasoning() | ToolCall() | Compaction() | Failure():
+                return True
+            case Snapshot() | Override() | Revert():
+                return True
+            case AssistantMessage(content=content, finish=finish):
+                return bool(text_of(content).strip()) or finish not in WHOLE
+            case ToolResult(call_id=call_id):
+                return call_id not in self._calls
+            case Setting(key=key):
+                return key in TOLD_SETTINGS
+            case _:
+                return False
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def place_of(self, seq: int, length: int) -> int:
+        """The entry of an event, or the nearest before it; a result is found at its call."""
+        if 0 < seq <= len(self.events):
+            body = self.events[seq - 1].body
+            if isinstance(body, ToolResult) and body.call_id in self._calls:
+                seq = self._call_seq(body.call_id, seq)
+        return max(0, bisect_right(self._places, seq - 1, hi=length) - 1)
+
+    def _call_seq(self, call_id: str, seq: int) -> int:
+        for index in range(min(seq, len(self.events)) - 1, -1, -1):
+            body = self.events[index].body
+            if isinstance(body, ToolCall) and body.call_id == call_id:
+                return index + 1
+        return seq
+
+    def entry(self, at: int, seen: int) -> ChatEntry:
+        """One entry, as it was when the log had `seen` events."""
+        event = self.events[self._places[at]]
+        turn = self._turns[at]
+        body = event.body
+        match body:
+            case UserMessage(content=content):
+                return ChatEntry(event.seq, event.id, "you", turn, as_written(content))
+            case AssistantMessage(content=content, finish=finish, model=model):
+                cut = "" if finish in WHOLE else finish
+                return ChatEntry(event.seq, event.id, "ai", turn, text_of(content), finish=cut, model=model)
+            case Reasoning(text=text):
+                return ChatEntry(event.seq, event.id, "reasoning", turn, text)
+            case ToolCall(tool=tool, arguments=arguments):
+                call = self._call(event, body, seen)
+                return ChatEntry(event.seq, event.id, "tool", turn, printable(f"{tool} {arguments}")[:400], call)
+            case ToolResult(call_id=call_id, content=content, tool=tool, is_error=is_error):
+                call = ChatCall(tool, "", text_of(content), event.seq, is_error, None, call_id)
+                return ChatEntry(event.seq, event.id, "tool", turn, tool, call)
+            case SystemMessage(content=content):
+                return ChatEntry(event.seq, event.id, "system", turn, text_of(content))
+            case Compaction(summary=summary):
+                return ChatEntry(event.seq, event.id, "summary", turn, summary)
+            case Failure(category=category, message=message) if category not in BESIDE:
+                return ChatEntry(event.seq, event.id, "failure", turn, message)
+            case _:
+                return ChatEntry(event.seq, event.id, "notice", turn, told(body))
+
+    def _call(self, event: Event, body: ToolCall, seen: int) -> ChatCall:
+        at = self._results.get(body.call_id, seen)
+        if at >= seen:
+            return ChatCall(body.tool, body.arguments, call_id=body.call_id)
+        result = self.events[at]
+        assert isinstance(result.body, ToolResult)
+        seconds = (result.at - event.at) / 1000 if result.at and event.at else None
+        return ChatCall(
+            body.tool,
+            body.arguments,
+            text_of(result.body.content),
+            result.seq,
+            result.body.is_error,
+            seconds,
+            body.call_id,
+        )
+
+
+def told(body: Body) -> str:
+    """A quiet line for what is not said but done."""
+    match body:
+        case Snapshot(why=why):
+            return f"snapshot of the work tree{', ' + why if why else ''}"
+        case Override(action=action, first=first, last=last):
+            return f"{action} {first}" if first == last else f"{action} {first} to {last}"
+        case Revert(target=target):
+            return f"took back {target}"
+        case Failure(category=category, message=message) if category == COMPACTION:
+            return printable(f"not compacted: {message.partition(': ')[2] or message}")
+        case Failure(category=category, message=message):
+            return printable(f"{category}: {message}")
+        case Setting(key="window", value=dict() as value):
+            return f"window of {value.get('model')}: {value.get('tokens')} tokens, as the {value.get('source')} says"
+        case Setting(key=key, value=dict() as value) if key == LEFT_OUT:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in value.items())
+            return printable(f"the file also held what is no part of the conversation: {kinds}")
+        case Setting(key=key, value=value):
+            return printable(f"{key}: {value}")
+        case _:
+            return type(body).__name__.lower()
+
+
+class LogTranscript:
+    """The entries up to one moment, with what became of them then. Compared by identity."""
+
+    def __init__(self, entries: Entries, plan: ContextPlan | None) -> None:
+        self._entries = entries
+        self._length = len(entries)
+        self._seen = len(entries.events)
+        self._plan = plan
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: int) -> ChatEntry:
+        at = index + self._length if index < 0 else index
+        if not 0 <= at < self._length:
+            raise IndexError(index)
+        return self._entries.entry(at, self._seen)
+
+    def index_of(self, seq: int) -> int:
+        """The place of the entry that shows an event, or of the nearest before it; 0 where there is none."""
+        return self._entries.place_of(seq, self._length)
+
+    def standing(self, entry: ChatEntry) -> EntryState | None:
+        """What became of it (for a call: of its result, once it has one); None where it is no item."""
+        seq = entry.call.result_seq if entry.call and entry.call.result_seq else entry.seq
+        rows = () if self._plan is None else self._plan.rows
+        at = row_of(rows, seq)
+        if at is None or rows[at].seq != seq:
+            return None
+        row = rows[at]
+        why = row.edits[-1].why if row.edits else ""
+        return EntryState(row.state, row.tokens, row.original_tokens, row.pinned, why)
+
+
+class _Nothing:
+    """The conversation before anything is open."""
+
+    def __len__(self) -> int:
+        return 0
+
+    def __getitem__(self, index: int) -> ChatEntry:
+        raise IndexError(index)
+
+    def index_of(self, seq: int) -> int:
+        """There is nothing to find."""
+        return 0
+
+    def standing(self, entry: ChatEntry) -> EntryState | None:
+        """There is no plan."""
+        return None
+
+
+NOTHING = _Nothing()

@@ -1,0 +1,284 @@
+"""Turns on the screen: one at a time, messages that wait, questions in between. Lives in the session's thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing, suppress
+from pathlib import Path
+from typing import Protocol
+
+from workbench.agent import approvals
+from workbench.agent.loop import Agent, TurnServices
+from workbench.agent.mentions import with_files
+from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
+from workbench.compaction.values import Decision
+from workbench.config.errors import WorkbenchError
+from workbench.config.text import printable
+from workbench.log.events import AssistantMessage, Failure, Override, Setting, ToolCall, ToolResult, UserMessage
+from workbench.session import questions
+from workbench.session.connection import TurnConnection
+from workbench.session.open_session import OpenSession
+from workbench.session.reply import ReplyInProgress
+from workbench.session.services import Services
+from workbench.session.updates import Notice, UpdateQueue
+from workbench.session.values import Activity, UserQuestion
+
+TITLE = 60
+"""Characters of the first message that become a session's title."""
+
+
+class Beside(Protocol):
+    """Whoever compacts beside the turns."""
+
+    def taken(self, step: Step) -> None:
+        """A step of a turn."""
+        ...
+
+    def turn_ended(self) -> None:
+        """A turn has ended, one way or the other."""
+        ...
+
+    def turn_over(self, opened: OpenSession) -> None:
+        """A turn has ended well."""
+        ...
+
+    async def ask_first(self, decision: Decision) -> bool:
+        """Whether to compact now."""
+        ...
+
+
+class Turns:
+    """Runs the turns of whatever session lies open."""
+
+    def __init__(self, services: Services, board: UpdateQueue, publish: Callable[[], None]) -> None:
+        """`publish` shows what is in the log by now."""
+        self._board = board
+        self._publish = publish
+        self._connection = TurnConnection(services, self._approve, self._report, self._ask_first)
+        self._used: TurnServices | None = None
+        """What the session's agent was made with."""
+        self._coming = ReplyInProgress()
+        self._running: asyncio.Task[None] | None = None
+        self._waiting: list[str] = []
+        self._asked: dict[int, asyncio.Future[str]] = {}
+        self._open: dict[int, UserQuestion] = {}
+        """The questions that wait for their answer."""
+        self._questions = 0
+        self.free = asyncio.Lock()
+        """Held by a turn, and by whatever must not happen during one."""
+        self.beside: Beside | None = None
+        self._connecting = asyncio.Lock()
+        """A turn and a compaction that begin at the same time share one agent."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether the model is at work."""
+        return self._running is not None
+
+    @property
+    def waits_for_answer(self) -> bool:
+        """Whether nothing goes on before the user has answered."""
+        return bool(self._asked)
+
+    # What the user does
+
+    def send(self, opened: OpenSession, text: str) -> None:
+        """Say it, or let it wait for its turn."""
+        self._waiting.append(text)
+        if not self.busy:
+            self._start(opened, go_on=False)
+        else:
+            self._board.put(queue=tuple(self._waiting))
+
+    def take_back(self, index: int, text: str) -> None:
+        """A message that waits is not sent after all."""
+        if index < len(self._waiting) and self._waiting[index] == text:
+            self._waiting.pop(index)
+        self._board.put(queue=tuple(self._waiting))
+
+    def retry(self, opened: OpenSession) -> str:
+        """Ask again; the result says why not, or nothing. An answer that is there leaves the context."""
+        if self.busy:
+            return "the model is still at work; Escape stops it"
+        said = (UserMessage, AssistantMessage, ToolCall, ToolResult)
+        last = next((event for event in reversed(opened.events) if isinstance(event.body, said)), None)
+        if last is None:
+            return "nothing was said yet"
+        if isinstance(last.body, AssistantMessage):
+            opened.append(Override("exclude", last.seq, last.seq))
+        self._start(opened, go_on=True)
+        return ""
+
+    def interrupt(self) -> bool:
+        """Stop the turn; whether there was one."""
+        if self._running is not None:
+            self._running.cancel()
+        return self.busy
+
+    def answer(self, number: int, answer: str) -> None:
+        """The user answered a question; an answer to one that is gone does nothing."""
+        future = self._asked.pop(number, None)
+        if future is not None and not future.done():
+            future.set_result(answer)
+
+    async def ask(self, make: Callable[[int], UserQuestion]) -> str:
+        """Ask the user, and wait. Cancelled, the question goes away."""
+        self._questions += 1
+        question = make(self._questions)
+        self._asked[question.number] = asyncio.get_running_loop().create_future()
+        self._open[question.number] = question
+        self._board.put(question=question)
+        try:
+            return await self._asked[question.number]
+        finally:
+            self._asked.pop(question.number, None)
+            self._open.pop(question.number)
+            # A compaction may ask beside a turn that asks, too: the other question comes back.
+            self._board.put(question=next(reversed(self._open.values()), None))
+
+    def forget_approvals(self) -> None:
+        """Ask again what may be done."""
+        self._connection.forget_approvals()
+
+    async def close(self) -> None:
+        """Stop, keep what came, and let go of connections."""
+        running = self._running
+        self._waiting.clear()
+        if running is not None:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([running])
+        await self._connection.close()
+
+    # A turn
+
+    def _start(self, opened: OpenSession, *, go_on: bool) -> None:
+        """`go_on`: the first turn is one without a new message."""
+        self._running = asyncio.create_task(self._run(opened, go_on))
+
+    async def _run(self, opened: OpenSession, go_on: bool) -> None:
+        """Turns, as long as messages wait. A failure stops them: the next would fail as well."""
+        try:
+            while go_on or self._waiting:
+                async with self.free:
+                    text = None if go_on else self._waiting.pop(0)
+                    go_on = False
+                    self._board.put(queue=tuple(self._waiting))
+                    if not await self._turn(opened, text):
+                        return
+        finally:
+            self._running = None
+            self._board.put(activity=Activity())
+
+    async def _turn(self, opened: OpenSession, text: str | None) -> bool:
+        """One turn; whether the next may follow. After an interruption it does: that is what was waited for."""
+        self._board.put(activity=Activity("asking"))
+        self._coming.end()
+        failed = False
+        try:
+            agent = await self.agent(opened)
+            if text is not None and not opened.said:
+                self._name(opened, text)
+            content = None if text is None else await asyncio.to_thread(with_files, text, Path.cwd())
+            async with aclosing(agent.turn(content)) as steps:
+                async for step in steps:
+                    failed = isinstance(step, Appended) and isinstance(step.event.body, Failure)
+                    self._take(opened, step)
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if current is not None and self._waiting:
+                current.uncancel()
+                return True
+            raise
+        except WorkbenchError as error:
+            failed = True
+            self._board.tell(Notice(str(error), "error", "the turn could not begin"))
+        finally:
+            self._coming.end()
+            opened.catch_up()
+            self._board.put(live=None)
+            self._publish()
+            if self.beside is not None:
+                self.beside.turn_ended()
+        if not failed and self.beside is not None:
+            self.beside.turn_over(opened)
+        return not failed
+
+    async def agent(self, opened: OpenSession) -> Agent:
+        """The agent of the session, made anew where its model or policy is another. Raises WorkbenchError."""
+        async with self._connecting:
+            return await self._agent(opened)
+
+    async def _agent(self, opened: OpenSession) -> Agent:
+        assert opened.session is not None
+        means = await self._connection.means(opened)
+        while self._connection.problems:
+            self._board.tell(Notice(self._connection.problems.pop(0), "warning", "MCP"))
+        if opened.agent is None or means is not self._used:
+            setup = opened.agent.setup if opened.agent is not None else opened.setup
+            planner = opened.agent.planner if opened.agent is not None else opened.planner
+            opened.agent = Agent(opened.session, setup, means, planner)
+            self._used = means
+        return opened.agent
+
+    def _name(self, opened: OpenSession, text: str) -> None:
+        """The first message names a session that has no title."""
+        assert opened.session is not None
+        if not opened.session.title:
+            title = printable(text)[:TITLE]
+            opened.append(Setting("title", title))
+            opened.name = title
+
+    # What a turn tells
+
+    def _take(self, opened: OpenSession, step: Step) -> None:
+        match step:
+            case Planned():
+                self._coming.begin()
+                self._board.put(activity=Activity("asking"))
+            case Streamed(part):
+                self._coming.add(part)
+                self._board.put(live=self._coming.live(), activity=Activity("answering"))
+            case Waiting(wait):
+                text = f"{wait.failure.category.replace('_', ' ')}: try {wait.try_number} in {wait.seconds_left:.0f} s"
+                self._board.put(activity=Activity("asking", text))
+            case Switched(model, instead_of, _):
+                self._board.tell(Notice(f"{model} is asked instead of {instead_of}", "warning", "fallback"))
+            case Summarising():
+                pass
+            case Appended(event):
+                self._coming.take(event)
+                opened.catch_up()
+                if self._coming.open_calls:
+                    self._board.put(activity=Activity("tools", self._coming.doing))
+                self._publish()
+                self._board.put(live=self._coming.live())
+        if self.beside is not None:
+            self.beside.taken(step)
+
+    async def _ask_first(self, decision: Decision) -> bool:
+        if self.beside is None:
+            return False
+        self._board.put(activity=Activity("waiting"))
+        try:
+            return await self.beside.ask_first(decision)
+        finally:
+            self._board.put(activity=Activity("asking"))
+
+    def _report(self, call_id: str, text: str) -> None:
+        self._coming.report(call_id, text)
+        self._board.put(live=self._coming.live())
+
+    async def _approve(self, asked: approvals.ApprovalQuestion) -> approvals.ApprovalAnswer:
+        """Ask whether a call may run."""
+        call = next((call for call in self._coming.open_calls if call.tool == asked.call.tool), None)
+        self._coming.asking = call.call_id if call else ""
+        self._board.put(live=self._coming.live(), activity=Activity("waiting"))
+        arguments = call.arguments if call else ""
+        try:
+            answer = await self.ask(lambda number: questions.approval(number, asked, arguments))
+        finally:
+            self._coming.asking = ""
+            self._board.put(live=self._coming.live(), activity=Activity("tools", self._coming.doing))
+        return questions.approved(asked, answer)

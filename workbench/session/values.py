@@ -1,0 +1,158 @@
+"""What the panes draw: frozen values that the session model makes. A pane keeps nothing else of the session.
+
+Values go down through reactives and `data_bind`; what the user wants comes back up as the messages of `messages.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, Protocol
+
+from workbench.context.items import State
+
+EntryKind = Literal["you", "ai", "reasoning", "tool", "summary", "notice", "failure", "system"]
+"""notice: a snapshot, a switch of model or policy, a compaction, an override; told in one quiet line."""
+
+
+class ChatCall(NamedTuple):
+    """A tool call and what came of it."""
+
+    tool: str
+    arguments: str
+    """As the model wrote them."""
+    result: str | None = None
+    """None while it runs, or where it never returned."""
+    result_seq: int | None = None
+    is_error: bool = False
+    seconds: float | None = None
+    """From the call to its result, by the log's clock."""
+    call_id: str = ""
+    """The same as that of the `LiveCall` while it runs."""
+
+
+class ChatEntry(NamedTuple):
+    """One block of the chat, from one event (a call: from two)."""
+
+    seq: int
+    id: str
+    kind: EntryKind
+    turn: int
+    text: str
+    """What was said; for a call: its arguments in a line."""
+    call: ChatCall | None = None
+    finish: str = ""
+    """Where an answer was cut short: cancelled, broken, length, refused."""
+    model: str = ""
+
+
+class EntryState(NamedTuple):
+    """What became of an entry in the context."""
+
+    state: State
+    tokens: int
+    original_tokens: int
+    pinned: bool
+    why: str
+
+
+class Transcript(Protocol):
+    """The chat's entries. One is made when it is looked at, so that ten thousand cost what forty do."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> ChatEntry: ...
+
+    def index_of(self, seq: int) -> int:
+        """The place of the entry that shows an event, or of the nearest before it; 0 where there is none."""
+        ...
+
+    def standing(self, entry: ChatEntry) -> EntryState | None:
+        """What became of it (for a call: of its result, once it has one); None where it is no item."""
+        ...
+
+
+class LiveCall(NamedTuple):
+    """A call of the answer that is coming in, or one that runs."""
+
+    call_id: str
+    tool: str
+    arguments: str
+    state: Literal["writing", "asking", "running"]
+    output: str = ""
+    """The last lines of what a running command printed so far."""
+
+
+class Live(NamedTuple):
+    """The answer as far as it has come. It is not in the log yet."""
+
+    reply: str
+    """Tells one answer from the next."""
+    reasoning: str = ""
+    text: str = ""
+    calls: tuple[LiveCall, ...] = ()
+
+
+class Activity(NamedTuple):
+    """What is going on."""
+
+    kind: Literal["idle", "loading", "asking", "answering", "tools", "waiting", "compacting", "read_only"] = "idle"
+    text: str = ""
+    """In a few words: `try 2 in 4 s`, `run_command`, `summarising part 1 of 3`."""
+
+
+class AnswerChoice(NamedTuple):
+    """One answer to a question."""
+
+    key: str
+    answer: str
+    label: str
+
+
+class UserQuestion(NamedTuple):
+    """Something only the user can decide, asked in place. Nothing goes on until it is answered."""
+
+    number: int
+    kind: Literal["approval", "compact", "import"]
+    title: str
+    detail: str
+    """What it is about: the command, the file and its changes, the figures."""
+    choices: tuple[AnswerChoice, ...]
+    default: str
+    """The answer that Enter or Escape gives: the one that changes nothing."""
+
+
+class DraftCost(NamedTuple):
+    """What the message in the composer would cost."""
+
+    tokens: int = 0
+    total: int = 0
+    """The request with it."""
+    room: int = 0
+    """What is left then; less than nothing where it does not fit."""
+    exact: bool = True
+
+
+class Status(NamedTuple):
+    """The line at the bottom."""
+
+    tokens: int = 0
+    window: int = 0
+    window_source: str = ""
+    response: int = 0
+    """Tokens of the last answer."""
+    cost: float | None = None
+    """Of the session so far, in dollars; None where prices are unknown."""
+    cached: float | None = None
+    """Share of the last prompt that the provider had in its cache."""
+    model: str = ""
+    policy: str = ""
+    ready: Literal["ready", "no key", "rehearsal", "local", "loading"] = "ready"
+
+    @property
+    def share(self) -> float:
+        """Of the window, 0 to 1 or more."""
+        return self.tokens / self.window if self.window else 0.0
+
+    @property
+    def level(self) -> Literal["calm", "warm", "hot"]:
+        """Green under 70 %, yellow under 90 %, red from there; never colour alone."""
+        return "calm" if self.share < 0.7 else "warm" if self.share < 0.9 else "hot"

@@ -1,0 +1,339 @@
+"""What the session model does, in the session's thread.
+
+What takes long (opening, planning from the beginning) runs in the background of that thread again, so that a turn goes
+on meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import Namespace
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+from workbench.config.background import background
+from workbench.config.errors import Refused, WorkbenchError
+from workbench.log.events import Override, OverrideAction, Setting
+from workbench.models.gateway import Gateway
+from workbench.session import figures, opening
+from workbench.session.compacting import SessionCompactions
+from workbench.session.drafting import SummaryDrafts
+from workbench.session.open_session import OpenSession
+from workbench.session.questions import make_session
+from workbench.session.services import Services
+from workbench.session.time_travel import TimeTravel
+from workbench.session.tools import ToolSwitches
+from workbench.session.turns import Turns
+from workbench.session.undoing import Which, revert
+from workbench.session.updates import Notice, UpdateQueue
+from workbench.session.values import Activity
+
+T = TypeVar("T")
+
+DRAFT_PAUSE = 0.15
+"""Seconds without a key before a draft is counted."""
+LOOK = 1.0
+"""Seconds between two looks at a session that another process writes."""
+STAND_IN = (
+    "No model is set, so the rehearsal model answers: it follows rules and is no AI. "
+    "/model chooses a real one; its key is read from the environment, as in OPENAI_API_KEY."
+)
+
+
+class SessionWorker:
+    """What lies open, and what is done with it."""
+
+    def __init__(self, services: Services, options: Namespace, board: UpdateQueue, *, warm: bool) -> None:
+        self._services = services
+        self._options = options
+        self._board = board
+        self._warm = warm
+        self._turns = Turns(services, board, self.publish)
+        self.compactions = SessionCompactions(board, self._turns, self.publish)
+        self.drafts = SummaryDrafts(services, self._turns, self.compactions, self.publish)
+        self.tools = ToolSwitches(self._turns, self._writable, self._refill)
+        self._opened: OpenSession | None = None
+        self._travel = TimeTravel(services, options)
+        self._draft = ""
+        self._drafting = False
+        self._uncounted = False
+        """Whether the draft, or what it would be added to, has changed since it was counted."""
+        self.held = 0
+        """Jobs that wait for the user's answer."""
+        self._beside: set[asyncio.Task[None]] = set()
+        """What goes on until the end, or until something else is opened."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether the model is at work, and not waiting for the user."""
+        return self._turns.busy and not self._turns.waits_for_answer
+
+    def _current(self) -> OpenSession:
+        if self._opened is None:
+            raise Refused("nothing is open yet")
+        return self._opened
+
+    def _writable(self) -> OpenSession:
+        opened = self._current()
+        if not opened.writable:
+            raise Refused(opened.why_read_only)
+        return opened
+
+    async def asked(self, question: Callable[[OpenSession], T]) -> T:
+        """Something worked out from what lies open."""
+        return question(self._current())
+
+    def count(self, text: str) -> int:
+        """The tokens of a text, for any thread; 0 where nothing is open."""
+        opened = self._opened
+        return opened.setup.counter.count(text).tokens if opened is not None else 0
+
+    # Opening
+
+    async def begin(self, ref: str) -> None:
+        """The first thing that is opened; where that fails there is nothing to show, and the program ends."""
+        self._board.put(activity=Activity("loading", "reading…"))
+        try:
+            await self._open(lambda: opening.first(self._services, self._options, ref))
+        except WorkbenchError as error:
+            self._board.put(fatal=error)
+            return
+        if self._current().stands_in:
+            self._board.tell(Notice(STAND_IN, "warning", "no AI yet"))
+        if self._warm:
+            self._go_beside(Gateway().warm())
+
+    def _later_options(self) -> Namespace:
+        """What the command line said of the model and the policy was meant for what it opened."""
+        return Namespace(**{key: value for key, value in vars(self._options).items() if key in ("window", "reserve")})
+
+    async def open(self, ref: str) -> None:
+        """A session or a file."""
+        await self._exchange(lambda: opening.open_source(self._services, self._later_options(), ref))
+
+    async def new(self) -> None:
+        """An empty session."""
+        await self._exchange(lambda: opening.new_session(self._services, self._later_options()))
+
+    async def fork(self, at: int | None, text: str | None = None) -> None:
+        """A copy up to an event, and perhaps the first thing to say in it."""
+        opened = self._current()
+        await self._exchange(lambda: opening.fork(self._services, self._later_options(), opened, at))
+        if text is not None:
+            self._turns.send(self._writable(), text)
+        else:
+            self._board.tell(Notice(f"this is {self._current().name}; the other one is as it was"))
+
+    async def _exchange(self, make: Callable[[], OpenSession]) -> None:
+        """Open something else in place of what lies open."""
+        if self._turns.busy or self.compactions.busy:
+            raise Refused("the model is still at work; Escape stops it")
+        self._board.put(activity=Activity("loading", "opening…"))
+        try:
+            await self._open(make)
+        finally:
+            self._board.put(activity=Activity())
+
+    async def _open(self, make: Callable[[], OpenSession]) -> None:
+        made = await asyncio.wrap_future(background(make))
+        async with self._turns.free:
+            self._stop_beside()
+            await self.compactions.close()
+            self._put_away()
+            self._opened = made
+            self._travel.home()
+        self._board.put(live=None, question=None, queue=(), activity=Activity())
+        self.publish()
+        self._go_beside(self._look_for_key(made))
+        if made.session is not None and not made.writable:
+            self._go_beside(self._watch(made))
+
+    def _go_beside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    def _stop_beside(self) -> None:
+        for task in self._beside:
+            task.cancel()
+
+    def _put_away(self) -> None:
+        """Close what lies open. A session of ours in which nothing was said goes again."""
+        opened, self._opened = self._opened, None
+        if opened is None or opened.session is None:
+            return
+        opened.session.close()
+        if opened.ours and not opened.said:
+            with suppress(WorkbenchError):
+                self._services.store.delete(opened.session.id)
+
+    async def _look_for_key(self, opened: OpenSession) -> None:
+        """The system's key store may take its time, so nobody waits for it."""
+        if self._services.settings.api_base(opened.setup.model):
+            return  # a server of the user's own may need none
+        key = await asyncio.wrap_future(background(partial(self._services.routes.key, opened.setup.model)))
+        if opened.lacks_key != (key.origin == "none"):
+            opened.lacks_key = key.origin == "none"
+            self.publish()
+
+    async def _watch(self, opened: OpenSession) -> None:
+        """Follow a session that another process writes, and take over when it is free."""
+        assert opened.session is not None
+        while not opened.writable:
+            await asyncio.sleep(LOOK)
+            with suppress(WorkbenchError):
+                took_over = opened.session.take_over()
+                changed = opened.refresh()
+                if took_over:
+                    opening.fill_slots(opened)
+                    self._board.tell(Notice("the other one has ended; this session is yours now"))
+                if changed or took_over:
+                    self.publish()
+
+    # Saying and deciding
+
+    async def send(self, text: str) -> None:
+        """Under a file, the user is asked first whether to make a session of it."""
+        opened = self._current()
+        if opened.session is None:
+            self.held += 1
+            try:
+                answer = await self._turns.ask(partial(make_session, name=opened.name))
+            finally:
+                self.held -= 1
+            if answer != "yes":
+                return
+            await self._exchange(lambda: opening.session_of(self._services, self._later_options(), opened))
+        self.compactions.not_now()
+        self._turns.send(self._writable(), text)
+
+    async def take_back(self, index: int, text: str) -> None:
+        """A message that waits is not sent after all."""
+        self._turns.take_back(index, text)
+
+    async def answer(self, number: int, answer: str) -> None:
+        """The answer to a question."""
+        self._turns.answer(number, answer)
+
+    async def interrupt(self) -> None:
+        """Stop the turn, or else the compaction; where there is neither, come back from the past."""
+        if not self._turns.interrupt() and not self.compactions.stop():
+            self._come_home()
+
+    async def stop_compacting(self) -> None:
+        """Stop the compaction, and leave a turn alone."""
+        if not self.compactions.stop():
+            raise Refused("no compaction is being made")
+
+    async def retry(self) -> None:
+        """Ask again."""
+        why_not = self._turns.retry(self._writable())
+        if why_not:
+            raise Refused(why_not)
+
+    async def decide(self, action: OverrideAction, first: int, last: int) -> None:
+        """An override."""
+        opened = self._writable()
+        if not 1 <= first <= last <= len(opened.events):
+            raise Refused(f"{first} to {last}: expected numbers from 1 to {len(opened.events)}, the smaller first")
+        opened.append(Override(action, first, last))
+        self.publish()
+
+    async def revert(self, which: Which, seq: int | None = None) -> None:
+        """Undo or redo."""
+        said = revert(self._writable(), which, seq)
+        self.publish()
+        self._board.tell(Notice(said))
+
+    async def rename(self, title: str) -> None:
+        """Another title."""
+        opened = self._writable()
+        opened.append(Setting("title", title))
+        opened.name = title
+        self.publish()
+
+    async def switch(self, *, model: str = "", policy: str = "", knob: str = "") -> None:
+        """Plan the same log under another setup; a turn that runs goes on under its own."""
+        if self._turns.busy:
+            self._board.tell(Notice("from the next turn on"))
+        async with self._turns.free:
+            await self.compactions.finished()
+            opened = self._current()
+            asked = partial(opening.another, self._services, self._options, opened, model, policy, knob)
+            change = await asyncio.wrap_future(background(asked))
+            opened.catch_up()
+            change.planner.extend(opened.events[change.length :])
+            opened.adopt(change.setup, change.policy, change.knobs, change.planner)
+            if opened.writable:
+                opened.append(*change.settings)
+                opening.fill_slots(opened)
+            self._travel.forget()
+        self.publish()
+        self._go_beside(self._look_for_key(opened))
+
+    def _refill(self, opened: OpenSession) -> None:
+        opening.fill_slots(opened)
+        self.publish()
+
+    # Looking
+
+    async def count_draft(self, text: str) -> None:
+        """Only the last of many drafts is counted, after a pause."""
+        self._draft = text
+        self._uncounted = True
+        if self._drafting or self._opened is None:
+            return
+        self._drafting = True
+        try:
+            while self._uncounted:
+                self._uncounted = False
+                await asyncio.sleep(DRAFT_PAUSE if self._draft else 0)
+                if not self._uncounted:
+                    opened = self._current()
+                    work = partial(figures.draft_cost, opened.setup, opened.plan, self._draft)
+                    self._board.put(draft_cost=await asyncio.wrap_future(background(work)))
+        finally:
+            self._drafting = False
+
+    async def travel_to(self, upto: int | None) -> None:
+        """The context of a request; None: of now."""
+        if upto is None:
+            self._come_home()
+            return
+        opened = self._current()
+        shown = await self._travel.shown(opened, upto)
+        if self._opened is opened and shown is not None:
+            self._board.put(shown=shown)
+
+    def _come_home(self) -> None:
+        if self._travel.is_away:
+            self._travel.home()
+            self.publish()
+
+    def publish(self) -> None:
+        """Show what is in the log by now. While the past is looked at, the inspector stays there."""
+        opened = self._opened
+        if opened is None:
+            return
+        shown = opened.shown()
+        self._board.put(
+            title=opened.name,
+            transcript=opened.transcript(shown.plan),
+            status=figures.status(opened, shown.plan),
+            read_only=opened.why_read_only,
+            refusal="" if opened.session is None else opened.why_read_only,
+        )
+        if not self._travel.is_away:
+            self._board.put(shown=shown)
+        self.compactions.show(opened)
+        if self._draft:
+            self._go_beside(self.count_draft(self._draft))
+
+    async def close(self) -> None:
+        """The end: what came is kept, connections are closed."""
+        self._stop_beside()
+        await self.compactions.close()
+        await self._turns.close()
+        self._put_away()
