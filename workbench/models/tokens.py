@@ -254,7 +254,7 @@ class TokenCounter:
         index = self._indexes.get(text)
         if index is not None:
             return 0, index
-        routes = max_tokens * 4 + text_pieces.PIECE
+        reach = max_tokens * 4 + text_pieces.PIECE
         while True:
             base = max(0, len(text) - reach)
             index = self._measure(text[base:], self._size)

@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from workbench.config.text import printable, table
-from workbench.models.ledger import Ledger, LedgerRow
+from workbench.models.ledger import Ledger, LedgerRow, UsageTotals
 from workbench.session.context_view import ContextView
 from workbench.tui.cells import joined
 from workbench.tui.inspector.reader import Reader
