@@ -41,9 +41,9 @@ def test_planning_a_file_needs_no_litellm_and_no_screen(tmp_path: object) -> Non
         "from workbench.session.source import number_events\n"
         "from workbench.log.events import UserMessage\n"
         "from workbench.config.settings import Settings\n"
-        "from workbench.context.setup import Wishes, set_up\n"
+        "from workbench.context.setup import PlanOptions, set_up\n"
         "from workbench.models.catalogue import Catalogue\n"
-        "made = set_up(Wishes(model='gpt-4o'), Settings(), Catalogue()).plan(number_events([UserMessage('hi')]))\n"
+        "made = set_up(PlanOptions(model='gpt-4o'), Settings(), Catalogue()).plan(number_events([UserMessage('hi')]))\n"
         "assert made.verdict.fits"
     )
     found = loaded_by(code)

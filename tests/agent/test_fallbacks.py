@@ -18,7 +18,7 @@ from workbench.agent.steps import Appended, Planned, Step, Switched, Waiting
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.errors import WorkbenchError
 from workbench.config.settings import Settings
-from workbench.context.setup import Setup, Wishes, set_up
+from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.events import AssistantMessage, Failure, Setting, SlotContent, ToolResult, Usage, UserMessage
 from workbench.log.session import Session
 from workbench.log.store import Store
@@ -50,7 +50,7 @@ FAULTS: dict[Category, str] = {
 
 def setup_of(model: str) -> Setup:
     known = {name: {"window": window, "max_output": 100} for name, window in WINDOWS.items()}
-    return set_up(Wishes(model=model), Settings(), Catalogue(known))
+    return set_up(PlanOptions(model=model), Settings(), Catalogue(known))
 
 
 @pytest.fixture

@@ -21,14 +21,14 @@ from bench import children, material
 from bench.harness import Row, Scale, Target, absolute
 from bench.memory import MIB, used
 from bench.turns import agent, setup_for
-from workbench.context.setup import Setup, Wishes
+from workbench.context.setup import PlanOptions, Setup
 from workbench.log.session import Session
 from workbench.log.store import Store
 from workbench.models.gateway import Gateway
 from workbench.rehearsal.provider import rehearse
 from workbench.rehearsal.script import Script
 
-WISHES = Wishes(
+OPTIONS = PlanOptions(
     model="rehearsal",
     window=3_000,
     reserve=500,
@@ -78,7 +78,7 @@ def _marks(turns: int) -> list[int]:
 
 
 def _child(turns: int) -> Grown:
-    setup = setup_for(WISHES)
+    setup = setup_for(OPTIONS)
     with tempfile.TemporaryDirectory() as name, Store.open(Path(name) / "workbench.db") as store:
         with store.create() as session:
             resident, length = asyncio.run(_talk(session, setup, Path(name), _marks(turns)))

@@ -12,7 +12,7 @@ from bench.harness import Row, Scale, absolute
 from bench.turns import MODEL, PAUSE, pauses_noted, ready, setup_for
 from workbench.compaction.coordinator import Compactor
 from workbench.compaction.values import Draft
-from workbench.context.setup import Wishes
+from workbench.context.setup import PlanOptions
 from workbench.log.events import Event
 from workbench.models.gateway import Gateway
 
@@ -43,7 +43,7 @@ def run(scale: Scale) -> Iterator[Row]:
 
 async def _compacted(events: list[Event], gateway: Gateway, digest: bool, pauses: list[float]) -> Draft:
     """One compaction, with a planner and counts of its own, as when the session was just opened."""
-    setup = setup_for(Wishes(policy=POLICY, model=MODEL, window=WINDOW))
+    setup = setup_for(PlanOptions(policy=POLICY, model=MODEL, window=WINDOW))
     setup.counter.count("")  # whoever compacts a session has planned it: the tokenizer is loaded
     async with pauses_noted(pauses):
         compactor = Compactor(setup, gateway)

@@ -23,7 +23,7 @@ from workbench.agent.steps import Planned
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.settings import Settings
 from workbench.context.render import request
-from workbench.context.setup import Setup, Wishes, set_up
+from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.session import Session
 from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
@@ -46,9 +46,9 @@ SHORT_ROUNDS = 6
 """A short answer takes a few milliseconds, of which the machine decides some; so there are many."""
 
 
-def setup_for(wishes: Wishes) -> Setup:
+def setup_for(options: PlanOptions) -> Setup:
     """What the program would have with no settings of the user's."""
-    return set_up(wishes, Settings(), Catalogue())
+    return set_up(options, Settings(), Catalogue())
 
 
 def agent(session: Session, setup: Setup, folder: Path, gateway: Gateway) -> Agent:
@@ -61,7 +61,7 @@ def turn(scale: Scale) -> Iterator[Row]:
     with ready(1) as (runner, gateway), tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with Store.open(folder / "workbench.db") as store, store.create() as session:
-            talking = agent(session, setup_for(Wishes(model=MODEL)), folder, gateway)
+            talking = agent(session, setup_for(PlanOptions(model=MODEL)), folder, gateway)
             sent: dict[str, Any] = {}
 
             async def ours() -> float:

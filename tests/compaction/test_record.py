@@ -12,7 +12,7 @@ from support.deciding import failure
 from support.logs import logs, number
 from support.talk import named_turns
 from workbench.compaction.record import Details, details, metrics, record
-from workbench.context.control import standing
+from workbench.context.control import in_effect
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -65,7 +65,7 @@ def test_of_several_later_ranges_the_first_one_replaced_it() -> None:
 @given(logs(most=16))
 def test_what_the_record_calls_standing_is_what_the_plan_uses(log: list[Event]) -> None:
     found = record(log)
-    stands = standing([event for event in log if isinstance(event.body, (Compaction, Revert, Override))]).compactions
+    stands = in_effect([event for event in log if isinstance(event.body, (Compaction, Revert, Override))]).compactions
     assert found.standing == stands
     assert {entry.event.seq for entry in found.entries if entry.status == "standing"} == {e.seq for e in stands}
     assert found.counted == sum(entry.status != "reverted" for entry in found.entries)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from support.logs import number
 from support.talk import iteration, planned, preset
-from workbench.context.control import NO_OWN, Own, decide, slots_of, standing
+from workbench.context.control import NO_DECISION, UserDecision, decide, in_effect, slots_of
 from workbench.log.events import Body, Compaction, Event, Override, OverrideAction, Revert, SlotContent, UserMessage
 
 ACTIONS: tuple[OverrideAction, ...] = ("pin", "unpin", "mask", "unmask", "exclude", "include")
@@ -21,7 +21,7 @@ def controls(*bodies: Body, before: int = 10) -> list[Event]:
 
 def ranges(events: list[Event]) -> list[str]:
     """The summaries that stand."""
-    found = [event.body for event in standing(events).compactions]
+    found = [event.body for event in in_effect(events).compactions]
     return [body.summary for body in found if isinstance(body, Compaction)]
 
 
@@ -31,22 +31,22 @@ def ranges(events: list[Event]) -> list[str]:
 @pytest.mark.parametrize(
     ("actions", "own"),
     [
-        (["pin"], Own(pinned=True)),
-        (["pin", "unpin"], Own()),
-        (["mask"], Own(masked=True)),
-        (["mask", "unmask"], Own(masked=False)),
-        (["exclude"], Own(excluded=True)),
-        (["exclude", "include"], Own()),
-        (["pin", "exclude"], Own(excluded=True)),
-        (["pin", "mask"], Own(masked=True)),
-        (["exclude", "pin"], Own(pinned=True)),
-        (["mask", "pin"], Own(pinned=True)),
-        (["unmask", "exclude", "include"], Own()),
-        (["unpin"], Own()),
+        (["pin"], UserDecision(pinned=True)),
+        (["pin", "unpin"], UserDecision()),
+        (["mask"], UserDecision(masked=True)),
+        (["mask", "unmask"], UserDecision(masked=False)),
+        (["exclude"], UserDecision(excluded=True)),
+        (["exclude", "include"], UserDecision()),
+        (["pin", "exclude"], UserDecision(excluded=True)),
+        (["pin", "mask"], UserDecision(masked=True)),
+        (["exclude", "pin"], UserDecision(pinned=True)),
+        (["mask", "pin"], UserDecision(pinned=True)),
+        (["unmask", "exclude", "include"], UserDecision()),
+        (["unpin"], UserDecision()),
     ],
 )
-def test_the_last_decision_wins(actions: list[OverrideAction], own: Own) -> None:
-    found = NO_OWN
+def test_the_last_decision_wins(actions: list[OverrideAction], own: UserDecision) -> None:
+    found = NO_DECISION
     for seq, action in enumerate(actions, 1):
         found = decide(found, action, seq)
     assert found._replace(by=0) == own
@@ -54,7 +54,7 @@ def test_the_last_decision_wins(actions: list[OverrideAction], own: Own) -> None
 
 @given(st.lists(st.sampled_from(ACTIONS), max_size=8))
 def test_pinned_masked_and_excluded_are_never_together(actions: list[OverrideAction]) -> None:
-    found = NO_OWN
+    found = NO_DECISION
     for seq, action in enumerate(actions, 1):
         found = decide(found, action, seq)
         assert found.pinned + found.excluded + bool(found.masked) <= 1
@@ -81,9 +81,9 @@ def test_the_later_decision_on_either_half_of_a_pair_holds_for_both(later: Overr
 
 
 def test_an_override_speaks_of_a_range_of_older_events() -> None:
-    found = standing(controls(Override("pin", 4, 99))).overrides
+    found = in_effect(controls(Override("pin", 4, 99))).overrides
     assert sorted(found) == [4, 5, 6, 7, 8, 9, 10]
-    assert sorted(standing(controls(Override("mask", -5, 2))).overrides) == [1, 2]
+    assert sorted(in_effect(controls(Override("mask", -5, 2))).overrides) == [1, 2]
 
 
 # Reverts
@@ -91,20 +91,20 @@ def test_an_override_speaks_of_a_range_of_older_events() -> None:
 
 def test_a_revert_takes_back_and_its_revert_brings_back() -> None:
     pin = Override("pin", 3, 3)
-    assert standing(controls(pin)).overrides[3].pinned
-    assert standing(controls(pin, Revert(11))).overrides == {}
-    assert standing(controls(pin, Revert(11), Revert(12))).overrides[3].pinned
-    assert standing(controls(pin, Revert(11), Revert(12), Revert(13))).overrides == {}
+    assert in_effect(controls(pin)).overrides[3].pinned
+    assert in_effect(controls(pin, Revert(11))).overrides == {}
+    assert in_effect(controls(pin, Revert(11), Revert(12))).overrides[3].pinned
+    assert in_effect(controls(pin, Revert(11), Revert(12), Revert(13))).overrides == {}
 
 
 def test_a_revert_of_what_is_not_there_yet_does_nothing() -> None:
-    assert standing(controls(Revert(12), Override("pin", 3, 3))).overrides[3].pinned
+    assert in_effect(controls(Revert(12), Override("pin", 3, 3))).overrides[3].pinned
 
 
 @given(st.integers(0, 6))
 def test_a_chain_of_reverts_alternates(length: int) -> None:
     chain = [Revert(11 + at) for at in range(length)]
-    assert bool(standing(controls(Override("pin", 3, 3), *chain)).overrides) == (length % 2 == 0)
+    assert bool(in_effect(controls(Override("pin", 3, 3), *chain)).overrides) == (length % 2 == 0)
 
 
 # Compactions
@@ -161,5 +161,5 @@ def test_the_latest_content_of_a_slot_wins_and_an_empty_one_clears_it() -> None:
 
 
 def test_an_empty_log_has_nothing_standing() -> None:
-    found = standing([])
+    found = in_effect([])
     assert (found.compactions, dict(found.overrides), found.slots) == ((), {}, ())

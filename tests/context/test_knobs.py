@@ -22,18 +22,18 @@ from workbench.context.knobs import (
     meanings,
     parse_text,
 )
-from workbench.context.load import Loaded, describe, load_policy
+from workbench.context.load import LoadedPolicy, describe, load_policy
 from workbench.context.policy import Policy
 
 EVERY_KNOB = [*KNOBS.values(), *TOOL_KNOBS.values()]
 
 
-def load(*sets: str, env: dict[str, str] | None = None) -> Loaded:
+def load(*sets: str, env: dict[str, str] | None = None) -> LoadedPolicy:
     """The default policy without the tester's own environment and config folder."""
     return load_policy(None, sets=sets, env=env or {}, folder=Path("no-such-folder"))
 
 
-def value_of(loaded: Loaded, name: str) -> Any:
+def value_of(loaded: LoadedPolicy, name: str) -> Any:
     """The value of a dotted knob, read straight off the policy."""
     section, _, key = name.partition(".")
     holder = getattr(loaded.policy, section)

@@ -12,11 +12,11 @@ import pytest
 
 from workbench.config.errors import WrongCall
 from workbench.context.knobs import KNOBS
-from workbench.context.load import Loaded, describe, load_policy, preset_names, user_policies
+from workbench.context.load import LoadedPolicy, describe, load_policy, preset_names, user_policies
 from workbench.context.policy import NO_LIMIT
 
 
-def load(ref: str | None = None, *sets: str, folder: Path = Path("no-such-folder"), **rest: Any) -> Loaded:
+def load(ref: str | None = None, *sets: str, folder: Path = Path("no-such-folder"), **rest: Any) -> LoadedPolicy:
     """A policy without the tester's own environment and config folder."""
     return load_policy(ref, sets=sets, folder=folder, **{"env": {}, **rest})
 

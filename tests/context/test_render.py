@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from support.logs import limits, logs, number, policies
 from support.talk import COUNTER, iteration, planned, preset, spoken, summary_of
 from workbench.context.budget import Limits
-from workbench.context.fixed import is_merged
+from workbench.context.fixed_slots import is_merged
 from workbench.context.planner import plan
 from workbench.context.policy import Policy
 from workbench.context.render import content_json, messages, request

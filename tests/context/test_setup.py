@@ -10,29 +10,29 @@ from hypothesis import strategies as st
 
 from support.logs import number
 from workbench.config.settings import Settings
-from workbench.context.setup import Learnt, Setup, Wishes, learnt_window, set_up, window_setting
+from workbench.context.setup import LearntWindow, PlanOptions, Setup, learnt_window, set_up, window_setting
 from workbench.log.codec import decode, encode
 from workbench.log.events import Body, Setting, UserMessage
 from workbench.models.catalogue import Catalogue
 
 
-def made(*bodies: Body, entry: dict[str, Any] | None = None, reported: int | None = None, **wishes: Any) -> Setup:
-    wishes.setdefault("model", "gpt-4o")
+def made(*bodies: Body, entry: dict[str, Any] | None = None, reported: int | None = None, **options: Any) -> Setup:
+    options.setdefault("model", "gpt-4o")
     catalogue = Catalogue({"gpt-4o": entry} if entry else {})
-    return set_up(Wishes(**wishes), Settings(), catalogue, events=number(bodies), reported=reported)
+    return set_up(PlanOptions(**options), Settings(), catalogue, events=number(bodies), reported=reported)
 
 
 def window(setup: Setup) -> tuple[int, str]:
     return setup.limits.window, setup.limits.window_source
 
 
-LEARNT = window_setting("gpt-4o", Learnt(20_000))
+LEARNT = window_setting("gpt-4o", LearntWindow(20_000))
 
 
 def test_a_learnt_window_corrects_the_catalogue() -> None:
     assert window(made()) == (128_000, "catalogue")
     assert window(made(LEARNT)) == (20_000, "provider")
-    assert window(made(LEARNT, window_setting("gpt-4o", Learnt(10_000)))) == (10_000, "provider")
+    assert window(made(LEARNT, window_setting("gpt-4o", LearntWindow(10_000)))) == (10_000, "provider")
     assert window(made(LEARNT, entry={"window": 64_000})) == (20_000, "provider"), "the provider knows better"
 
 
@@ -55,7 +55,7 @@ def test_a_servers_report_wins_over_the_tables_and_not_over_the_user_or_the_prov
     assert window(made(reported=4_096)) == (4_096, "server")
     assert window(made(LEARNT, reported=4_096)) == (20_000, "provider")
     assert window(made(entry={"window": 64_000}, reported=4_096)) == (64_000, "config")
-    earlier = window_setting("gpt-4o", Learnt(8_192, "server"))
+    earlier = window_setting("gpt-4o", LearntWindow(8_192, "server"))
     assert window(made(earlier)) == (8_192, "server"), "the server need not run for its session to be looked at"
     assert window(made(earlier, reported=4_096)) == (4_096, "server")
 
@@ -67,10 +67,10 @@ def test_the_same_window_learnt_now_or_earlier_gives_the_same_limits() -> None:
 
 @given(st.text(max_size=8), st.integers(1, 10**9), st.sampled_from(["provider", "server"]), st.text(max_size=8))
 def test_what_goes_into_the_log_comes_back(model: str, tokens: int, source: Any, other: str) -> None:
-    [event] = number([window_setting(model, Learnt(tokens, source))])
+    [event] = number([window_setting(model, LearntWindow(tokens, source))])
     event = decode(encode(event))
-    assert learnt_window([event], model) == Learnt(tokens, source)
-    assert learnt_window([event], other) == (Learnt(tokens, source) if other == model else None)
+    assert learnt_window([event], model) == LearntWindow(tokens, source)
+    assert learnt_window([event], other) == (LearntWindow(tokens, source) if other == model else None)
 
 
 @pytest.mark.parametrize("value", [None, "x", 0, -1, 1.5, {}, {"model": "gpt-4o"}, {"model": "gpt-4o", "tokens": "x"}])

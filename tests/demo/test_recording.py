@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from workbench.config.settings import Settings
-from workbench.context.setup import Wishes, set_up
+from workbench.context.setup import PlanOptions, set_up
 from workbench.demo import record
 from workbench.demo.project import texts
 from workbench.log.codec import decode
@@ -34,7 +34,7 @@ def structure(events: Sequence[Event]) -> list[str]:
 
 def states(events: Sequence[Event]) -> dict[int, str]:
     """What becomes of each event under the recording's own policy."""
-    setup = set_up(Wishes(model="rehearsal", sets=record.KNOBS), Settings(), Catalogue())
+    setup = set_up(PlanOptions(model="rehearsal", sets=record.KNOBS), Settings(), Catalogue())
     return {row.seq: row.state for row in setup.plan(events).rows if row.seq is not None}
 
 

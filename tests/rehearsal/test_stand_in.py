@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from workbench.config.settings import Settings
 from workbench.context.render import request as render
-from workbench.context.setup import Wishes, set_up
+from workbench.context.setup import PlanOptions, set_up
 from workbench.log.events import AssistantMessage, Body, SlotContent, SystemMessage, ToolCall, ToolResult, UserMessage
 from workbench.models.catalogue import Catalogue
 from workbench.models.reply_parts import Reported
@@ -61,7 +61,7 @@ def test_the_report_is_the_plan_s_own_count() -> None:
         ToolCall("c1", "read_file", '{"path": "a.py"}', reply="1"),
         ToolResult("c1", "x = 1\n" * 50),
     ]
-    plan = set_up(Wishes(model="rehearsal"), Settings(), Catalogue()).plan(number_events(bodies))
+    plan = set_up(PlanOptions(model="rehearsal"), Settings(), Catalogue()).plan(number_events(bodies))
     usage = StandIn().play(from_openai(render(plan))).answer.usage
     assert usage is not None
     assert usage.prompt == plan.totals.tokens

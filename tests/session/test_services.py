@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.local_servers import WINDOW, ollama, patiently, serving
-from workbench.context.setup import Learnt, window_setting
+from workbench.context.setup import LearntWindow, window_setting
 from workbench.log.events import Setting, UserMessage
 from workbench.session.services import Services
 
@@ -16,7 +16,7 @@ from workbench.session.services import Services
 def test_a_learnt_window_is_in_every_setup_of_the_session() -> None:
     with Services() as services:
         with services.store.create([Setting("model", "gpt-4o"), UserMessage("hi")]) as session:
-            session.append(window_setting("gpt-4o", Learnt(20_000)))
+            session.append(window_setting("gpt-4o", LearntWindow(20_000)))
         limits = services.set_up(Namespace(), services.source(session.id)).limits
         assert (limits.window, limits.window_source) == (20_000, "provider")
         assert (

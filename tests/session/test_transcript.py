@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from support.logs import logs
 from workbench.config.settings import Settings
-from workbench.context.setup import Wishes, set_up
+from workbench.context.setup import PlanOptions, set_up
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -29,7 +29,7 @@ from workbench.models.catalogue import Catalogue
 from workbench.session.row_lookup import row_of
 from workbench.session.transcript import NOTHING, Entries, LogTranscript
 
-SETUP = set_up(Wishes(model="gpt-4o"), Settings(), Catalogue())
+SETUP = set_up(PlanOptions(model="gpt-4o"), Settings(), Catalogue())
 
 
 def log(*bodies: Body) -> list[Event]:

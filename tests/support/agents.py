@@ -10,18 +10,18 @@ from workbench.agent.loop import Agent, TurnServices
 from workbench.agent.steps import Appended, Step
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.settings import Settings
-from workbench.context.setup import Wishes, set_up
+from workbench.context.setup import PlanOptions, set_up
 from workbench.log.session import Session
 from workbench.models.catalogue import Catalogue
 from workbench.models.gateway import Gateway
 from workbench.models.retry import Schedule
 
 
-def agent(session: Session, project: Path, gateway: Gateway, **wishes: Any) -> Agent:
-    """An agent in a project. `means`: what is different from the plainest; `allow`: patterns of calls; else wishes."""
-    allow, more = wishes.pop("allow", ()), wishes.pop("means", {})
-    wishes.setdefault("model", "rehearsal")
-    setup = set_up(Wishes(**wishes), Settings(), Catalogue())
+def agent(session: Session, project: Path, gateway: Gateway, **options: Any) -> Agent:
+    """An agent in a project. `means`: what is different from the plainest; `allow`: patterns of calls; else options."""
+    allow, more = options.pop("allow", ()), options.pop("means", {})
+    options.setdefault("model", "rehearsal")
+    setup = set_up(PlanOptions(**options), Settings(), Catalogue())
     approvals = Approvals(allow=allow, path=project.parent / "approvals.toml")
     means = TurnServices(gateway, Toolbox(project), approvals, schedule=Schedule(tries=1), **more)
     return Agent(session, setup, means)

@@ -9,7 +9,7 @@ from support.provider import Answer, piece, text
 from workbench.compaction.coordinator import Compactor
 from workbench.compaction.values import Draft
 from workbench.config.settings import Settings
-from workbench.context.setup import Setup, Wishes, set_up
+from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, ToolCall, ToolResult, UserMessage
 from workbench.models.catalogue import Catalogue
 from workbench.models.endpoints import Endpoint
@@ -40,10 +40,10 @@ def setup(
     policy: str = "workbench", *, model: str = MODEL, window: int | None = WINDOW, sets: Sequence[str] = ()
 ) -> Setup:
     """A setup with no settings of the user's."""
-    wishes = Wishes(
+    options = PlanOptions(
         policy=policy, model=model, window=window, reserve=None if window is None else window // 10, sets=sets
     )
-    return set_up(wishes, Settings(), Catalogue())
+    return set_up(options, Settings(), Catalogue())
 
 
 def compactor(url: str = "", made: Setup | None = None, patience: Patience | None = None, **more: Any) -> Compactor:

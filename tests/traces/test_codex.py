@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workbench.context.setup import Learnt, window_setting
+from workbench.context.setup import LearntWindow, window_setting
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -106,7 +106,7 @@ def count(total: int, window: int = 1000) -> dict[str, Any]:
 def test_a_count_that_is_told_twice_is_one_request() -> None:
     found = read(line("turn_context", model="gpt"), count(13), count(13), count(26))
     usage = Usage("gpt", 0, 10, 4, 0, 3, 2)
-    assert found == [Setting("model", "gpt"), window_setting("gpt", Learnt(1000)), usage, usage]
+    assert found == [Setting("model", "gpt"), window_setting("gpt", LearntWindow(1000)), usage, usage]
 
 
 def test_errors_and_names_of_threads_are_told() -> None:

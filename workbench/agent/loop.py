@@ -28,7 +28,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.render import request
-from workbench.context.setup import Learnt, Setup, window_setting
+from workbench.context.setup import LearntWindow, Setup, window_setting
 from workbench.log.events import Body, Content, Event, Failure, SlotContent, ToolCall, UserMessage
 from workbench.log.ids import new_id
 from workbench.log.session import Session
@@ -241,7 +241,9 @@ class Agent:
         """The provider's limit corrects the catalogue for this session."""
         asked, window = self._asked, failure.window(plan.totals.tokens, plan.limits.window)
         asked.setup = asked.setup.with_window(window)
-        said = self._append(Failure(failure.category, str(failure)), window_setting(asked.setup.model, Learnt(window)))
+        said = self._append(
+            Failure(failure.category, str(failure)), window_setting(asked.setup.model, LearntWindow(window))
+        )
         asked.planner = asked.setup.planner(self._session.events(), live=True)
         self.compacting.compactor = self._compactor()
         return said

@@ -27,7 +27,7 @@ from workbench.cli import signals
 from workbench.cli.printing import Complete, Tell, tell_all, tell_events, tell_people
 from workbench.config.errors import WrongCall
 from workbench.config.text import printable
-from workbench.context.setup import Learnt, Setup, learnt_window, window_setting
+from workbench.context.setup import LearntWindow, Setup, learnt_window, window_setting
 from workbench.log.events import AssistantMessage, Body, Content, Event, Failure, Setting, Usage
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
@@ -106,7 +106,7 @@ def _news(session: Session, setup: Setup) -> list[Body]:
     """What the log has to say of the session's own model from here on: its name, and what a server tells of it."""
     events, model = session.events(), setup.model
     news: list[Body] = [Setting("model", model)] if setting(events, "model") != model else []
-    reported = Learnt(setup.info.window, "server")
+    reported = LearntWindow(setup.info.window, "server")
     if setup.info.window_source == "server" and learnt_window(events, model) != reported:
         news.append(window_setting(model, reported))
     return news

@@ -16,7 +16,7 @@ from workbench.compaction.prompts import recall_note
 from workbench.compaction.summariser import Tell, aside
 from workbench.compaction.values import Audit, CompactionRefused, Cut, Progress
 from workbench.config.errors import WrongCall
-from workbench.context.control import CONTROL, standing
+from workbench.context.control import CONTROL, in_effect
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy
 from workbench.log.events import Body, Compaction, Event, Setting
@@ -71,7 +71,7 @@ def _cut(compactor: Compactor, events: Sequence[Event]) -> tuple[Cut, int]:
 
 def whole(plan: ContextPlan, events: Sequence[Event], policy: CompactionPolicy) -> Cut:
     """A cut that holds all that was said and done, but for what the user excluded."""
-    stands = standing([event for event in events if type(event.body) in CONTROL])
+    stands = in_effect([event for event in events if type(event.body) in CONTROL])
     previous = stands.compactions
     # What a summary stands for is read from the summary, unless the policy starts over from the log.
     left_out = {"excluded", "aside"} | ({"summarised"} if policy.update else set())

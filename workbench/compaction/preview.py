@@ -13,7 +13,7 @@ from workbench.compaction.source import previous_summary, transcript
 from workbench.compaction.summariser import cost_of
 from workbench.compaction.values import CompactionRefused, Cut, Preview, Trigger
 from workbench.context.budget import Limits
-from workbench.context.control import CONTROL, standing
+from workbench.context.control import CONTROL, in_effect
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
@@ -93,7 +93,7 @@ def with_event(planner: Planner, events: Sequence[Event], body: Compaction) -> C
 
 def can_recall(events: Sequence[Event]) -> bool:
     """Whether the model is offered the tools with which it can read what was summarised."""
-    slots = standing([event for event in events if type(event.body) in CONTROL]).slots
+    slots = in_effect([event for event in events if type(event.body) in CONTROL]).slots
     offered = {event.body.name for event in slots if isinstance(event.body, SlotContent) and event.body.slot == "tools"}
     return offered.issuperset(RECALL_TOOLS)
 

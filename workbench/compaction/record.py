@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 from workbench.compaction.values import FailureKind
-from workbench.context.control import reverted, span, standing
+from workbench.context.control import in_effect, reverted, span
 from workbench.log.events import AssistantMessage, Compaction, Event, Failure, Revert, ToolCall, UserMessage
 
 Status = Literal["standing", "replaced", "reverted"]
@@ -176,7 +176,7 @@ def record(events: Iterable[Event]) -> Record:
                 tried, attempts = seq, attempts + 1
                 in_a_row += failed.kind != "nothing"
     tried = max(tried, reshaped)
-    stands = standing(controls).compactions
+    stands = in_effect(controls).compactions
     covered = max((span(event)[1] for event in stands), default=0)
     return Record(
         entries=_entries(controls, stands),

@@ -16,7 +16,7 @@ from workbench.compaction.values import CompactionRefused
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import HistoryPolicy, MaskingPolicy, TruncationPolicy, TurnPolicy
 from workbench.context.setup import Setup
-from workbench.context.stages.truncate import Rule, truncate
+from workbench.context.stages.truncate import TruncationRule, truncate
 from workbench.log.events import Event, SlotContent, UserMessage
 from workbench.models.tokens import TokenCounter
 
@@ -157,7 +157,7 @@ def _shortened(unit: Sequence[Block], sizes: Sequence[int], room: int, counter: 
 
 def shorten(text: str, cap: int, counter: TokenCounter, item_id: str) -> str:
     """A text of at most so many tokens, cut in its middle by the stage that cuts tool results."""
-    cut = truncate(text, counter.count(text).tokens, Rule("both", cap, 0, 0, 0, 0, False), counter, item_id)
+    cut = truncate(text, counter.count(text).tokens, TruncationRule("both", cap, 0, 0, 0, 0, False), counter, item_id)
     return text if cut is None else cut.text
 
 

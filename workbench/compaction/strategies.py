@@ -13,7 +13,7 @@ from typing import NamedTuple
 from workbench.compaction.units import RowUnit, Scene
 from workbench.context.budget import Limits
 from workbench.context.policy import CompactionPolicy, Selection
-from workbench.context.stages.truncate import Rule, truncate
+from workbench.context.stages.truncate import TruncationRule, truncate
 from workbench.models.tokens import TokenCounter
 
 LEAST_ROOM = 64
@@ -167,7 +167,7 @@ def _retain(units: Sequence[RowUnit], terms: Terms, spent: int) -> tuple[list[Re
 
 def _shortened(unit: RowUnit, room: int, counter: TokenCounter) -> Retained:
     row = unit.rows[0]
-    rule = Rule("both", room, 0, 0, 0, 0, False)
+    rule = TruncationRule("both", room, 0, 0, 0, 0, False)
     cut = truncate(row.original, counter.count(row.original).tokens, rule, counter, row.id)
     # Pictures cost more than their text: then the text alone may fit.
     text, tokens = (cut.text, cut.tokens) if cut else (row.original, counter.count(row.original).tokens)

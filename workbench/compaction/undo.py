@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from workbench.compaction.record import Entry, Record, details
 from workbench.config.errors import Refused, WrongCall
-from workbench.context.control import reverted, span, standing
+from workbench.context.control import in_effect, reverted, span
 from workbench.log.events import Compaction, Event, Override, Revert
 
 _CONTROLS = (Compaction, Override, Revert)
@@ -148,8 +148,8 @@ def _sentence(verb: str, events: Sequence[Event], event: Event, revert: Revert) 
 def _effect(events: Sequence[Event], revert: Revert) -> str:
     """What becomes of the standing compactions."""
     controls = [event for event in events if isinstance(event.body, _CONTROLS)]
-    before = {event.seq for event in standing(controls).compactions}
-    after = {event.seq for event in standing([*controls, _next(events, revert)]).compactions}
+    before = {event.seq for event in in_effect(controls).compactions}
+    after = {event.seq for event in in_effect([*controls, _next(events, revert)]).compactions}
     said = [f"event {seq} no longer stands" for seq in sorted(before - after)]
     said += [f"event {seq} stands again" for seq in sorted(after - before)]
     return ", ".join(said) or "the request stays as it is, because a later compaction replaces it"

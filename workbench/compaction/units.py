@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from workbench.context.control import CONTROL, NO_OWN, Standing, standing
+from workbench.context.control import CONTROL, NO_DECISION, InEffect, in_effect
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.log.events import Compaction, Event
@@ -59,7 +59,7 @@ class Scene:
 
     units: tuple[RowUnit, ...]
     """In the order of the request."""
-    standing: Standing
+    standing: InEffect
     latest: int
     """The number of the unit with the latest user message; -1 when there is none."""
     open_from: int
@@ -88,7 +88,7 @@ class Scene:
 def scene_of(plan: ContextPlan, events: Iterable[Event]) -> Scene:
     """The units of a plan, with what the log's own events say about them."""
     units = _units(plan.rows)
-    stands = standing([event for event in events if type(event.body) in CONTROL])
+    stands = in_effect([event for event in events if type(event.body) in CONTROL])
     latest = next((unit.number for unit in reversed(units) if unit.is_user), -1)
     barred = {unit.number for unit in units if _is_barred(unit, stands)} | {latest}
     return Scene(units, stands, latest, _open_from(units), frozenset(barred), _shortened(stands.compactions))
@@ -103,10 +103,10 @@ def _units(rows: Iterable[Item]) -> tuple[RowUnit, ...]:
     return tuple(found)
 
 
-def _is_barred(unit: RowUnit, stands: Standing) -> bool:
+def _is_barred(unit: RowUnit, stands: InEffect) -> bool:
     if all(row.state == "excluded" for row in unit.rows):
         return True
-    return any(stands.overrides.get(seq, NO_OWN).pinned for seq in unit.seqs) if stands.overrides else False
+    return any(stands.overrides.get(seq, NO_DECISION).pinned for seq in unit.seqs) if stands.overrides else False
 
 
 def _open_from(units: Sequence[RowUnit]) -> int:

@@ -8,22 +8,22 @@ from typing import NamedTuple
 
 from workbench.context.budget import Budget
 from workbench.context.draft import Draft
-from workbench.context.fixed import Fixed
+from workbench.context.fixed_slots import FixedSlots
 from workbench.context.items import SLOTS, Edit, Item, Kind, Slot, Stage
 from workbench.context.measure import Meter
-from workbench.context.plan import ContextPlan, Cuts, Rows, Summary, Totals, Verdict
+from workbench.context.plan import ContextPlan, Cuts, PlacedSummary, PlanRows, Totals, Verdict
+from workbench.context.running_sums import UnitCost
 from workbench.context.stages import groups, history, normalise
 from workbench.context.stages.history import NO_CAP, HistoryCut
-from workbench.context.sums import Cost
 from workbench.models.framing import MESSAGE, REPLY_PRIMING
 from workbench.models.tokens import Count
 
 
-class Base(NamedTuple):
+class RequestBase(NamedTuple):
     """What stands in every request, whatever is cut: fixed slots and summaries."""
 
     rows: tuple[Item, ...]
-    summaries: tuple[Summary, ...]
+    summaries: tuple[PlacedSummary, ...]
     slots: dict[Slot, int]
     cost: int
     """Content and framing."""
@@ -35,13 +35,13 @@ class Arrangement(NamedTuple):
     """Everything a plan is made of."""
 
     draft: Draft
-    base: Base
+    base: RequestBase
     meter: Meter
     model: str
     live: bool
 
 
-def base_of(fixed: Fixed, summaries: tuple[Summary, ...]) -> Base:
+def base_of(fixed: FixedSlots, summaries: tuple[PlacedSummary, ...]) -> RequestBase:
     """Add up what stands in every request."""
     rows = [*fixed.rows, *(row for summary in summaries for row in summary.rows)]
     slots: dict[Slot, int] = dict.fromkeys(SLOTS, 0)
@@ -49,7 +49,7 @@ def base_of(fixed: Fixed, summaries: tuple[Summary, ...]) -> Base:
         slots[row.slot] += row.tokens
     framing = fixed.framing + REPLY_PRIMING + MESSAGE * sum(len(summary.rows) for summary in summaries)
     original_tokens = sum(row.original_tokens for row in rows)
-    return Base(fixed.rows, summaries, slots, sum(slots.values()) + framing, framing, original_tokens)
+    return RequestBase(fixed.rows, summaries, slots, sum(slots.values()) + framing, framing, original_tokens)
 
 
 def notice_text(count: int) -> str:
@@ -109,8 +109,8 @@ class _Arranger:
         self._waiting = missing if parts.live else []
         self._lacking = () if parts.live else tuple(missing)
         """Calls of the newest unit that get a synthetic result."""
-        self._past: list[Cost] = []
-        self._present: list[Cost] = []
+        self._past: list[UnitCost] = []
+        self._present: list[UnitCost] = []
         """What the units cost that are always sent, in history and in the turn; the sums leave them out."""
         for number in draft.held:
             (self._past if number < self._start else self._present).append(self._sums.of(number))
@@ -270,7 +270,7 @@ class _Arranger:
             self._verdict(total, slots),
             budget,
             Totals(total, items, framing, original),
-            Rows(
+            PlanRows(
                 base.rows + extra,
                 self._view,
                 draft.units,

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from workbench.context.items import Kind
-from workbench.context.stages.truncate import Cut
+from workbench.context.stages.truncate import TruncatedText
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -31,7 +31,7 @@ from workbench.log.events import (
 )
 
 
-class Form(NamedTuple):
+class _Form(NamedTuple):
     """What a cell is by the kind of its event alone."""
 
     kind: Kind
@@ -57,14 +57,14 @@ def _described(body: Body) -> str:
 
 
 _FORMS = {
-    SystemMessage: Form("message", "system", attrgetter("content")),
-    UserMessage: Form("message", "user", attrgetter("content")),
-    AssistantMessage: Form("message", "assistant", attrgetter("content")),
-    Reasoning: Form("reasoning", "assistant", attrgetter("text")),
-    ToolCall: Form("tool_call", "assistant", attrgetter("arguments")),
-    ToolResult: Form("tool_result", "tool", attrgetter("content")),
+    SystemMessage: _Form("message", "system", attrgetter("content")),
+    UserMessage: _Form("message", "user", attrgetter("content")),
+    AssistantMessage: _Form("message", "assistant", attrgetter("content")),
+    Reasoning: _Form("reasoning", "assistant", attrgetter("text")),
+    ToolCall: _Form("tool_call", "assistant", attrgetter("arguments")),
+    ToolResult: _Form("tool_result", "tool", attrgetter("content")),
 }
-_ASIDE = Form("aside", None, _described)
+_ASIDE = _Form("aside", None, _described)
 
 
 class Cell:
@@ -81,7 +81,7 @@ class Cell:
     number: int = -1
     """A result's number within the scope of masking; -1: never masked by it."""
     mask_tokens: int = 0
-    cut: Cut | None = None
+    cut: TruncatedText | None = None
     fate: str = ""
     """Why normalise dropped it; empty when it did not."""
     note: str = ""
@@ -118,20 +118,20 @@ class Cell:
         return self.event.id
 
     @property
-    def form(self) -> Form:
+    def _form(self) -> _Form:
         """What it is by the kind of its event."""
         return _FORMS.get(type(self.event.body), _ASIDE)
 
     @property
     def kind(self) -> Kind:
         """What the row is."""
-        return self.form.kind
+        return self._form.kind
 
     @property
     def role(self) -> str | None:
         """Who speaks; None for what is no part of the conversation."""
         body = self.event.body
-        return body.role if isinstance(body, SystemMessage) else self.form.role
+        return body.role if isinstance(body, SystemMessage) else self._form.role
 
     @property
     def name(self) -> str:
@@ -142,7 +142,7 @@ class Cell:
     @property
     def said(self) -> Content:
         """What the event says, with its parts."""
-        return self.form.said(self.event.body)
+        return self._form.said(self.event.body)
 
     @property
     def content(self) -> Content:

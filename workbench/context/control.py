@@ -12,7 +12,7 @@ CONTROL = frozenset({Compaction, Revert, Override, SlotContent, Setting})
 """Bodies that are never a row of their own: they show in what they do to others."""
 
 
-class Own(NamedTuple):
+class UserDecision(NamedTuple):
     """The user's own decision on one event. The last one wins: excluding or masking unpins, pinning restores."""
 
     pinned: bool = False
@@ -23,43 +23,43 @@ class Own(NamedTuple):
     """The override that last decided whether it is in or out; between a call and its result the later one holds."""
 
 
-NO_OWN = Own()
+NO_DECISION = UserDecision()
 
 
-def decide(own: Own, action: OverrideAction, seq: int) -> Own:
+def decide(own: UserDecision, action: OverrideAction, seq: int) -> UserDecision:
     """What holds for an event after one more override."""
     match action:
         case "pin":
-            return Own(pinned=True, by=seq)
+            return UserDecision(pinned=True, by=seq)
         case "unpin":
             return own._replace(pinned=False)
         case "mask":
-            return Own(masked=True, by=seq)
+            return UserDecision(masked=True, by=seq)
         case "unmask":
             return own._replace(masked=False)
         case "exclude":
-            return Own(excluded=True, by=seq)
+            return UserDecision(excluded=True, by=seq)
         case "include":
             return own._replace(excluded=False, by=seq)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class InEffect:
     """What holds at the end of a log."""
 
     compactions: tuple[Event, ...] = ()
     """Neither reverted nor inside the range of a later one, in the order of their ranges."""
-    overrides: Mapping[int, Own] = field(default_factory=dict)
+    overrides: Mapping[int, UserDecision] = field(default_factory=dict)
     """By sequence number."""
     slots: tuple[Event, ...] = ()
     """The latest content of each slot and name that has one, in the order of first appearance."""
 
 
-def standing(controls: Sequence[Event]) -> Standing:
+def in_effect(controls: Sequence[Event]) -> InEffect:
     """Resolve the control events of a log, given in order."""
     gone = reverted(controls)
     alive = [event for event in controls if event.seq not in gone]
-    return Standing(_compactions(alive), _overrides(alive), slots_of(alive))
+    return InEffect(_compactions(alive), _overrides(alive), slots_of(alive))
 
 
 def reverted(controls: Iterable[Event]) -> frozenset[int]:
@@ -88,21 +88,21 @@ def _inside(event: Event, later: Event) -> bool:
     return from_ <= first and last <= upto
 
 
-def _overrides(alive: Sequence[Event]) -> dict[int, Own]:
-    found: dict[int, Own] = {}
+def _overrides(alive: Sequence[Event]) -> dict[int, UserDecision]:
+    found: dict[int, UserDecision] = {}
     for event in alive:
         if isinstance(event.body, Override):
             apply_override(found, event)
     return found
 
 
-def apply_override(overrides: dict[int, Own], event: Event) -> range:
+def apply_override(overrides: dict[int, UserDecision], event: Event) -> range:
     """Write one override into `overrides`; returns the sequence numbers it speaks of, all older than itself."""
     body = event.body
     assert isinstance(body, Override)
     touched = range(max(body.first, 1), min(body.last, event.seq - 1) + 1)
     for seq in touched:
-        overrides[seq] = decide(overrides.get(seq, NO_OWN), body.action, event.seq)
+        overrides[seq] = decide(overrides.get(seq, NO_DECISION), body.action, event.seq)
     return touched
 
 

@@ -14,7 +14,7 @@ from workbench.context.cells import Cell, Unit
 from workbench.context.measure import Meter
 from workbench.context.stages import normalise
 from workbench.context.stages.normalise import is_blank
-from workbench.context.tally import Ground, Tally
+from workbench.context.tally import Preconditions, Tally
 from workbench.context.view import is_sent
 from workbench.log.events import (
     AssistantMessage,
@@ -34,7 +34,7 @@ _NOTHING = Count(0, True)
 class Draft(Tally):
     """The conversation so far, as it grows."""
 
-    def __init__(self, meter: Meter, ground: Ground) -> None:
+    def __init__(self, meter: Meter, ground: Preconditions) -> None:
         super().__init__(meter, ground)
         self.preamble: list[Cell] = []
         """System messages before anything else: they fill the system slot."""

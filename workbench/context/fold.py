@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from workbench.context.cells import Cell, Unit
-from workbench.context.control import NO_OWN, Standing, span
+from workbench.context.control import NO_DECISION, InEffect, span
 from workbench.context.stages.normalise import Pairs, is_blank
 from workbench.log.events import (
     AssistantMessage,
@@ -116,15 +116,15 @@ def in_order(events: Iterable[Event]) -> tuple[list[Event], dict[int, str]]:
     return ordered, gathered.unpaired
 
 
-def coverage(standing: Standing, cells: Sequence[Cell], units: Sequence[Unit], latest: int) -> Coverage:
+def coverage(effective: InEffect, cells: Sequence[Cell], units: Sequence[Unit], latest: int) -> Coverage:
     """Which events the standing compactions summarise, and which of their ranges they kept.
 
     A unit is summarised only when every event of it lies in a range, so that no pair is ever split. Pinned units and
     the latest user message, whose sequence number is `latest`, stay; so does the user message of a turn that went on
     after it was compacted, as an open turn does that outgrew the window.
     """
-    ranges = [(index, event.seq, *span(event)) for index, event in enumerate(standing.compactions)]
-    keeps = [_keeps(event) for event in standing.compactions]
+    ranges = [(index, event.seq, *span(event)) for index, event in enumerate(effective.compactions)]
+    keeps = [_keeps(event) for event in effective.compactions]
     ends = {unit.turn: cells[unit.cells[-1]].seq for unit in units}
     """By turn: its last event."""
     cover: dict[int, int] = {}
@@ -134,7 +134,7 @@ def coverage(standing: Standing, cells: Sequence[Cell], units: Sequence[Unit], l
         for seq in (cells[at].seq for at in unit.cells):
             inside = [(index, made) for index, made, first, last in ranges if first <= seq <= last]
             taken = [(index, made) for index, made in inside if seq not in keeps[index]]
-            if taken and not standing.overrides.get(seq, NO_OWN).pinned and seq != latest:
+            if taken and not effective.overrides.get(seq, NO_DECISION).pinned and seq != latest:
                 if not _goes_on(cells[unit.cells[0]], ends[unit.turn], max(made for _, made in taken)):
                     found[seq] = taken[0][0]
             elif inside and not taken:

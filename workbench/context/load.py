@@ -37,7 +37,7 @@ PREFIX = "WORKBENCH_"
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedPolicy:
     """A policy, and where each of its knobs came from."""
 
     policy: Policy
@@ -81,7 +81,7 @@ def load_policy(
     folder: Path | None = None,
     model_knobs: Mapping[str, Any] | None = None,
     model_origin: str = "model knobs",
-) -> Loaded:
+) -> LoadedPolicy:
     """The policy that `ref` names (a preset, a policy of the config folder, a path), with what is set on top.
 
     `env` is the process's own where None; `folder` is the config folder; `sets` are the KEY=VALUE of `--set`.
@@ -107,7 +107,7 @@ def user_policies(folder: Path | None = None) -> list[Path]:
     return sorted((home / "policies").glob("*.toml"))
 
 
-def describe(loaded: Loaded) -> list[PolicyRow]:
+def describe(loaded: LoadedPolicy) -> list[PolicyRow]:
     """Every knob of a policy with its value, origin and meaning, in the order of the reference."""
     told = meanings()
     rows = []
@@ -204,7 +204,7 @@ def _layer(origin: str, where: str, raw: Mapping[str, Any]) -> _Layer:
     return _Layer(origin, where, values)
 
 
-def _assemble(source: _Source, layers: Sequence[_Layer]) -> Loaded:
+def _assemble(source: _Source, layers: Sequence[_Layer]) -> LoadedPolicy:
     """Lay the layers over the defaults, the later over the earlier."""
     values: dict[str, Any] = {}
     origins = dict.fromkeys(KNOBS, "default")
@@ -218,7 +218,7 @@ def _assemble(source: _Source, layers: Sequence[_Layer]) -> Loaded:
     for names, problem in _contradictions(policy):
         latest = layers[max(placed.get(name, 0) for name in names)]
         raise WrongCall(f"{latest.where}: {problem}")
-    return Loaded(policy, MappingProxyType(origins))
+    return LoadedPolicy(policy, MappingProxyType(origins))
 
 
 def _built(source: _Source, values: Mapping[str, Any]) -> Policy:

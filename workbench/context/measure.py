@@ -11,7 +11,7 @@ from workbench.context.cells import Cell
 from workbench.context.policy import Policy
 from workbench.context.stages import mask, normalise
 from workbench.context.stages.history import resident_limit
-from workbench.context.stages.truncate import Cut, Rule, rule_for, truncate
+from workbench.context.stages.truncate import TruncatedText, TruncationRule, rule_for, truncate
 from workbench.log.events import Content, ImagePart, OtherPart, Part, TextPart, ToolCall, text_of
 from workbench.models.framing import count_call, count_name, tool_style
 from workbench.models.images import image_tokens
@@ -23,7 +23,7 @@ _ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{256,}")
 
 CUTS_REMEMBERED = 1_000
 
-_Cuts = dict[tuple[str, Rule, str], Cut | None]
+_Cuts = dict[tuple[str, TruncationRule, str], TruncatedText | None]
 _CUTS: WeakKeyDictionary[TokenCounter, _Cuts] = WeakKeyDictionary()
 """Kept as long as their counter is: planning the same log again, under the same cap, cuts the same texts."""
 
@@ -38,7 +38,7 @@ class Meter:
         self.text = counter.count
         self.style = tool_style(provider)
         self._model = model
-        self._rules: dict[str, Rule] = {}
+        self._rules: dict[str, TruncationRule] = {}
         self._cuts = _CUTS.setdefault(counter, {})
         self.no_result = counter.count(normalise.NO_RESULT)
         """What a synthetic result costs."""
@@ -73,7 +73,7 @@ class Meter:
         """What the name of a message's author adds to its framing."""
         return count_name(self.counter, name) if name else 0
 
-    def cut(self, cell: Cell) -> Cut | None:
+    def cut(self, cell: Cell) -> TruncatedText | None:
         """A tool result over its cap."""
         tool = cell.tool or ""
         rule = self._rules.get(tool)
@@ -86,7 +86,7 @@ class Meter:
             return self._remembered(cell.text, cell.tokens, rule, cell.id)
         return self._cut_text(content, rule, cell.id)
 
-    def _remembered(self, text: str, tokens: int, rule: Rule, item_id: str) -> Cut | None:
+    def _remembered(self, text: str, tokens: int, rule: TruncationRule, item_id: str) -> TruncatedText | None:
         key = (text, rule, item_id)
         if key not in self._cuts:
             if len(self._cuts) >= CUTS_REMEMBERED:
@@ -94,7 +94,7 @@ class Meter:
             self._cuts[key] = truncate(text, tokens, rule, self.counter, item_id)
         return self._cuts[key]
 
-    def _cut_text(self, content: tuple[Part, ...], rule: Rule, item_id: str) -> Cut | None:
+    def _cut_text(self, content: tuple[Part, ...], rule: TruncationRule, item_id: str) -> TruncatedText | None:
         """Cut what is text in a result of several parts; pictures and the like are sent as they are."""
         text = "\n".join(part.text for part in content if isinstance(part, TextPart))
         cut = self._remembered(text, self.text(text).tokens, rule, item_id)
@@ -102,12 +102,12 @@ class Meter:
             return None
         parts = (TextPart(cut.text), *(part for part in content if not isinstance(part, TextPart)))
         tokens, exact = self.content(parts)
-        return Cut(text_of(parts), tokens, exact, cut.why, parts)
+        return TruncatedText(text_of(parts), tokens, exact, cut.why, parts)
 
-    def kept(self, cell: Cell, text: str) -> Cut:
+    def kept(self, cell: Cell, text: str) -> TruncatedText:
         """A message that a compaction kept in part."""
         tokens, exact = self.text(text)
-        return Cut(text, tokens, exact, f"kept in part by a compaction: {tokens:,} of {cell.tokens:,} tokens")
+        return TruncatedText(text, tokens, exact, f"kept in part by a compaction: {tokens:,} of {cell.tokens:,} tokens")
 
     def set_mask(self, cell: Cell) -> None:
         """Write down what a cell costs when it is masked."""

@@ -73,14 +73,14 @@ class Cuts(NamedTuple):
         yield from range(self.groups, self.units)
 
 
-class Summary(NamedTuple):
+class PlacedSummary(NamedTuple):
     """A standing compaction's rows and the unit before which they stand."""
 
     before: int
     rows: tuple[Item, ...]
 
 
-class Rows(Sequence[Item]):
+class PlanRows(Sequence[Item]):
     """All items, sent or not, in request order. An item is made when it is looked at."""
 
     def __init__(
@@ -89,7 +89,7 @@ class Rows(Sequence[Item]):
         view: View,
         units: Sequence[Unit],
         cuts: Cuts,
-        summaries: tuple[Summary, ...],
+        summaries: tuple[PlacedSummary, ...],
         repairs: Sequence[int],
         repair_count: int,
         open_repairs: tuple[int, ...],
@@ -158,7 +158,7 @@ class Rows(Sequence[Item]):
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, Rows)
+            isinstance(other, PlanRows)
             and len(self) == len(other)
             and all(a == b for a, b in zip(self, other, strict=True))
         )
@@ -299,5 +299,5 @@ class ContextPlan:
     verdict: Verdict
     budget: Budget
     totals: Totals
-    rows: Rows
+    rows: PlanRows
     warnings: tuple[str, ...] = ()

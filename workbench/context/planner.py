@@ -11,17 +11,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from workbench.config.garbage import collector_paused
-from workbench.context import fixed, fold
+from workbench.context import fixed_slots, fold
 from workbench.context.arrange import Arrangement, arrange, base_of, synthetic
 from workbench.context.budget import Limits
-from workbench.context.control import CONTROL, Standing, apply_override, span, standing
+from workbench.context.control import CONTROL, InEffect, apply_override, in_effect, span
 from workbench.context.draft import Draft
 from workbench.context.items import Item
 from workbench.context.measure import Meter
-from workbench.context.plan import ContextPlan, Summary
+from workbench.context.plan import ContextPlan, PlacedSummary
 from workbench.context.policy import Policy
 from workbench.context.stages import normalise
-from workbench.context.tally import Ground
+from workbench.context.tally import Preconditions
 from workbench.log.events import Compaction, Event, Override, SlotContent, UserMessage
 from workbench.models.tokens import TokenCounter
 
@@ -48,11 +48,11 @@ class Planner:
         self._meter = Meter(policy, limits, counter, model, provider)
         self._events: list[Event] = []
         self._controls: list[Event] = []
-        self._standing = Standing()
+        self._in_effect = InEffect()
         self._ordered = True
-        self._draft = Draft(self._meter, Ground())
-        self._summaries: tuple[Summary, ...] = ()
-        self._base = base_of(fixed.Fixed(), ())
+        self._draft = Draft(self._meter, Preconditions())
+        self._summaries: tuple[PlacedSummary, ...] = ()
+        self._base = base_of(fixed_slots.FixedSlots(), ())
         self.extend(events)
 
     # Taking in events
@@ -81,36 +81,36 @@ class Planner:
                 self._refill()
             return
         self._controls.append(event)
-        if isinstance(body, Override) and self._ordered and not self._standing.compactions:
-            overrides = dict(self._standing.overrides)
+        if isinstance(body, Override) and self._ordered and not self._in_effect.compactions:
+            overrides = dict(self._in_effect.overrides)
             touched = apply_override(overrides, event)
-            self._standing = Standing((), overrides, self._standing.slots)
+            self._in_effect = InEffect((), overrides, self._in_effect.slots)
             self._draft.set_overrides(overrides, touched)
             self._refill()
         elif isinstance(body, SlotContent):
-            self._standing = standing(self._controls)
+            self._in_effect = in_effect(self._controls)
             self._refill()
         else:
             self._restart()
 
     def _is_inside(self, seq: int) -> bool:
         """Whether an event lies in the range of a standing compaction."""
-        return any(first <= seq <= last for first, last in map(span, self._standing.compactions))
+        return any(first <= seq <= last for first, last in map(span, self._in_effect.compactions))
 
     def _restart(self) -> None:
         """Build the draft again from all events."""
-        self._standing = standing(self._controls)
+        self._in_effect = in_effect(self._controls)
         said = [event for event in self._events if type(event.body) not in CONTROL] if self._controls else self._events
-        ground = Ground(self._standing.overrides)
+        ground = Preconditions(self._in_effect.overrides)
         self._draft, self._ordered = self._drafted(said, ground)
-        if self._standing.compactions:
-            cover, kept = fold.coverage(self._standing, self._draft.cells, self._draft.units, self._draft.latest)
-            ground = Ground(self._standing.overrides, cover, kept)
+        if self._in_effect.compactions:
+            cover, kept = fold.coverage(self._in_effect, self._draft.cells, self._draft.units, self._draft.latest)
+            ground = Preconditions(self._in_effect.overrides, cover, kept)
             self._draft, self._ordered = self._drafted(said, ground)
         self._summaries = self._place_summaries()
         self._refill()
 
-    def _drafted(self, said: list[Event], ground: Ground) -> tuple[Draft, bool]:
+    def _drafted(self, said: list[Event], ground: Preconditions) -> tuple[Draft, bool]:
         draft = Draft(self._meter, ground)
         if all(map(draft.add, said)):
             return draft, True
@@ -122,14 +122,14 @@ class Planner:
         return draft, False
 
     def _refill(self) -> None:
-        rows = fixed.fill(self._standing.slots, self._draft.preamble, self._standing.overrides, self._meter)
+        rows = fixed_slots.fill(self._in_effect.slots, self._draft.preamble, self._in_effect.overrides, self._meter)
         self._base = base_of(rows, self._summaries)
 
-    def _place_summaries(self) -> tuple[Summary, ...]:
+    def _place_summaries(self) -> tuple[PlacedSummary, ...]:
         """The summaries' rows: where their range began, or behind what was kept of it."""
         cells, units = self._draft.cells, self._draft.units
         placed = []
-        for event in self._standing.compactions:
+        for event in self._in_effect.compactions:
             body = event.body
             assert isinstance(body, Compaction)
             first, last = span(event)
@@ -141,7 +141,7 @@ class Planner:
                 before, turn = inside[0], units[inside[0]].turn
             else:
                 before, turn = inside[-1] + 1, units[inside[-1]].turn
-            placed.append(Summary(before, self._summary_rows(event, body, turn)))
+            placed.append(PlacedSummary(before, self._summary_rows(event, body, turn)))
         return tuple(placed)
 
     def _summary_rows(self, event: Event, body: Compaction, turn: int) -> tuple[Item, ...]:
@@ -168,7 +168,7 @@ class Planner:
     @property
     def slots(self) -> tuple[Event, ...]:
         """What stands in the fixed slots."""
-        return self._standing.slots
+        return self._in_effect.slots
 
     def plan(self) -> ContextPlan:
         """The plan for the events so far."""

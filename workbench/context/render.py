@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from workbench.context.fixed import heading, is_merged
+from workbench.context.fixed_slots import heading, is_merged
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.log.events import Content, ImagePart, OtherPart, TextPart

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from workbench.config.errors import WrongCall
 from workbench.config.settings import Settings
 from workbench.context.budget import Limits, limits
-from workbench.context.load import Loaded, load_policy
+from workbench.context.load import LoadedPolicy, load_policy
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.log.events import Event, Setting
@@ -19,7 +19,7 @@ from workbench.models.tokens import CountStore, TokenCounter, counter
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class PlanOptions:
     """What the user asked for in one call; empty where nothing was."""
 
     policy: str = ""
@@ -36,10 +36,10 @@ class Setup:
     model: str
     """Its name; empty where none was named and o200k stands in."""
     info: ModelInfo
-    loaded: Loaded
+    loaded: LoadedPolicy
     limits: Limits
     counter: TokenCounter
-    wishes: Wishes = field(default_factory=Wishes)
+    options: PlanOptions = field(default_factory=PlanOptions)
     """What it was made from, for making it again."""
 
     @property
@@ -49,8 +49,8 @@ class Setup:
 
     def with_window(self, tokens: int) -> Setup:
         """The same with a window that the provider itself named."""
-        info = _sized(self.info, Learnt(tokens))
-        return replace(self, info=info, limits=limits(info, self.loaded.policy.budget, reserve=self.wishes.reserve))
+        info = _sized(self.info, LearntWindow(tokens))
+        return replace(self, info=info, limits=limits(info, self.loaded.policy.budget, reserve=self.options.reserve))
 
     def planner(self, events: Iterable[Event] = (), *, live: bool = False) -> Planner:
         """A planner for a log."""
@@ -72,7 +72,7 @@ class Setup:
 
 
 def set_up(
-    wishes: Wishes,
+    options: PlanOptions,
     settings: Settings,
     catalogue: Catalogue,
     *,
@@ -87,28 +87,28 @@ def set_up(
     `events`: the log, which may hold a window that was learnt. `reported`: the window that a server on this machine
     gives the model.
     """
-    name = wishes.model or model or settings.model
+    name = options.model or model or settings.model
     info = corrected(catalogue.find(name), learnt_window(events, name), reported)
     if not name:
         info = replace(info, tokenizer_exact=True, tokenizer_note="no model was named; counted in o200k_base")
     loaded = load_policy(
-        wishes.policy or policy or settings.policy or None,
-        sets=wishes.sets,
+        options.policy or policy or settings.policy or None,
+        sets=options.sets,
         model_knobs=settings.model_knobs(name),
         model_origin=settings.model_origin(name),
     )
-    for key, value, least in (("window", wishes.window, 1), ("reserve", wishes.reserve, 0)):
+    for key, value, least in (("window", options.window, 1), ("reserve", options.reserve, 0)):
         if value is not None and value < least:
             raise WrongCall(f"--{key}: expected a whole number from {least} up, got {value}")
-    budget = limits(info, loaded.policy.budget, window=wishes.window, reserve=wishes.reserve)
+    budget = limits(info, loaded.policy.budget, window=options.window, reserve=options.reserve)
     counted = counter(info.tokenizer, store, exact=info.tokenizer_exact, note=info.tokenizer_note)
-    return Setup(name, info, loaded, budget, counted, wishes)
+    return Setup(name, info, loaded, budget, counted, options)
 
 
 # Windows that are learnt while a session runs
 
 
-class Learnt(NamedTuple):
+class LearntWindow(NamedTuple):
     """A window that the log holds."""
 
     tokens: int
@@ -116,14 +116,14 @@ class Learnt(NamedTuple):
     """provider: an error named it; server: a server on this machine reported it."""
 
 
-def window_setting(model: str, learnt: Learnt) -> Setting:
+def window_setting(model: str, learnt: LearntWindow) -> Setting:
     """A learnt window as it stands in the log: it holds for this model alone."""
     return Setting("window", {"model": model, **learnt._asdict()})
 
 
-def learnt_window(events: Iterable[Event], model: str) -> Learnt | None:
+def learnt_window(events: Iterable[Event], model: str) -> LearntWindow | None:
     """The last window that a log holds for a model. A bare number is for the model of that time."""
-    found: Learnt | None = None
+    found: LearntWindow | None = None
     current = ""
     for event in events:
         if not isinstance(event.body, Setting):
@@ -132,22 +132,22 @@ def learnt_window(events: Iterable[Event], model: str) -> Learnt | None:
             case "model", value:
                 current = str(value or "")
             case "window", {"model": str(name), "tokens": int(tokens), "source": "provider" | "server" as source}:
-                found = Learnt(tokens, source) if name == model and tokens > 0 else found
+                found = LearntWindow(tokens, source) if name == model and tokens > 0 else found
             case "window", int(tokens) if current == model and tokens > 0:
-                found = Learnt(tokens)
+                found = LearntWindow(tokens)
     return found
 
 
-def corrected(info: ModelInfo, learnt: Learnt | None, reported: int | None) -> ModelInfo:
+def corrected(info: ModelInfo, learnt: LearntWindow | None, reported: int | None) -> ModelInfo:
     """The provider's own word wins over the user's entry, that over a server's report, and all over the tables."""
     if learnt is not None and learnt.source == "provider":
         return _sized(info, learnt)
     if info.window_source == "config":
         return info
     if reported is not None:
-        return _sized(info, Learnt(reported, "server"))
+        return _sized(info, LearntWindow(reported, "server"))
     return info if learnt is None else _sized(info, learnt)
 
 
-def _sized(info: ModelInfo, learnt: Learnt) -> ModelInfo:
+def _sized(info: ModelInfo, learnt: LearntWindow) -> ModelInfo:
     return replace(info, window=learnt.tokens, window_source=learnt.source)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from workbench.context.cells import Cell, Unit
-from workbench.context.control import NO_OWN, Own
+from workbench.context.control import NO_DECISION, UserDecision
 from workbench.context.measure import Meter
-from workbench.context.sums import Cost, Sums
+from workbench.context.running_sums import RunningSums, UnitCost
 from workbench.context.view import View, fate_of, is_sent
 from workbench.log.events import KeptEvent
 from workbench.models.framing import CALL, MESSAGE
@@ -24,10 +24,10 @@ def _mask_delta(cell: Cell) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class Preconditions:
     """What is settled before the first event is added."""
 
-    overrides: Mapping[int, Own] = field(default_factory=dict)
+    overrides: Mapping[int, UserDecision] = field(default_factory=dict)
     cover: Mapping[int, int] = field(default_factory=dict)
     """By sequence number: which standing compaction summarises the event."""
     kept: Mapping[int, KeptEvent] = field(default_factory=dict)
@@ -38,16 +38,16 @@ class Ground:
 class Tally:
     """The conversation so far, and what it costs."""
 
-    def __init__(self, meter: Meter, ground: Ground) -> None:
+    def __init__(self, meter: Meter, ground: Preconditions) -> None:
         self._meter = meter
         self._masking = meter.policy.masking
         self.ground = ground
-        self.overrides: Mapping[int, Own] = ground.overrides
+        self.overrides: Mapping[int, UserDecision] = ground.overrides
         self._plain = not (ground.overrides or ground.cover or ground.kept)
         """Nothing but the stages decides about single cells, so that they need not be looked at one by one."""
         self.cells: list[Cell] = []
         self.units: list[Unit] = []
-        self.sums = Sums()
+        self.sums = RunningSums()
         self.turn = 0
         self.openers: list[int] = [-1]
         """By turn: the unit of its user message; turn 0 has none."""
@@ -164,14 +164,14 @@ class Tally:
         self._held, self.held = wanted, sorted(wanted)
         self._measure(changed)
 
-    def set_overrides(self, overrides: Mapping[int, Own], seqs: range) -> None:
+    def set_overrides(self, overrides: Mapping[int, UserDecision], seqs: range) -> None:
         """New overrides, which speak of the events in `seqs`."""
         self.overrides, self._plain = overrides, False
         first = bisect_left(self.cells, seqs.start, key=_by_seq)
         touched = {cell.unit for cell in self.cells[first : bisect_left(self.cells, seqs.stop, key=_by_seq)]} - {-1}
         for number in touched:
             self.units[number].special = True
-            owns = [(self.cells[at], overrides.get(self.cells[at].seq, NO_OWN)) for at in self.units[number].cells]
+            owns = [(self.cells[at], overrides.get(self.cells[at].seq, NO_DECISION)) for at in self.units[number].cells]
             for cell, own in owns:
                 if own.masked:
                     self._meter.set_mask(cell)
@@ -190,7 +190,7 @@ class Tally:
         newest = len(self.units) - 1
         self.sums.put({number: self._cost(self.units[number], view, number < newest) for number in numbers}, self._held)
 
-    def _cost(self, unit: Unit, view: View, complete: bool) -> Cost:
+    def _cost(self, unit: Unit, view: View, complete: bool) -> UnitCost:
         tokens = framing = messages = 0
         head = False
         for at in unit.cells:
@@ -208,4 +208,4 @@ class Tally:
                 tokens, framing, messages = tokens + self._meter.no_result.tokens, framing + MESSAGE, messages + 1
         if head:
             framing, messages = framing + MESSAGE, messages + 1
-        return Cost(tokens + framing, framing, messages)
+        return UnitCost(tokens + framing, framing, messages)

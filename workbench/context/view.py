@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.context.cells import Cell
-from workbench.context.control import NO_OWN, Own
+from workbench.context.control import NO_DECISION, UserDecision
 from workbench.context.items import Edit, Stage, State
 from workbench.context.stages import mask
 from workbench.log.events import Content, KeptEvent
@@ -21,7 +21,7 @@ class View(NamedTuple):
     cells: Sequence[Cell]
     length: int
     """Cells beyond this were added later and do not exist here."""
-    overrides: Mapping[int, Own]
+    overrides: Mapping[int, UserDecision]
     kept: Mapping[int, KeptEvent]
     """What compactions kept of their ranges, by sequence number."""
     mask_first: int
@@ -42,18 +42,18 @@ def partner_of(cell: Cell, view: View) -> Cell | None:
     return view.cells[cell.partner] if 0 <= cell.partner < view.length else None
 
 
-def own_of(cell: Cell, view: View) -> Own:
+def own_of(cell: Cell, view: View) -> UserDecision:
     """The user's decision on a cell. A pair is excluded as a whole; the later decision on either half holds."""
-    own = view.overrides.get(cell.seq, NO_OWN)
+    own = view.overrides.get(cell.seq, NO_DECISION)
     partner = partner_of(cell, view)
     if partner is not None:
-        other = view.overrides.get(partner.seq, NO_OWN)
+        other = view.overrides.get(partner.seq, NO_DECISION)
         if other.by > own.by:
             own = own._replace(excluded=other.excluded)
     return own
 
 
-def is_masked(cell: Cell, own: Own, view: View) -> bool:
+def is_masked(cell: Cell, own: UserDecision, view: View) -> bool:
     """Whether a cell is masked, by hand or because its result lies in the middle."""
     if own.pinned or cell.seq == view.latest:
         return False
@@ -105,11 +105,11 @@ def edits_of(cell: Cell, state: State, view: View, results: int) -> list[Edit]:
         return [Edit("normalise", "dropped", size, 0, cell.fate)]
     if state == "aside":
         return [Edit("fold", "aside", size, 0, "kept for reading, never sent")]
-    own = own_of(cell, view) if view.overrides else NO_OWN
+    own = own_of(cell, view) if view.overrides else NO_DECISION
     if cell.note:
         edits.append(Edit("normalise", "sent", size, cell.tokens, cell.note))
     if state == "excluded":
-        mine = view.overrides.get(cell.seq, NO_OWN)
+        mine = view.overrides.get(cell.seq, NO_DECISION)
         why = "excluded by hand" if mine.excluded else "excluded with the other half of its pair"
         return [*edits, Edit("override", "excluded", cell.tokens, 0, why)]
     if own.pinned or state == "summarised":
@@ -122,7 +122,7 @@ def edits_of(cell: Cell, state: State, view: View, results: int) -> list[Edit]:
     return edits
 
 
-def _mask_edit(cell: Cell, own: Own, view: View, results: int) -> Edit:
+def _mask_edit(cell: Cell, own: UserDecision, view: View, results: int) -> Edit:
     before = cell.cut.tokens if cell.cut else cell.tokens
     if own.masked:
         why = f"masked by hand; {cell.original_tokens:,} tokens replaced by a marker of {cell.mask_tokens:,}"

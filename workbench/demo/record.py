@@ -20,7 +20,7 @@ from workbench.agent.tools.peek import peek_tools
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.settings import Settings
 from workbench.context.load import DEFAULT
-from workbench.context.setup import Wishes, set_up
+from workbench.context.setup import PlanOptions, set_up
 from workbench.demo.project import create
 from workbench.log.codec import encode
 from workbench.log.events import Event, Override, Setting, UserMessage
@@ -107,7 +107,7 @@ async def _play(session: Session, folder: Path) -> None:
     gateway = Gateway()
     rehearse(Script.load(HERE / "script.toml"))
     try:
-        setup = set_up(Wishes(model=REHEARSAL, sets=KNOBS), Settings(), Catalogue())
+        setup = set_up(PlanOptions(model=REHEARSAL, sets=KNOBS), Settings(), Catalogue())
         toolbox = Toolbox(folder, more=peek_tools(session.events))
         agent = Agent(session, setup, TurnServices(gateway, toolbox, Approvals(allow=ALLOWED)))
         for number, text in enumerate(SAID, 1):

@@ -15,7 +15,7 @@ from workbench.compaction.selection import select
 from workbench.compaction.triggers import decide
 from workbench.compaction.undo import tree
 from workbench.compaction.values import CompactionRefused, Cut
-from workbench.context.control import CONTROL, span, standing
+from workbench.context.control import CONTROL, in_effect, span
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import (
@@ -187,7 +187,7 @@ def looked_at(setup: Setup, events: Sequence[Event], entry: Entry) -> Looked:
     assert isinstance(body, Compaction)
     before = events[: entry.event.seq - 1]
     first, last = entry.range
-    stood = standing([event for event in before if type(event.body) in CONTROL]).compactions
+    stood = in_effect([event for event in before if type(event.body) in CONTROL]).compactions
     previous = tuple(event for event in stood if first <= span(event)[0] and span(event)[1] <= last)
     kept = {each.seq for each in body.kept}
     left_out = {"excluded", "aside"} | ({"summarised"} if setup.loaded.policy.compaction.update else set())

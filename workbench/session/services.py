@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.settings import Settings, load_settings
-from workbench.context.setup import Setup, Wishes, set_up
+from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.store import Store
 from workbench.models.catalogue import LOCAL_PROVIDERS, Catalogue
 from workbench.session.source import Source, as_source, open_source, weight
@@ -74,7 +74,7 @@ class Services:
     def set_up(self, options: argparse.Namespace, source: Source | None = None) -> Setup:
         """A setup from a command's options and its source."""
         source = source or as_source("", [])
-        wishes = Wishes(
+        asked = PlanOptions(
             getattr(options, "policy", None) or "",
             (*source.knobs, *(getattr(options, "set", None) or ())),
             getattr(options, "model", None) or "",
@@ -82,14 +82,14 @@ class Services:
             getattr(options, "reserve", None),
         )
         return set_up(
-            wishes,
+            asked,
             self.settings,
             self.catalogue,
             model=source.model,
             policy=source.policy,
             store=self.count_store(),
             events=source.events,
-            reported=self._reported(wishes.model or source.model or self.settings.model, options),
+            reported=self._reported(asked.model or source.model or self.settings.model, options),
         )
 
     def _reported(self, model: str, options: argparse.Namespace) -> int | None:

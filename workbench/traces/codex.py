@@ -22,7 +22,7 @@ import json
 import re
 from typing import Any
 
-from workbench.context.setup import Learnt, window_setting
+from workbench.context.setup import LearntWindow, window_setting
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -175,7 +175,7 @@ class Reader:
         window = number_in(info, "model_context_window")
         if window != self._window and window and self.builder.model:
             self._window = window
-            self.builder.add(window_setting(self.builder.model, Learnt(window)))
+            self.builder.add(window_setting(self.builder.model, LearntWindow(window)))
         if total != self._total:
             self._total = total
             cached, thought = number_in(last, "cached_input_tokens"), number_in(last, "reasoning_output_tokens")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.logs import WORDS
 from support.talk import COUNTER, iteration, planned, preset, results, states, words
 from workbench.context.policy import Strategy, ToolTruncation, TruncationPolicy
-from workbench.context.stages.truncate import Cut, Rule, rule_for, truncate
+from workbench.context.stages.truncate import TruncatedText, TruncationRule, rule_for, truncate
 from workbench.log.events import ToolCall, ToolResult, UserMessage
 from workbench.models.tokens import counter
 
@@ -25,11 +25,11 @@ LINES = re.compile(
 COUNTERS = {name: counter(name) for name in ("o200k_base", "cl100k_base", "claude", "rough")}
 
 
-def by_tokens(strategy: Strategy, cap: int) -> Rule:
-    return Rule(strategy, cap, 1, 0, 0, 1, False)
+def by_tokens(strategy: Strategy, cap: int) -> TruncationRule:
+    return TruncationRule(strategy, cap, 1, 0, 0, 1, False)
 
 
-def cut(text: str, rule: Rule, tokenizer: str = "o200k_base") -> Cut | None:
+def cut(text: str, rule: TruncationRule, tokenizer: str = "o200k_base") -> TruncatedText | None:
     counts = COUNTERS[tokenizer]
     return truncate(text, counts.count(text).tokens, rule, counts, "item1")
 
@@ -147,15 +147,17 @@ def test_the_reason_has_its_numbers() -> None:
 
 
 @st.composite
-def line_rules(draw: st.DrawFn) -> Rule:
+def line_rules(draw: st.DrawFn) -> TruncationRule:
     most = draw(st.integers(1, 60))
     head = draw(st.integers(0, most))
     tail = draw(st.integers(0, most - head))
-    return Rule("lines", 1, most, head, tail, draw(st.sampled_from([1, 60, 250, 500, 2_000])), draw(st.booleans()))
+    return TruncationRule(
+        "lines", 1, most, head, tail, draw(st.sampled_from([1, 60, 250, 500, 2_000])), draw(st.booleans())
+    )
 
 
 @given(outputs(), line_rules())
-def test_never_over_the_cap_in_bytes_or_lines(text: str, rule: Rule) -> None:
+def test_never_over_the_cap_in_bytes_or_lines(text: str, rule: TruncationRule) -> None:
     made = cut(text, rule)
     lines = text.removesuffix("\n").split("\n")
     over = len(text.encode()) > rule.max_bytes or len(lines) > rule.max_lines
@@ -178,10 +180,10 @@ def test_never_over_the_cap_in_bytes_or_lines(text: str, rule: Rule) -> None:
     assert min(pieces, len(lines)) <= rule.max_lines, "two pieces of one line are one line"
 
 
-@example("x" * 1_000, Rule("lines", 1, 10, 0, 5, 500, False))
-@example("\n".join(["short"] * 30 + ["x" * 300] * 3), Rule("lines", 1, 60, 5, 5, 500, False))
+@example("x" * 1_000, TruncationRule("lines", 1, 10, 0, 5, 500, False))
+@example("\n".join(["short"] * 30 + ["x" * 300] * 3), TruncationRule("lines", 1, 60, 5, 5, 500, False))
 @given(outputs(), line_rules())
-def test_head_and_tail_have_no_more_lines_than_asked_for(text: str, rule: Rule) -> None:
+def test_head_and_tail_have_no_more_lines_than_asked_for(text: str, rule: TruncationRule) -> None:
     made = cut(text, rule)
     found = LINES.fullmatch(made.text) if made else None
     if found is not None:
@@ -192,7 +194,7 @@ def test_head_and_tail_have_no_more_lines_than_asked_for(text: str, rule: Rule) 
 
 
 @given(st.integers(1, 400), st.integers(0, 60), line_rules())
-def test_the_number_of_omitted_lines_is_true(count: int, width: int, rule: Rule) -> None:
+def test_the_number_of_omitted_lines_is_true(count: int, width: int, rule: TruncationRule) -> None:
     lines = [f"{at}".ljust(width, ".") for at in range(count)]
     made = cut("\n".join(lines), rule)
     found = LINES.fullmatch(made.text) if made else None
@@ -205,7 +207,7 @@ def test_the_number_of_omitted_lines_is_true(count: int, width: int, rule: Rule)
 
 def test_an_end_that_needs_less_leaves_its_share_to_the_other() -> None:
     text = "\n".join(["short"] * 5 + ["x" * 90] * 40 + ["y" * 90] * 5)
-    made = cut(text, Rule("lines", 1, 20, 5, 5, 1_000, False))
+    made = cut(text, TruncationRule("lines", 1, 20, 5, 5, 1_000, False))
     assert made is not None
     assert made.text.startswith("short\nshort\nshort\nshort\nshort\n[... omitted 40 of 50 lines ...]")
     assert made.text.endswith("\n".join(["y" * 90] * 5))

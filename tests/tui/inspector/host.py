@@ -19,7 +19,7 @@ from support.logs import number
 from support.talk import words
 from workbench.config.settings import Settings
 from workbench.context.plan import ContextPlan
-from workbench.context.setup import Setup, Wishes, set_up
+from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -102,7 +102,7 @@ BODIES = talk()
 
 def setup(policy: str = "workbench", *sets: str, window: int = 10_000) -> Setup:
     """A preset for gpt-4o, with knobs set on top."""
-    return set_up(Wishes(policy, sets, "gpt-4o", window, 1_000), Settings(), CATALOGUE)
+    return set_up(PlanOptions(policy, sets, "gpt-4o", window, 1_000), Settings(), CATALOGUE)
 
 
 CUT = (

@@ -9,8 +9,8 @@ from rich.cells import cell_len
 
 from support.logs import texts
 from tui.inspector.sample import SAMPLE, item
+from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Edit
-from workbench.context.whatif import Mark
 from workbench.session.values import Live, LiveCall
 from workbench.tui.inspector.columns import MARKS, Cells, cells, head_cells, heads, lay_out, live_cells, share_bar
 from workbench.tui.inspector.order import Group

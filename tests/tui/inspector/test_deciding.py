@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tui.inspector.host import BODIES, SUMMARISED, Host, Model, decisions, go_to, host, lines_of, press, settle
 from workbench.config.errors import WrongCall
-from workbench.context.whatif import Effect
+from workbench.context.compare import Effect
 from workbench.log.events import AssistantMessage
 from workbench.session.insight import OverrideWish
 from workbench.tui.inspector.choices import Choice, Preview

@@ -23,7 +23,7 @@ from workbench.agent.tools.threads import in_thread
 from workbench.compaction.continuation import CONTINUED_FROM
 from workbench.compaction.prompts import RECALL_TOOLS
 from workbench.config.errors import WorkbenchError
-from workbench.context.control import CONTROL, NO_OWN, Own, standing
+from workbench.context.control import CONTROL, NO_DECISION, UserDecision, in_effect
 from workbench.log.errors import NotFound
 from workbench.log.events import (
     AssistantMessage,
@@ -195,21 +195,21 @@ def _origin(log: Sequence[Event]) -> str:
 
 def excluded(events: Sequence[Event]) -> frozenset[int]:
     """What the user excluded. A pair is excluded as a whole; the later decision on either half holds."""
-    overrides = standing([event for event in events if type(event.body) in CONTROL]).overrides
+    overrides = in_effect([event for event in events if type(event.body) in CONTROL]).overrides
     if not overrides:
         return frozenset()
-    pairs: dict[str, Own] = {}
+    pairs: dict[str, UserDecision] = {}
     for event in events:
-        own = overrides.get(event.seq, NO_OWN)
-        if isinstance(event.body, ToolCall | ToolResult) and own.by > pairs.get(event.body.call_id, NO_OWN).by:
+        own = overrides.get(event.seq, NO_DECISION)
+        if isinstance(event.body, ToolCall | ToolResult) and own.by > pairs.get(event.body.call_id, NO_DECISION).by:
             pairs[event.body.call_id] = own
     return frozenset(
         event.seq
         for event in events
         if (
-            pairs.get(event.body.call_id, NO_OWN)
+            pairs.get(event.body.call_id, NO_DECISION)
             if isinstance(event.body, ToolCall | ToolResult)
-            else overrides.get(event.seq, NO_OWN)
+            else overrides.get(event.seq, NO_DECISION)
         ).excluded
     )
 

@@ -12,7 +12,7 @@ from workbench.models.tokens import TokenCounter
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class TruncationRule:
     """The cap that holds for one tool."""
 
     strategy: Strategy
@@ -24,7 +24,7 @@ class Rule:
     count_header: bool
 
 
-class Cut(NamedTuple):
+class TruncatedText(NamedTuple):
     """A result that was over its cap."""
 
     text: str
@@ -35,7 +35,7 @@ class Cut(NamedTuple):
     """What is sent, where the result has pictures or the like beside its text."""
 
 
-def rule_for(policy: TruncationPolicy, tool: str, window: int) -> Rule:
+def rule_for(policy: TruncationPolicy, tool: str, window: int) -> TruncationRule:
     """The tool's own knobs over the general ones; a cap in tokens is at most `max_ratio` of the window."""
     own = policy.tools.get(tool) or ToolTruncation()
 
@@ -45,7 +45,7 @@ def rule_for(policy: TruncationPolicy, tool: str, window: int) -> Rule:
     cap = pick(own.max_tokens, policy.max_tokens)
     if policy.max_ratio:
         cap = max(1, min(cap, int(window * policy.max_ratio)))
-    return Rule(
+    return TruncationRule(
         own.strategy or policy.strategy,
         cap,
         pick(own.max_lines, policy.max_lines),
@@ -56,7 +56,7 @@ def rule_for(policy: TruncationPolicy, tool: str, window: int) -> Rule:
     )
 
 
-def truncate(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_id: str) -> Cut | None:
+def truncate(text: str, tokens: int, rule: TruncationRule, counter: TokenCounter, item_id: str) -> TruncatedText | None:
     """Cut a result that is over its cap; None when it is not.
 
     The marker stands inside the cap, says what was truly kept of how much and by which strategy, and ends with the id
@@ -72,7 +72,7 @@ def truncate(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_id:
     return _by_tokens(text, tokens, rule, counter, item_id)
 
 
-def _by_tokens(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_id: str) -> Cut:
+def _by_tokens(text: str, tokens: int, rule: TruncationRule, counter: TokenCounter, item_id: str) -> TruncatedText:
     cap = rule.max_tokens
     ends = {"head": "first", "tail": "last", "both": "first+last"}[rule.strategy]
 
@@ -96,7 +96,7 @@ def _by_tokens(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_i
             count = counter.joined(text, end, middle, start)
         if count.tokens <= cap:
             why = f"{tokens:,} tokens are over the cap of {cap:,}; kept the {ends} {kept:,} ({rule.strategy})"
-            return Cut(text[:end] + middle + text[start:], *count, why)
+            return TruncatedText(text[:end] + middle + text[start:], *count, why)
         room -= max(1, count.tokens - cap)
     return _marker_alone(marker(0), tokens, f"cap of {cap:,} tokens", counter, lambda t: counter.count(t).tokens <= cap)
 
@@ -125,7 +125,9 @@ def _on_to_line(tail: str) -> str:
     return tail[start:] if 0 < start <= 0.1 * len(tail) else tail
 
 
-def _by_lines(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_id: str) -> Cut | None:
+def _by_lines(
+    text: str, tokens: int, rule: TruncationRule, counter: TokenCounter, item_id: str
+) -> TruncatedText | None:
     size = len(text.encode("utf-8", "replace"))
     lines = text.removesuffix("\n").split("\n")  # a newline ends a line, it does not begin another
     if size <= rule.max_bytes and len(lines) <= rule.max_lines:
@@ -151,7 +153,7 @@ def _by_lines(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_id
         if len(sent.encode("utf-8", "replace")) <= rule.max_bytes:
             count = counter.count(sent)
             why = f"{' and '.join(filter(None, over))}; kept {count.tokens:,} of {tokens:,} tokens (lines)"
-            return Cut(sent, count.tokens, count.exact, why)
+            return TruncatedText(sent, count.tokens, count.exact, why)
         room -= max(16, room // 10)
 
     def small(candidate: str) -> bool:
@@ -160,7 +162,7 @@ def _by_lines(text: str, tokens: int, rule: Rule, counter: TokenCounter, item_id
     return _marker_alone(assemble("", ""), tokens, f"cap of {rule.max_bytes:,} bytes", counter, small)
 
 
-def _line_ends(lines: list[str], rule: Rule) -> tuple[str, str]:
+def _line_ends(lines: list[str], rule: TruncationRule) -> tuple[str, str]:
     """The first and the last lines. Where lines are few they may overlap; `_bytes_ends` then takes less of either."""
     head = min(rule.head_lines, rule.max_lines)
     tail = min(rule.tail_lines, rule.max_lines - head if len(lines) > rule.max_lines else rule.tail_lines)
@@ -191,10 +193,14 @@ def _whole_lines(lines: list[str], head: str, tail: str) -> int:
     return whole
 
 
-def _marker_alone(marker: str, tokens: int, cap: str, counter: TokenCounter, small: Callable[[str], bool]) -> Cut:
+def _marker_alone(
+    marker: str, tokens: int, cap: str, counter: TokenCounter, small: Callable[[str], bool]
+) -> TruncatedText:
     """A cap too small for marker and content: the marker alone, shortened if it must be; never empty."""
     sent = marker
     while len(sent) > 1 and not small(sent):
         sent = sent[: len(sent) // 2]
     count = counter.count(sent)
-    return Cut(sent, count.tokens, count.exact, f"{tokens:,} tokens; the {cap} leaves room for the marker only")
+    return TruncatedText(
+        sent, count.tokens, count.exact, f"{tokens:,} tokens; the {cap} leaves room for the marker only"
+    )

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from workbench.config.errors import WrongCall
+from workbench.context.compare import Effect, effect
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
-from workbench.context.whatif import Effect, effect
 from workbench.log.events import OverrideAction
 from workbench.session.insight import Insight, OverrideWish, runs
 from workbench.session.row_lookup import row_of

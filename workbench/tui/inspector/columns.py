@@ -7,8 +7,8 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from workbench.config.text import printable
+from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item
-from workbench.context.whatif import Mark
 from workbench.session.values import Live
 from workbench.tui.cells import fit, fit_end, number
 from workbench.tui.inspector.order import Group, Grouping

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
-from workbench.context.whatif import same_start
+from workbench.context.compare import same_start
 
 CONTEXT = 3
 """Lines that stay around what changed."""

@@ -9,7 +9,7 @@ from textual.reactive import var
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.context.whatif import Mark
+from workbench.context.compare import Mark
 from workbench.tui.cells import fit
 from workbench.tui.inspector.columns import heads, lay_out
 from workbench.tui.inspector.rows import NO_MARKS

@@ -21,8 +21,8 @@ from textual.reactive import var
 
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
+from workbench.context.compare import changes
 from workbench.context.items import Item
-from workbench.context.whatif import changes
 from workbench.session.context_view import ContextView
 from workbench.session.values import Live
 from workbench.tui.inspector import words

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from workbench.context.compare import Mark
 from workbench.context.items import Item
-from workbench.context.whatif import Mark
 from workbench.session.values import Live
 from workbench.tui.inspector.columns import Columns, cells, head_cells, live_cells, share_bar
 from workbench.tui.inspector.order import Group, Grouping, Lines

@@ -20,7 +20,7 @@ from textual.reactive import var
 from workbench.config.background import background
 from workbench.config.errors import WrongCall
 from workbench.config.text import printable
-from workbench.context.whatif import Changes, Mark
+from workbench.context.compare import Mark, RequestChanges
 from workbench.session.context_view import ContextView
 from workbench.session.row_lookup import row_of
 from workbench.session.values import Live
@@ -54,7 +54,7 @@ class RowList(Vertical):
 
     shown: var[ContextView | None] = var(None)
     live: var[Live | None] = var(None)
-    found: var[Changes | None] = var(None)
+    found: var[RequestChanges | None] = var(None)
     """What changed since the request before, where one looks at the past."""
     lines: var[Lines | None] = var(None)
     wish: var[Wish] = var(Wish())
@@ -96,7 +96,7 @@ class RowList(Vertical):
         """Another order."""
         self._arrange()
 
-    def watch_found(self, found: Changes | None) -> None:
+    def watch_found(self, found: RequestChanges | None) -> None:
         """Signs in the rows."""
         self.marks = found.marks if found else NO_MARKS
         self.tell()

@@ -17,8 +17,8 @@ from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 
+from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item
-from workbench.context.whatif import Mark
 from workbench.session.values import Live
 from workbench.tui.cells import fit
 from workbench.tui.inspector.columns import Columns, lay_out

@@ -9,7 +9,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from workbench.config.text import printable
-from workbench.context.whatif import Changes, Effect, Mark
+from workbench.context.compare import Effect, Mark, RequestChanges
 from workbench.session.context_view import ContextView
 from workbench.tui.cells import fit_end, joined
 from workbench.tui.inspector.choices import Preview
@@ -180,7 +180,7 @@ def _cache(effect: Effect) -> tuple[str, ...]:
     )
 
 
-def changed(found: Changes, width: int) -> Content:
+def changed(found: RequestChanges, width: int) -> Content:
     """What is different from the request before."""
     if found.effect.first_changed is None:
         return Content("the same request as the one before")

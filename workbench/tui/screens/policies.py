@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from workbench.config.errors import WorkbenchError
-from workbench.context.load import Loaded, describe, load_policy
+from workbench.context.load import LoadedPolicy, describe, load_policy
 from workbench.tui.screens.columns import Column, Row
 from workbench.tui.screens.finder import Finder, Found
 from workbench.tui.screens.lab import policy_names, short_name
@@ -90,7 +90,7 @@ class Policies(Finder[Picked]):
             self.dismiss(Picked(self.marked, edit=True))
 
 
-def _turned(loaded: Loaded, width: int) -> Content:
+def _turned(loaded: LoadedPolicy, width: int) -> Content:
     """The knobs that are not at their defaults."""
     rows = [(row.name, row.value) for row in describe(loaded) if row.origin != "default"]
     return Content.assemble(("knobs that are set\n", "bold"), pairs(rows, width)) if rows else Content()

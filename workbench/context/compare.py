@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Literal, NamedTuple
 
-from workbench.context.fixed import is_merged
+from workbench.context.fixed_slots import is_merged
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.models.framing import CALL, MESSAGE
@@ -29,26 +29,26 @@ class Effect(NamedTuple):
     """Tokens of the second request from there on: the part that no prompt cache has."""
 
 
-class Sum(NamedTuple):
+class ItemTotal(NamedTuple):
     """Some items and their tokens."""
 
     items: int = 0
     tokens: int = 0
 
-    def plus(self, tokens: int) -> Sum:
+    def plus(self, tokens: int) -> ItemTotal:
         """One item more."""
-        return Sum(self.items + 1, self.tokens + tokens)
+        return ItemTotal(self.items + 1, self.tokens + tokens)
 
 
-class Changes(NamedTuple):
+class RequestChanges(NamedTuple):
     """What is different between two requests, item by item."""
 
     marks: Mapping[str, Mark]
     """By the item's id; what is the same has none."""
-    added: Sum
-    changed: Sum
+    added: ItemTotal
+    changed: ItemTotal
     """Its tokens are the difference: below 0 where what was changed got smaller."""
-    gone: Sum
+    gone: ItemTotal
     effect: Effect
 
 
@@ -62,11 +62,11 @@ def effect(before: ContextPlan, after: ContextPlan) -> Effect:
     return Effect(freed, same, after.totals.tokens - same)
 
 
-def changes(before: ContextPlan, after: ContextPlan) -> Changes:
+def changes(before: ContextPlan, after: ContextPlan) -> RequestChanges:
     """Which items the second request has, has changed, or has no longer."""
     old = {row.id: row for row in before.rows.in_request()}
     marks: dict[str, Mark] = {}
-    added = changed = gone = Sum()
+    added = changed = gone = ItemTotal()
     for row in after.rows.in_request():
         was = old.pop(row.id, None)
         if was is None:
@@ -78,7 +78,7 @@ def changes(before: ContextPlan, after: ContextPlan) -> Changes:
     for row in old.values():
         marks[row.id] = "gone"
         gone = gone.plus(row.tokens)
-    return Changes(marks, added, changed, gone, effect(before, after))
+    return RequestChanges(marks, added, changed, gone, effect(before, after))
 
 
 def _same_tokens(before: ContextPlan, after: ContextPlan) -> int | None:

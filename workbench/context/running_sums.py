@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 
-class Cost(NamedTuple):
+class UnitCost(NamedTuple):
     """What one unit costs."""
 
     cost: int
@@ -15,7 +15,7 @@ class Cost(NamedTuple):
     messages: int
 
 
-class Sums:
+class RunningSums:
     """`cost[i]`, `framing[i]` and `messages[i]` are what the units before the i-th cost together.
 
     Units that are always sent stand apart: in the sums they cost nothing.
@@ -25,7 +25,7 @@ class Sums:
         self.cost = [0]
         self.framing = [0]
         self.messages = [0]
-        self._apart: dict[int, Cost] = {}
+        self._apart: dict[int, UnitCost] = {}
         self._first_sent = 0
 
     def open(self) -> None:
@@ -40,31 +40,31 @@ class Sums:
         self.framing[-1] += framing
         self.messages[-1] += messages
 
-    def of(self, number: int) -> Cost:
+    def of(self, number: int) -> UnitCost:
         """What one unit costs."""
         apart = self._apart.get(number)
         if apart is not None:
             return apart
         before, after = number, number + 1
-        return Cost(
+        return UnitCost(
             self.cost[after] - self.cost[before],
             self.framing[after] - self.framing[before],
             self.messages[after] - self.messages[before],
         )
 
-    def put(self, values: Mapping[int, Cost], apart: Container[int]) -> None:
+    def put(self, values: Mapping[int, UnitCost], apart: Container[int]) -> None:
         """New figures for some units; the sums behind the first of them are mended."""
         if not values:
             return
-        deltas: dict[int, Cost] = {}
+        deltas: dict[int, UnitCost] = {}
         for number, value in values.items():
-            was = Cost(0, 0, 0) if number in self._apart else self.of(number)
+            was = UnitCost(0, 0, 0) if number in self._apart else self.of(number)
             if number in apart:
                 self._apart[number] = value
-                value = Cost(0, 0, 0)
+                value = UnitCost(0, 0, 0)
             else:
                 self._apart.pop(number, None)
-            deltas[number] = Cost(value.cost - was.cost, value.framing - was.framing, value.messages - was.messages)
+            deltas[number] = UnitCost(value.cost - was.cost, value.framing - was.framing, value.messages - was.messages)
         self._first_sent = min(self._first_sent, *deltas, len(self.cost))
         for index, sums in enumerate((self.cost, self.framing, self.messages)):
             _mend(sums, {number: delta[index] for number, delta in deltas.items() if delta[index]})

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.context.cells import Cell
-from workbench.context.control import NO_OWN, Own
+from workbench.context.control import NO_DECISION, UserDecision
 from workbench.context.items import Edit, Item
 from workbench.context.measure import Meter
 from workbench.log.events import Event, SlotContent
@@ -17,7 +17,7 @@ HEADINGS = {"system": "", "instructions": "# Instructions: {name}\n\n", "memory"
 """System prompt, instructions and memory go out as one system message; a heading tells them apart."""
 
 
-class Fixed(NamedTuple):
+class FixedSlots(NamedTuple):
     """The rows of the fixed slots and what they cost beyond their content."""
 
     rows: tuple[Item, ...] = ()
@@ -29,7 +29,9 @@ def heading(slot: str, name: str) -> str:
     return HEADINGS[slot].format(name=name)
 
 
-def fill(slots: Sequence[Event], preamble: Iterable[Cell], overrides: Mapping[int, Own], meter: Meter) -> Fixed:
+def fill(
+    slots: Sequence[Event], preamble: Iterable[Cell], overrides: Mapping[int, UserDecision], meter: Meter
+) -> FixedSlots:
     """The rows of the fixed slots, in the order of the request: the one system message, then a transcript's own."""
     contents = [(event, event.body) for event in slots if isinstance(event.body, SlotContent)]
     rows: list[Item] = []
@@ -49,7 +51,7 @@ def fill(slots: Sequence[Event], preamble: Iterable[Cell], overrides: Mapping[in
     sent = [row for row in rows if row.in_request]
     framing += MESSAGE * any(is_merged(row) for row in sent)
     framing += TOOLS_END * any(row.slot == "tools" for row in sent)
-    return Fixed(tuple(rows), framing)
+    return FixedSlots(tuple(rows), framing)
 
 
 _MERGED = -2
@@ -61,12 +63,12 @@ def is_merged(row: Item) -> bool:
     return row.unit == _MERGED and row.slot != "tools"
 
 
-def _edits(own: Own, tokens: int) -> tuple[Edit, ...]:
+def _edits(own: UserDecision, tokens: int) -> tuple[Edit, ...]:
     return (Edit("override", "excluded", tokens, 0, "excluded by hand"),) if own.excluded else ()
 
 
-def _slot_row(event: Event, body: SlotContent, overrides: Mapping[int, Own], meter: Meter) -> Item:
-    own = overrides.get(event.seq, NO_OWN)
+def _slot_row(event: Event, body: SlotContent, overrides: Mapping[int, UserDecision], meter: Meter) -> Item:
+    own = overrides.get(event.seq, NO_DECISION)
     if body.slot == "tools":
         tokens, exact = count_tool(meter.counter, body.text, meter.style)
     else:
@@ -95,8 +97,8 @@ def _slot_row(event: Event, body: SlotContent, overrides: Mapping[int, Own], met
     )
 
 
-def _preamble_row(cell: Cell, overrides: Mapping[int, Own]) -> Item:
-    own = overrides.get(cell.seq, NO_OWN)
+def _preamble_row(cell: Cell, overrides: Mapping[int, UserDecision]) -> Item:
+    own = overrides.get(cell.seq, NO_DECISION)
     out = own.excluded
     return Item(
         id=cell.id,

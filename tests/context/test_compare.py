@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from support import logs
 from support.talk import COUNTER, iterations, planned, preset, turns, words
 from workbench.context.budget import Limits
+from workbench.context.compare import changes, effect, same_start
 from workbench.context.planner import plan
 from workbench.context.policy import Policy
 from workbench.context.render import messages
-from workbench.context.whatif import changes, effect, same_start
 from workbench.log.events import AssistantMessage, Event, Override, OverrideAction, UserMessage
 
 POLICY = preset("confirm")
