@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import NoReturn, get_args
 
-from workbench import __version__
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.text import printable
 from workbench.log.events import OverrideAction
@@ -21,6 +20,16 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise WrongCall(f"{self.prog}: {message} (see {self.prog} --help)")
+
+
+class _Version(argparse.Action):
+    """Prints the version of the installed package; looking it up takes time that no other command should pay for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version
+
+        print(f"workbench {version('workbench')}")
+        parser.exit()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,7 +84,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _parser() -> _Parser:
     parser = _Parser(prog="workbench", description="See what the model sees.")
-    parser.add_argument("--version", action="version", version=f"workbench {__version__}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     parser.set_defaults(run="workbench.tui.start:run", source=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     _add_open(commands)
