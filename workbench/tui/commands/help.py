@@ -31,6 +31,10 @@ STATES = {
 NAMES = {
     "question_mark": "?",
     "slash": "/",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
     "pageup": "page up",
     "pagedown": "page down",
     "escape": "esc",
