@@ -186,9 +186,9 @@ def test_a_file_is_planned_where_nothing_can_be_written(
     assert outcome.err.count("\n") == 1
 
 
-def test_the_readmes_config_works(call: Call, transcript: Path, tmp_path: Path) -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    block = readme.split("```toml\n# config.toml\n")[1].split("```")[0]
+def test_the_documented_config_works(call: Call, transcript: Path, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "config.md").read_text(encoding="utf-8")
+    block = page.split("```toml\n# config.toml\n")[1].split("```")[0]
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.toml").write_text(block, encoding="utf-8")
     assert call("plan", transcript, "--json").json["model"] == "gpt-4o"
