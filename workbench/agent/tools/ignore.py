@@ -1,4 +1,4 @@
-"""What a look at a project leaves out: folders nobody means, and what `.gitignore` names (its common forms)."""
+"""What a look at a project leaves out: folders nobody means, and what its `.gitignore` files name."""
 
 from __future__ import annotations
 
@@ -7,62 +7,69 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from workbench.agent.tools.globs import matches
-
 SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv"})
 _MOST_BYTES = 64 * 1024
+_MOST_STARS = 3
+"""In one name of a pattern, and twice as many in all: with more of them, one hostile line could take for ever."""
 
 
-class Rule(NamedTuple):
+class IgnoreRule(NamedTuple):
     """One line of a `.gitignore`."""
 
-    parts: tuple[str, ...]
-    """Matched against the path as seen from the file's own folder."""
-    negated: bool
-    folders_only: bool
+    path: re.Pattern[str]
+    """Of all that it names, seen from the file's own folder; a folder's path has a `/` behind it."""
+    ignored: bool
 
 
-Level = tuple[str, tuple[Rule, ...]]
-"""A folder and the rules that its own `.gitignore` has."""
+class RulesAbove(NamedTuple):
+    """A `.gitignore`, seen from the folder that is looked at."""
+
+    way: str
+    """From the file's own folder to that one: empty, or with a `/` behind each name."""
+    rules: tuple[IgnoreRule, ...]
+    """The last line first: it decides."""
 
 
-def read_rules(folder: str) -> tuple[Rule, ...]:
-    """The rules of a folder's own `.gitignore`; none where there is no such file."""
+def read_rules(folder: str) -> tuple[IgnoreRule, ...]:
+    """The rules of a folder's own `.gitignore`, the last line first; none where there is no such file."""
     path = os.path.join(folder, ".gitignore")
-    if not os.path.isfile(path):
+    if not os.path.isfile(path):  # a pipe would be waited for
         return ()
     try:
         with open(path, "rb") as file:
             text = file.read(_MOST_BYTES).decode(errors="replace")
     except OSError:
         return ()
-    return tuple(rule for line in text.splitlines() if (rule := _rule(line)) is not None)
+    return tuple(rule for line in reversed(text.splitlines()) if (rule := _rule(line)) is not None)
 
 
-def _rule(line: str) -> Rule | None:
-    line = line.strip()
-    if not line or line.startswith("#"):
+def _rule(line: str) -> IgnoreRule | None:
+    from pathspec.patterns.gitignore import GitIgnorePatternError  # late: many folders have no such file
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+    stars = [len(re.findall(r"\*+", name)) for name in line.split("/")]
+    if max(stars) > _MOST_STARS or sum(stars) > 2 * _MOST_STARS:
         return None
-    negated = line.startswith("!")
-    line = re.sub(r"\\(.)", r"[\1]", line.removeprefix("!"))
-    folders_only = line.endswith("/")
-    line = line.rstrip("/")
-    if not line:
+    # What stands for every name at the end, pathspec shortens to a pattern for paths below as well.
+    line = re.sub(r"(?<=/)\*\*(/?)\s*$", r"**/?*\1", line)
+    line = re.sub(r"(^!?|/)\*+(/?)\s*$", r"\1?*\2", line)
+    try:
+        pattern = GitIgnoreSpecPattern(line)
+    except (GitIgnorePatternError, re.error):  # `a\`, `[z-a]`: git passes over them as well
         return None
-    parts = tuple(line.lstrip("/").split("/")) if "/" in line else ("**", line)
-    return Rule(parts, negated, folders_only)
+    if pattern.regex is None or pattern.include is None:  # a comment, or nothing
+        return None
+    return IgnoreRule(pattern.regex, pattern.include)
 
 
-def is_ignored(path: str, is_folder: bool, levels: Sequence[Level]) -> bool:
-    """Whether the rules of the folders above leave a path out; the last rule that speaks of it decides."""
-    if os.path.basename(path) in SKIPPED:
+def is_ignored(name: str, is_folder: bool, above: Sequence[RulesAbove]) -> bool:
+    """Whether something in the folder that is looked at is left out; the `.gitignore` nearest to it decides."""
+    if name in SKIPPED:
         return True
-    ignored = False
-    for folder, rules in levels:
-        if not rules:
-            continue
-        names = os.path.relpath(path, folder).split(os.sep)
+    for way, rules in reversed(above):
+        path = f"{way}{name}/" if is_folder else way + name
         for rule in rules:
-            if (is_folder or not rule.folders_only) and matches(rule.parts, names):
-                ignored = not rule.negated
-    return ignored
+            # The whole path: what lies in an ignored folder is never asked for.
+            if rule.path.fullmatch(path):
+                return rule.ignored
+    return False

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
-import workbench
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
 from workbench.agent.tools.files import check_regular
 from workbench.agent.tools.output import Output
@@ -18,7 +19,7 @@ from workbench.agent.tools.places import Places
 from workbench.agent.tools.process import run_process
 from workbench.agent.tools.search_worker import BAD_PATTERN
 
-_START = "import sys; sys.path.append(sys.argv[1]); from workbench.agent.tools.search_worker import main; main()"
+_START = "import sys; sys.path += sys.argv[1:]; from workbench.agent.tools.search_worker import main; main()"
 
 
 def search_tool(places: Places, limits: ToolLimits) -> Tool:
@@ -49,6 +50,13 @@ def search_tool(places: Places, limits: ToolLimits) -> Tool:
     )
 
 
+@cache
+def _folders() -> tuple[str, ...]:
+    """Where the worker finds Workbench and what reads `.gitignore` files; they need not lie in the same place."""
+    found = (find_spec(package) for package in ("workbench", "pathspec"))
+    return tuple(dict.fromkeys(str(Path(spec.origin).parent.parent) for spec in found if spec and spec.origin))
+
+
 async def _search(base: Path, places: Places, arguments: Arguments, limits: ToolLimits) -> ToolOutcome:
     wanted = {
         "base": str(base),
@@ -64,7 +72,7 @@ async def _search(base: Path, places: Places, arguments: Arguments, limits: Tool
     }
     found, errors = Output(limits.output_bytes, 0), Output(4096, 0)
     # Isolated and without site packages: it starts fast, and nothing in the project can take a module's place.
-    argv = [sys.executable, "-I", "-S", "-c", _START, str(Path(workbench.__file__).parent.parent)]
+    argv = [sys.executable, "-I", "-S", "-c", _START, *_folders()]
     ended = await run_process(
         argv,
         cwd=places.root,

@@ -1,4 +1,6 @@
-"""The process behind `search_text`: reads what is wanted as JSON, prints what it finds. Standard library alone."""
+"""The process behind `search_text`: reads what is wanted as JSON, prints what it finds.
+
+The standard library and pathspec alone: it has to start fast."""
 
 from __future__ import annotations
 

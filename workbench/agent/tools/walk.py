@@ -7,7 +7,9 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from workbench.agent.tools.ignore import Level, is_ignored, read_rules
+from workbench.agent.tools.ignore import RulesAbove, is_ignored, read_rules
+
+Above = tuple[RulesAbove, ...]
 
 
 class FoundPath(NamedTuple):
@@ -29,24 +31,34 @@ def walk(start: str, root: str, depth: int, deadline: float) -> Iterator[FoundPa
 
     `root` is where `.gitignore` files begin to count. `deadline` is by the monotonic clock; then OutOfTime is raised.
     """
-    yield from _walk(start, "", _levels_above(start, root), depth, deadline)
+    yield from _walk(start, "", _rules_above(start, root), depth, deadline)
 
 
-def _levels_above(start: str, root: str) -> tuple[Level, ...]:
+def _rules_above(start: str, root: str) -> Above:
     """The rules of the folders from the root down to, but without, the start."""
     below = os.path.relpath(start, root)
     if below == os.curdir or below.startswith(os.pardir):
         return ()
-    folders = [root]
-    for name in below.split(os.sep)[:-1]:
-        folders.append(os.path.join(folders[-1], name))
-    return tuple((folder, read_rules(folder)) for folder in folders)
+    above: Above = ()
+    folder = root
+    for name in below.split(os.sep):
+        above = _seen_below(_with_own(folder, above), name)
+        folder = os.path.join(folder, name)
+    return above
 
 
-def _walk(folder: str, prefix: str, above: tuple[Level, ...], depth: int, deadline: float) -> Iterator[FoundPath]:
-    if time.monotonic() > deadline:
-        raise OutOfTime
-    levels = (*above, (folder, read_rules(folder)))
+def _with_own(folder: str, above: Above) -> Above:
+    rules = read_rules(folder)
+    return (*above, RulesAbove("", rules)) if rules else above
+
+
+def _seen_below(above: Above, name: str) -> Above:
+    """The same rules, as they are seen from a folder inside."""
+    return tuple(RulesAbove(f"{way}{name}/", rules) for way, rules in above)
+
+
+def _walk(folder: str, prefix: str, above: Above, depth: int, deadline: float) -> Iterator[FoundPath]:
+    above = _with_own(folder, above)
     folders: list[str] = []
     try:
         with os.scandir(folder) as found:
@@ -54,12 +66,16 @@ def _walk(folder: str, prefix: str, above: tuple[Level, ...], depth: int, deadli
     except OSError:
         return  # not ours to read, or gone meanwhile
     for entry in entries:
+        if time.monotonic() > deadline:
+            raise OutOfTime
         is_folder = entry.is_dir(follow_symlinks=False)
-        if is_ignored(entry.path, is_folder, levels):
+        if is_ignored(entry.name, is_folder, above):
             continue
         if is_folder:
             folders.append(entry.name)
         yield FoundPath(prefix + entry.name, is_folder, entry.is_file(follow_symlinks=False))
     if depth > 1:
         for name in folders:
-            yield from _walk(os.path.join(folder, name), f"{prefix}{name}/", levels, depth - 1, deadline)
+            yield from _walk(
+                os.path.join(folder, name), f"{prefix}{name}/", _seen_below(above, name), depth - 1, deadline
+            )
