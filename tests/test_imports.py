@@ -9,7 +9,7 @@ import pytest
 
 SCREEN = {"textual", "rich"}
 TOKENIZERS = {"splintr", "tiktoken"}
-HEAVY = {"litellm", "openai", "mcp", "tokenizers", *TOKENIZERS}
+HEAVY = {"aiohttp", "litellm", "openai", "mcp", "tokenizers", *TOKENIZERS}
 
 
 def loaded_by(code: str) -> set[str]:

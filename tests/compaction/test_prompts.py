@@ -23,8 +23,8 @@ from workbench.compaction.prompts import (
 )
 from workbench.config.errors import WrongCall
 from workbench.context.load import PRESETS, load_policy
-from workbench.rehearsal.extract import is_summary_request, summarise
-from workbench.rehearsal.request import Message, Request
+from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
+from workbench.rehearsal.summaries import is_summary_request, summarise
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -61,7 +61,9 @@ def test_the_default_asks_for_six_things_in_the_conversations_language_and_updat
 def test_every_prompt_has_the_rules_and_is_known_to_the_rehearsal_model(prompt: object) -> None:
     text = prompt.text  # type: ignore[attr-defined]  # parametrize hands out objects
     assert text.endswith(RULES)
-    assert is_summary_request(Request((Message("system", text), Message("user", framed(["[1 user]\nhi"], 100)))))
+    assert is_summary_request(
+        RehearsalRequest((RehearsalMessage("system", text), RehearsalMessage("user", framed(["[1 user]\nhi"], 100))))
+    )
 
 
 def test_a_file_takes_the_place_of_a_prompt_but_not_of_the_rules(
@@ -121,7 +123,9 @@ def test_the_rehearsal_model_reads_the_record_and_nothing_around_it() -> None:
     ]
     earlier = "## Goals\n- Ship it."
     asked = framed(blocks, 900, previous=earlier)
-    made = summarise(Request((Message("system", load("workbench").text), Message("user", asked))))
+    made = summarise(
+        RehearsalRequest((RehearsalMessage("system", load("workbench").text), RehearsalMessage("user", asked)))
+    )
     for line in ("- Ship it.", "- Fix src/app.py", "- make test", "- ValueError: no", "- We decided to use tabs."):
         assert line in made
     for noise in ("record", "[e1", "Summarise", "at most 900"):

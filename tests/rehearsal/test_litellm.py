@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from workbench.rehearsal.provider import register
+from workbench.rehearsal.litellm_provider import register
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from workbench.rehearsal.answers import Call
-from workbench.rehearsal.request import Message, Request, from_openai
+from workbench.rehearsal.answers import RehearsedCall
+from workbench.rehearsal.openai_dialect import OpenAI
+from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
 from workbench.rehearsal.rules import answer_by_rule
 
 
@@ -28,11 +29,11 @@ TOOLS = (
 )
 
 
-def ask(text: str, tools: tuple[dict[str, Any], ...] = TOOLS) -> Request:
-    return Request((Message("user", text),), tools)
+def ask(text: str, tools: tuple[dict[str, Any], ...] = TOOLS) -> RehearsalRequest:
+    return RehearsalRequest((RehearsalMessage("user", text),), tools)
 
 
-def meant(calls: tuple[Call, ...]) -> list[tuple[str, Any]]:
+def meant(calls: tuple[RehearsedCall, ...]) -> list[tuple[str, Any]]:
     return [(call.tool, json.loads(call.arguments)) for call in calls]
 
 
@@ -94,7 +95,7 @@ def test_anything_else_says_that_there_is_no_ai_and_what_it_can_do(said: str) ->
     assert "No tools are on offer" in answer_by_rule(ask(said, ())).text
 
 
-def talk(said: str, *groups: list[tuple[str, dict[str, Any], str]]) -> Request:
+def talk(said: str, *groups: list[tuple[str, dict[str, Any], str]]) -> RehearsalRequest:
     """A turn with groups of calls and their results."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": said}]
     for number, group in enumerate(groups):
@@ -104,7 +105,7 @@ def talk(said: str, *groups: list[tuple[str, dict[str, Any], str]]) -> Request:
         ]
         messages.append({"role": "assistant", "content": None, "tool_calls": calls})
         messages += [{"role": "tool", "tool_call_id": f"{number}.{at}", "content": g[2]} for at, g in enumerate(group)]
-    return from_openai({"messages": messages, "tools": list(TOOLS)})
+    return OpenAI().read({"messages": messages, "tools": list(TOOLS)})
 
 
 def test_results_are_described_with_tool_size_and_first_lines() -> None:
@@ -132,9 +133,13 @@ def test_errors_emptiness_and_cuts_are_seen(result: str, said: str) -> None:
 
 
 def test_a_result_marked_as_an_error_is_one_whatever_it_says() -> None:
-    calls = (Call("read_file", "not json", "1"),)
-    turn = (Message("user", "x"), Message("assistant", "", calls), Message("tool", "", call_id="1", is_error=True))
-    assert "`read_file` failed: it gave no reason" in answer_by_rule(Request(turn)).text
+    calls = (RehearsedCall("read_file", "not json", "1"),)
+    turn = (
+        RehearsalMessage("user", "x"),
+        RehearsalMessage("assistant", "", calls),
+        RehearsalMessage("tool", "", call_id="1", is_error=True),
+    )
+    assert "`read_file` failed: it gave no reason" in answer_by_rule(RehearsalRequest(turn)).text
 
 
 def test_then_waits_for_the_results_and_goes_on_even_where_earlier_groups_were_dropped() -> None:
@@ -149,6 +154,9 @@ def test_then_waits_for_the_results_and_goes_on_even_where_earlier_groups_were_d
 
 def test_explaining_describes_what_the_conversation_holds() -> None:
     before = talk("read a.py", [("read_file", {"path": "a.py"}, "one")])
-    later = Request((*before.messages, Message("assistant", "Done."), Message("user", "Explain what you saw")), TOOLS)
+    later = RehearsalRequest(
+        (*before.messages, RehearsalMessage("assistant", "Done."), RehearsalMessage("user", "Explain what you saw")),
+        TOOLS,
+    )
     assert "`read_file` a.py gave 1 line, 3 characters" in answer_by_rule(later).text
     assert "no results of tools" in answer_by_rule(ask("explain it to me")).text

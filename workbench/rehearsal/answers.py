@@ -15,7 +15,7 @@ PIECES_PER_SECOND = 20
 """At a chosen speed, so many pieces come in a second: smooth to the eye, cheap to draw."""
 
 
-class Call(NamedTuple):
+class RehearsedCall(NamedTuple):
     """One call of a tool."""
 
     tool: str
@@ -43,12 +43,12 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RehearsedAnswer:
     """A whole answer."""
 
     text: str = ""
     reasoning: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[RehearsedCall, ...] = ()
     finish: Reason | None = None
     """None: told from the rest."""
     usage: Reported | None = None
@@ -59,7 +59,7 @@ class Answer:
         return self.finish or ("tool_calls" if self.calls else "stop")
 
 
-class Piece(NamedTuple):
+class AnswerPiece(NamedTuple):
     """A piece of an answer on its way."""
 
     kind: Literal["reasoning", "text", "call", "arguments"]
@@ -71,16 +71,16 @@ class Piece(NamedTuple):
     """Which call, from 0."""
 
 
-def pieces(answer: Answer, pace: Pace) -> Iterator[Piece]:
+def pieces(answer: RehearsedAnswer, pace: Pace) -> Iterator[AnswerPiece]:
     """The answer's pieces in order; joined they give the answer, and the same answer is always split alike."""
     size, sent = pace.size(), 0
 
-    def split(kind: Literal["reasoning", "text", "arguments"], text: str, number: int = 0) -> Iterator[Piece]:
+    def split(kind: Literal["reasoning", "text", "arguments"], text: str, number: int = 0) -> Iterator[AnswerPiece]:
         nonlocal sent
         for start in range(0, len(text), size):
             part = text[start : start + size]
             sent += len(part)
-            yield Piece(kind, part, due(), number)
+            yield AnswerPiece(kind, part, due(), number)
 
     def due() -> float:
         return pace.delay + (sent / pace.speed if pace.speed else 0)
@@ -88,5 +88,5 @@ def pieces(answer: Answer, pace: Pace) -> Iterator[Piece]:
     yield from split("reasoning", answer.reasoning)
     yield from split("text", answer.text)
     for number, call in enumerate(answer.calls):
-        yield Piece("call", "", due(), number)
+        yield AnswerPiece("call", "", due(), number)
         yield from split("arguments", call.arguments, number)

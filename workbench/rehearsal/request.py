@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.rehearsal.answers import Call
+from workbench.rehearsal.answers import RehearsedCall
 
 Json = Mapping[str, Any]
 
@@ -16,12 +16,12 @@ class BadRequest(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class RehearsalMessage:
     """One message of the conversation."""
 
     role: str
     text: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[RehearsedCall, ...] = ()
     call_id: str = ""
     """Which call this is the result of."""
     is_error: bool = False
@@ -31,10 +31,10 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RehearsalRequest:
     """What was asked."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[RehearsalMessage, ...]
     tools: tuple[Json, ...] = ()
     """In OpenAI's form."""
     model: str = "rehearsal"
@@ -43,7 +43,7 @@ class Request:
     max_tokens: int | None = None
 
     @property
-    def turn(self) -> tuple[Message, ...]:
+    def turn(self) -> tuple[RehearsalMessage, ...]:
         """The last user message and what came after it."""
         for at in range(len(self.messages) - 1, -1, -1):
             if self.messages[at].role == "user":
@@ -67,32 +67,6 @@ def function_of(tool: Json) -> Json:
     return inner if isinstance(inner, Mapping) else {}
 
 
-def from_openai(body: Json) -> Request:
-    """A request in OpenAI's dialect."""
-    found = []
-    for number, each in enumerate(_messages_of(body)):
-        found.append(_message(each, f"messages[{number}]"))
-    check_pairs(found)
-    tools = list_of(body.get("tools"), "tools")
-    options = body.get("stream_options")
-    limit = body.get("max_completion_tokens") or body.get("max_tokens")
-    return Request(
-        tuple(found),
-        tuple(tools),
-        model=str(body.get("model") or "rehearsal"),
-        stream=body.get("stream") is True,
-        include_usage=isinstance(options, Mapping) and options.get("include_usage") is True,
-        max_tokens=limit if isinstance(limit, int) and limit > 0 else None,
-    )
-
-
-def _messages_of(body: Json) -> Sequence[Json]:
-    found = list_of(body.get("messages"), "messages")
-    if not found:
-        raise BadRequest("messages: expected at least one message")
-    return found
-
-
 def list_of(value: object, where: str) -> list[Json]:
     """A list of objects, or nothing at all."""
     if value is None:
@@ -100,31 +74,6 @@ def list_of(value: object, where: str) -> list[Json]:
     if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
         raise BadRequest(f"{where}: expected a list of objects")
     return value
-
-
-def _message(message: Json, where: str) -> Message:
-    role = message.get("role")
-    if role not in ("system", "developer", "user", "assistant", "tool"):
-        raise BadRequest(f"{where}.role: expected system, developer, user, assistant or tool, got {role!r}")
-    text, images = content_of(message.get("content"), f"{where}.content")
-    calls = tuple(
-        _call(each, f"{where}.tool_calls[{number}]")
-        for number, each in enumerate(list_of(message.get("tool_calls"), f"{where}.tool_calls"))
-    )
-    if role == "tool" and not isinstance(message.get("tool_call_id"), str):
-        raise BadRequest(f"{where}.tool_call_id: expected the id of a call")
-    if message.get("content") is None and not calls:
-        raise BadRequest(f"{where}.content: expected text or a list of parts, got null")
-    call_id = str(message.get("tool_call_id") or "")
-    return Message(role, text, calls, call_id, name=str(message.get("name") or ""), images=images)
-
-
-def _call(call: Json, where: str) -> Call:
-    function = function_of(call)
-    name, arguments = function.get("name"), function.get("arguments", "")
-    if not isinstance(name, str) or not name or not isinstance(arguments, str):
-        raise BadRequest(f"{where}.function: expected a name and arguments as text")
-    return Call(name, arguments, str(call.get("id") or ""))
 
 
 def content_of(content: object, where: str) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -142,7 +91,7 @@ def content_of(content: object, where: str) -> tuple[str, tuple[tuple[str, str],
     return "\n".join(texts), tuple(images)
 
 
-def check_pairs(messages: Sequence[Message]) -> None:
+def check_pairs(messages: Sequence[RehearsalMessage]) -> None:
     """Every result answers a call of the assistant message before it, and every call has its result."""
     open_ids: set[str] = set()
     for number, message in enumerate(messages):

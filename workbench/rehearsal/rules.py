@@ -1,4 +1,4 @@
-"""Answers by rule: wishes lead to calls, results are described, summaries extracted. No AI, and it says so."""
+"""Answers by rule: plain requests lead to calls, results are described, summaries extracted. No AI, and it says so."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Sequence
 
-from workbench.rehearsal.answers import Answer, Call
-from workbench.rehearsal.extract import is_summary_request, summarise
-from workbench.rehearsal.offers import call_for
-from workbench.rehearsal.request import Message, Request
-from workbench.rehearsal.wishes import Wish, stages
+from workbench.rehearsal.answers import RehearsedAnswer, RehearsedCall
+from workbench.rehearsal.plain_requests import PlainRequest, rounds
+from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
+from workbench.rehearsal.summaries import is_summary_request, summarise
+from workbench.rehearsal.tool_choice import call_for
 
 SHOWN_LINES = 3
 SHOWN_WIDTH = 100
@@ -42,29 +42,29 @@ _EXIT = re.compile(r"\bexit(?:ed with)? (?:code|status):? *([1-9]\d*)\b", re.IGN
 _MARKER = re.compile(r"\[(?:truncated|result masked|\.\.\. omitted)[^\]\n]*\]")
 
 
-def answer_by_rule(request: Request) -> Answer:
+def answer_by_rule(request: RehearsalRequest) -> RehearsedAnswer:
     """The answer to a request, from the request alone."""
     if is_summary_request(request):
-        return Answer(summarise(request))
-    wishes = stages(request.asked)
+        return RehearsedAnswer(summarise(request))
+    wishes = rounds(request.asked)
     if request.messages[-1].role == "tool":
         return _after_results(request, wishes)
     if wishes:
-        return _stage(request, wishes[0], "I")
+        return _round(request, wishes[0], "I")
     if _EXPLAIN.search(request.asked):
         seen = _described(request.messages)
-        return Answer("\n\n".join([WHO, *(seen or ["There are no results of tools in what I was sent."])]))
-    return Answer(f"{WHO} {CAN}{_offered(request)}")
+        return RehearsedAnswer("\n\n".join([WHO, *(seen or ["There are no results of tools in what I was sent."])]))
+    return RehearsedAnswer(f"{WHO} {CAN}{_offered(request)}")
 
 
-def _offered(request: Request) -> str:
+def _offered(request: RehearsalRequest) -> str:
     names = request.tool_names()
     return f"\n\nTools on offer: {', '.join(names)}." if names else "\n\nNo tools are on offer, so I can only talk."
 
 
-def _stage(request: Request, wishes: Sequence[Wish], who: str) -> Answer:
-    """The calls of one stage, at the same time; a wish that no tool fulfils is named."""
-    calls: list[Call] = []
+def _round(request: RehearsalRequest, wishes: Sequence[PlainRequest], who: str) -> RehearsedAnswer:
+    """The calls of one round, at the same time; what no tool can do is named."""
+    calls: list[RehearsedCall] = []
     doing, lacking = [], []
     for wish in wishes:
         call = call_for(wish, request.tools)
@@ -78,7 +78,7 @@ def _stage(request: Request, wishes: Sequence[Wish], who: str) -> Answer:
     said = [f"{who} {_joined(doing)}."] if doing else [WHO]
     if lacking:
         said.append(f"No tool on offer can {_joined(lacking)}.")
-    return Answer(" ".join(said) + ("" if calls else _offered(request)), calls=tuple(calls))
+    return RehearsedAnswer(" ".join(said) + ("" if calls else _offered(request)), calls=tuple(calls))
 
 
 def _joined(names: Sequence[str]) -> str:
@@ -93,8 +93,8 @@ def _short(text: str) -> str:
 # After results
 
 
-def _after_results(request: Request, wishes: Sequence[Sequence[Wish]]) -> Answer:
-    """The next stage if there is one, else what was seen.
+def _after_results(request: RehearsalRequest, wishes: Sequence[Sequence[PlainRequest]]) -> RehearsedAnswer:
+    """The next round if there is one, else what was seen.
 
     Where we are is told from the last calls alone: earlier ones may have been dropped from the request.
     """
@@ -103,11 +103,13 @@ def _after_results(request: Request, wishes: Sequence[Sequence[Wish]]) -> Answer
     for at in range(len(wishes) - 2, -1, -1):
         calls = [call_for(wish, request.tools) for wish in wishes[at]]
         if done and done == [_meaning(call) for call in calls if call]:
-            return _stage(request, wishes[at + 1], "Next I")
-    return Answer("\n\n".join([*_described(request.turn), "That is what the tools gave. I do not judge it: " + WHO]))
+            return _round(request, wishes[at + 1], "Next I")
+    return RehearsedAnswer(
+        "\n\n".join([*_described(request.turn), "That is what the tools gave. I do not judge it: " + WHO])
+    )
 
 
-def _meaning(call: Call) -> tuple[str, object]:
+def _meaning(call: RehearsedCall) -> tuple[str, object]:
     """A call whatever way its JSON is written."""
     try:
         return call.tool, json.loads(call.arguments)
@@ -115,13 +117,13 @@ def _meaning(call: Call) -> tuple[str, object]:
         return call.tool, call.arguments
 
 
-def _described(messages: Sequence[Message]) -> list[str]:
+def _described(messages: Sequence[RehearsalMessage]) -> list[str]:
     """Each result in a few lines: the tool, the size, how it begins, or how it failed."""
     calls = {call.call_id: call for message in messages for call in message.calls}
     return [_result(message, calls.get(message.call_id)) for message in messages if message.role == "tool"]
 
 
-def _result(message: Message, call: Call | None) -> str:
+def _result(message: RehearsalMessage, call: RehearsedCall | None) -> str:
     text = message.text.strip("\n")
     name = f"`{call.tool}`{_target(call)}" if call else "A tool"
     lines = text.split("\n")
@@ -140,7 +142,7 @@ def _result(message: Message, call: Call | None) -> str:
     return f"{said} {size}. It begins:\n{begins}{note}"
 
 
-def _target(call: Call) -> str:
+def _target(call: RehearsedCall) -> str:
     """What the call was about: its first argument that is text."""
     arguments = _meaning(call)[1]
     values = arguments.values() if isinstance(arguments, dict) else ()

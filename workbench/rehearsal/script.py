@@ -21,17 +21,17 @@ from typing import Any, get_args
 
 from workbench.config.errors import WrongCall
 from workbench.models.reply_parts import Reason, Reported
-from workbench.rehearsal.answers import Answer, Call, Pace
+from workbench.rehearsal.answers import Pace, RehearsedAnswer, RehearsedCall
 from workbench.rehearsal.faults import Fault, UnknownFault
 
 _USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScriptStep:
     """The answer to one request."""
 
-    answer: Answer | None = None
+    answer: RehearsedAnswer | None = None
     """None: the rules answer, with this step's pace and fault."""
     pace: Mapping[str, Any] = field(default_factory=dict)
     """What is different from the script's own pace."""
@@ -49,7 +49,7 @@ class Script:
 
     def __init__(
         self,
-        steps: Iterable[Step | Mapping[str, Any]] = (),
+        steps: Iterable[ScriptStep | Mapping[str, Any]] = (),
         *,
         speed: float = 0,
         chunk: int = 0,
@@ -66,9 +66,9 @@ class Script:
         self.summaries = summaries
         self.pace = Pace(**_pace({"speed": speed, "chunk": chunk}, where))
         self.window = _number({"window": window}, "window", where, whole=True)
-        found: list[Step] = []
+        found: list[ScriptStep] = []
         for number, step in enumerate(steps, 1):
-            found += [step] if isinstance(step, Step) else _steps(step, f"{where}: step {number}")
+            found += [step] if isinstance(step, ScriptStep) else _steps(step, f"{where}: step {number}")
         self.steps = tuple(found)
 
     @classmethod
@@ -97,7 +97,7 @@ def _from_toml(text: str, where: str) -> Script:
 
 
 def _from_lines(text: str, where: str) -> Script:
-    steps: list[Step] = []
+    steps: list[ScriptStep] = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -114,18 +114,18 @@ def _from_lines(text: str, where: str) -> Script:
 _KEYS = ("reply", "calls", "reasoning", "finish", "delay", "speed", "chunk", "usage", "fault", "repeat")
 
 
-def _steps(step: object, where: str) -> list[Step]:
+def _steps(step: object, where: str) -> list[ScriptStep]:
     """A step as often as it says."""
     if not isinstance(step, Mapping):
         raise WrongCall(f"{where}: expected a table of keys, got {_shown(step)}")
     _known(step, _KEYS, where)
     if not step:
         raise WrongCall(f"{where}: expected at least one of {', '.join(_KEYS)}")
-    made = Step(_answer(step, where), _pace(step, where), _usage(step, where), _fault(step, where))
+    made = ScriptStep(_answer(step, where), _pace(step, where), _usage(step, where), _fault(step, where))
     return [made] * (_number(step, "repeat", where, whole=True, least=1) if "repeat" in step else 1)
 
 
-def _answer(step: Mapping[str, Any], where: str) -> Answer | None:
+def _answer(step: Mapping[str, Any], where: str) -> RehearsedAnswer | None:
     if not {"reply", "calls", "reasoning", "finish"} & set(step):
         return None
     finish = step.get("finish")
@@ -134,7 +134,7 @@ def _answer(step: Mapping[str, Any], where: str) -> Answer | None:
     calls = step.get("calls", [])
     if not isinstance(calls, list):
         raise WrongCall(f"{where}: calls: expected a list of tables, got {_shown(calls)}")
-    return Answer(
+    return RehearsedAnswer(
         _text(step, "reply", where),
         _text(step, "reasoning", where),
         tuple(_call(call, f"{where}: calls[{number}]") for number, call in enumerate(calls)),
@@ -142,7 +142,7 @@ def _answer(step: Mapping[str, Any], where: str) -> Answer | None:
     )
 
 
-def _call(call: object, where: str) -> Call:
+def _call(call: object, where: str) -> RehearsedCall:
     if not isinstance(call, Mapping):
         raise WrongCall(f"{where}: expected a table with tool and arguments, got {_shown(call)}")
     _known(call, ("tool", "arguments", "id"), where)
@@ -159,7 +159,7 @@ def _call(call: object, where: str) -> Call:
         raise WrongCall(
             f"{where}: arguments: expected a table, or text as the model writes it, got {_shown(arguments)}"
         )
-    return Call(tool, arguments, _text(call, "id", where))
+    return RehearsedCall(tool, arguments, _text(call, "id", where))
 
 
 def _pace(step: Mapping[str, Any], where: str) -> dict[str, Any]:

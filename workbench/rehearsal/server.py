@@ -1,44 +1,54 @@
-"""The stand-in over HTTP on loopback, in OpenAI's and Anthropic's dialects, with faults on request."""
+"""The rehearsal model over HTTP on loopback, in its providers' dialects, with faults on request."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
 from workbench.config.errors import WorkbenchError
-from workbench.rehearsal.anthropic_wire import Anthropic
+from workbench.rehearsal.anthropic_dialect import Anthropic
+from workbench.rehearsal.dialect import Dialect, to_json
 from workbench.rehearsal.faults import HEADER, Fault, Refusal, UnknownFault
-from workbench.rehearsal.http import BadHttp, Connection, Gone, Incoming
-from workbench.rehearsal.openai_wire import OpenAI
-from workbench.rehearsal.request import BadRequest, Request
+from workbench.rehearsal.openai_dialect import OpenAI
+from workbench.rehearsal.rehearsal_model import PlayedAnswer, RehearsalModel
+from workbench.rehearsal.request import BadRequest, RehearsalRequest
 from workbench.rehearsal.script import Script
-from workbench.rehearsal.stand_in import Played, StandIn
-from workbench.rehearsal.wire import Dialect, to_json
+
+DIALECTS: tuple[Dialect, ...] = (OpenAI(), Anthropic())
+"""The first is spoken where a request does not tell."""
+
+MAX_BODY = 64 * 1024 * 1024
+MAX_FIELD = 64 * 1024
+"""Bytes of a request's body, and of its first line or one header."""
 
 JSON = "application/json"
-STREAM = "text/event-stream; charset=utf-8"
-PAGE = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body>Please sign in to the network.</body></html>"
+STREAM = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
+PAGE = "<!DOCTYPE html><html><head><title>Sign in</title></head><body>Please sign in to the network.</body></html>"
+BROKEN_EVENT = b'data: {"choices": [{"delta": {"content": "bro\n\n'
 
-_DIALECTS: dict[str, Dialect] = {
-    "/v1/chat/completions": OpenAI(),
-    "/chat/completions": OpenAI(),
-    "/v1/messages": Anthropic(),
-}
+_log = logging.getLogger(__name__)
+# What is not HTTP is the client's mistake: he is told, and nobody else.
+_log.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
 
 Outcome = Literal["complete", "broken", "gone"]
 """How a request ended: answered (an error is an answer), broken off by us, or given up by the client."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recorded:
+class ReceivedRequest:
     """A request as it arrived."""
 
     path: str
     headers: Mapping[str, str]
-    """Names in small letters."""
+    """Found whatever way their names are written."""
     body: dict[str, Any]
     outcome: asyncio.Future[Outcome] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     """Await it to know how the request ended."""
@@ -49,203 +59,203 @@ class RehearsalServer:
 
     def __init__(self, script: Script | None = None, port: int = 0, *, keep: int | None = None) -> None:
         """`port` 0 takes a free one; `keep` bounds how many requests are remembered (None: all)."""
-        self.stand_in = StandIn(script)
-        self.requests: list[Recorded] = []
+        self.model = RehearsalModel(script)
+        self.requests: list[ReceivedRequest] = []
         self.url = ""
         self._port = port
         self._keep = keep
         self._count = 0
         self._arrived = asyncio.Condition()
-        self._server: asyncio.Server | None = None
-        self._clients: set[asyncio.Task[None]] = set()
+        self._answering: set[asyncio.Task[Any]] = set()
+        app = web.Application(client_max_size=MAX_BODY)
+        for dialect in DIALECTS:
+            for path in dialect.paths:
+                app.router.add_post(path, partial(self._answer, dialect))
+        for path in ("/v1/models", "/models"):
+            app.router.add_get(path, _models)
+        for path in ("/", "/health"):
+            app.router.add_get(path, _health)
+        app.router.add_route("*", "/{path:.*}", _unknown)
+        self._runner = web.AppRunner(
+            app,
+            access_log=None,
+            logger=_log,
+            handler_cancellation=True,  # a client that goes away ends what is done for him
+            max_line_size=MAX_FIELD,
+            max_field_size=MAX_FIELD,
+            shutdown_timeout=1,
+        )
 
     async def __aenter__(self) -> RehearsalServer:
+        await self._runner.setup()
         try:
-            self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
+            await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
         except (OSError, OverflowError) as error:
+            await self._runner.cleanup()
             raise WorkbenchError(f"port {self._port}: cannot be opened: {error}") from error
-        port = self._server.sockets[0].getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._server is not None
-        self._server.close()
-        for client in self._clients:
-            client.cancel()
-        await asyncio.gather(*self._clients, return_exceptions=True)
-        await self._server.wait_closed()
+        for task in self._answering:
+            task.cancel()
+        await asyncio.gather(*self._answering, return_exceptions=True)
+        await self._runner.cleanup()
 
-    async def arrival(self, count: int = 1) -> Recorded:
+    async def arrival(self, count: int = 1) -> ReceivedRequest:
         """Wait until so many requests have arrived; the last of them."""
         async with self._arrived:
             await self._arrived.wait_for(lambda: len(self.requests) >= count)
         return self.requests[count - 1]
 
-    # One connection
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, dialect: Dialect, incoming: web.Request) -> web.StreamResponse:
         task = asyncio.current_task()
         assert task is not None
-        self._clients.add(task)
-        connection = Connection(reader, writer)
-        try:
-            while await self._one(connection):
-                pass
-        except (Gone, asyncio.CancelledError):
-            # Our own end cancels; asyncio would log a cancelled connection as an error.
-            pass
-        finally:
-            self._clients.discard(task)
-            await connection.close()
-
-    async def _one(self, connection: Connection) -> bool:
-        """One request; whether the connection stays open for another."""
-        try:
-            incoming = await connection.read()
-        except BadHttp as error:
-            await connection.send(
-                error.status, f"{error}\n".encode(), "text/plain; charset=utf-8", {"Connection": "close"}
-            )
-            return False
-        if incoming is None:
-            return False
-        dialect = _DIALECTS.get(incoming.path)
-        if dialect is None or incoming.method != "POST":
-            await self._other(connection, incoming)
-            return incoming.keep_alive
-        return await self._answer(connection, incoming, dialect) and incoming.keep_alive
-
-    async def _other(self, connection: Connection, incoming: Incoming) -> None:
-        dialect: Dialect = Anthropic() if "anthropic-version" in incoming.headers else OpenAI()
-        if incoming.method == "GET" and incoming.path in ("/v1/models", "/models"):
-            await connection.send(200, to_json(dialect.models()).encode(), JSON)
-        elif incoming.method == "GET" and incoming.path in ("/", "/health"):
-            await connection.send(200, b'{"status":"ok","model":"rehearsal"}', JSON)
-        else:
-            known = ", ".join((*_DIALECTS, "/v1/models"))
-            refused = Refusal(404, detail=f"{incoming.method} {incoming.path}: expected one of {known}")
-            await connection.send(404, to_json(dialect.error(refused, "")).encode(), JSON)
-
-    # One request for an answer
-
-    async def _answer(self, connection: Connection, incoming: Incoming, dialect: Dialect) -> bool:
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
         began = asyncio.get_running_loop().time()
         outcome: Outcome = "gone"
-        recorded = None
+        received = response = None
         try:
-            body = _object(incoming.body)
-            recorded = await self._record(incoming, body)
+            body = await _object(incoming)
+            received = await self._receive(incoming, body)
             fault = Fault.parse(incoming.headers[HEADER]) if HEADER in incoming.headers else None
             request = dialect.read(body)
-            played = self.stand_in.play(request, fault)
-            outcome = await _Reply(connection, incoming, dialect, request, f"rehearsal{self._count}", began).send(
-                played
-            )
+            reply = _Reply(incoming, dialect, request, f"rehearsal{self._count}", began)
+            response = await reply.send(self.model.play(request, fault))
+            outcome = "complete" if response is not None else "broken"
         except (BadRequest, UnknownFault) as error:
             detail = f"{HEADER}: {error}" if isinstance(error, UnknownFault) else str(error)
-            await _refuse(connection, dialect, Refusal(400, "request", detail=detail), "")
-            outcome = "complete"
+            response, outcome = _refused(dialect, Refusal(400, "request", detail=detail)), "complete"
+        except web.HTTPRequestEntityTooLarge:
+            response = _refused(dialect, Refusal(413))
+        except ConnectionError:  # the client is gone; aiohttp would log this as a mistake of ours
+            pass
         finally:
-            if recorded is not None:
-                recorded.outcome.set_result(outcome)
-        return outcome == "complete"
+            if received is not None:
+                received.outcome.set_result(outcome)
+        if response is None:
+            raise asyncio.CancelledError  # aiohttp sends what was written and closes the connection
+        return response
 
-    async def _record(self, incoming: Incoming, body: dict[str, Any]) -> Recorded:
-        recorded = Recorded(incoming.path, incoming.headers, body)
+    async def _receive(self, incoming: web.Request, body: dict[str, Any]) -> ReceivedRequest:
+        received = ReceivedRequest(incoming.path, incoming.headers, body)
         self._count += 1
         async with self._arrived:
-            self.requests.append(recorded)
+            self.requests.append(received)
             if self._keep is not None:
                 del self.requests[: -self._keep or None]
             self._arrived.notify_all()
-        return recorded
+        return received
 
 
-def _object(body: bytes) -> dict[str, Any]:
+async def _object(incoming: web.Request) -> dict[str, Any]:
     try:
-        found = json.loads(body)
-    except (ValueError, RecursionError) as error:
+        found = json.loads(await incoming.read())
+    except (ValueError, RecursionError, web.RequestPayloadError) as error:
         raise BadRequest(f"body: expected a JSON object: {error}") from error
     if not isinstance(found, dict):
         raise BadRequest(f"body: expected a JSON object, got {type(found).__name__}")
     return found
 
 
-async def _refuse(connection: Connection, dialect: Dialect, refusal: Refusal, model: str) -> None:
+def _refused(dialect: Dialect, refusal: Refusal, model: str = "") -> web.Response:
     headers = {} if refusal.wait is None else {"Retry-After": str(refusal.wait)}
-    await connection.send(refusal.status, to_json(dialect.error(refusal, model)).encode(), JSON, headers)
+    text = to_json(dialect.error(refusal, model))
+    return web.Response(text=text, status=refusal.status, headers=headers, content_type=JSON)
+
+
+# What is no request for an answer
+
+
+def _dialect_of(incoming: web.Request) -> Dialect:
+    return next((dialect for dialect in DIALECTS if dialect.header in incoming.headers), DIALECTS[0])
+
+
+async def _models(incoming: web.Request) -> web.Response:
+    return web.Response(text=to_json(_dialect_of(incoming).models()), content_type=JSON)
+
+
+async def _health(_: web.Request) -> web.Response:
+    return web.Response(text='{"status":"ok","model":"rehearsal"}', content_type=JSON)
+
+
+async def _unknown(incoming: web.Request) -> web.Response:
+    known = ", ".join([*(path for dialect in DIALECTS for path in dialect.paths), "/v1/models"])
+    detail = f"{incoming.method} {incoming.path}: expected one of {known}"
+    return _refused(_dialect_of(incoming), Refusal(404, detail=detail))
 
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
     """Writes one answer, or breaks it in the way that was asked for."""
 
-    connection: Connection
-    incoming: Incoming
+    incoming: web.Request
     dialect: Dialect
-    request: Request
+    request: RehearsalRequest
     ident: str
     began: float
 
-    async def send(self, played: Played) -> Outcome:
+    async def send(self, played: PlayedAnswer) -> web.StreamResponse | None:
+        """What aiohttp is to finish; None where the connection is to break off here."""
         kind = played.fault.kind if played.fault else ""
         await self._until(played.pace.delay)
         if played.refusal:
-            await _refuse(self.connection, self.dialect, played.refusal, self.request.model)
-            return "complete"
+            return _refused(self.dialect, played.refusal, self.request.model)
         match kind:
             case "drop":
-                return "broken"
+                return None
             case "mute":
-                await self.connection.until_gone()
+                await _until_gone()
             case "html":
-                await self.connection.send(200, PAGE, "text/html; charset=utf-8")
-                return "complete"
+                return web.Response(text=PAGE, content_type="text/html")
         return await (self._stream(played, kind) if self.request.stream else self._whole(played, kind))
 
-    async def _whole(self, played: Played, kind: str) -> Outcome:
-        found = self.dialect.whole(played.answer, self.request, self.ident, finish=kind != "no_finish")
-        body = to_json(found).encode()
+    async def _whole(self, played: PlayedAnswer, kind: str) -> web.Response | None:
+        body = to_json(self.dialect.whole(played, self.request, self.ident)).encode()
+        half = body[: len(body) // 2]
         match kind:
             case "silence" | "stall" | "cut":
-                await self.connection.cut(len(body), b"" if kind == "silence" else body[: len(body) // 2], JSON)
+                started = web.StreamResponse(headers={"Content-Type": JSON, "Content-Length": str(len(body))})
+                await started.prepare(self.incoming)
+                if kind != "silence":
+                    await started.write(half)
                 if kind != "cut":
-                    await self.connection.until_gone()
-                return "broken"
-            case "bad_json":
-                body = body[: len(body) // 2]
+                    await _until_gone()
+                return None
             case "error":
-                await _refuse(self.connection, self.dialect, Refusal(500), self.request.model)
-                return "complete"
+                return _refused(self.dialect, Refusal(500), self.request.model)
         if played.pace.speed:
             await self._until(played.pace.delay + len(body) / played.pace.speed)
-        await self.connection.send(200, body, JSON)
-        return "complete"
+        return web.Response(body=half if kind == "bad_json" else body, content_type=JSON)
 
-    async def _stream(self, played: Played, kind: str) -> Outcome:
-        connection, incoming = self.connection, self.incoming
-        await connection.begin(STREAM, incoming)
+    async def _stream(self, played: PlayedAnswer, kind: str) -> web.StreamResponse | None:
+        response = web.StreamResponse(headers=STREAM)
+        await response.prepare(self.incoming)
         if kind == "silence":
-            await connection.until_gone()
-        frames = list(self.dialect.frames(played.answer, played.pace, self.request, self.ident, kind != "no_finish"))
-        middle = len(frames) // 2 if kind in ("cut", "stall", "bad_json", "error") else len(frames)
-        for frame in frames[:middle]:
-            await self._until(frame.at)
-            await connection.piece(frame.data, incoming)
+            await _until_gone()
+        events = list(self.dialect.stream(played, self.request, self.ident))
+        middle = len(events) // 2 if kind in ("cut", "stall", "bad_json", "error") else len(events)
+        for event in events[:middle]:
+            await self._until(event.at)
+            await response.write(event.data)
         match kind:
             case "cut":
-                return "broken"
+                return None
             case "stall":
-                await connection.until_gone()
+                await _until_gone()
             case "bad_json":
-                await connection.piece(b'data: {"choices": [{"delta": {"content": "bro\n\n', incoming)
+                await response.write(BROKEN_EVENT)
             case "error":
-                await connection.piece(self.dialect.error_frame(), incoming)
-        await connection.end(incoming)
-        return "complete" if incoming.chunked else "broken"
+                await response.write(self.dialect.error_event())
+        return response
 
     async def _until(self, at: float) -> None:
         """Wait until so many seconds after the request."""
-        if at:
-            await self.connection.rest(self.began + at - asyncio.get_running_loop().time())
+        if at and (rest := self.began + at - asyncio.get_running_loop().time()) > 0:
+            await asyncio.sleep(rest)
+
+
+async def _until_gone() -> None:
+    """Wait for the client to go away, which ends whoever waits."""
+    await asyncio.Event().wait()

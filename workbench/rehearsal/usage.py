@@ -9,14 +9,14 @@ from workbench.models.framing import CALL, MESSAGE, REPLY_PRIMING, TOOLS_END, co
 from workbench.models.images import image_tokens
 from workbench.models.reply_parts import Reported
 from workbench.models.tokens import TokenCounter, counter
-from workbench.rehearsal.answers import Answer
-from workbench.rehearsal.request import Message, Request
+from workbench.rehearsal.answers import RehearsedAnswer
+from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
 
 CACHE_STEP = 128
 """Providers keep prefixes in steps of so many tokens."""
 
 
-class Segment(NamedTuple):
+class PromptSegment(NamedTuple):
     """A stretch of the request that is the same in the next one, or is not."""
 
     text: str
@@ -28,18 +28,18 @@ def tokenizer() -> TokenCounter:
     return counter("o200k_base")
 
 
-def segments(request: Request) -> list[Segment]:
+def segments(request: RehearsalRequest) -> list[PromptSegment]:
     """The request from its beginning, as a provider's cache sees it: tools, then messages."""
     found = []
     for tool in request.tools:
         definition = json.dumps(tool, ensure_ascii=False)
-        found.append(Segment(definition, count_tool(tokenizer(), definition).tokens))
+        found.append(PromptSegment(definition, count_tool(tokenizer(), definition).tokens))
     if found:
-        found.append(Segment("", TOOLS_END))
+        found.append(PromptSegment("", TOOLS_END))
     return found + [_segment(message) for message in request.messages]
 
 
-def _segment(message: Message) -> Segment:
+def _segment(message: RehearsalMessage) -> PromptSegment:
     count = tokenizer()
     tokens = MESSAGE + count.count(message.text).tokens + count_name(count, message.name)
     written = [message.role, message.name, message.call_id, message.text]
@@ -49,15 +49,15 @@ def _segment(message: Message) -> Segment:
     for url, detail in message.images:
         tokens += image_tokens("", url, detail).tokens
         written += (url, detail)
-    return Segment("\0".join(written), tokens)
+    return PromptSegment("\0".join(written), tokens)
 
 
-def prompt_tokens(parts: list[Segment]) -> int:
+def prompt_tokens(parts: list[PromptSegment]) -> int:
     """The size of a request."""
     return sum(part.tokens for part in parts) + REPLY_PRIMING
 
 
-def cached_tokens(parts: list[Segment], previous: list[Segment]) -> int:
+def cached_tokens(parts: list[PromptSegment], previous: list[PromptSegment]) -> int:
     """The longest beginning that was in the previous request too, in whole steps of the cache."""
     same = 0
     for now, then in zip(parts, previous, strict=False):
@@ -81,7 +81,7 @@ def _common(one: str, other: str) -> str:
     return one[:low]
 
 
-def completion_tokens(answer: Answer) -> tuple[int, int]:
+def completion_tokens(answer: RehearsedAnswer) -> tuple[int, int]:
     """The size of an answer, and how much of it is reasoning."""
     count = tokenizer()
     reasoning = count.count(answer.reasoning).tokens
@@ -89,7 +89,7 @@ def completion_tokens(answer: Answer) -> tuple[int, int]:
     return reasoning + count.count(answer.text).tokens + calls, reasoning
 
 
-def usage(parts: list[Segment], previous: list[Segment], answer: Answer) -> Reported:
+def usage(parts: list[PromptSegment], previous: list[PromptSegment], answer: RehearsedAnswer) -> Reported:
     """What the stand-in reports."""
     completion, reasoning = completion_tokens(answer)
     return Reported(prompt_tokens(parts), completion, cached_tokens(parts, previous), 0, reasoning)

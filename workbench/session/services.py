@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _add_rehearsal(litellm: object) -> None:
-    from workbench.rehearsal.provider import register  # late: needed with litellm only
+    from workbench.rehearsal.litellm_provider import register  # late: needed with litellm only
 
     register(litellm)
 

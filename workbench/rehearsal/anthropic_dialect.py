@@ -7,10 +7,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from workbench.models.reply_parts import Reported
-from workbench.rehearsal.answers import Answer, Call, Pace, Piece, pieces
+from workbench.rehearsal.answers import AnswerPiece, RehearsedAnswer, RehearsedCall, pieces
+from workbench.rehearsal.dialect import MODELS, StreamedEvent, event
 from workbench.rehearsal.faults import Refusal
-from workbench.rehearsal.request import BadRequest, Json, Message, Request, check_pairs, content_of, list_of
-from workbench.rehearsal.wire import MODELS, Frame, event
+from workbench.rehearsal.rehearsal_model import PlayedAnswer
+from workbench.rehearsal.request import (
+    BadRequest,
+    Json,
+    RehearsalMessage,
+    RehearsalRequest,
+    check_pairs,
+    content_of,
+    list_of,
+)
 
 REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "refused": "refusal"}
 
@@ -41,7 +50,10 @@ _KINDS = {
 class Anthropic:
     """The protocol of `/v1/messages`."""
 
-    def read(self, body: Json) -> Request:
+    paths: tuple[str, ...] = ("/v1/messages",)
+    header = "anthropic-version"
+
+    def read(self, body: Json) -> RehearsalRequest:
         """The request in a body."""
         limit = body.get("max_tokens")
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
@@ -65,26 +77,28 @@ class Anthropic:
             for tool in list_of(body.get("tools"), "tools")
         ]
         model = str(body.get("model") or "rehearsal")
-        return Request(tuple(messages), tuple(tools), model, body.get("stream") is True, max_tokens=limit)
+        return RehearsalRequest(tuple(messages), tuple(tools), model, body.get("stream") is True, max_tokens=limit)
 
-    def whole(self, answer: Answer, request: Request, ident: str, finish: bool = True) -> dict[str, Any]:
+    def whole(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> dict[str, Any]:
         """A message."""
+        answer = played.answer
         content: list[dict[str, Any]] = []
         if answer.reasoning:
             content.append({"type": "thinking", "thinking": answer.reasoning, "signature": SIGNATURE})
         if answer.text:
             content.append({"type": "text", "text": answer.text})
         content += [{**_tool_use(call), "input": _input(call)} for call in answer.calls]
-        reason = REASONS[answer.reason] if finish else None
+        reason = REASONS[answer.reason] if played.finishes else None
         message = {**_message(request, ident), "content": content, "stop_reason": reason}
         return {**message, "usage": usage_json(answer.usage)} if answer.usage else message
 
-    def frames(self, answer: Answer, pace: Pace, request: Request, ident: str, finish: bool = True) -> Iterator[Frame]:
+    def stream(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> Iterator[StreamedEvent]:
         """The events of a message."""
+        answer, pace = played.answer, played.pace
         usage = answer.usage or Reported(0, 0)
         started = {**_message(request, ident), "usage": usage_json(usage._replace(completion=1))}
-        yield _frame(pace.delay, "message_start", message=started)
-        yield _frame(pace.delay, "ping")
+        yield _event(pace.delay, "message_start", message=started)
+        yield _event(pace.delay, "ping")
         at, index, block = pace.delay, -1, ""
         for piece in pieces(answer, pace):
             at = piece.at
@@ -92,14 +106,14 @@ class Anthropic:
             if opened != block or piece.kind == "call":
                 yield from _closed(at, index, block)
                 index, block = index + 1, opened
-                yield _frame(at, "content_block_start", index=index, content_block=_block(piece, answer))
+                yield _event(at, "content_block_start", index=index, content_block=_block(piece, answer))
             if piece.kind != "call":
-                yield _frame(at, "content_block_delta", index=index, delta=_delta(piece))
+                yield _event(at, "content_block_delta", index=index, delta=_delta(piece))
         yield from _closed(at, index, block)
-        if finish:
+        if played.finishes:
             delta = {"stop_reason": REASONS[answer.reason], "stop_sequence": None}
-            yield _frame(at, "message_delta", delta=delta, usage={"output_tokens": usage.completion})
-            yield _frame(at, "message_stop")
+            yield _event(at, "message_delta", delta=delta, usage={"output_tokens": usage.completion})
+            yield _event(at, "message_stop")
 
     def error(self, refusal: Refusal, model: str) -> dict[str, Any]:
         """An error as Anthropic words it."""
@@ -108,7 +122,7 @@ class Anthropic:
         said = refusal.detail or text.format(model=model, asked=refusal.asked, limit=refusal.limit)
         return {"type": "error", "error": {"type": kind, "message": said}}
 
-    def error_frame(self) -> bytes:
+    def error_event(self) -> bytes:
         """An error as an event."""
         return event(self.error(Refusal(529), ""), "error")
 
@@ -123,12 +137,12 @@ class Anthropic:
 # Reading
 
 
-def _system(system: object) -> list[Message]:
+def _system(system: object) -> list[RehearsalMessage]:
     text, _ = content_of(system, "system")
-    return [Message("system", text)] if text else []
+    return [RehearsalMessage("system", text)] if text else []
 
 
-def _messages(message: Json, where: str) -> list[Message]:
+def _messages(message: Json, where: str) -> list[RehearsalMessage]:
     """One message of theirs is several of ours: results stand on their own.
 
     So does each text: clients join neighbouring user messages into one, and only the last is what was asked.
@@ -143,30 +157,30 @@ def _messages(message: Json, where: str) -> list[Message]:
         raise BadRequest(f"{where}.content: expected text or a list of blocks")
     if role == "assistant":
         return [_assistant(blocks, where)]
-    found: list[Message] = []
+    found: list[RehearsalMessage] = []
     for number, block in enumerate(blocks):
         match block.get("type"):
             case "tool_result":
                 text, images = content_of(block.get("content"), f"{where}.content.{number}.content")
                 call_id = str(block.get("tool_use_id", ""))
                 failed = block.get("is_error") is True
-                found.append(Message("tool", text, call_id=call_id, is_error=failed, images=images))
+                found.append(RehearsalMessage("tool", text, call_id=call_id, is_error=failed, images=images))
             case "text":
-                found.append(Message("user", _text(block, f"{where}.content.{number}")))
+                found.append(RehearsalMessage("user", _text(block, f"{where}.content.{number}")))
             case "image":
-                found.append(Message("user", images=((_image(block), "auto"),)))
+                found.append(RehearsalMessage("user", images=((_image(block), "auto"),)))
     return found
 
 
-def _assistant(blocks: list[Json], where: str) -> Message:
+def _assistant(blocks: list[Json], where: str) -> RehearsalMessage:
     calls, texts = [], []
     for number, block in enumerate(blocks):
         if block.get("type") == "tool_use":
             arguments = json.dumps(block.get("input") or {}, ensure_ascii=False)
-            calls.append(Call(str(block.get("name", "")), arguments, str(block.get("id", ""))))
+            calls.append(RehearsedCall(str(block.get("name", "")), arguments, str(block.get("id", ""))))
         elif block.get("type") == "text":
             texts.append(_text(block, f"{where}.content.{number}"))
-    return Message("assistant", "\n".join(texts), tuple(calls))
+    return RehearsalMessage("assistant", "\n".join(texts), tuple(calls))
 
 
 def _text(block: Json, where: str) -> str:
@@ -186,7 +200,7 @@ def _image(block: Json) -> str:
 # Writing
 
 
-def _message(request: Request, ident: str) -> dict[str, Any]:
+def _message(request: RehearsalRequest, ident: str) -> dict[str, Any]:
     return {
         "id": f"msg_{ident}",
         "type": "message",
@@ -198,19 +212,19 @@ def _message(request: Request, ident: str) -> dict[str, Any]:
     }
 
 
-def _frame(at: float, kind: str, **body: Any) -> Frame:
-    return Frame(at, event({"type": kind, **body}, kind))
+def _event(at: float, kind: str, **body: Any) -> StreamedEvent:
+    return StreamedEvent(at, event({"type": kind, **body}, kind))
 
 
-def _closed(at: float, index: int, block: str) -> Iterator[Frame]:
+def _closed(at: float, index: int, block: str) -> Iterator[StreamedEvent]:
     if block == "reasoning":
         signed = {"type": "signature_delta", "signature": SIGNATURE}
-        yield _frame(at, "content_block_delta", index=index, delta=signed)
+        yield _event(at, "content_block_delta", index=index, delta=signed)
     if block:
-        yield _frame(at, "content_block_stop", index=index)
+        yield _event(at, "content_block_stop", index=index)
 
 
-def _block(piece: Piece, answer: Answer) -> dict[str, Any]:
+def _block(piece: AnswerPiece, answer: RehearsedAnswer) -> dict[str, Any]:
     match piece.kind:
         case "reasoning":
             return {"type": "thinking", "thinking": "", "signature": ""}
@@ -219,18 +233,18 @@ def _block(piece: Piece, answer: Answer) -> dict[str, Any]:
     return {**_tool_use(answer.calls[piece.number]), "input": {}}
 
 
-def _tool_use(call: Call) -> dict[str, Any]:
+def _tool_use(call: RehearsedCall) -> dict[str, Any]:
     return {"type": "tool_use", "id": call.call_id, "name": call.tool}
 
 
-def _input(call: Call) -> object:
+def _input(call: RehearsedCall) -> object:
     try:
         return json.loads(call.arguments or "{}")
     except ValueError:
         return {"arguments": call.arguments}
 
 
-def _delta(piece: Piece) -> dict[str, str]:
+def _delta(piece: AnswerPiece) -> dict[str, str]:
     match piece.kind:
         case "reasoning":
             return {"type": "thinking_delta", "thinking": piece.text}

@@ -6,31 +6,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.rehearsal.wishes import Wish, stages
+from workbench.rehearsal.plain_requests import PlainRequest, rounds
 
 
-def read(*paths: str) -> list[Wish]:
-    return [Wish("read", {"path": path}) for path in paths]
+def read(*paths: str) -> list[PlainRequest]:
+    return [PlainRequest("read", {"path": path}) for path in paths]
 
 
-def listing(*paths: str) -> list[Wish]:
-    return [Wish("list", {"path": path}) for path in paths]
+def listing(*paths: str) -> list[PlainRequest]:
+    return [PlainRequest("list", {"path": path}) for path in paths]
 
 
-def search(pattern: str, path: str = ".") -> list[Wish]:
-    return [Wish("search", {"pattern": pattern, "path": path})]
+def search(pattern: str, path: str = ".") -> list[PlainRequest]:
+    return [PlainRequest("search", {"pattern": pattern, "path": path})]
 
 
-def run(command: str) -> list[Wish]:
-    return [Wish("run", {"command": command})]
+def run(command: str) -> list[PlainRequest]:
+    return [PlainRequest("run", {"command": command})]
 
 
-def write(path: str, content: str) -> list[Wish]:
-    return [Wish("write", {"path": path, "content": content})]
+def write(path: str, content: str) -> list[PlainRequest]:
+    return [PlainRequest("write", {"path": path, "content": content})]
 
 
-def edit(path: str, old: str, new: str) -> list[Wish]:
-    return [Wish("edit", {"path": path, "old": old, "new": new})]
+def edit(path: str, old: str, new: str) -> list[PlainRequest]:
+    return [PlainRequest("edit", {"path": path, "old": old, "new": new})]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def edit(path: str, old: str, new: str) -> list[Wish]:
         ('write "hi there" to b.txt', [write("b.txt", "hi there")]),
         ("replace 'a b' with 'c' in x.py", [edit("x.py", "a b", "c")]),
         ("edit x.py: replace one with two", [edit("x.py", "one", "two")]),
-        ('call lookup {"id": 1}', [[Wish("call", {"tool": "lookup", "arguments": '{"id": 1}'})]]),
+        ('call lookup {"id": 1}', [[PlainRequest("call", {"tool": "lookup", "arguments": '{"id": 1}'})]]),
         ("read a.py and list src; run pwd", [read("a.py") + listing("src") + run("pwd")]),
         ("1. read a.txt\n2. run pwd\n- list src", [read("a.txt") + run("pwd") + listing("src")]),
         ("can you read a.txt, then list src", [read("a.txt"), listing("src")]),
@@ -75,8 +75,8 @@ def edit(path: str, old: str, new: str) -> list[Wish]:
         ("read a.txt and read a.txt", [read("a.txt")]),
     ],
 )
-def test_requests_and_what_they_mean(said: str, meant: list[list[Wish]]) -> None:
-    assert stages(said) == meant
+def test_requests_and_what_they_mean(said: str, meant: list[list[PlainRequest]]) -> None:
+    assert rounds(said) == meant
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_requests_and_what_they_mean(said: str, meant: list[list[Wish]]) -> None
     ],
 )
 def test_talk_is_no_request(said: str) -> None:
-    assert stages(said) == []
+    assert rounds(said) == []
 
 
 words = st.sampled_from(
@@ -103,7 +103,7 @@ words = st.sampled_from(
 
 @given(st.one_of(st.text(), st.lists(words).map(" ".join)))
 def test_any_text_is_understood_or_let_be_and_always_alike(said: str) -> None:
-    found = stages(said)
-    assert found == stages(said)
+    found = rounds(said)
+    assert found == rounds(said)
     assert all(found)
     assert "\0" not in str(found)

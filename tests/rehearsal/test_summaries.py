@@ -7,19 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.models.tokens import counter
-from workbench.rehearsal.answers import Call
-from workbench.rehearsal.extract import HEAD, MOST, is_summary_request, summarise
-from workbench.rehearsal.request import Message, Request
+from workbench.rehearsal.answers import RehearsedCall
+from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
 from workbench.rehearsal.rules import answer_by_rule
+from workbench.rehearsal.summaries import HEAD, MOST, is_summary_request, summarise
 
 PROMPT = "Summarise the conversation so far."
 
 TALK = (
-    Message("user", "Fix the login test in tests/test_login.py"),
-    Message("assistant", "", (Call("run_command", '{"command": "pytest -x"}', "1"),)),
-    Message("tool", "AssertionError: 401 != 200\nmore", call_id="1"),
-    Message("assistant", "We decided to use tokens instead of cookies. Shall I change auth.py too?"),
-    Message("user", "Never touch the database."),
+    RehearsalMessage("user", "Fix the login test in tests/test_login.py"),
+    RehearsalMessage("assistant", "", (RehearsedCall("run_command", '{"command": "pytest -x"}', "1"),)),
+    RehearsalMessage("tool", "AssertionError: 401 != 200\nmore", call_id="1"),
+    RehearsalMessage("assistant", "We decided to use tokens instead of cookies. Shall I change auth.py too?"),
+    RehearsalMessage("user", "Never touch the database."),
 )
 
 
@@ -36,22 +36,26 @@ TALK = (
     ],
 )
 def test_a_summary_is_asked_for_by_the_last_user_or_the_system_message(prompt: str) -> None:
-    assert is_summary_request(Request((*TALK, Message("user", prompt))))
-    assert is_summary_request(Request((Message("system", prompt), Message("user", "user: hello"))))
+    assert is_summary_request(RehearsalRequest((*TALK, RehearsalMessage("user", prompt))))
+    assert is_summary_request(
+        RehearsalRequest((RehearsalMessage("system", prompt), RehearsalMessage("user", "user: hello")))
+    )
 
 
 @pytest.mark.parametrize("said", ["read a.py", "hello", "What does the summary line of the report say?", "list src"])
 def test_ordinary_requests_are_none(said: str) -> None:
-    assert not is_summary_request(Request((Message("system", "You are a helpful agent."), Message("user", said))))
+    assert not is_summary_request(
+        RehearsalRequest((RehearsalMessage("system", "You are a helpful agent."), RehearsalMessage("user", said)))
+    )
 
 
 def test_results_of_tools_are_never_taken_for_the_prompt() -> None:
-    asked = (Message("user", PROMPT), TALK[1], TALK[2])
-    assert not is_summary_request(Request(asked))
+    asked = (RehearsalMessage("user", PROMPT), TALK[1], TALK[2])
+    assert not is_summary_request(RehearsalRequest(asked))
 
 
 def test_goals_decisions_files_commands_errors_and_questions_are_picked() -> None:
-    assert answer_by_rule(Request((*TALK, Message("user", PROMPT)))).text == "\n\n".join(
+    assert answer_by_rule(RehearsalRequest((*TALK, RehearsalMessage("user", PROMPT)))).text == "\n\n".join(
         [
             HEAD,
             "## Goals\n- Fix the login test in tests/test_login.py\n- Never touch the database.",
@@ -67,7 +71,7 @@ def test_goals_decisions_files_commands_errors_and_questions_are_picked() -> Non
 
 def test_a_transcript_inside_the_prompt_is_read_by_its_roles() -> None:
     prompt = f"{PROMPT}\n\nUser: Build docs/index.md\nAssistant: Failed with ValueError\n[tool] $ make docs\n"
-    found = summarise(Request((Message("user", prompt),)))
+    found = summarise(RehearsalRequest((RehearsalMessage("user", prompt),)))
     assert "## Goals\n- Build docs/index.md" in found
     assert "## Errors\n- Failed with ValueError" in found
     assert "## Commands\n- make docs" in found
@@ -75,20 +79,30 @@ def test_a_transcript_inside_the_prompt_is_read_by_its_roles() -> None:
 
 
 def test_an_earlier_summary_of_its_own_is_carried_on() -> None:
-    earlier = summarise(Request((*TALK, Message("user", PROMPT))))
-    again = summarise(Request((Message("user", earlier), Message("user", "Now run it."), Message("user", PROMPT))))
+    earlier = summarise(RehearsalRequest((*TALK, RehearsalMessage("user", PROMPT))))
+    again = summarise(
+        RehearsalRequest(
+            (
+                RehearsalMessage("user", earlier),
+                RehearsalMessage("user", "Now run it."),
+                RehearsalMessage("user", PROMPT),
+            )
+        )
+    )
     for line in earlier.splitlines():
         assert line in again
     assert "- Now run it." in again
 
 
 def test_nothing_to_pick_is_said() -> None:
-    assert "Nothing in it" in summarise(Request((Message("assistant", "ok"), Message("user", PROMPT))))
+    assert "Nothing in it" in summarise(
+        RehearsalRequest((RehearsalMessage("assistant", "ok"), RehearsalMessage("user", PROMPT)))
+    )
 
 
 @given(st.lists(st.text(max_size=400), max_size=30), st.integers(5, 2000), st.booleans())
 def test_a_summary_is_never_longer_than_asked_for(lines: list[str], most: int, in_words: bool) -> None:
-    talk = [Message("user", f"Goal: {line}") for line in lines]
+    talk = [RehearsalMessage("user", f"Goal: {line}") for line in lines]
     prompt = f"{PROMPT} Use at most {most} tokens." if in_words else PROMPT
-    request = Request((*talk, Message("user", prompt)), max_tokens=None if in_words else most)
+    request = RehearsalRequest((*talk, RehearsalMessage("user", prompt)), max_tokens=None if in_words else most)
     assert counter("o200k_base").count(summarise(request)).tokens <= min(most, MOST)

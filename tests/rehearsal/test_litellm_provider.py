@@ -6,7 +6,7 @@ import pytest
 
 from workbench.models.gateway import Gateway
 from workbench.models.reply_parts import CallFragment, Finished, Part, Text
-from workbench.rehearsal.provider import rehearse
+from workbench.rehearsal.litellm_provider import rehearse
 from workbench.rehearsal.script import Script
 
 pytestmark = pytest.mark.xdist_group("litellm")

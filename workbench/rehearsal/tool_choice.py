@@ -1,4 +1,4 @@
-"""From a wish to a call: which of the tools on offer does it, and what its parameters are called."""
+"""From a plain request to a call: which of the tools on offer does it, and what its parameters are called."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.rehearsal.answers import Call
+from workbench.rehearsal.answers import RehearsedCall
+from workbench.rehearsal.plain_requests import Kind, PlainRequest
 from workbench.rehearsal.request import Json, function_of
-from workbench.rehearsal.wishes import Kind, Wish
 
 TOOLS: dict[Kind, tuple[str, ...]] = {
     "read": ("read_file", "view_file", "open_file", "read_text_file", "read", "view", "cat"),
@@ -31,8 +31,8 @@ PARAMETERS = {
 }
 
 
-def call_for(wish: Wish, tools: tuple[Json, ...]) -> Call | None:
-    """The call that does what was wished; None where no tool on offer does."""
+def call_for(wish: PlainRequest, tools: tuple[Json, ...]) -> RehearsedCall | None:
+    """The call that does what was asked for; None where no tool on offer does."""
     functions = {str(function_of(tool).get("name", "")): function_of(tool) for tool in tools}
     if wish.kind == "call":
         return _named(wish, functions)
@@ -40,11 +40,11 @@ def call_for(wish: Wish, tools: tuple[Json, ...]) -> Call | None:
         for name, function in functions.items():
             # Tools of MCP servers carry their server's name in front.
             if name == wanted or name.endswith((f"__{wanted}", f".{wanted}")):
-                return Call(name, _arguments(wish, function))
+                return RehearsedCall(name, _arguments(wish, function))
     return None
 
 
-def _named(wish: Wish, functions: Mapping[str, Json]) -> Call | None:
+def _named(wish: PlainRequest, functions: Mapping[str, Json]) -> RehearsedCall | None:
     """A tool called by its own name, with arguments in JSON."""
     try:
         arguments = json.loads(wish.values["arguments"])
@@ -52,10 +52,10 @@ def _named(wish: Wish, functions: Mapping[str, Json]) -> Call | None:
         return None
     if wish.values["tool"] not in functions:
         return None
-    return Call(wish.values["tool"], json.dumps(arguments, ensure_ascii=False))
+    return RehearsedCall(wish.values["tool"], json.dumps(arguments, ensure_ascii=False))
 
 
-def _arguments(wish: Wish, function: Json) -> str:
+def _arguments(wish: PlainRequest, function: Json) -> str:
     schema = function.get("parameters")
     schema = schema if isinstance(schema, Mapping) else {}
     properties = schema.get("properties")

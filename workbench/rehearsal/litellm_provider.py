@@ -10,10 +10,10 @@ from typing import Any
 from workbench.models.engine import engine
 from workbench.rehearsal.answers import pieces
 from workbench.rehearsal.faults import Refusal
-from workbench.rehearsal.openai_wire import REASONS, OpenAI, delta_json, usage_json
-from workbench.rehearsal.request import BadRequest, Request, from_openai
+from workbench.rehearsal.openai_dialect import REASONS, OpenAI, delta_json, usage_json
+from workbench.rehearsal.rehearsal_model import PlayedAnswer, RehearsalModel
+from workbench.rehearsal.request import BadRequest, RehearsalRequest
 from workbench.rehearsal.script import Script
-from workbench.rehearsal.stand_in import Played, StandIn
 
 NAME = "rehearsal"
 
@@ -23,18 +23,18 @@ def rehearse(script: Script | None = None) -> None:
     engine().provide(partial(register, script=script))
 
 
-def register(litellm: Any, script: Script | None = None) -> StandIn:
+def register(litellm: Any, script: Script | None = None) -> RehearsalModel:
     """Add the provider to litellm (the module itself, which only its user imports), or replace the one that is there.
 
     The class is made here because it has to inherit from litellm's.
     """
     from_types = litellm.types.utils
     error = litellm.llms.custom_llm.CustomLLMError
-    stand_in = StandIn(script)
+    stand_in = RehearsalModel(script)
 
-    def play(model: str, messages: list[Any], optional_params: dict[str, Any]) -> tuple[Request, Played]:
+    def play(model: str, messages: list[Any], optional_params: dict[str, Any]) -> tuple[RehearsalRequest, PlayedAnswer]:
         try:
-            request = from_openai({**optional_params, "model": model, "messages": messages})
+            request = OpenAI().read({**optional_params, "model": model, "messages": messages})
         except BadRequest as bad:
             raise error(400, str(bad)) from bad
         played = stand_in.play(request)
@@ -44,7 +44,7 @@ def register(litellm: Any, script: Script | None = None) -> StandIn:
             raise error(500, "the connection was closed, as the script asks for")
         return request, played
 
-    class Rehearsal(litellm.CustomLLM):  # type: ignore[misc]  # litellm is a value here, its classes are not known
+    class RehearsalProvider(litellm.CustomLLM):  # type: ignore[misc]  # litellm is a value here, its classes are not known
         """litellm's side of the stand-in."""
 
         async def acompletion(
@@ -56,7 +56,7 @@ def register(litellm: Any, script: Script | None = None) -> StandIn:
                 raise error(500, f"no answer, as the script asks for: {played.fault.kind}")
             async for _delta in _deltas(played, error):
                 pass
-            body = OpenAI().whole(played.answer, request, NAME)
+            body = OpenAI().whole(played, request, NAME)
             message = from_types.Message(**body["choices"][0]["message"])
             finish = body["choices"][0]["finish_reason"]
             model_response.choices = [from_types.Choices(finish_reason=finish, index=0, message=message)]
@@ -71,7 +71,7 @@ def register(litellm: Any, script: Script | None = None) -> StandIn:
             """An answer piece by piece; what refuses the request does so at once, as over HTTP."""
             return self._chunks(model, play(model, messages, optional_params)[1])
 
-        async def _chunks(self, model: str, played: Played) -> AsyncIterator[Any]:
+        async def _chunks(self, model: str, played: PlayedAnswer) -> AsyncIterator[Any]:
             def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> Any:
                 choice = from_types.StreamingChoices(index=0, delta=from_types.Delta(**delta), finish_reason=finish)
                 return from_types.ModelResponseStream(choices=[choice], model=model, **more)
@@ -86,12 +86,12 @@ def register(litellm: Any, script: Script | None = None) -> StandIn:
             yield chunk({}, REASONS[played.answer.reason])
 
     others = [entry for entry in litellm.custom_provider_map if entry["provider"] != NAME]
-    litellm.custom_provider_map = [*others, {"provider": NAME, "custom_handler": Rehearsal()}]
+    litellm.custom_provider_map = [*others, {"provider": NAME, "custom_handler": RehearsalProvider()}]
     litellm.utils.custom_llm_setup()
     return stand_in
 
 
-async def _deltas(played: Played, error: Any) -> AsyncIterator[dict[str, Any]]:
+async def _deltas(played: PlayedAnswer, error: Any) -> AsyncIterator[dict[str, Any]]:
     """The answer's pieces when they are due, broken off where a fault says so."""
     loop = asyncio.get_running_loop()
     began = loop.time()

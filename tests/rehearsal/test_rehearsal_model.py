@@ -14,9 +14,10 @@ from workbench.log.events import AssistantMessage, Body, SlotContent, SystemMess
 from workbench.models.catalogue import Catalogue
 from workbench.models.reply_parts import Reported
 from workbench.models.tokens import counter
-from workbench.rehearsal.request import Message, Request, from_openai
+from workbench.rehearsal.openai_dialect import OpenAI
+from workbench.rehearsal.rehearsal_model import RehearsalModel
+from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
 from workbench.rehearsal.script import Script
-from workbench.rehearsal.stand_in import StandIn
 from workbench.session.source import number_events
 
 DEFINITION = (
@@ -25,12 +26,12 @@ DEFINITION = (
 )
 
 
-def ask(*texts: str, **more: Any) -> Request:
-    return Request(tuple(Message("user", text) for text in texts), **more)
+def ask(*texts: str, **more: Any) -> RehearsalRequest:
+    return RehearsalRequest(tuple(RehearsalMessage("user", text) for text in texts), **more)
 
 
 def test_steps_are_played_one_per_request_and_then_the_rules_answer() -> None:
-    stand_in = StandIn(Script([{"reply": "One."}, {"fault": "status 500"}, {"reply": "Two."}]))
+    stand_in = RehearsalModel(Script([{"reply": "One."}, {"fault": "status 500"}, {"reply": "Two."}]))
     found = [stand_in.play(ask("hello")) for _ in range(4)]
     assert [played.answer.text[:4] for played in found] == ["One.", "", "Two.", "I am"]
     assert [played.refusal is None for played in found] == [True, False, True, True]
@@ -39,14 +40,14 @@ def test_steps_are_played_one_per_request_and_then_the_rules_answer() -> None:
 
 def test_requests_for_a_summary_may_be_left_to_the_rules_and_take_no_step() -> None:
     wish = ask("We use port 8080.", "Summarise the conversation.")
-    apart = StandIn(Script([{"reply": "One."}], summaries=False))
+    apart = RehearsalModel(Script([{"reply": "One."}], summaries=False))
     assert "8080" in apart.play(wish).answer.text
     assert apart.play(ask("hello")).answer.text == "One."
-    assert StandIn(Script([{"reply": "One."}])).play(wish).answer.text == "One."
+    assert RehearsalModel(Script([{"reply": "One."}])).play(wish).answer.text == "One."
 
 
 def test_a_step_with_only_a_fault_or_a_pace_is_answered_by_rule() -> None:
-    played = StandIn(Script([{"fault": "cut", "speed": 30}])).play(ask("hello"))
+    played = RehearsalModel(Script([{"fault": "cut", "speed": 30}])).play(ask("hello"))
     assert "rehearsal model" in played.answer.text
     assert played.pace.speed == 30
 
@@ -62,13 +63,13 @@ def test_the_report_is_the_plan_s_own_count() -> None:
         ToolResult("c1", "x = 1\n" * 50),
     ]
     plan = set_up(PlanOptions(model="rehearsal"), Settings(), Catalogue()).plan(number_events(bodies))
-    usage = StandIn().play(from_openai(render(plan))).answer.usage
+    usage = RehearsalModel().play(OpenAI().read(render(plan))).answer.usage
     assert usage is not None
     assert usage.prompt == plan.totals.tokens
 
 
 def test_what_the_previous_request_began_with_is_reported_as_cached_in_steps_of_128() -> None:
-    stand_in = StandIn()
+    stand_in = RehearsalModel()
     long = "word " * 1000
     cached = []
     for texts in ([long], [long, "more"], [long, "more", "and more"], [long[:2000] + "other"], ["else"]):
@@ -81,19 +82,19 @@ def test_what_the_previous_request_began_with_is_reported_as_cached_in_steps_of_
 
 def test_a_step_can_set_the_figures_and_a_fault_can_withhold_them() -> None:
     script = Script([{"reply": "x", "usage": {"prompt": 9, "cache_write": 4}}, {"reply": "x", "fault": "no_usage"}])
-    stand_in = StandIn(script)
+    stand_in = RehearsalModel(script)
     assert stand_in.play(ask("hello")).answer.usage == Reported(9, 1, 0, 4, 0)
     assert stand_in.play(ask("hello")).answer.usage is None
 
 
 def test_reasoning_is_counted_as_a_part_of_the_answer() -> None:
-    usage = StandIn(Script([{"reasoning": "one two three", "reply": "four"}])).play(ask("hello")).answer.usage
+    usage = RehearsalModel(Script([{"reasoning": "one two three", "reply": "four"}])).play(ask("hello")).answer.usage
     assert usage is not None
     assert (usage.completion, usage.reasoning) == (4, 3)
 
 
 def test_a_request_over_the_window_is_refused_with_both_sizes_and_costs_no_step() -> None:
-    stand_in = StandIn(Script([{"reply": "fits"}], window=100))
+    stand_in = RehearsalModel(Script([{"reply": "fits"}], window=100))
     played = stand_in.play(ask("word " * 200))
     assert played.refusal is not None
     assert (played.refusal.kind, played.refusal.limit) == ("context", 100)
@@ -103,7 +104,7 @@ def test_a_request_over_the_window_is_refused_with_both_sizes_and_costs_no_step(
 
 @given(st.text(max_size=400), st.text(max_size=100), st.integers(1, 60))
 def test_an_answer_is_never_longer_than_the_request_allows(reply: str, reasoning: str, most: int) -> None:
-    played = StandIn(Script([{"reply": reply, "reasoning": reasoning}])).play(ask("hi", max_tokens=most))
+    played = RehearsalModel(Script([{"reply": reply, "reasoning": reasoning}])).play(ask("hi", max_tokens=most))
     count = counter("o200k_base").count
     assert count(played.answer.text).tokens + count(played.answer.reasoning).tokens <= most
     whole = played.answer.text == reply and played.answer.reasoning == reasoning
@@ -114,10 +115,10 @@ def test_ids_of_calls_are_the_same_for_the_same_request_and_never_come_again() -
     call = {"calls": [{"tool": "a"}, {"tool": "a"}, {"tool": "a", "id": "own"}]}
     messages: list[dict[str, Any]] = [{"role": "user", "content": "go"}]
     seen: set[str] = set()
-    one, other = StandIn(Script([call] * 30)), StandIn(Script([call] * 30))
+    one, other = RehearsalModel(Script([call] * 30)), RehearsalModel(Script([call] * 30))
     for _ in range(30):
         # Only the last group is still there, as after a cut: the ids must not depend on how much was dropped.
-        request = from_openai({"messages": [messages[0], *messages[-3:] * (len(messages) > 1)]})
+        request = OpenAI().read({"messages": [messages[0], *messages[-3:] * (len(messages) > 1)]})
         calls = one.play(request).answer.calls[:2]
         assert calls == other.play(request).answer.calls[:2]
         ids = [each.call_id for each in calls]
@@ -130,7 +131,7 @@ def test_ids_of_calls_are_the_same_for_the_same_request_and_never_come_again() -
 
 
 def test_faults_in_the_answer_itself() -> None:
-    stand_in = StandIn(Script([{"reply": "abcd", "fault": name} for name in ("length", "refused", "slow 5")]))
+    stand_in = RehearsalModel(Script([{"reply": "abcd", "fault": name} for name in ("length", "refused", "slow 5")]))
     cut, refused, slow = (stand_in.play(ask("x")) for _ in range(3))
     assert (cut.answer.text, cut.answer.reason) == ("ab", "length")
     assert (refused.answer.text, refused.answer.reason) == ("", "refused")

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from workbench.models.tokens import counter
-from workbench.rehearsal.answers import Call
-from workbench.rehearsal.request import Message, Request
+from workbench.rehearsal.answers import RehearsedCall
+from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
 
 ITEMS = 10
 """Lines of a section: the first of the goals, of all others the newest."""
@@ -64,7 +64,7 @@ _ROLES = {"developer": "system", "result": "tool"}
 _COMMANDS = ("command", "cmd", "script")
 
 
-def is_summary_request(request: Request) -> bool:
+def is_summary_request(request: RehearsalRequest) -> bool:
     """Whether the system message or the last user message asks for a summary of the conversation."""
     system = [message.text for message in request.messages if message.role in ("system", "developer")]
     if request.messages[-1].role == "tool":
@@ -72,7 +72,7 @@ def is_summary_request(request: Request) -> bool:
     return any(_ASKED.search(text[:4000]) or _ASKED.search(text[-2000:]) for text in (*system[:1], request.asked))
 
 
-def summarise(request: Request) -> str:
+def summarise(request: RehearsalRequest) -> str:
     """The summary, within the size that was asked for."""
     found: dict[str, dict[str, None]] = {name: {} for name in SECTIONS}
     for message in _given(request):
@@ -84,7 +84,7 @@ def summarise(request: Request) -> str:
     return _written({name: list(lines) for name, lines in found.items()}, _most(request))
 
 
-def _given(request: Request) -> list[Message]:
+def _given(request: RehearsalRequest) -> list[RehearsalMessage]:
     """What is to be summarised: the messages before the prompt, or the text inside it where there are none."""
     talk = [message for message in request.messages if message.role not in ("system", "developer")]
     before = talk[: -len(request.turn)] if request.turn else talk
@@ -96,11 +96,11 @@ def _given(request: Request) -> list[Message]:
         # The prompt's own sentences are no part of the conversation: it begins behind the paragraph that asks.
         rest = message.text[asked.end() :].partition("\n")[2] if asked else message.text
         rest = "\n".join(each["inside"] for each in _FRAME.finditer(rest)) or rest
-        found.append(Message(message.role, rest, message.calls, message.call_id, message.is_error))
+        found.append(RehearsalMessage(message.role, rest, message.calls, message.call_id, message.is_error))
     return found
 
 
-def _most(request: Request) -> int:
+def _most(request: RehearsalRequest) -> int:
     """Tokens the summary may have: what the prompt says, what the request allows, and a bound of our own."""
     bounds = [MOST]
     for message in request.messages:
@@ -112,7 +112,7 @@ def _most(request: Request) -> int:
     return max(1, min(bounds))
 
 
-def _lines(message: Message) -> Iterator[tuple[str, str]]:
+def _lines(message: RehearsalMessage) -> Iterator[tuple[str, str]]:
     """The lines of a message that belong in a section."""
     for call in message.calls:
         yield from _call(call)
@@ -124,7 +124,7 @@ def _lines(message: Message) -> Iterator[tuple[str, str]]:
             role, section = _ROLES.get(entry["who"], entry["who"]), ""
             continue
         if role == "call":
-            yield from _call(Call("", line))
+            yield from _call(RehearsedCall("", line))
             continue
         if heading:
             section = next(name for name in SECTIONS if name.lower() == heading[1].lower())
@@ -139,7 +139,7 @@ def _lines(message: Message) -> Iterator[tuple[str, str]]:
             yield from _line("user" if role == "human" else role, line)
 
 
-def _call(call: Call) -> Iterator[tuple[str, str]]:
+def _call(call: RehearsedCall) -> Iterator[tuple[str, str]]:
     try:
         arguments = json.loads(call.arguments)
     except ValueError:

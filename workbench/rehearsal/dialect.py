@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
-from workbench.rehearsal.answers import Answer, Pace
 from workbench.rehearsal.faults import Refusal
-from workbench.rehearsal.request import Json, Request
+from workbench.rehearsal.rehearsal_model import PlayedAnswer
+from workbench.rehearsal.request import Json, RehearsalRequest
 
 MODELS = ("rehearsal",)
 
 
-class Frame(NamedTuple):
+class StreamedEvent(NamedTuple):
     """One event of a stream, ready to be sent."""
 
     at: float
@@ -22,21 +22,26 @@ class Frame(NamedTuple):
 
 
 class Dialect(Protocol):
-    """A provider's protocol."""
+    """A provider's protocol, in a file of its own; `server.DIALECTS` lists them."""
 
-    def read(self, body: Json) -> Request:
+    paths: tuple[str, ...]
+    """Where an answer is asked for, as aiohttp writes routes."""
+    header: str
+    """By which requests to other paths are told to be in this dialect; empty: by nothing."""
+
+    def read(self, body: Json) -> RehearsalRequest:
         """The request in a body; `BadRequest` where it is none."""
 
-    def whole(self, answer: Answer, request: Request, ident: str, finish: bool = True) -> dict[str, Any]:
+    def whole(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> dict[str, Any]:
         """The answer as one body."""
 
-    def frames(self, answer: Answer, pace: Pace, request: Request, ident: str, finish: bool = True) -> Iterator[Frame]:
+    def stream(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> Iterator[StreamedEvent]:
         """The answer as a stream."""
 
     def error(self, refusal: Refusal, model: str) -> dict[str, Any]:
         """The body of an error."""
 
-    def error_frame(self) -> bytes:
+    def error_event(self) -> bytes:
         """An error in the middle of a stream."""
 
     def models(self) -> dict[str, Any]:

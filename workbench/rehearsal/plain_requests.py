@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 Kind = Literal["read", "list", "search", "run", "write", "edit", "call"]
 
 
-class Wish(NamedTuple):
+class PlainRequest(NamedTuple):
     """One thing the user asked for."""
 
     kind: Kind
@@ -56,8 +56,8 @@ _WRITE = re.compile(
 )
 
 
-def stages(text: str) -> list[list[Wish]]:
-    """What a message asks for, stage by stage."""
+def rounds(text: str) -> list[list[PlainRequest]]:
+    """What a message asks for, round by round."""
     held: list[str] = []
 
     def hold(found: re.Match[str]) -> str:
@@ -67,7 +67,7 @@ def stages(text: str) -> list[list[Wish]]:
     def back(part: str) -> str:
         return _HELD.sub(lambda found: held[int(found.group(1))], part)
 
-    found: list[list[Wish]] = [[]]
+    found: list[list[PlainRequest]] = [[]]
     text = text.replace("\0", "").replace("\r\n", "\n")
     while text:
         writing = _WRITE.search(text, 0, LOOKED_AT)
@@ -75,22 +75,22 @@ def stages(text: str) -> list[list[Wish]]:
         later = bool(writing and re.search(rf"\b(?:{_LATER})\W*$", before, re.IGNORECASE))
         plain = _QUOTED.sub(hold, _TAIL.sub("", before) if writing else before)
         for put_off, part in _requests(plain):
-            _add(found, put_off, [Wish(wish.kind, _restored(wish.values, back)) for wish in _wishes(part)])
+            _add(found, put_off, [PlainRequest(wish.kind, _restored(wish.values, back)) for wish in _wishes(part)])
         if writing is None:
             break
         content, text = _content(text[writing.end() :])
-        _add(found, later, [Wish("write", {"path": unquoted(writing["path"]), "content": content})])
-    return [stage for stage in found if stage]
+        _add(found, later, [PlainRequest("write", {"path": unquoted(writing["path"]), "content": content})])
+    return [each for each in found if each]
 
 
 def _restored(values: dict[str, str], back: Callable[[str], str]) -> dict[str, str]:
     return {role: back(value) if role == "arguments" else unquoted(back(value)) for role, value in values.items()}
 
 
-def _add(found: list[list[Wish]], later: bool, wishes: list[Wish]) -> None:
+def _add(found: list[list[PlainRequest]], later: bool, wishes: list[PlainRequest]) -> None:
     if later and wishes and found[-1]:
         found.append([])
-    known = [wish for stage in found for wish in stage]
+    known = [wish for each in found for wish in each]
     found[-1] += [wish for number, wish in enumerate(wishes) if wish not in known and wish not in wishes[:number]]
 
 
@@ -168,7 +168,7 @@ def unquoted(text: str) -> str:
     return text[1:-1] if _QUOTED.fullmatch(text) else text
 
 
-def _wishes(part: str) -> list[Wish]:
+def _wishes(part: str) -> list[PlainRequest]:
     """What one part asks for; nothing where it is only talk. Quoted stretches are still put aside."""
     line = part.strip()
     for match in (_edit, _read, _list, _search, _run, _call):
@@ -178,7 +178,7 @@ def _wishes(part: str) -> list[Wish]:
     return []
 
 
-def _read(line: str) -> list[Wish]:
+def _read(line: str) -> list[PlainRequest]:
     found = _READ.fullmatch(_ended(line))
     if not found:
         return []
@@ -186,7 +186,7 @@ def _read(line: str) -> list[Wish]:
     plain = found["verb"].lower() in ("read", "cat") and re.fullmatch(r"[\w-]+", found["what"]) is not None
     if not plain and not all(_is_path(name) for name in names):
         return []
-    return [Wish("read", {"path": name}) for name in names]
+    return [PlainRequest("read", {"path": name}) for name in names]
 
 
 def _is_path(word: str) -> bool:
@@ -194,20 +194,24 @@ def _is_path(word: str) -> bool:
     return bool(_HELD.fullmatch(word)) or bool(re.fullmatch(r"[^\s\0]*\w[^\s\0]*", word) and re.search(r"[./\\]", word))
 
 
-def _list(line: str) -> list[Wish]:
+def _list(line: str) -> list[PlainRequest]:
     if line.lower() in ("ls", "list"):
-        return [Wish("list", {"path": "."})]
+        return [PlainRequest("list", {"path": "."})]
     found = _LIST.fullmatch(_ended(line, keep_dot=True))
     if not found or (line.lower().startswith("show") and not found["all"]):
         return []
     what = re.sub(r"(?:^|\s+)(?:folders?|director(?:y|ies))$", "", found["what"])
     if what.lower() in _PROJECT:
-        return [Wish("list", {"path": "."})]
+        return [PlainRequest("list", {"path": "."})]
     names = _BETWEEN.split(what)
-    return [Wish("list", {"path": name}) for name in names] if all(len(name.split()) == 1 for name in names) else []
+    return (
+        [PlainRequest("list", {"path": name}) for name in names]
+        if all(len(name.split()) == 1 for name in names)
+        else []
+    )
 
 
-def _search(line: str) -> list[Wish]:
+def _search(line: str) -> list[PlainRequest]:
     line = _ended(line, keep_dot=True)
     found = _SEARCH_IN.fullmatch(line) or _SEARCH.fullmatch(line)
     if not found or found["what"].lower() in ("for", "at"):
@@ -219,30 +223,30 @@ def _search(line: str) -> list[Wish]:
     if len(where.split()) > 1 and where.lower() not in _PROJECT:
         return []
     path = "." if f"the {where.lower()}" in _PROJECT or where.lower() in _PROJECT else where
-    return [Wish("search", {"pattern": found["what"], "path": path})]
+    return [PlainRequest("search", {"pattern": found["what"], "path": path})]
 
 
-def _run(line: str) -> list[Wish]:
+def _run(line: str) -> list[PlainRequest]:
     found = _RUN.fullmatch(line)
     if not found or re.match(r"(?:the|all|it|this|that|your|my)\b", found["what"], re.IGNORECASE):
         return []
     held = _HELD.match(found["what"])
     if held and not _ended(found["what"][held.end() :]):
-        return [Wish("run", {"command": held.group()})]
-    return [Wish("run", {"command": re.sub(r"(?<=\w)[.!?]$", "", found["what"].strip())})]
+        return [PlainRequest("run", {"command": held.group()})]
+    return [PlainRequest("run", {"command": re.sub(r"(?<=\w)[.!?]$", "", found["what"].strip())})]
 
 
-def _edit(line: str) -> list[Wish]:
+def _edit(line: str) -> list[PlainRequest]:
     found = _EDIT.fullmatch(line) or _REPLACE.fullmatch(_ended(line))
     if found:
-        return [Wish("edit", {role: found[role] for role in ("path", "old", "new")})]
+        return [PlainRequest("edit", {role: found[role] for role in ("path", "old", "new")})]
     found = _SAVE.fullmatch(_ended(line))
-    return [Wish("write", {role: found[role] for role in ("path", "content")})] if found else []
+    return [PlainRequest("write", {role: found[role] for role in ("path", "content")})] if found else []
 
 
-def _call(line: str) -> list[Wish]:
+def _call(line: str) -> list[PlainRequest]:
     found = _CALL.fullmatch(line)
-    return [Wish("call", {"tool": found["tool"], "arguments": found["arguments"] or "{}"})] if found else []
+    return [PlainRequest("call", {"tool": found["tool"], "arguments": found["arguments"] or "{}"})] if found else []
 
 
 def _ended(line: str, keep_dot: bool = False) -> str:
