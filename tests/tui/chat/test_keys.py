@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from textual.binding import Binding
 
 from tui.chat.host import Host, ListTranscript, LongTranscript, called, said, screen_of, settle
 from workbench.session.values import Activity, EntryState
@@ -71,8 +72,8 @@ async def test_pages_go_up_and_down_and_the_cursor_comes_along() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await pilot.press("shift+tab", "pageup", "pageup")
+        assert not app.pane.query_one(TranscriptView).following
         view = app.pane.view
-        assert not view.following
         assert view.cursor is not None
         assert view._in_view(view.cursor)
         at = view.scroll_offset.y
@@ -215,8 +216,9 @@ async def test_keys_do_nothing_where_there_is_nothing() -> None:
 def test_every_key_has_an_id_and_a_description_and_no_two_of_a_widget_clash() -> None:
     ids = []
     for widget in (TranscriptView, Composer, QuestionBox, ChatPane):
-        keys = []
+        keys: list[str] = []
         for binding in widget.BINDINGS:
+            assert isinstance(binding, Binding)
             ids.append(binding.id)
             assert binding.description
             keys += binding.key.split(",")

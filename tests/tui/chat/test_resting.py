@@ -24,9 +24,9 @@ async def test_the_cursor_rests_and_blinks_again_with_the_next_key() -> None:
         area = app.query_one(RestingArea)
         area.focus()
         await pilot.pause()
-        assert area.cursor_blink
+        assert app.query_one(RestingArea).cursor_blink
         area.rest()
-        assert not area.cursor_blink
+        assert not app.query_one(RestingArea).cursor_blink
         await pilot.press("a")
         await until(lambda: area.cursor_blink)
         area.rest()

@@ -25,7 +25,7 @@ async def test_what_cannot_be_done_now_says_why(services: Services, talk: Path) 
         screen.run_command(REGISTRY["undo"])
         await pilot.pause()
         assert "undo: a file can only be looked at" in told(pilot.app)
-        names = [str(hit.display) async for hit in CommandHits(screen).discover()]
+        names = [str(hit.prompt) async for hit in CommandHits(screen).discover()]
         assert not any(name.startswith("undo") for name in names)
 
 

@@ -10,6 +10,7 @@ from textual.widgets import TextArea
 
 from tui.play import SMALL, program, settle, shown, told
 from workbench.session.services import Services
+from workbench.tui.app import WorkbenchApp
 from workbench.tui.chat.composer import Composer
 from workbench.tui.commands.every import REGISTRY
 from workbench.tui.commands.keys import bindings_of
@@ -108,6 +109,7 @@ async def test_a_key_of_another_command_and_one_to_write_with_are_refused(tmp_pa
     (tmp_path / "config" / "config.toml").write_text(wanted)
     with Services() as services:
         async with program(services, (120, 40)) as (pilot, _):
+            assert isinstance(pilot.app, WorkbenchApp)
             said = told(pilot.app)
             assert "keys.tokens: ctrl+g is the key of compact already" in said
             assert "keys.ledger: x is needed to write with" in said

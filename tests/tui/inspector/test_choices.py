@@ -8,7 +8,7 @@ from tui.inspector.host import BODIES, CUT, SUMMARISED, Model, setup
 from tui.inspector.sample import item
 from workbench.config.errors import WrongCall
 from workbench.context.items import Edit, Item
-from workbench.log.events import Override, ToolResult, UserMessage
+from workbench.log.events import Override, OverrideAction, ToolResult, UserMessage
 from workbench.session.insight import OverrideWish
 from workbench.tui.inspector.choices import MOST_RUNS, Preview, Verb, choose, preview, why_not
 
@@ -34,7 +34,9 @@ def previewed(model: Model, verb: Verb, *seqs: int) -> Preview:
     ("verb", "done", "action", "back"),
     [("pin", "pin", "pin", "unpin"), ("mask", "mask", "mask", "unmask"), ("exclude", "exclude", "exclude", "include")],
 )
-def test_what_is_done_already_is_taken_back(verb: Verb, done: str, action: str, back: str) -> None:
+def test_what_is_done_already_is_taken_back(
+    verb: Verb, done: OverrideAction, action: OverrideAction, back: OverrideAction
+) -> None:
     assert choice(Model(), verb, 21) == ((OverrideWish(action, 21, 21),), action)
     model = Model([*BODIES, Override(done, 21, 21)])
     assert choice(model, verb, 21) == ((OverrideWish(back, 21, 21),), back)
@@ -46,7 +48,7 @@ def test_of_a_range_only_what_is_left_to_do_is_done() -> None:
 
 
 @pytest.mark.parametrize(("seq", "action"), [(12, "unmask"), (9, "pin")])
-def test_restoring_makes_a_row_whole(seq: int, action: str) -> None:
+def test_restoring_makes_a_row_whole(seq: int, action: OverrideAction) -> None:
     assert choice(Model(), "restore", seq) == ((OverrideWish(action, seq, seq),), "restore")
     model = Model()
     for decision in choice(model, "restore", seq)[0]:
@@ -56,7 +58,7 @@ def test_restoring_makes_a_row_whole(seq: int, action: str) -> None:
 
 
 @pytest.mark.parametrize(("done", "action"), [("exclude", "include"), ("pin", "unpin")])
-def test_restoring_takes_the_users_own_decision_back(done: str, action: str) -> None:
+def test_restoring_takes_the_users_own_decision_back(done: OverrideAction, action: OverrideAction) -> None:
     model = Model([*BODIES, Override(done, 21, 21)])
     assert choice(model, "restore", 21)[0] == (OverrideWish(action, 21, 21),)
 

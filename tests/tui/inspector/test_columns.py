@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from support.logs import texts
 from tui.inspector.sample import SAMPLE, item
 from workbench.context.compare import Mark
-from workbench.context.items import SIGNS, Edit
+from workbench.context.items import SIGNS, Edit, State
 from workbench.session.values import Live, LiveCall
 from workbench.tui.inspector.columns import MARKS, Cells, cells, head_cells, heads, lay_out, live_cells, share_bar
 from workbench.tui.inspector.order import Group
@@ -38,7 +38,7 @@ def test_the_heads_are_as_wide_as_the_rows(width: int, events: int) -> None:
 
 
 @pytest.mark.parametrize("state", SIGNS)
-def test_a_state_has_a_letter_and_a_word(state: str) -> None:
+def test_a_state_has_a_letter_and_a_word(state: State) -> None:
     made = cells(item(1, state=state), lay_out(80, 10), "")
     assert made.state.rstrip() == f"{SIGNS[state]} {state}"
 

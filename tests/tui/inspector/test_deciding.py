@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from threading import Event as Flag
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,12 +13,25 @@ from hypothesis import strategies as st
 from tui.inspector.host import BODIES, SUMMARISED, Host, Model, decisions, go_to, host, lines_of, press, settle
 from workbench.config.errors import WrongCall
 from workbench.context.compare import Effect
-from workbench.log.events import AssistantMessage
-from workbench.session.insight import OverrideWish
+from workbench.context.plan import ContextPlan
+from workbench.log.events import AssistantMessage, Body
+from workbench.session.insight import Insight, OverrideWish
 from workbench.tui.inspector.choices import Choice, Preview
 from workbench.tui.inspector.words import question
 
 WIDE = (120, 40)
+
+
+class Handing:
+    """Hands every question on."""
+
+    def __init__(self, own: Insight | None) -> None:
+        assert own is not None
+        self._own = own
+        self.event, self.spans = own.event, own.spans
+
+    def what_if(self, decisions: Sequence[OverrideWish]) -> ContextPlan:
+        return self._own.what_if(decisions)
 
 
 async def test_a_decision_is_asked_first_with_what_it_does() -> None:
@@ -105,7 +118,9 @@ async def test_a_range_is_decided_about_in_as_few_overrides_as_there_can_be() ->
         (SUMMARISED, 9, "p", "! a summary stands for it; take the compaction back to have it again"),
     ],
 )
-async def test_what_has_no_effect_says_so_and_is_not_done(bodies: Any, seq: int, key: str, said: str) -> None:
+async def test_what_has_no_effect_says_so_and_is_not_done(
+    bodies: Sequence[Body], seq: int, key: str, said: str
+) -> None:
     app = host(Model(bodies))
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
@@ -146,12 +161,8 @@ async def test_the_question_keeps_up_with_the_session() -> None:
 
 
 async def test_a_preview_that_fails_is_told() -> None:
-    class Broken:
-        def __init__(self, own: Any) -> None:
-            self._own = own
-            self.event = own.event
-
-        def what_if(self, decisions: object) -> None:
+    class Broken(Handing):
+        def what_if(self, decisions: Sequence[OverrideWish]) -> ContextPlan:
             raise WrongCall("the policy is gone")
 
     model = Model()
@@ -167,14 +178,10 @@ async def test_a_preview_that_fails_is_told() -> None:
 async def test_while_it_is_worked_out_the_rows_can_be_walked() -> None:
     go = Flag()
 
-    class Slow:
-        def __init__(self, own: Any) -> None:
-            self._own = own
-            self.event = own.event
-
-        def what_if(self, decisions: Any) -> Any:
+    class Slow(Handing):
+        def what_if(self, decisions: Sequence[OverrideWish]) -> ContextPlan:
             assert go.wait(60)
-            return self._own.what_if(decisions)
+            return super().what_if(decisions)
 
     model = Model()
     shown = model.shown()

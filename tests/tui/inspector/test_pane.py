@@ -11,6 +11,7 @@ from workbench.context.plan import Totals, Verdict
 from workbench.log.events import UserMessage
 from workbench.session.context_view import ContextView
 from workbench.tui.inspector.account import AccountScreen
+from workbench.tui.inspector.detail import Detail
 from workbench.tui.inspector.pages import TABS
 from workbench.tui.inspector.request import RequestScreen
 from workbench.tui.inspector.rows import Rows
@@ -89,8 +90,8 @@ async def test_the_detail_opens_follows_and_closes() -> None:
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         await go_to(pilot, 9)
+        assert not app.query_one(Detail).display
         detail = app.pane.detail
-        assert not detail.display
         await press(pilot, "enter")
         assert detail.display
         assert detail.tab == "diff", "of a row that was cut one sees first what was cut"
@@ -99,9 +100,9 @@ async def test_the_detail_opens_follows_and_closes() -> None:
         assert detail.tab == "original"
         assert "pytest -x" in lines_of(detail.reader.view)[0]
         await press(pilot, "space")
-        assert not detail.display
+        assert not app.query_one(Detail).display
         await press(pilot, "enter", "escape")
-        assert not detail.display
+        assert not app.query_one(Detail).display
 
 
 async def test_each_way_to_look_has_a_key() -> None:
@@ -183,6 +184,7 @@ async def test_jumping_to_the_chat_and_back() -> None:
         await press(pilot, "f", "u", "s", "e", "r", "enter")
         await go_to(pilot, 21)
         assert app.list.wish.is_plain, "a filter that hides the row goes"
+        assert app.pane.rows.lines is not None
         summary = next(at for at, row in enumerate(app.pane.rows.lines.plan.rows) if row.kind == "summary")
         app.pane.rows.cursor = summary
         await press(pilot, "c")

@@ -21,6 +21,7 @@ from tui.inspector.host import (
     type_in,
 )
 from workbench.context.render import request
+from workbench.log.events import Usage
 from workbench.models.ledger import Ledger
 from workbench.tui.inspector.account import EMPTY, AccountScreen, cost, page
 from workbench.tui.inspector.request import RequestScreen, as_curl, as_json
@@ -132,13 +133,15 @@ def test_an_account_without_requests_says_so() -> None:
 
 def test_a_cost_that_nobody_knows_is_a_question_mark() -> None:
     assert (cost(None), cost(0.5)) == ("?", "$0.5000")
-    unknown = Model([replace(body, model="nobody/knows") if hasattr(body, "estimate") else body for body in BODIES])
+    unknown = Model([replace(body, model="nobody/knows") if isinstance(body, Usage) else body for body in BODIES])
     assert "8 requests of unknown cost" in said("request", unknown.ledger)
     assert "+ 7 unknown" in said("turn", unknown.ledger)
 
 
 def test_several_models_have_a_column() -> None:
-    bodies = [*BODIES, replace(BODIES[-1], model="gpt-4o-mini")]
+    last = BODIES[-1]
+    assert isinstance(last, Usage)
+    bodies = [*BODIES, replace(last, model="gpt-4o-mini")]
     assert "gpt-4o-mini" in said("request", Model(bodies).ledger).split("\n")[-9]
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import pytest
+from textual.strip import Strip
 
 from tui.inspector.host import BODIES, Host, Model, host, lines_of, press, settle, type_in
 from tui.inspector.sample import CountedRows, item, plan_of
+from workbench.context.items import Item
 from workbench.log.events import AssistantMessage, Override, UserMessage
 from workbench.session.context_view import ContextView
 from workbench.session.values import Live, LiveCall
@@ -15,7 +19,7 @@ from workbench.tui.inspector.rows import Rows
 LAST = len(BODIES) - 1
 
 
-def shown(rows: object, events: int = 10) -> ContextView:
+def shown(rows: Sequence[Item], events: int = 10) -> ContextView:
     return ContextView(plan_of(rows), "layers", "", "", events)
 
 
@@ -152,14 +156,19 @@ async def test_the_answer_that_comes_in_has_a_row_that_grows() -> None:
         assert lines_of(rows)[LAST + 1].strip() == ""
 
 
-async def test_only_the_lines_that_changed_are_drawn_again() -> None:
+async def test_only_the_lines_that_changed_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     app = host()
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         drawn: list[int] = []
         rows = app.pane.rows
-        draw = rows._drawn
-        rows._drawn = lambda look, width: drawn.append(1) or draw(look, width)
+        draw: Callable[..., Strip] = rows._drawn
+
+        def counted(*given: object) -> Strip:
+            drawn.append(1)
+            return draw(*given)
+
+        monkeypatch.setattr(rows, "_drawn", counted)
         app.live = Live("1", text="a")
         await settle(pilot)
         app.live = Live("1", text="ab")
@@ -258,11 +267,10 @@ async def test_the_line_to_type_in_says_what_it_wants() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await press(pilot, "f")
-        ask = app.query_one(Ask)
-        assert ask.display
-        assert "state:" in ask.placeholder
+        assert app.query_one(Ask).display
+        assert "state:" in app.query_one(Ask).placeholder
         await press(pilot, "escape")
-        assert not ask.display
+        assert not app.query_one(Ask).display
         await press(pilot, "slash")
         assert app.told.startswith("search: enter begins it")
 

@@ -14,8 +14,8 @@ async def test_one_steps_back_through_the_requests_and_returns() -> None:
     app = host()
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
+        assert not app.query_one(Past).display
         past = app.query_one(Past)
-        assert not past.display
         await press(pilot, "[")
         assert past.display
         assert str(past.render()).startswith(
@@ -31,7 +31,7 @@ async def test_one_steps_back_through_the_requests_and_returns() -> None:
         await press(pilot, "[")
         assert app.told == "! this is the first request"
         await press(pilot, "}")
-        assert not past.display
+        assert not app.query_one(Past).display
         assert [each.upto for each in app.asked if isinstance(each, Travel)] == [27, 24, 21, 18, 21, 4, None]
         await press(pilot, "]")
         assert app.told == "! this is now, the latest there is"

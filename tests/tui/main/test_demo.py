@@ -12,7 +12,16 @@ from workbench.config.paths import config_dir, data_dir
 from workbench.log.events import UserMessage
 from workbench.session.services import Services
 from workbench.tui import demo
+from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens import policy_files
+
+
+async def next_question(screen: MainScreen, last: int) -> int:
+    """The number of the question after this one."""
+    await until(lambda: screen.question is not None and screen.question.number != last)
+    assert screen.question is not None
+    return screen.question.number
+
 
 OURS = Saved(("run_command:git *",), ("run_command:rm *",))
 
@@ -53,9 +62,7 @@ async def test_answers_policies_and_sessions_of_the_demo_are_not_kept(
             screen.say("run them")
             asked = 0
             for choice in ("always", "never"):
-                await until(lambda last=asked: screen.question is not None and screen.question.number != last)
-                assert screen.question is not None
-                asked = screen.question.number
+                asked = await next_question(screen, asked)
                 screen.model.answer(asked, choice)
             await until(lambda: screen.question is None)
             await settle(pilot)

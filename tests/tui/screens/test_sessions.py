@@ -7,7 +7,7 @@ from textual.widgets import Input
 
 from tui.play import program, settle, shown, until
 from tui.screens.looking import listed, look, narrowed, seen, values
-from workbench.log.events import AssistantMessage, ToolCall, ToolResult, UserMessage
+from workbench.log.events import AssistantMessage, Body, ToolCall, ToolResult, UserMessage
 from workbench.session.services import Services
 from workbench.tui.screens.finder import MOST
 
@@ -19,7 +19,7 @@ def talks(services: Services) -> dict[str, str]:
     """Three sessions, by title; the last is the newest."""
     found = {}
     for title, said in (("bread", "how long does rye rise?"), ("soup", "[b]more\x1b[31m salt"), ("tea", "green")):
-        bodies = [
+        bodies: list[Body] = [
             UserMessage(said),
             ToolCall("c1", "run_command", "{}", reply="r"),
             ToolResult("c1", "done", "run_command"),
