@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import tomllib
 from pathlib import Path
 
@@ -239,8 +240,26 @@ patterns = st.lists(
 @given(patterns, patterns)
 def test_what_is_saved_is_loaded_again(always: tuple[str, ...], never: tuple[str, ...]) -> None:
     path = config_dir() / "approvals.toml"
-    save(path, Saved(always, never))
+    path.unlink(missing_ok=True)
+    save(path, Saved(always[:1], never))
+    save(path, Saved(always, ()))
     assert load_saved(path) == Saved(always, never)
+
+
+lines = st.lists(st.sampled_from(['"run_command:a",', '"run_command:b" , # after', "# alone", ""]), max_size=5)
+
+
+@given(lines, st.sampled_from(["", '"x"', '"x" # last', '"x"\n  # behind']), patterns)
+def test_what_the_user_wrote_in_the_file_stays(body: list[str], last: str, more: tuple[str, ...]) -> None:
+    path = config_dir() / "approvals.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("# mine\nnever = [ # so\n" + "\n".join([*body, last]) + "\n] # done\n\n# the end\n")
+    before = path.read_text()
+    save(path, Saved(never=more))
+    comment = re.compile("# (?:mine|so|after|alone|last|behind|done|the end)$", re.MULTILINE)
+    assert comment.findall(path.read_text()) == comment.findall(before)
+    written = tomllib.loads(before)["never"]
+    assert load_saved(path).never == (*written, *(pattern for pattern in more if pattern not in written))
 
 
 async def test_answers_of_another_session_are_kept(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ everything, "always", the session's answers and `--allow` are equal.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
@@ -21,7 +20,7 @@ from workbench.config.paths import config_dir
 from workbench.config.settings import escaped_name, read_toml, shown
 
 FILE_NAME = "approvals.toml"
-_HEAD = "# Written by Workbench: what tools may do without asking, and what they may never do. Comments are not kept.\n"
+_HEAD = "# Written by Workbench: what tools may do without asking, and what they may never do.\n"
 
 Decision = Literal["allow", "ask", "deny"]
 Choice = Literal["once", "session", "always", "no", "never"]
@@ -121,12 +120,10 @@ class Approvals:
                 self._save(Saved(never=(pattern,)))
 
     def _save(self, more: Saved) -> None:
-        """Add to what the file says by now: another session may have written to it."""
         if self._path is None:
             return
         try:
-            now = load_saved(self._path)
-            save(self._path, Saved((*now.always, *more.always), (*now.never, *more.never)))
+            save(self._path, more)
         except WorkbenchError as error:
             self.problems.append(str(error))
         except OSError as error:
@@ -150,19 +147,19 @@ def load_saved(path: Path) -> Saved:
     return Saved(**found)
 
 
-def save(path: Path, saved: Saved) -> None:
-    """Write the file, at once; a pattern stands in it once."""
-    lines = [_HEAD]
-    for key, patterns in saved._asdict().items():
-        lines.append(f"{key} = [")
-        lines += [f"    {_toml(pattern)}," for pattern in dict.fromkeys(patterns)]
-        lines.append("]")
-    replace_file(path, ("\n".join(lines) + "\n").encode())
+def save(path: Path, more: Saved) -> None:
+    """Add patterns to a file, which is made where it is missing; the rest of it stays as the user wrote it."""
+    import tomlkit  # late: most sessions save nothing
 
-
-def _toml(text: str) -> str:
-    """A TOML string. JSON's escapes are TOML's, but for one character that JSON leaves as it is."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    now = load_saved(path)  # by now: another session may have written to it
+    document = tomlkit.parse(path.read_bytes().decode("utf-8-sig") if path.exists() else _HEAD)
+    for key, patterns in more._asdict().items():
+        if key not in document:
+            document.add(key, tomlkit.value("[\n]"))
+        for pattern in dict.fromkeys(patterns):
+            if pattern not in getattr(now, key):
+                document[key].add_line(pattern)  # not `append`, which forgets the comma before a comment
+    replace_file(path, tomlkit.dumps(document).encode())
 
 
 def _quoted(text: str) -> str:

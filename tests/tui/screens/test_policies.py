@@ -194,7 +194,7 @@ async def test_a_policy_is_saved_used_and_changed_again(services: Services, tmp_
         await listed(pilot)
         await change(pilot, "masking.keep_last", "7")
         await save(pilot, "")  # under the name it has
-        await seen(pilot, "Comments in it are lost")
+        await seen(pilot, "is there already. Replace it?")
         await pilot.press("n")
         assert load_policy(str(path)).policy.masking.keep_last == 5
         await save(pilot, "")
@@ -218,6 +218,40 @@ def test_a_saved_policy_is_read_back_as_it_was_meant(preset: str, knob: str) -> 
         assert not path.exists()
         return
     assert getattr(getattr(load_policy("saved", env={}).policy, section), key) == value
+
+
+def test_comments_and_order_stay_when_a_knob_is_changed() -> None:
+    path = policy_files.path_of("mine")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("""# why
+extends = "layers"  # the base
+"masking.keep_first" = 2 # whole
+[truncation]
+max_tokens = 50 # short
+
+# tools
+[truncation.tools."a.b"]
+max_tokens = 60
+[history] # last
+""")
+    knobs = {"truncation.max_tokens": 70, "truncation.tools.a.b.max_tokens": 80, "truncation.tools.c.max_tokens": 90}
+    policy_files.save("mine", str(path), {**knobs, "masking.keep_first": 3, "masking.keep_last": 4}, over=True)
+    written = path.read_text().splitlines()
+    assert "[history] # last" in written
+    assert written[:9] == [
+        "# why",
+        'extends = "layers"  # the base',
+        '"masking.keep_first" = 3 # whole',
+        "[truncation]",
+        "max_tokens = 70 # short",
+        "",
+        "# tools",
+        '[truncation.tools."a.b"]',
+        "max_tokens = 80",
+    ]
+    policy = load_policy("mine").policy
+    assert (policy.masking.keep_first, policy.masking.keep_last) == (3, 4)
+    assert policy.truncation.tools["c"].max_tokens == 90
 
 
 def test_a_file_that_is_there_is_not_replaced_unless_that_is_meant_and_a_bad_one_never_stays() -> None:

@@ -201,7 +201,7 @@ class Knobs(Finder[Wanted]):
             return
         over = policy_files.path_of(name).exists()
         if over:
-            what = f"{name} is there already. Replace it? Comments in it are lost."
+            what = f"{name} is there already. Replace it?"
             if not await self.app.push_screen_wait(Sure("save", what, "replace it", "leave it")):
                 return
         try:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,10 @@ from workbench.agent.tools.files import replace_file
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.paths import config_dir
 from workbench.config.settings import read_toml
-from workbench.context.knobs import TOOLS, as_toml, find, flatten
+from workbench.context.knobs import TOOLS, find
 from workbench.context.load import PRESETS, load_policy
 
 _HEAD = "# Written by Workbench. What is not set here is as in the policy that it extends.\n"
-_WORDS = ("extends", "name", "description")
 
 
 def path_of(name: str) -> Path:
@@ -37,15 +35,9 @@ def save(name: str, ref: str, knobs: Mapping[str, Any], *, over: bool = False) -
     path = path_of(name)
     if path.exists() and not over:
         raise Refused(f"{path}: is there already")
-    words: dict[str, Any] = {"extends": ref}
-    values = dict(knobs)
-    if path.exists() and Path(ref) == path:
-        table = read_toml(path)
-        words = {word: table.pop(word) for word in _WORDS if word in table}
-        values = {**dict(flatten(table)), **values}
     before = path.read_bytes() if path.exists() else None
     try:
-        replace_file(path, "".join(_written(words, values)).encode())
+        replace_file(path, _written(path if path.exists() and Path(ref) == path else None, ref, knobs).encode())
         load_policy(str(path), env={})
     except WorkbenchError:
         _put_back(path, before)
@@ -63,16 +55,34 @@ def _put_back(path: Path, before: bytes | None) -> None:
         replace_file(path, before)
 
 
-def _written(words: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[str]:
-    yield _HEAD
-    for word, text in words.items():
-        yield f"{word} = {as_toml(text)}\n"
-    tables: dict[str, list[str]] = {}
-    for name, value in values.items():
-        table, _, key = name.rpartition(".")
-        if table.startswith(f"{TOOLS}."):
-            table = f"{TOOLS}.{json.dumps(table.removeprefix(f'{TOOLS}.'), ensure_ascii=False)}"
-        tables.setdefault(table, []).append(f"{key} = {as_toml(find(name).check(value))}\n")
-    for table, lines in tables.items():
-        yield f"\n[{table}]\n"
-        yield from lines
+def _written(file: Path | None, ref: str, knobs: Mapping[str, Any]) -> str:
+    """The file with these knobs set, all else as the user wrote it; without one, a new file that extends `ref`."""
+    import tomlkit  # late: most sessions save nothing
+
+    if file is None:
+        document = tomlkit.parse(_HEAD)
+        document["extends"] = ref
+    else:
+        read_toml(file)  # says what is wrong with it
+        document = tomlkit.parse(file.read_bytes().decode("utf-8-sig"))
+    for name, value in knobs.items():
+        checked = find(name).check(value)
+        if name in document:  # a knob may stand there under its whole name, in quotes
+            table, key = document, name
+        else:
+            path, key = _path(name)
+            table = document
+            for step in path:
+                if step not in table:
+                    table[step] = tomlkit.table(is_super_table=step != path[-1])
+                table = table[step]
+        table[key] = list(checked) if isinstance(checked, tuple) else checked
+    return tomlkit.dumps(document)
+
+
+def _path(name: str) -> tuple[tuple[str, ...], str]:
+    """The tables that a knob stands in, and its key; the name of a tool may hold dots."""
+    table, _, key = name.rpartition(".")
+    if table.startswith(f"{TOOLS}."):
+        return (*TOOLS.split("."), table.removeprefix(f"{TOOLS}.")), key
+    return (table,), key
