@@ -140,3 +140,13 @@ def test_every_page_is_linked_from_the_readme_and_the_index() -> None:
         if page.name != "README.md":
             assert f"(docs/{page.name})" in text_of("README.md")
             assert f"({page.name})" in text_of("docs/README.md")
+
+
+@pytest.mark.parametrize("page", ["AGENTS.md", "docs/how-it-works.md", "docs/contributing.md"])
+def test_every_file_that_is_named_is_there(page: str) -> None:
+    folders = [path.name for path in (ROOT / "workbench").iterdir() if path.is_dir()]
+    named = re.findall(rf"`(?:workbench/)?((?:{'|'.join(folders)})/[\w/.]*)`", text_of(page))
+    assert named
+    for name in named:
+        path = ROOT / "workbench" / name
+        assert path.exists() or path.with_suffix(".py").exists(), name
