@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-REASONS = {200: "OK", 400: "Bad Request", 429: "Too Many Requests", 503: "Service Unavailable"}
+from aiohttp import web
 
 
 class Pause(NamedTuple):
@@ -74,99 +74,69 @@ class Provider:
         """A request came in whole."""
         self.gone = asyncio.Event()
         """The other side closed a connection before its answer was over."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._serving: set[asyncio.Task[Any]] = set()
+        app = web.Application(client_max_size=2**26)
+        app.router.add_route("*", "/{path:.*}", self._serve)
+        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True)
 
     async def __aenter__(self) -> Provider:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=2**24)
-        self.port: int = self._server.sockets[0].getsockname()[1]
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.port: int = self._runner.addresses[0][1]
         self.url = f"http://127.0.0.1:{self.port}/v1"
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        for task in list(self._tasks):
+        for task in self._serving:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._runner.cleanup()
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.ensure_future(self._serve(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, incoming: web.Request) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+        headers = {name.lower(): value for name, value in incoming.headers.items()}
+        self.requests.append(Received(incoming.path, headers, await incoming.read()))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        self.arrived.set()
         try:
-            await self._receive(reader)
-            answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-            self.arrived.set()
-            answering = asyncio.ensure_future(self._answer(answer, writer))
-            leaving = asyncio.ensure_future(reader.read())
-            await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if not answering.done():
-                self.gone.set()
-            for task in (answering, leaving):
-                task.cancel()
-            await asyncio.gather(answering, leaving, return_exceptions=True)
-        except (ConnectionError, asyncio.IncompleteReadError):
+            response = await self._answer(answer, incoming)
+        except (ConnectionError, asyncio.CancelledError):
             self.gone.set()
-        finally:
-            writer.close()
+            raise asyncio.CancelledError from None
+        if response is None:
+            raise asyncio.CancelledError  # aiohttp sends what was written and closes the connection
+        return response
 
-    async def _receive(self, reader: asyncio.StreamReader) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        first, *lines = head.strip().split("\r\n")
-        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
-        raw = await reader.readexactly(int(headers.get("content-length", "0")))
-        self.requests.append(Received(first.split()[1], headers, raw))
-
-    async def _answer(self, answer: Answer, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError):  # the client went away, as some tests want it to
-            await self._write(answer, writer)
-
-    async def _write(self, answer: Answer, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, answer: Answer, incoming: web.Request) -> web.StreamResponse | None:
+        """What aiohttp is to finish; None where the connection is cut."""
         if answer.silence is not None:
             await answer.silence.wait()
         if answer.before == "close":
-            return
-        headers = {"content-type": answer.content_type, "connection": "close", **answer.headers}
+            return None
+        headers = {"content-type": answer.content_type, **answer.headers}
         if answer.body is not None:
-            headers["content-length"] = str(len(answer.body))
-        lines = [f"HTTP/1.1 {answer.status} {REASONS.get(answer.status, 'Status')}"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        if answer.body is None:
-            lines.append("transfer-encoding: chunked")
-        writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
-        if answer.body is not None:
-            writer.write(answer.body)
-        else:
-            for step in answer.steps:
-                if isinstance(step, Drop):
-                    await writer.drain()
-                    return
-                await self._step(step, writer)
-            _chunk(writer, b"data: [DONE]\n\n" if answer.done else b"")
-            writer.write(b"0\r\n\r\n")
-        await writer.drain()
-
-    async def _step(self, step: dict[str, Any] | Pause | Raw, writer: asyncio.StreamWriter) -> None:
-        match step:
-            case Pause(gate, heartbeat):
-                while not gate.is_set():
-                    _chunk(writer, heartbeat)
-                    await writer.drain()
-                    try:
-                        await asyncio.wait_for(gate.wait(), 0.05)
-                    except TimeoutError:
-                        continue
-            case Raw(data):
-                _chunk(writer, data)
-            case _:
-                _chunk(writer, b"data: " + json.dumps(step).encode() + b"\n\n")
-        await writer.drain()
-
-
-def _chunk(writer: asyncio.StreamWriter, data: bytes) -> None:
-    if data:
-        writer.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+            return web.Response(status=answer.status, headers=headers, body=answer.body)
+        response = web.StreamResponse(status=answer.status, headers=headers)
+        response.force_close()
+        await response.prepare(incoming)
+        for step in answer.steps:
+            match step:
+                case Drop():
+                    return None
+                case Pause(gate, heartbeat):
+                    while not gate.is_set():
+                        await response.write(heartbeat)
+                        with suppress(TimeoutError):
+                            await asyncio.wait_for(gate.wait(), 0.05 if heartbeat else None)
+                case Raw(data):
+                    await response.write(data)
+                case _:
+                    await response.write(b"data: " + json.dumps(step).encode() + b"\n\n")
+        if answer.done:
+            await response.write(b"data: [DONE]\n\n")
+        return response
 
 
 def piece(delta: dict[str, Any] | None = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
