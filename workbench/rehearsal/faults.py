@@ -26,6 +26,9 @@ FAULTS = {
     "refused": "the answer is empty and ends with the reason of a refusal",
 }
 
+IN_THE_MIDDLE = ("cut", "stall", "bad_json", "error")
+"""Faults that come when half of a stream is sent."""
+
 _NUMBERED = {"context": 8192, "slow": 10}
 """Faults that may carry a number, and what it is without one."""
 

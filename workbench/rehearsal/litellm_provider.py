@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.models.engine import engine
 from workbench.rehearsal.answers import pieces
-from workbench.rehearsal.faults import Refusal
+from workbench.rehearsal.faults import IN_THE_MIDDLE, Refusal
 from workbench.rehearsal.openai_dialect import REASONS, OpenAI, delta_json, usage_json
 from workbench.rehearsal.rehearsal_model import PlayedAnswer, RehearsalModel
 from workbench.rehearsal.request import BadRequest, RehearsalRequest
@@ -102,7 +102,7 @@ async def _deltas(played: PlayedAnswer, error: Any) -> AsyncIterator[dict[str, A
     if kind == "html":
         return
     found = list(pieces(played.answer, played.pace))
-    middle = len(found) // 2 if kind in ("cut", "stall", "bad_json", "error") else len(found)
+    middle = len(found) // 2 if kind in IN_THE_MIDDLE else len(found)
     for piece in found[:middle]:
         wait = began + piece.at - loop.time() if piece.at else 0
         if wait > 0:

@@ -16,7 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from workbench.config.errors import WorkbenchError
 from workbench.rehearsal.anthropic_dialect import Anthropic
 from workbench.rehearsal.dialect import Dialect, to_json
-from workbench.rehearsal.faults import HEADER, Fault, Refusal, UnknownFault
+from workbench.rehearsal.faults import HEADER, IN_THE_MIDDLE, Fault, Refusal, UnknownFault
 from workbench.rehearsal.openai_dialect import OpenAI
 from workbench.rehearsal.rehearsal_model import PlayedAnswer, RehearsalModel
 from workbench.rehearsal.request import BadRequest, RehearsalRequest
@@ -235,7 +235,7 @@ class _Reply:
         if kind == "silence":
             await _until_gone()
         events = list(self.dialect.stream(played, self.request, self.ident))
-        middle = len(events) // 2 if kind in ("cut", "stall", "bad_json", "error") else len(events)
+        middle = len(events) // 2 if kind in IN_THE_MIDDLE else len(events)
         for event in events[:middle]:
             await self._until(event.at)
             await response.write(event.data)
