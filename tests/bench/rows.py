@@ -34,10 +34,13 @@ LIMIT = 0.005
 """Seconds of work that one more row may cost; a frame of sixty in a second has 16 ms."""
 
 
+FOLDER = Path(workbench.tui.__file__).parent
+
+
 class Host(App[None]):
     """A screen with the pane, or with its list of rows alone."""
 
-    CSS_PATH = Path(workbench.tui.__file__).parent / "inspector" / "inspector.tcss"
+    CSS_PATH = [FOLDER / "inspector" / "inspector.tcss", FOLDER / "widgets" / "text.tcss"]  # noqa: RUF012 - Textual types it as an instance's own
 
     shown: var[ContextView | None] = var(None)
     live: var[Live | None] = var(None)

@@ -105,7 +105,7 @@ class Light(Screen[None]):
 class LightApp(App[None]):
     """Only what the screens need."""
 
-    CSS_PATH = [SHEET, FOLDER / "inspector" / "inspector.tcss", FOLDER / "commands" / "commands.tcss"]  # noqa: RUF012 - Textual types it as an instance's own
+    CSS_PATH = [SHEET, FOLDER / "widgets" / "text.tcss", FOLDER / "commands" / "commands.tcss"]  # noqa: RUF012 - Textual types it as an instance's own
 
     def __init__(self, main: Light) -> None:
         super().__init__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from textual import on
@@ -38,13 +38,14 @@ from workbench.models.ledger import Ledger
 from workbench.session.context_view import ContextView
 from workbench.session.insight import LogInsight, Requests, compact_at
 from workbench.session.values import Live
-from workbench.tui.inspector.ask import Ask
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.inspector.row_list import RowList
 from workbench.tui.messages import Decide, Jump, Run, Travel
 from workbench.tui.themes import VARIABLES, load_themes
+from workbench.tui.widgets.input_line import InputLine
 
-SHEET = Path(__file__).parents[3] / "workbench" / "tui" / "inspector" / "inspector.tcss"
+FOLDER = Path(__file__).parents[3] / "workbench" / "tui"
+SHEETS: list[str | PurePath] = [FOLDER / "inspector" / "inspector.tcss", FOLDER / "widgets" / "text.tcss"]
 CATALOGUE = Catalogue()
 TOOL = (
     '{"type": "function", "function": {"name": "read_file", "description": "Read a file.", '
@@ -162,7 +163,7 @@ class Model:
 class Host(App[None]):
     """One pane, and a model that does what it asks for."""
 
-    CSS_PATH = SHEET
+    CSS_PATH = SHEETS
 
     shown: var[ContextView | None] = var(None)
     live: var[Live | None] = var(None)
@@ -248,7 +249,7 @@ async def _rounds(pilot: Pilot[Any]) -> None:
 async def press(pilot: Pilot[Any], *keys: str) -> None:
     """Press keys, each when the one before has done its work. In a line to type in, letters are typed for real."""
     for key in keys:
-        if isinstance(pilot.app.focused, Ask) and len(key) == 1:
+        if isinstance(pilot.app.focused, InputLine) and len(key) == 1:
             await pilot.press(key)
         else:
             pilot.app.simulate_key(NAMES.get(key, key))
@@ -266,7 +267,7 @@ NAMES = {
 async def type_in(pilot: Pilot[Any], text: str, *keys: str) -> None:
     """Put a text into the line that is open, in place of what stands there; then press keys."""
     line = pilot.app.focused
-    assert isinstance(line, Ask)
+    assert isinstance(line, InputLine)
     line.value = text
     await settle(pilot)
     await press(pilot, *keys)

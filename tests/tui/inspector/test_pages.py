@@ -15,14 +15,14 @@ from tui.inspector.host import Model
 from tui.inspector.sample import SAMPLE, item
 from workbench.context.items import Item
 from workbench.log.codec import decode
-from workbench.tui.inspector.pages import TABS, TOKENS_FROM, first_tab, make, size, text_page, title, weight
-from workbench.tui.inspector.text_view import Page, lay_out, matches
+from workbench.tui.inspector.pages import TABS, TOKENS_FROM, first_tab, make, size, title, weight
+from workbench.tui.widgets.text_view import TextPage, lay_out, matches, text_page
 
 MODEL = Model()
 SHOWN = MODEL.shown()
 
 
-def said(page: Page) -> str:
+def said(page: TextPage) -> str:
     return "\n".join(line.text for line in page.lines)
 
 

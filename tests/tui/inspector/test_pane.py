@@ -15,10 +15,10 @@ from workbench.tui.inspector.detail import Detail
 from workbench.tui.inspector.pages import TABS
 from workbench.tui.inspector.request import RequestScreen
 from workbench.tui.inspector.rows import Rows
-from workbench.tui.inspector.text_view import TextView
 from workbench.tui.inspector.words import ContextTitle
 from workbench.tui.inspector.words import Verdict as VerdictLine
 from workbench.tui.messages import Jump, Run
+from workbench.tui.widgets.text_view import TextView
 
 WIDE = (120, 40)
 

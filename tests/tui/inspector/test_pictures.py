@@ -11,7 +11,7 @@ from rich.color import Color
 from tui.inspector.host import SUMMARISED, Host, Model, host, press, settle
 from workbench.session.values import Live
 from workbench.tui.inspector.rows import Rows
-from workbench.tui.inspector.text_view import TextView
+from workbench.tui.widgets.text_view import TextView
 
 if TYPE_CHECKING:
     from tui.snapshots import Pictures

@@ -13,8 +13,8 @@ from workbench.context.items import Item
 from workbench.log.events import AssistantMessage, Override, UserMessage
 from workbench.session.context_view import ContextView
 from workbench.session.values import Live, LiveCall
-from workbench.tui.inspector.ask import Ask
 from workbench.tui.inspector.rows import Rows
+from workbench.tui.widgets.input_line import InputLine
 
 LAST = len(BODIES) - 1
 
@@ -267,10 +267,10 @@ async def test_the_line_to_type_in_says_what_it_wants() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await press(pilot, "f")
-        assert app.query_one(Ask).display
-        assert "state:" in app.query_one(Ask).placeholder
+        assert app.query_one(InputLine).display
+        assert "state:" in app.query_one(InputLine).placeholder
         await press(pilot, "escape")
-        assert not app.query_one(Ask).display
+        assert not app.query_one(InputLine).display
         await press(pilot, "slash")
         assert app.told.startswith("search: enter begins it")
 

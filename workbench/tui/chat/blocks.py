@@ -13,8 +13,8 @@ from textual.content import Content
 from workbench.config.text import printable, printable_lines
 from workbench.context.items import SIGNS
 from workbench.session.values import ChatCall, ChatEntry, EntryState, LiveCall
-from workbench.tui.cells import fit, wrapped
 from workbench.tui.chat import markdown
+from workbench.tui.widgets.cells import fit, wrapped
 
 GUTTER = 6
 """Cells on the left: who speaks, and the sign of its state."""

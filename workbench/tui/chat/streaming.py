@@ -11,8 +11,8 @@ import re
 from textual.content import Content
 
 from workbench.config.text import printable_lines
-from workbench.tui.cells import wrapped
 from workbench.tui.chat import markdown
+from workbench.tui.widgets.cells import wrapped
 
 _FENCE = re.compile(r"\s*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(`{3,}|~{3,})(.*)")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:\s|$)")

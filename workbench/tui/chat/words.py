@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from workbench.config.text import printable
 from workbench.session.values import Activity
-from workbench.tui.cells import joined
+from workbench.tui.widgets.cells import joined
 
 Place = Literal["", "composer", "transcript", "question"]
 

@@ -10,7 +10,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from workbench.config.text import printable
-from workbench.tui.cells import wrapped
+from workbench.tui.widgets.cells import wrapped
 
 
 class Lines(Widget):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -19,13 +20,13 @@ from textual.widgets.option_list import Option
 from workbench.compaction.record import Entry
 from workbench.compaction.undo import Node
 from workbench.config.errors import WorkbenchError
-from workbench.config.text import printable, printable_lines
+from workbench.config.text import printable
 from workbench.session.compaction_values import CompactionView, Looked
 from workbench.tui.compaction import words
 from workbench.tui.compaction.facts import FactList
-from workbench.tui.inspector.reader import Reader
-from workbench.tui.inspector.text_view import Page, TextLine
 from workbench.tui.messages import Jump
+from workbench.tui.widgets.reader import TextReader
+from workbench.tui.widgets.text_view import text_page
 from workbench.tui.worker_screen import Leaving
 
 if TYPE_CHECKING:
@@ -78,11 +79,6 @@ class HistoryList(OptionList):
         return bool(found)
 
 
-def page_of(summary: str, most: int = 0) -> Page:
-    """A summary as a page to read."""
-    return Page([TextLine(line) for line in printable_lines(summary[:most] if most else summary)], summary)
-
-
 class HistoryScreen(Leaving, ModalScreen[None]):
     """The tree, and below it the compaction under the mark."""
 
@@ -97,7 +93,7 @@ class HistoryScreen(Leaving, ModalScreen[None]):
 
     history = query_one(HistoryList)
     facts = query_one(FactList)
-    reader = query_one(Reader)
+    reader = query_one(TextReader)
     figures = query_one("#history-figures", Static)
 
     def __init__(self, main: MainScreen, seq: int = 0, head: str = "") -> None:
@@ -117,7 +113,7 @@ class HistoryScreen(Leaving, ModalScreen[None]):
             yield HistoryList()
             yield Static(id="history-figures", markup=False)
             with Container(id="history-parts"):
-                yield Reader()
+                yield TextReader()
                 yield FactList("lost")
 
     def on_mount(self) -> None:
@@ -152,7 +148,7 @@ class HistoryScreen(Leaving, ModalScreen[None]):
             return
         summary = words.summary_of(entry)
         if self.reader.view.page.copy != summary:
-            self.reader.show(lambda most: page_of(summary, most), len(summary))
+            self.reader.show(partial(text_page, summary), len(summary))
         self.figures.update(_figures(entry))
         seq = entry.event.seq
         if seq not in self._looked:

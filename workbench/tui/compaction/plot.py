@@ -12,7 +12,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from workbench.session.compaction_values import CompactionView, Curve
-from workbench.tui.cells import joined, number
+from workbench.tui.widgets.cells import joined, number
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 OVER = "▓"

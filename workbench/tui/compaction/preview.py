@@ -26,14 +26,14 @@ from workbench.compaction.values import Draft, Preview
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable, printable_lines
 from workbench.session.compaction_values import CompactionOutcome
-from workbench.tui.cells import joined
 from workbench.tui.compaction import words
 from workbench.tui.compaction.buttons import Button, ButtonLine
 from workbench.tui.compaction.dialogs import Sure
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.flow import Table
 from workbench.tui.compaction.source import SourceScreen, page, seqs_of
-from workbench.tui.inspector.reader import Reader
+from workbench.tui.widgets.cells import joined
+from workbench.tui.widgets.reader import TextReader
 from workbench.tui.worker_screen import Leaving
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class PreviewScreen(Leaving, ModalScreen[CompactionOutcome]):
 
     stage: var[Stage] = var("working")
 
-    reader = query_one(Reader)
+    reader = query_one(TextReader)
     editor = query_one(TextArea)
     facts = query_one(FactList)
     heading = query_one("#preview-title", Static)
@@ -110,7 +110,7 @@ class PreviewScreen(Leaving, ModalScreen[CompactionOutcome]):
         yield Static(id="preview-title", markup=False)
         yield Table(id="preview-figures")
         with Container(id="preview-parts"):
-            yield Reader()
+            yield TextReader()
             yield TextArea(soft_wrap=True, show_line_numbers=False)
             yield FactList("lost", choosing=True)
         yield ButtonLine()

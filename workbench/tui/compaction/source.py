@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from typing import ClassVar
 
@@ -11,16 +12,16 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from workbench.compaction.values import Cut
-from workbench.config.text import fit, printable, printable_lines
+from workbench.config.text import fit, printable
 from workbench.context.items import Item
-from workbench.tui.inspector.reader import Reader
-from workbench.tui.inspector.text_view import Page, TextLine
+from workbench.tui.widgets.reader import TextReader
+from workbench.tui.widgets.text_view import TextLine, TextPage, text_page
 
 ROW = 76
 """Characters of a row that are shown."""
 
 
-def page(cut: Cut, most: int = 0) -> Page:
+def page(cut: Cut, most: int = 0) -> TextPage:
     """The rows of the range in order: what goes into the summary, and what stays beside it."""
     staying = {item.id for item in cut.beside}
     rows = sorted((*cut.items, *cut.beside), key=lambda item: item.unit)
@@ -31,7 +32,7 @@ def page(cut: Cut, most: int = 0) -> Page:
         TextLine(f"goes  the summary of event {event.seq}, which this one replaces", "head") for event in cut.previous
     ]
     made = [*head, *lines]
-    return Page(made, "\n".join(line.text for line in made))
+    return TextPage(made, "\n".join(line.text for line in made))
 
 
 def _few(rows: list[Item], most: int) -> list[Item]:
@@ -68,14 +69,10 @@ class SourceScreen(ModalScreen[None]):
         with Vertical(id="source") as box:
             box.border_title = f"event {self._seq}"
             box.border_subtitle = "/ search · y copy · escape closes"
-            yield Reader()
+            yield TextReader()
 
     def on_mount(self) -> None:
         """As it was said."""
-        reader, text = self.query_one(Reader), self._text
-        reader.show(lambda most: _whole(text, most), len(text))
+        reader, text = self.query_one(TextReader), self._text
+        reader.show(partial(text_page, text), len(text))
         reader.view.focus()
-
-
-def _whole(text: str, most: int) -> Page:
-    return Page([TextLine(line) for line in printable_lines(text[:most] if most else text)], text)

@@ -17,9 +17,9 @@ from textual.widget import Widget
 from workbench.config.text import printable, table
 from workbench.models.ledger import Ledger, LedgerRow, UsageTotals
 from workbench.session.context_view import ContextView
-from workbench.tui.cells import joined
-from workbench.tui.inspector.reader import Reader
-from workbench.tui.inspector.text_view import Page, TextLine
+from workbench.tui.widgets.cells import joined
+from workbench.tui.widgets.reader import TextReader
+from workbench.tui.widgets.text_view import TextLine, TextPage
 
 ROW_CHARS = 100
 """About how long a line is."""
@@ -59,10 +59,10 @@ def _sums(name: str, total: UsageTotals) -> tuple[str, ...]:
     )
 
 
-def page(ledger: Ledger | None, model: str, by: str, most: int = 0) -> Page:
+def page(ledger: Ledger | None, model: str, by: str, most: int = 0) -> TextPage:
     """The account as text: totals and calibration first, then the lines, newest first."""
     if ledger is None or not ledger.rows:
-        return Page([TextLine(EMPTY, "quiet")])
+        return TextPage([TextLine(EMPTY, "quiet")])
     lines = [*_summary(ledger, model), TextLine("")]
     count = most // ROW_CHARS or len(ledger.rows)
     if by == "request":
@@ -76,7 +76,7 @@ def page(ledger: Ledger | None, model: str, by: str, most: int = 0) -> Page:
         rows = [_sums(str(turn), ledger.turns[turn]) for turn in turns]
         made = _table(BY_TURN, [*rows, _sums("all", ledger.total)])
     lines += made
-    return Page(lines, "\n".join(line.text for line in lines))
+    return TextPage(lines, "\n".join(line.text for line in lines))
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[TextLine]:
@@ -136,7 +136,7 @@ class AccountScreen(ModalScreen[None]):
     ]
 
     by: var[str] = var("request")
-    reader = query_one(Reader)
+    reader = query_one(TextReader)
 
     def __init__(self, shown: ContextView) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ class AccountScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """What it is, then the lines."""
         yield AccountHead().data_bind(AccountScreen.by)
-        yield Reader()
+        yield TextReader()
 
     def on_mount(self) -> None:
         """The text has the keys."""
@@ -159,5 +159,5 @@ class AccountScreen(ModalScreen[None]):
 
     def _fill(self) -> None:
         ledger = self._shown.ledger
-        make: Callable[[int], Page] = partial(page, ledger, self._shown.plan.model, self.by)
+        make: Callable[[int], TextPage] = partial(page, ledger, self._shown.plan.model, self.by)
         self.reader.show(make, len(ledger.rows) * ROW_CHARS if ledger else 0)

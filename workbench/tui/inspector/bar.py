@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from workbench.context.budget import Budget
 from workbench.session.context_view import ContextView
-from workbench.tui.cells import number
+from workbench.tui.widgets.cells import number
 
 
 class Part(NamedTuple):

@@ -10,8 +10,8 @@ from workbench.config.text import printable
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item
 from workbench.session.values import Live
-from workbench.tui.cells import fit, fit_end, number
 from workbench.tui.inspector.order import Group, Grouping
+from workbench.tui.widgets.cells import fit, fit_end, number
 
 ROOMY = 110
 """From this width on there is room for the column of original sizes and for wider ones."""

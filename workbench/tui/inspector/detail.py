@@ -15,10 +15,10 @@ from textual.widget import Widget
 
 from workbench.context.items import Item
 from workbench.session.insight import Insight
-from workbench.tui.cells import fit, joined
 from workbench.tui.inspector import pages
 from workbench.tui.inspector.pages import TABS
-from workbench.tui.inspector.reader import Reader
+from workbench.tui.widgets.cells import fit, joined
+from workbench.tui.widgets.reader import TextReader
 
 
 class DetailTabs(Widget):
@@ -70,7 +70,7 @@ class Detail(Vertical):
     tab: var[str] = var("")
     """What is shown; the user's choice holds from row to row until the pane is closed."""
 
-    reader = query_one(Reader)
+    reader = query_one(TextReader)
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class Detail(Vertical):
     def compose(self) -> ComposeResult:
         """What it is, then the text."""
         yield DetailTabs().data_bind(Detail.item, Detail.tab)
-        yield Reader()
+        yield TextReader()
 
     def open(self, item: Item) -> None:
         """Show an item, first what one most likely wants to see of it."""

@@ -10,9 +10,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.context.compare import Mark
-from workbench.tui.cells import fit
 from workbench.tui.inspector.columns import heads, lay_out
 from workbench.tui.inspector.rows import NO_MARKS
+from workbench.tui.widgets.cells import fit
 
 
 class Heads(Widget):

@@ -12,7 +12,7 @@ from workbench.log.codec import encode
 from workbench.log.events import Event
 from workbench.session.insight import Insight
 from workbench.tui.inspector.difference import CONTEXT, difference
-from workbench.tui.inspector.text_view import TOKENS, Page, TextLine
+from workbench.tui.widgets.text_view import TOKENS, TextLine, TextPage, text_page
 
 TOKENS_FROM = 20_000
 """Characters of a text whose tokens are shown one by one: more than anyone looks at, and soon done."""
@@ -50,7 +50,7 @@ def weight(item: Item, tab: str) -> int:
     return {"sent": sent, "diff": sent + len(item.original)}.get(tab, len(item.original))
 
 
-def make(item: Item, tab: str, insight: Insight | None, most: int = 0) -> Page:
+def make(item: Item, tab: str, insight: Insight | None, most: int = 0) -> TextPage:
     """A page of an item; at most so many characters of its text, where that is asked for."""
     match tab:
         case "sent":
@@ -86,28 +86,20 @@ def size(item: Item) -> str:
     return f"{state}{pinned}: {item.tokens:,} of {item.original_tokens:,} tokens{exact}"
 
 
-def text_page(text: str, most: int = 0, style: str = "text") -> Page:
-    """A text as it is."""
-    if not text:
-        return Page([TextLine("(empty)", "quiet")])
-    shown = text[:most] if most else text
-    return Page([TextLine(line, style) for line in printable_lines(shown)], text)
-
-
-def _sent(item: Item, most: int) -> Page:
+def _sent(item: Item, most: int) -> TextPage:
     if item.text is None:
         why = printable(item.edits[-1].why) if item.edits else "it is not part of the request"
-        return Page([TextLine("Nothing of it is sent.", "head"), TextLine(why, "why")])
+        return TextPage([TextLine("Nothing of it is sent.", "head"), TextLine(why, "why")])
     return text_page(item.text, most)
 
 
-def _diff(item: Item, most: int) -> Page:
+def _diff(item: Item, most: int) -> TextPage:
     if item.text == item.original:
-        return Page([TextLine("It is sent as it is: nothing was cut.", "quiet")])
+        return TextPage([TextLine("It is sent as it is: nothing was cut.", "quiet")])
     if item.text is None:
         page = text_page(item.original, most)
         all_of_it = [TextLine(f"- {line.text}", "removed") for line in page.lines]
-        return Page([TextLine("Nothing of it is sent.", "head"), *all_of_it], item.original)
+        return TextPage([TextLine("Nothing of it is sent.", "head"), *all_of_it], item.original)
     lines: list[TextLine] = []
     gone = []
     pieces = difference(item.original, item.text)
@@ -119,7 +111,7 @@ def _diff(item: Item, most: int) -> Page:
             lines += _context(shown, number > 0, number < len(pieces) - 1)
         else:
             lines += _signed(shown, kind)
-    return Page(lines, "".join(gone))
+    return TextPage(lines, "".join(gone))
 
 
 def _signed(text: str, kind: str) -> Iterator[TextLine]:
@@ -139,10 +131,10 @@ def _context(text: str, follows: bool, leads: bool) -> Iterator[TextLine]:
     yield from (TextLine(SIGNED["same"] + line) for line in tail)
 
 
-def _tokens(item: Item, insight: Insight | None) -> Page:
+def _tokens(item: Item, insight: Insight | None) -> TextPage:
     text = item.original if item.text is None else item.text
     if insight is None or not text:
-        return Page([TextLine("(empty)" if insight else "Nobody can be asked for the tokens here.", "quiet")])
+        return TextPage([TextLine("(empty)" if insight else "Nobody can be asked for the tokens here.", "quiet")])
     shown = text[:TOKENS_FROM]
     tokens = insight.spans(shown)
     count = f"{len(tokens):,} tokens"
@@ -150,7 +142,7 @@ def _tokens(item: Item, insight: Insight | None) -> Page:
     if len(shown) < len(text):
         note = count = f"the first {count}: {len(shown):,} of {len(text):,} characters"
     what = "as sent" if item.text is not None else "of the original, which is not sent"
-    return Page([TextLine(f"{count}, {what}", "head"), *_coloured(tokens)], text, note)
+    return TextPage([TextLine(f"{count}, {what}", "head"), *_coloured(tokens)], text, note)
 
 
 def _coloured(tokens: Iterable[str]) -> Iterator[TextLine]:
@@ -171,7 +163,7 @@ def _coloured(tokens: Iterable[str]) -> Iterator[TextLine]:
         yield TextLine(line, "text", tuple(spans))
 
 
-def _edits(item: Item) -> Page:
+def _edits(item: Item) -> TextPage:
     lines = [TextLine(size(item), "head"), TextLine("")]
     lines += [TextLine(f"{name.ljust(6)} {value}", "quiet") for name, value in _facts(item)]
     lines.append(TextLine(""))
@@ -180,7 +172,7 @@ def _edits(item: Item) -> Page:
     for edit in item.edits:
         lines.append(TextLine(f"{edit.stage}: {edit.before:,} → {edit.after:,} tokens, {edit.state}", "head"))
         lines.append(TextLine(f"  {printable(edit.why)}", "why"))
-    return Page(lines, "\n".join(line.text for line in lines))
+    return TextPage(lines, "\n".join(line.text for line in lines))
 
 
 def _facts(item: Item) -> Iterator[tuple[str, str]]:
@@ -193,10 +185,10 @@ def _facts(item: Item) -> Iterator[tuple[str, str]]:
         yield "name", printable(item.name)
 
 
-def _json(item: Item, insight: Insight | None, most: int) -> Page:
+def _json(item: Item, insight: Insight | None, most: int) -> TextPage:
     event = insight.event(item.seq) if insight is not None and item.seq is not None else None
     if event is None:
-        return Page([TextLine("The plan made this row: there is no event behind it.", "quiet")])
+        return TextPage([TextLine("The plan made this row: there is no event behind it.", "quiet")])
     return text_page(event_json(event), most)
 
 

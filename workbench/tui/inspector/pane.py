@@ -31,12 +31,12 @@ from workbench.tui.inspector.bar import BudgetBar
 from workbench.tui.inspector.choices import Choice, Preview, Verb, choose, preview
 from workbench.tui.inspector.detail import Detail
 from workbench.tui.inspector.pages import TABS
-from workbench.tui.inspector.reader import copy
 from workbench.tui.inspector.request import RequestScreen
 from workbench.tui.inspector.row_list import RowList, problem
 from workbench.tui.inspector.rows import Rows
 from workbench.tui.inspector.words import ContextTitle, Past, Totals, Verdict
 from workbench.tui.messages import Decide, Jump, Run, Travel
+from workbench.tui.widgets.reader import copy
 
 WIDE = 140
 """From this width on the detail stands beside the rows, below it under them."""

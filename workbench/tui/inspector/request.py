@@ -18,10 +18,9 @@ from workbench.config.text import printable
 from workbench.context.plan import ContextPlan
 from workbench.context.render import request
 from workbench.session.context_view import ContextView
-from workbench.tui.cells import joined
-from workbench.tui.inspector.pages import text_page
-from workbench.tui.inspector.reader import Reader
-from workbench.tui.inspector.text_view import Page, TextLine
+from workbench.tui.widgets.cells import joined
+from workbench.tui.widgets.reader import TextReader
+from workbench.tui.widgets.text_view import TextLine, TextPage, text_page
 
 CHARS_PER_TOKEN = 5
 """To guess how long the text will be; JSON adds a little to the four of plain text."""
@@ -49,10 +48,10 @@ def as_curl(plan: ContextPlan) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _page(plan: ContextPlan, form: str, most: int) -> Page:
+def _page(plan: ContextPlan, form: str, most: int) -> TextPage:
     """The text; there is no beginning of it that could be had sooner than the whole."""
     if most:
-        return Page([TextLine("writing it…", "quiet")])
+        return TextPage([TextLine("writing it…", "quiet")])
     return text_page(as_curl(plan) if form == "curl" else as_json(plan))
 
 
@@ -98,7 +97,7 @@ class RequestScreen(ModalScreen[None]):
     ]
 
     form: var[str] = var("JSON")
-    reader = query_one(Reader)
+    reader = query_one(TextReader)
 
     def __init__(self, shown: ContextView) -> None:
         super().__init__()
@@ -107,7 +106,7 @@ class RequestScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """What it is, then the text."""
         yield RequestHead(self._shown).data_bind(RequestScreen.form)
-        yield Reader()
+        yield TextReader()
 
     def on_mount(self) -> None:
         """The text has the keys."""

@@ -25,12 +25,12 @@ from workbench.session.context_view import ContextView
 from workbench.session.row_lookup import row_of
 from workbench.session.values import Live
 from workbench.tui.inspector import words
-from workbench.tui.inspector.ask import Ask
 from workbench.tui.inspector.filters import FORMS, Filter, parse
 from workbench.tui.inspector.heads import Heads
 from workbench.tui.inspector.order import GROUPINGS, SORTINGS, Lines, Wish, arrange, find, plain, sums
-from workbench.tui.inspector.reader import FootLine
 from workbench.tui.inspector.rows import NO_MARKS, Rows
+from workbench.tui.widgets.input_line import InputLine
+from workbench.tui.widgets.reader import FootLine
 
 NOTHING = "nothing was said yet: the log has no items"
 NO_MATCH = "no row matches the filter; escape shows all"
@@ -65,7 +65,7 @@ class RowList(Vertical):
     empty: var[str] = var("")
 
     rows = query_one(Rows)
-    ask = query_one(Ask)
+    ask = query_one(InputLine)
     foot = query_one(FootLine)
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class RowList(Vertical):
         """From top to bottom."""
         yield Heads().data_bind(RowList.events_count, RowList.marks)
         yield Rows().data_bind(RowList.lines, RowList.live, RowList.events_count, RowList.marks, RowList.empty)
-        yield Ask()
+        yield InputLine()
         yield FootLine()
 
     # What is shown
@@ -171,21 +171,21 @@ class RowList(Vertical):
         if self.lines is not None:
             self.lines = self.lines.fold(folded)
 
-    @on(Ask.Typed)
-    def _typed(self, message: Ask.Typed) -> None:
+    @on(InputLine.Typed)
+    def _typed(self, message: InputLine.Typed) -> None:
         message.stop()
         if message.topic == "filter":
             self._filter(message.text)
 
-    @on(Ask.Left)
-    def _left(self, message: Ask.Left) -> None:
+    @on(InputLine.Left)
+    def _left(self, message: InputLine.Left) -> None:
         message.stop()
         if message.topic == "filter":
             self._filter(message.text)
         self.rows.focus()
 
-    @on(Ask.Said)
-    def _said(self, message: Ask.Said) -> None:
+    @on(InputLine.Said)
+    def _said(self, message: InputLine.Said) -> None:
         message.stop()
         if message.topic == "filter":
             self._filter(message.text)

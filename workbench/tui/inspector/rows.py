@@ -20,10 +20,10 @@ from textual.strip import Strip
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item
 from workbench.session.values import Live
-from workbench.tui.cells import fit
 from workbench.tui.inspector.columns import Columns, lay_out
 from workbench.tui.inspector.order import Group, Lines, near
 from workbench.tui.inspector.picture import Look, Scene, picture
+from workbench.tui.widgets.cells import fit
 
 MOST_KEPT = 1_000
 """Pictures of lines that are kept; more than any screen has lines."""

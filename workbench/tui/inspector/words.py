@@ -11,10 +11,10 @@ from textual.widget import Widget
 from workbench.config.text import printable
 from workbench.context.compare import Effect, Mark, RequestChanges
 from workbench.session.context_view import ContextView
-from workbench.tui.cells import fit_end, joined
 from workbench.tui.inspector.choices import Preview
 from workbench.tui.inspector.columns import MARKS
 from workbench.tui.inspector.order import Lines
+from workbench.tui.widgets.cells import fit_end, joined
 
 WINDOW_SOURCES = {
     "catalogue": "catalogue",

@@ -10,8 +10,8 @@ from textual.widget import Widget
 
 from workbench.config.text import printable
 from workbench.session.values import Activity, Status
-from workbench.tui.cells import fit
 from workbench.tui.main.layout import PANES, Arrangement, PaneName
+from workbench.tui.widgets.cells import fit
 
 LEVELS = {
     "calm": ("$success", "roomy"),

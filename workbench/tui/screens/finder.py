@@ -21,10 +21,10 @@ from textual.widgets.option_list import Option
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
-from workbench.tui.cells import joined
 from workbench.tui.commands.help import Help, Keys, named
 from workbench.tui.commands.registry import Registry
-from workbench.tui.screens.columns import Column, Row, header, line
+from workbench.tui.widgets.cells import joined
+from workbench.tui.widgets.columns import Column, Row, header, line
 from workbench.tui.worker_screen import Leaving
 
 if TYPE_CHECKING:

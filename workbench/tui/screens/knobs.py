@@ -17,11 +17,11 @@ from workbench.tui.commands.choosing import Chooser, Option
 from workbench.tui.compaction.dialogs import Sure
 from workbench.tui.screens import policy_files
 from workbench.tui.screens.asking import Asking
-from workbench.tui.screens.columns import Column, Row
 from workbench.tui.screens.finder import Finder, Found
 from workbench.tui.screens.lab import short_name
 from workbench.tui.screens.planning import Subject, planned, set_up
 from workbench.tui.screens.telling import blocks, pairs, paragraph, per_cent
+from workbench.tui.widgets.columns import Column, Row
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen

@@ -18,9 +18,9 @@ from workbench.log.session import SessionInfo
 from workbench.log.store import Store
 from workbench.tui.compaction.dialogs import Sure
 from workbench.tui.screens.asking import Asking
-from workbench.tui.screens.columns import Column, Row
 from workbench.tui.screens.finder import MOST, Finder, Found
 from workbench.tui.screens.telling import blocks, pairs
+from workbench.tui.widgets.columns import Column, Row
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen

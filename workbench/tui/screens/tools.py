@@ -22,9 +22,9 @@ from workbench.models.tokens import TokenCounter
 from workbench.session.open_session import OpenSession
 from workbench.session.tools import toolbox
 from workbench.tui.compaction.dialogs import Sure
-from workbench.tui.screens.columns import Column, Row
 from workbench.tui.screens.finder import Finder, Found
 from workbench.tui.screens.telling import blocks, lines, pairs, paragraph, tokens
+from workbench.tui.widgets.columns import Column, Row
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen

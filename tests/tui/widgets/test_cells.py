@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.content import Content
 
-from workbench.tui.cells import fit, fit_end, joined, number, wrapped
+from workbench.tui.widgets.cells import fit, fit_end, joined, number, wrapped
 
 WORDS = st.lists(
     st.sampled_from(["alpha", "测试内容", "データ", "naïve", "x" * 30, "", "e\u0301", "\U0001f642"]), max_size=20

@@ -7,11 +7,10 @@ from functools import partial
 import pytest
 from textual.app import App, ComposeResult
 
-from tui.inspector.host import SHEET, lines_of, press, settle, type_in
-from workbench.tui.inspector.pages import text_page
-from workbench.tui.inspector.reader import COPIED_MOST, Reader
-from workbench.tui.inspector.text_view import AT_ONCE, Page, TextLine, TextView
+from tui.inspector.host import SHEETS, lines_of, press, settle, type_in
 from workbench.tui.themes import VARIABLES
+from workbench.tui.widgets.reader import COPIED_MOST, TextReader
+from workbench.tui.widgets.text_view import AT_ONCE, TextLine, TextPage, TextView, text_page
 
 LONG = "".join(f"line {at} of a long text, in which the word needle stands {at} times\n" for at in range(20_000))
 
@@ -19,7 +18,7 @@ LONG = "".join(f"line {at} of a long text, in which the word needle stands {at} 
 class One(App[None]):
     """A text and nothing else."""
 
-    CSS_PATH = SHEET
+    CSS_PATH = SHEETS
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -29,29 +28,29 @@ class One(App[None]):
         return VARIABLES
 
     def compose(self) -> ComposeResult:
-        yield Reader()
+        yield TextReader()
 
     def on_mount(self) -> None:
-        self.query_one(Reader).show(partial(text_page, self.text), len(self.text))
+        self.query_one(TextReader).show(partial(text_page, self.text), len(self.text))
         self.query_one(TextView).focus()
 
     @property
     def said(self) -> str:
-        return self.query_one(Reader).foot.said.plain
+        return self.query_one(TextReader).foot.said.plain
 
 
 async def test_a_megabyte_shows_its_beginning_before_all_of_it_is_laid_out() -> None:
     assert len(LONG) > 1_000_000
     asked: list[int] = []
 
-    def make(most: int) -> Page:
+    def make(most: int) -> TextPage:
         asked.append(most)
         return text_page(LONG, most)
 
     app = One("")
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        reader = app.query_one(Reader)
+        reader = app.query_one(TextReader)
         reader.show(make, len(LONG))
         assert asked == [AT_ONCE], "no more than this is done in the screen's own thread"
         assert "line 0 of a long text" in lines_of(reader.view)[0]
@@ -167,7 +166,8 @@ async def test_pieces_of_a_line_have_their_styles() -> None:
         await settle(pilot)
         view = app.query_one(TextView)
         view.show(
-            lambda most: Page([TextLine("onetwothree", "text", ((3, "token-0"), (6, "token-1"), (11, "quiet")))]), 11
+            lambda most: TextPage([TextLine("onetwothree", "text", ((3, "token-0"), (6, "token-1"), (11, "quiet")))]),
+            11,
         )
         await settle(pilot)
         assert [segment.text for segment in view.render_line(0)][:3] == ["one", "two", "three"]

@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.tui.screens.columns import Column, header, line
+from workbench.tui.widgets.columns import Column, header, line
 
 COLUMNS = (Column("name"), Column("tokens", 7, right=True), Column("model", 12, least=60))
 

@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widgets import Input
 
 
-class Ask(Input):
+class InputLine(Input):
     """One line: what is asked for stands in its border, Enter says it and Escape leaves."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave the line", id="ask.leave", show=False)]

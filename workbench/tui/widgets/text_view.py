@@ -19,7 +19,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from workbench.config.background import background
-from workbench.tui.cells import cuts
+from workbench.config.text import printable_lines
+from workbench.tui.widgets.cells import cuts
 
 AT_ONCE = 40_000
 """Characters that are laid out before the next frame. What is longer shows its beginning first."""
@@ -35,7 +36,7 @@ class TextLine(NamedTuple):
     """Where pieces with styles of their own end; none: all of it is in `style`."""
 
 
-class Page(NamedTuple):
+class TextPage(NamedTuple):
     """What a text view shows."""
 
     lines: Sequence[TextLine]
@@ -45,7 +46,15 @@ class Page(NamedTuple):
     """What one should know about it, such as that it is not all of it."""
 
 
-class Layout(NamedTuple):
+def text_page(text: str, most: int = 0, style: str = "text") -> TextPage:
+    """A text as it is."""
+    if not text:
+        return TextPage([TextLine("(empty)", "quiet")])
+    shown = text[:most] if most else text
+    return TextPage([TextLine(line, style) for line in printable_lines(shown)], text)
+
+
+class TextLayout(NamedTuple):
     """The lines of a page, wrapped: for each line on the screen its line of the page and where it is cut."""
 
     line: array[int]
@@ -53,9 +62,9 @@ class Layout(NamedTuple):
     end: array[int]
 
 
-def lay_out(lines: Sequence[TextLine], width: int) -> Layout:
+def lay_out(lines: Sequence[TextLine], width: int) -> TextLayout:
     """Wrap a page."""
-    made = Layout(array("L"), array("L"), array("L"))
+    made = TextLayout(array("L"), array("L"), array("L"))
     if width > 0:
         for number, line in enumerate(lines):
             for start, end in cuts(line.text, width):
@@ -65,7 +74,7 @@ def lay_out(lines: Sequence[TextLine], width: int) -> Layout:
     return made
 
 
-Make = Callable[[int], Page]
+Make = Callable[[int], TextPage]
 """Makes a page of at most so many characters; 0: of all."""
 
 
@@ -91,7 +100,7 @@ class TextView(ScrollView, can_focus=True):
 
     def __init__(self) -> None:
         super().__init__()
-        self.page = Page(())
+        self.page = TextPage(())
         self.matches: list[tuple[int, int]] = []
         """What was found: lines of the page, and places in them."""
         self.at = -1
@@ -122,7 +131,7 @@ class TextView(ScrollView, can_focus=True):
             self._take(page, layout if width == self._width else None)
             self._done()
 
-    def _take(self, page: Page, layout: Layout | None = None) -> None:
+    def _take(self, page: TextPage, layout: TextLayout | None = None) -> None:
         self.page = page
         self._wrap = layout or lay_out(page.lines, self._width)
         self.virtual_size = Size(0, len(self._wrap.line))
@@ -232,7 +241,7 @@ class TextView(ScrollView, can_focus=True):
         return self.get_component_rich_style(f"text-view--{name}")
 
 
-def _made(make: Make, width: int) -> tuple[Page, Layout]:
+def _made(make: Make, width: int) -> tuple[TextPage, TextLayout]:
     page = make(0)
     return page, lay_out(page.lines, width)
 

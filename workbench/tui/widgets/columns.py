@@ -8,7 +8,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from workbench.config.text import printable
-from workbench.tui.cells import fit
+from workbench.tui.widgets.cells import fit
 
 Cell = str | Content
 """Plain text is cleaned; content is ours, and taken as it is."""

@@ -13,9 +13,9 @@ from textual.getters import query_one
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from workbench.tui.cells import joined
-from workbench.tui.inspector.ask import Ask
-from workbench.tui.inspector.text_view import Make, TextView
+from workbench.tui.widgets.cells import joined
+from workbench.tui.widgets.input_line import InputLine
+from workbench.tui.widgets.text_view import Make, TextView
 
 COPIED_MOST = 1_000_000
 """Characters that are handed to the terminal's clipboard; many terminals take no more."""
@@ -31,7 +31,7 @@ class FootLine(Widget):
         return self.said.truncate(self.size.width, ellipsis=True) if self.size.width else self.said
 
 
-class Reader(Vertical):
+class TextReader(Vertical):
     """A text view, what was found in it, and the line where one types what to look for."""
 
     BINDING_GROUP_TITLE = "A text"
@@ -43,13 +43,13 @@ class Reader(Vertical):
     ]
 
     view = query_one(TextView)
-    ask = query_one(Ask)
+    ask = query_one(InputLine)
     foot = query_one(FootLine)
 
     def compose(self) -> ComposeResult:
         """The line to type in stands there only while it is needed."""
         yield TextView()
-        yield Ask()
+        yield InputLine()
         yield FootLine()
 
     def show(self, make: Make, weight: int) -> None:
@@ -81,19 +81,19 @@ class Reader(Vertical):
         """Open the line to type in."""
         self.ask.open("search", self.ask.value)
 
-    @on(Ask.Said)
-    def _said(self, message: Ask.Said) -> None:
+    @on(InputLine.Said)
+    def _said(self, message: InputLine.Said) -> None:
         message.stop()
         self.view.focus()
         self.view.find(message.text)
 
-    @on(Ask.Left)
-    def _left(self, message: Ask.Left) -> None:
+    @on(InputLine.Left)
+    def _left(self, message: InputLine.Left) -> None:
         message.stop()
         self.view.focus()
 
-    @on(Ask.Typed)
-    def _typed(self, message: Ask.Typed) -> None:
+    @on(InputLine.Typed)
+    def _typed(self, message: InputLine.Typed) -> None:
         message.stop()  # a search begins with Enter
 
     def action_step(self, by: int) -> None:
