@@ -14,7 +14,7 @@ from support.reference import PLACES, bindings, blocks, made
 from workbench.cli.main import main
 from workbench.context.load import PRESETS, describe, load_policy
 from workbench.traces.formats import FORMATS
-from workbench.tui.commands.every import REGISTRY
+from workbench.tui.commands.registry import REGISTRY
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

@@ -20,8 +20,8 @@ import workbench.tui
 from workbench.cli.main import _parser
 from workbench.context.knobs import knob_table
 from workbench.context.load import PRESETS, load_policy
-from workbench.tui.commands.every import REGISTRY
-from workbench.tui.commands.help import named
+from workbench.tui.commands.registry import REGISTRY
+from workbench.tui.widgets.help import named
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"<!-- begin: (?P<name>[^\n]*) -->\n(?P<text>.*?)<!-- end -->", re.DOTALL)

@@ -24,10 +24,10 @@ from workbench.session.services import Services
 from workbench.session.values import Activity, Status
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.colours import SIXTEEN, Colourless, Sixteen, contrast, nearest, readable
-from workbench.tui.commands.choosing import Chooser, Option
 from workbench.tui.frame import Frame
 from workbench.tui.inspector.rows import Rows
 from workbench.tui.main.lines import status_line
+from workbench.tui.widgets.chooser import Chooser, Option
 
 F1, F3, F9, TOKENS, PALETTE, QUIT = "\x1bOP", "\x1bOR", "\x1b[20~", "\x14", "\x10", "\x11"
 ATTRIBUTES = {0, 1, 2, 3, 4, 5, 7, 9, 21, 22, 23, 24, 25, 27, 29}

@@ -15,10 +15,10 @@ from tui.play import main_screen, settle, until
 from workbench.session import opening
 from workbench.session.services import Services
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.commands.help import Help
-from workbench.tui.commands.report import Report
 from workbench.tui.demo import recording
 from workbench.tui.main.screen import MainScreen
+from workbench.tui.widgets.help import Help
+from workbench.tui.widgets.report import Report
 
 if TYPE_CHECKING:
     from tui.snapshots import Pictures

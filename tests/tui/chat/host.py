@@ -25,8 +25,8 @@ from workbench.session.values import (
 from workbench.tui.chat import pane as pane_module
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.chat.window import Window
-from workbench.tui.commands.registry import Completion
 from workbench.tui.themes import VARIABLES, load_themes
+from workbench.tui.widgets.command import Completion
 
 SHEET = Path(pane_module.__file__).parent / "chat.tcss"
 SLASHES = (

@@ -12,10 +12,10 @@ from tui.play import SMALL, Script, answer, program, settle, shown, told, until
 from tui.screens.looking import look, seen
 from workbench.log.events import UserMessage
 from workbench.session.services import Services
-from workbench.tui.commands.every import REGISTRY
-from workbench.tui.commands.help import Help
 from workbench.tui.commands.palette import CommandHits
-from workbench.tui.commands.report import Report
+from workbench.tui.commands.registry import REGISTRY
+from workbench.tui.widgets.help import Help
+from workbench.tui.widgets.report import Report
 
 pytestmark = pytest.mark.usefixtures("project")
 

@@ -12,10 +12,10 @@ from tui.play import SMALL, program, settle, shown, told
 from workbench.session.services import Services
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.chat.composer import Composer
-from workbench.tui.commands.every import REGISTRY
 from workbench.tui.commands.keys import bindings_of
-from workbench.tui.commands.registry import Command
+from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.main.screen import MainScreen
+from workbench.tui.widgets.command import Command
 
 pytestmark = pytest.mark.usefixtures("project")
 

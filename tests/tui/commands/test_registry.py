@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
-from workbench.tui.commands.every import REGISTRY
-from workbench.tui.commands.registry import GROUPS, Command, Registry
+from workbench.tui.commands.registry import REGISTRY
+from workbench.tui.widgets.command import GROUPS, Command, Registry
 
 SLASHES = [slash for command in REGISTRY.commands for slash in command.slashes]
 

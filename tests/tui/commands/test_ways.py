@@ -10,8 +10,8 @@ from textual.command import CommandPalette
 
 from tui.play import SMALL, program, shown, told, typed, until
 from workbench.session.services import Services
-from workbench.tui.commands.every import REGISTRY
 from workbench.tui.commands.palette import CommandHits
+from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.main.screen import MainScreen
 
 pytestmark = pytest.mark.usefixtures("project")

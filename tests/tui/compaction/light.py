@@ -26,7 +26,7 @@ from workbench.session.open_session import OpenSession
 from workbench.session.services import Services
 from workbench.session.updates import Notice
 from workbench.session.values import Status
-from workbench.tui.commands.every import REGISTRY
+from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Jump, Run

@@ -13,13 +13,13 @@ from tui.compaction.long_talk import SUMMARY, on_screen
 from tui.play import Script, answer, settle, shown, typed, until
 from workbench.session.services import Services
 from workbench.tui.chat.question import QuestionBox
-from workbench.tui.commands.report import Report
-from workbench.tui.compaction.buttons import ButtonLine
 from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Run
+from workbench.tui.widgets.buttons import ButtonLine
+from workbench.tui.widgets.report import Report
 
 pytestmark = pytest.mark.usefixtures("project")
 

@@ -12,10 +12,10 @@ from tui.compaction.long_talk import talk
 from tui.compaction.views import Host, log, nested, screen_of, seen, settle
 from workbench.compaction.values import Progress
 from workbench.session.compaction_values import Running
-from workbench.tui.compaction.buttons import ButtonLine
 from workbench.tui.compaction.history import HistoryList
 from workbench.tui.compaction.panel import BUTTONS, CompactionPanel, offered
 from workbench.tui.compaction.plot import Plot
+from workbench.tui.widgets.buttons import ButtonLine
 
 KEYS = {
     "c": "compact",

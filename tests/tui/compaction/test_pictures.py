@@ -21,10 +21,11 @@ from workbench.compaction.values import Progress
 from workbench.session import opening
 from workbench.session.compaction_values import CompactionView, Running
 from workbench.session.services import Services
-from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog, Sure
+from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen, Stage
 from workbench.tui.messages import Run
+from workbench.tui.widgets.dialogs import ConfirmDialog
 
 if TYPE_CHECKING:
     from tui.snapshots import Pictures
@@ -89,7 +90,7 @@ async def sure(pilot: Pilot[Any], main: Light) -> None:
     """A question before a loss."""
     await draft(pilot, main)
     await pilot.press("escape")
-    await until(lambda: isinstance(pilot.app.screen, Sure))
+    await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
 
 
 async def history(pilot: Pilot[Any], main: Light) -> None:

@@ -14,11 +14,11 @@ from tui.play import Script, answer, shown, until
 from workbench.log.events import Compaction
 from workbench.models.failures import ModelFailure
 from workbench.session.services import Services
-from workbench.tui.compaction.buttons import ButtonLine
-from workbench.tui.compaction.dialogs import Sure
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen
 from workbench.tui.compaction.source import SourceScreen
+from workbench.tui.widgets.buttons import ButtonLine
+from workbench.tui.widgets.dialogs import ConfirmDialog
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -132,7 +132,7 @@ async def test_throwing_away_asks_unless_it_cost_nothing(services: Services) -> 
         for key in ("escape", "enter", "n"):
             await pilot.press("escape")
             await rest(pilot)
-            assert isinstance(pilot.app.screen, Sure)
+            assert isinstance(pilot.app.screen, ConfirmDialog)
             assert "with what you changed in it" in shown(pilot.app)
             await pilot.press(key)
             await rest(pilot)
@@ -151,7 +151,7 @@ async def test_the_model_s_own_draft_is_not_thrown_away_unasked_either(services:
         await drafted(pilot)
         await pilot.press("escape")
         await rest(pilot)
-        assert isinstance(pilot.app.screen, Sure)
+        assert isinstance(pilot.app.screen, ConfirmDialog)
         line = pilot.app.screen.query_one(ButtonLine)
         await pilot.click(line, offset=(line.lines(60)[0].plain.index("y throw"), 0))
         await rest(pilot)
@@ -234,7 +234,7 @@ async def test_every_button_does_what_its_key_does(services: Services, size: tup
         await click("^l put")
         assert "ValueError" in found.editor.text
         await click("esc throw")
-        assert isinstance(pilot.app.screen, Sure)
+        assert isinstance(pilot.app.screen, ConfirmDialog)
         await pilot.press("n")
         await rest(pilot)
         await click("^s accept")

@@ -10,9 +10,9 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from tui.play import DEADLINE, shown, until
-from workbench.tui.commands.every import REGISTRY
+from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.main.screen import MainScreen
-from workbench.tui.screens.finder import Finder
+from workbench.tui.widgets.finder import Finder
 
 
 async def look(pilot: Pilot[Any], screen: MainScreen, name: str, argument: str = "") -> Finder[Any]:

@@ -11,7 +11,7 @@ from tui.play import program, told, until
 from tui.screens.looking import listed, look, seen
 from workbench.session.services import Services
 from workbench.tui.commands.keys import over_the_panes
-from workbench.tui.screens.finder import Finder, bindings_of
+from workbench.tui.widgets.finder import Finder, bindings_of
 
 pytestmark = pytest.mark.usefixtures("project")
 

@@ -13,7 +13,7 @@ from workbench.models.local.discovery import FoundModel, LocalServer
 from workbench.models.local.offers import Offer, offers
 from workbench.models.model_routes import ModelRoutes
 from workbench.session.services import Services
-from workbench.tui.screens.finder import MOST
+from workbench.tui.widgets.finder import MOST
 
 WIDE = (160, 40)
 pytestmark = pytest.mark.usefixtures("project", "machine")

@@ -25,7 +25,7 @@ from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.demo import recording
 from workbench.tui.frame import SHEETS, Frame
 from workbench.tui.messages import Run
-from workbench.tui.screens.finder import Finder
+from workbench.tui.widgets.finder import Finder
 
 if TYPE_CHECKING:
     from tui.snapshots import Pictures

@@ -20,10 +20,10 @@ from workbench.context.load import load_policy, preset_names
 from workbench.log.events import AssistantMessage, ToolCall, ToolResult, UserMessage
 from workbench.session.open_session import OpenSession
 from workbench.session.services import Services
-from workbench.tui.commands.choosing import Chooser
 from workbench.tui.screens import policy_files
-from workbench.tui.screens.asking import Asking
 from workbench.tui.screens.planning import outcome, set_up, subject
+from workbench.tui.widgets.chooser import Chooser
+from workbench.tui.widgets.text_dialog import TextDialog
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -92,7 +92,7 @@ async def change(pilot: Pilot[Any], knob: str, value: str) -> None:
     """Give a knob another value."""
     await narrowed(pilot, knob)
     await pilot.press("enter")
-    await until(lambda: isinstance(pilot.app.screen, Asking | Chooser))
+    await until(lambda: isinstance(pilot.app.screen, TextDialog | Chooser))
     await pilot.pause()
     pilot.app.screen.query_one(Input).value = value
     await pilot.pause()
@@ -149,7 +149,7 @@ async def test_a_knob_for_one_tool_can_be_added(services: Services) -> None:
     async with program(services, (160, 40)) as (pilot, screen):
         await look(pilot, screen, "knobs")
         await pilot.press("ctrl+n")
-        await until(lambda: isinstance(pilot.app.screen, Asking))
+        await until(lambda: isinstance(pilot.app.screen, TextDialog))
         await pilot.pause()
         for text, complaint in (
             ("nonsense", "expected KNOB=VALUE"),
@@ -171,7 +171,7 @@ async def test_a_policy_is_saved_used_and_changed_again(services: Services, tmp_
     async def save(pilot: Pilot[Any], name: str) -> None:
         await listed(pilot)
         await pilot.press("ctrl+s")
-        await until(lambda: isinstance(pilot.app.screen, Asking))
+        await until(lambda: isinstance(pilot.app.screen, TextDialog))
         await pilot.pause()
         if name:
             pilot.app.screen.query_one(Input).value = name

@@ -9,7 +9,7 @@ from tui.play import program, settle, shown, until
 from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.log.events import AssistantMessage, Body, ToolCall, ToolResult, UserMessage
 from workbench.session.services import Services
-from workbench.tui.screens.finder import MOST
+from workbench.tui.widgets.finder import MOST
 
 pytestmark = pytest.mark.usefixtures("project")
 

@@ -11,10 +11,10 @@ from tui.play import Script, answer, program, settle, told, until
 from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.log.events import UserMessage
 from workbench.session.services import Services
-from workbench.tui.commands.every import REGISTRY
+from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.commands.screens import file_name
-from workbench.tui.screens.asking import Asking
 from workbench.tui.screens.settings import lines_of
+from workbench.tui.widgets.text_dialog import TextDialog
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -88,7 +88,7 @@ async def test_what_was_not_typed_behind_a_command_is_asked_for(
     async with program(services) as (pilot, screen):
         for keys in (["escape"], ["enter"]):
             screen.run_command(REGISTRY[command])
-            await until(lambda: isinstance(pilot.app.screen, Asking))
+            await until(lambda: isinstance(pilot.app.screen, TextDialog))
             await pilot.pause()
             pilot.app.screen.query_one(Input).value = typed
             await pilot.press(*keys)
@@ -101,7 +101,7 @@ async def test_an_export_asks_for_a_file_that_is_not_there_yet(services: Service
     (project / "there.jsonl").touch()
     async with program(services) as (pilot, screen):
         screen.run_command(REGISTRY["export"])
-        await until(lambda: isinstance(pilot.app.screen, Asking))
+        await until(lambda: isinstance(pilot.app.screen, TextDialog))
         await pilot.pause()
         field = pilot.app.screen.query_one(Input)
         assert field.value == "why-b-so.jsonl"

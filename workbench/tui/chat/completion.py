@@ -18,8 +18,8 @@ from textual.widget import Widget
 
 from workbench.agent.tools.walk import OutOfTime, walk
 from workbench.config.text import printable
-from workbench.tui.commands.registry import Completion
 from workbench.tui.widgets.cells import fit, fit_end
+from workbench.tui.widgets.command import Completion
 
 ROWS = 8
 MOST_FILES = 20_000

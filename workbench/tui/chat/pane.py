@@ -24,8 +24,8 @@ from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.chat.words import NowLine, Place, Waiting, is_working
-from workbench.tui.commands.registry import Completion
 from workbench.tui.messages import Interrupt, TakeBack
+from workbench.tui.widgets.command import Completion
 
 Complete = Callable[[str], Sequence[Completion]]
 """How a text that begins with a slash may go on."""

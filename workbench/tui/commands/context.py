@@ -10,9 +10,9 @@ from workbench.config.errors import WrongCall
 from workbench.context.knobs import knob_table
 from workbench.context.load import preset_names, user_policies
 from workbench.log.events import OverrideAction
-from workbench.tui.commands.registry import Commands
-from workbench.tui.commands.report import Report
 from workbench.tui.commands.screens import choose_policy, show_instructions
+from workbench.tui.widgets.command import Commands
+from workbench.tui.widgets.report import Report
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen

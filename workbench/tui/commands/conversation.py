@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.config.errors import Refused
-from workbench.tui.commands.registry import Commands
+from workbench.tui.widgets.command import Commands
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen

@@ -6,10 +6,10 @@ from functools import partial
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from workbench.tui.commands.every import REGISTRY
-from workbench.tui.commands.help import keys_of, own_keys
-from workbench.tui.commands.registry import Command
+from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.main.screen import MainScreen
+from workbench.tui.widgets.command import Command
+from workbench.tui.widgets.help import keys_of, own_keys
 
 
 class CommandHits(Provider):

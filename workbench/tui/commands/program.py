@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.tui.commands.help import Help
-from workbench.tui.commands.registry import Commands
+from workbench.tui.widgets.command import Commands
+from workbench.tui.widgets.help import Help
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.errors import WrongCall
-from workbench.tui.commands.registry import Commands
+from workbench.tui.widgets.command import Commands
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
@@ -65,9 +65,9 @@ async def asked_for(
     screen: MainScreen, title: str, text: str, about: str, check: Callable[[str], object] | None = None
 ) -> str:
     """Something to type; empty where it was left as it is."""
-    from workbench.tui.screens.asking import Asking
+    from workbench.tui.widgets.text_dialog import TextDialog
 
-    asking = Asking(title, text, about, check) if check else Asking(title, text, about)
+    asking = TextDialog(title, text, about, check) if check else TextDialog(title, text, about)
     return (await screen.app.push_screen_wait(asking) or "").strip()
 
 

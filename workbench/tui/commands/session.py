@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from workbench.config.errors import Refused
 from workbench.models.catalogue import LOCAL, REHEARSAL, Catalogue
-from workbench.tui.commands.registry import Commands
 from workbench.tui.commands.screens import asked_for, choose_model, choose_session, file_name, new_file
+from workbench.tui.widgets.command import Commands
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen

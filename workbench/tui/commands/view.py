@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.config.errors import WrongCall
-from workbench.tui.commands.choosing import Option, choose
-from workbench.tui.commands.registry import Commands
 from workbench.tui.main.layout import PANES, PaneName
 from workbench.tui.themes import load_themes
+from workbench.tui.widgets.chooser import Option, choose
+from workbench.tui.widgets.command import Commands
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen

@@ -1,4 +1,4 @@
-"""Dialogs around a compaction by hand: the question with its figures, the progress, and a question before a loss."""
+"""Dialogs around a compaction by hand: the question with its figures, and the progress."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from workbench.compaction.values import Preview
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.tui.compaction import words
-from workbench.tui.compaction.buttons import Button, ButtonLine
-from workbench.tui.compaction.flow import Table
-from workbench.tui.worker_screen import Leaving
+from workbench.tui.widgets.buttons import Button, ButtonLine
+from workbench.tui.widgets.flow import Table
+from workbench.tui.widgets.worker_screen import WorkerScreen
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
@@ -32,7 +32,7 @@ TICK = 0.5
 """Seconds between two looks at the clock."""
 
 
-class CompactDialog(Leaving, ModalScreen[Answer]):
+class CompactDialog(WorkerScreen, ModalScreen[Answer]):
     """Whether to compact, with the figures. No, unless the user says otherwise."""
 
     BINDING_GROUP_TITLE = "Compact?"
@@ -155,41 +155,3 @@ class ProgressDialog(ModalScreen[None]):
         """It goes on; the panel shows how far it is."""
         self.left = True
         self.dismiss()
-
-
-class Sure(ModalScreen[bool]):
-    """A question whose default changes nothing."""
-
-    BINDING_GROUP_TITLE = "Sure?"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "answer(True)", "yes", id="sure.yes"),
-        Binding("n,escape,enter,q", "answer(False)", "no", id="sure.no"),
-    ]
-
-    def __init__(self, title: str, text: str, yes: str, no: str) -> None:
-        super().__init__()
-        self._title = title
-        self._text = text
-        self._yes = yes
-        self._no = no
-
-    def compose(self) -> ComposeResult:
-        """What it is about, and the two answers."""
-        with Vertical(classes="dialog") as box:
-            box.border_title = self._title
-            box.border_subtitle = f"Enter and Escape: {self._no}"
-            yield Static(f"? {self._text}", classes="dialog--question", markup=False)
-            yield ButtonLine()
-
-    def on_mount(self) -> None:
-        """The harmless one first."""
-        self.query_one(ButtonLine).buttons = (Button("n", "no", self._no), Button("y", "yes", self._yes))
-
-    @on(ButtonLine.Pressed)
-    def _pressed(self, event: ButtonLine.Pressed) -> None:
-        event.stop()
-        self.dismiss(event.name == "yes")
-
-    def action_answer(self, answer: bool) -> None:
-        """Yes or no."""
-        self.dismiss(answer)

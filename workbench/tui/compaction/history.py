@@ -27,7 +27,7 @@ from workbench.tui.compaction.facts import FactList
 from workbench.tui.messages import Jump
 from workbench.tui.widgets.reader import TextReader
 from workbench.tui.widgets.text_view import text_page
-from workbench.tui.worker_screen import Leaving
+from workbench.tui.widgets.worker_screen import WorkerScreen
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
@@ -79,7 +79,7 @@ class HistoryList(OptionList):
         return bool(found)
 
 
-class HistoryScreen(Leaving, ModalScreen[None]):
+class HistoryScreen(WorkerScreen, ModalScreen[None]):
     """The tree, and below it the compaction under the mark."""
 
     BINDING_GROUP_TITLE = "Compactions"

@@ -23,12 +23,12 @@ from textual.widgets import OptionList
 from workbench.config.text import printable
 from workbench.session.compaction_values import CompactionView
 from workbench.tui.compaction import words
-from workbench.tui.compaction.buttons import Button, ButtonLine
-from workbench.tui.compaction.flow import Lines
 from workbench.tui.compaction.history import HistoryList
 from workbench.tui.compaction.plot import Plot
 from workbench.tui.messages import Run
+from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.cells import joined
+from workbench.tui.widgets.flow import Lines
 
 TALL = 18
 """Lines from which on there is room for every trigger and for the history."""

@@ -27,14 +27,14 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable, printable_lines
 from workbench.session.compaction_values import CompactionOutcome
 from workbench.tui.compaction import words
-from workbench.tui.compaction.buttons import Button, ButtonLine
-from workbench.tui.compaction.dialogs import Sure
 from workbench.tui.compaction.facts import FactList
-from workbench.tui.compaction.flow import Table
 from workbench.tui.compaction.source import SourceScreen, page, seqs_of
+from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.cells import joined
+from workbench.tui.widgets.dialogs import ConfirmDialog
+from workbench.tui.widgets.flow import Table
 from workbench.tui.widgets.reader import TextReader
-from workbench.tui.worker_screen import Leaving
+from workbench.tui.widgets.worker_screen import WorkerScreen
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
@@ -72,7 +72,7 @@ BUTTONS: dict[Stage, tuple[Button, ...]] = {
 }
 
 
-class PreviewScreen(Leaving, ModalScreen[CompactionOutcome]):
+class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
     """One preview; its result is what came of it, None where nothing did."""
 
     BINDING_GROUP_TITLE = "Preview of a compaction"
@@ -302,7 +302,7 @@ class PreviewScreen(Leaving, ModalScreen[CompactionOutcome]):
     async def _throw_away(self) -> None:
         edited = self.editor.text != self._first
         text = "Throw the draft away, with what you changed in it?" if edited else "Throw the draft away?"
-        if await self.app.push_screen_wait(Sure("throw away", text, "throw it away", "keep it")):
+        if await self.app.push_screen_wait(ConfirmDialog("throw away", text, "throw it away", "keep it")):
             self.dismiss()
 
     # Buttons and facts

@@ -16,7 +16,7 @@ from workbench.config.text import printable
 from workbench.context.policy import Mode
 from workbench.log.events import Compaction
 from workbench.session.compaction_values import CompactionView, Running, told
-from workbench.tui.compaction.flow import hanging
+from workbench.tui.widgets.flow import hanging
 
 Rows = list[tuple[str, str]]
 """A report: what, and how much."""

@@ -30,15 +30,15 @@ from workbench.session.updates import Notice
 from workbench.session.values import Activity, DraftCost, Live, Status, Transcript, UserQuestion
 from workbench.tui import messages
 from workbench.tui.chat.pane import ChatPane
-from workbench.tui.commands.every import REGISTRY
-from workbench.tui.commands.help import Keys
-from workbench.tui.commands.registry import Command
+from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.frame import SHEETS
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.main.layout import Arrangement, PaneName
 from workbench.tui.main.lines import StatusLine, TabLine
-from workbench.tui.worker_screen import Leaving
+from workbench.tui.widgets.command import Command
+from workbench.tui.widgets.help import Keys
+from workbench.tui.widgets.worker_screen import WorkerScreen
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class MainScreen(Leaving, Screen[None]):
+class MainScreen(WorkerScreen, Screen[None]):
     """Values come from the model and go down to the panes; what the panes ask for goes to the model."""
 
     CSS_PATH = [*SHEETS]  # noqa: RUF012 - Textual types it as an instance's own

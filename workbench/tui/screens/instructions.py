@@ -15,9 +15,9 @@ from workbench.agent.memory import load_memory
 from workbench.config.paths import config_dir
 from workbench.context.policy import InstructionsPolicy
 from workbench.session.open_session import OpenSession
-from workbench.tui.screens.finder import Finder, Found
 from workbench.tui.screens.telling import blocks, lines, pairs, paragraph, tokens
 from workbench.tui.widgets.columns import Column, Row
+from workbench.tui.widgets.finder import Finder, Found
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen

@@ -13,15 +13,15 @@ from textual.content import Content
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.context.knobs import Knob, as_toml, find, parse_text
 from workbench.context.load import PolicyRow, describe, load_policy
-from workbench.tui.commands.choosing import Chooser, Option
-from workbench.tui.compaction.dialogs import Sure
 from workbench.tui.screens import policy_files
-from workbench.tui.screens.asking import Asking
-from workbench.tui.screens.finder import Finder, Found
 from workbench.tui.screens.lab import short_name
 from workbench.tui.screens.planning import Subject, planned, set_up
 from workbench.tui.screens.telling import blocks, pairs, paragraph, per_cent
+from workbench.tui.widgets.chooser import Chooser, Option
 from workbench.tui.widgets.columns import Column, Row
+from workbench.tui.widgets.dialogs import ConfirmDialog
+from workbench.tui.widgets.finder import Finder, Found
+from workbench.tui.widgets.text_dialog import TextDialog
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
@@ -135,7 +135,7 @@ class Knobs(Finder[Wanted]):
             wanted = await self.app.push_screen_wait(Chooser(name, options)) or None
         else:
             check = partial(self._check, knob)
-            asked = Asking(name, row.value, f"expected {knob.allowed()}", lambda text: check(name, text))
+            asked = TextDialog(name, row.value, f"expected {knob.allowed()}", lambda text: check(name, text))
             wanted = await self.app.push_screen_wait(asked)
         if wanted is not None and wanted != row.value:
             self._changed[name] = wanted
@@ -159,7 +159,7 @@ class Knobs(Finder[Wanted]):
     async def _add(self) -> None:
         about = "A knob and its value, for one tool alone."
         example = "truncation.tools.run_command.max_tokens=2000"
-        text = await self.app.push_screen_wait(Asking("a knob for one tool", example, about, self._check_new))
+        text = await self.app.push_screen_wait(TextDialog("a knob for one tool", example, about, self._check_new))
         if text:
             name, _, value = text.partition("=")
             self._changed[name.strip()] = value.strip()
@@ -195,14 +195,14 @@ class Knobs(Finder[Wanted]):
     @work
     async def _save(self) -> None:
         name = await self.app.push_screen_wait(
-            Asking("save as", self._own_name(), "The name of a policy of yours.", policy_files.path_of)
+            TextDialog("save as", self._own_name(), "The name of a policy of yours.", policy_files.path_of)
         )
         if name is None:
             return
         over = policy_files.path_of(name).exists()
         if over:
             what = f"{name} is there already. Replace it?"
-            if not await self.app.push_screen_wait(Sure("save", what, "replace it", "leave it")):
+            if not await self.app.push_screen_wait(ConfirmDialog("save", what, "replace it", "leave it")):
                 return
         try:
             path = await self.in_background(partial(policy_files.save, name, self._ref, self._values(), over=over))

@@ -12,10 +12,10 @@ from textual.content import Content
 from workbench.config.errors import WorkbenchError
 from workbench.context.items import SIGNS, State
 from workbench.context.load import preset_names, user_policies
-from workbench.tui.screens.finder import Finder, Found
 from workbench.tui.screens.planning import Outcome, Subject, outcome, set_up
 from workbench.tui.screens.telling import blocks, pairs, paragraph, per_cent
 from workbench.tui.widgets.columns import Cell, Column, Row
+from workbench.tui.widgets.finder import Finder, Found
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen

@@ -14,10 +14,10 @@ from workbench.context.setup import corrected
 from workbench.models.catalogue import LOCAL, REHEARSAL, ModelInfo, is_built_in
 from workbench.models.keys import SERVICE, Key
 from workbench.models.local.offers import Offer
-from workbench.tui.screens.finder import MOST, Finder, Found
 from workbench.tui.screens.telling import blocks, pairs, paragraph
 from workbench.tui.widgets.cells import number
 from workbench.tui.widgets.columns import Column, Row
+from workbench.tui.widgets.finder import MOST, Finder, Found
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen

@@ -10,11 +10,11 @@ from textual.content import Content
 
 from workbench.config.errors import WorkbenchError
 from workbench.context.load import LoadedPolicy, describe, load_policy
-from workbench.tui.screens.finder import Finder, Found
 from workbench.tui.screens.lab import policy_names, short_name
 from workbench.tui.screens.planning import Subject, planned, set_up
 from workbench.tui.screens.telling import blocks, pairs, paragraph, per_cent
 from workbench.tui.widgets.columns import Column, Row
+from workbench.tui.widgets.finder import Finder, Found
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen

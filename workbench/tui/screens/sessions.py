@@ -16,11 +16,11 @@ from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult, 
 from workbench.log.search import Hit
 from workbench.log.session import SessionInfo
 from workbench.log.store import Store
-from workbench.tui.compaction.dialogs import Sure
-from workbench.tui.screens.asking import Asking
-from workbench.tui.screens.finder import MOST, Finder, Found
 from workbench.tui.screens.telling import blocks, pairs
 from workbench.tui.widgets.columns import Column, Row
+from workbench.tui.widgets.dialogs import ConfirmDialog
+from workbench.tui.widgets.finder import MOST, Finder, Found
+from workbench.tui.widgets.text_dialog import TextDialog
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
@@ -129,7 +129,7 @@ class Sessions(Finder[Chosen]):
     @work
     async def _rename(self, value: str) -> None:
         title = self._infos[value].title
-        asked = Asking("rename", title, "The session's title.", _check_title)
+        asked = TextDialog("rename", title, "The session's title.", _check_title)
         wanted = await self.app.push_screen_wait(asked)
         if wanted is None or wanted.strip() == title:
             return
@@ -160,7 +160,7 @@ class Sessions(Finder[Chosen]):
     async def _delete(self, value: str) -> None:
         info = self._infos[value]
         what = f"Delete {printable(info.title) or info.id} with its {info.events:,} events? This cannot be undone."
-        if await self.app.push_screen_wait(Sure("delete", what, "delete it", "keep it")):
+        if await self.app.push_screen_wait(ConfirmDialog("delete", what, "delete it", "keep it")):
             await self._change(partial(self._store.delete, value), "deleted")
 
     async def _change(self, work: partial[None], done: str) -> None:

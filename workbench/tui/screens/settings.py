@@ -12,9 +12,9 @@ from textual.content import Content
 from workbench.config.paths import config_dir, data_dir
 from workbench.config.settings import FILE_NAME, Settings
 from workbench.models.endpoints import is_secret_name
-from workbench.tui.screens.finder import Finder, Found
 from workbench.tui.screens.telling import blocks, pairs, paragraph
 from workbench.tui.widgets.columns import Column, Row
+from workbench.tui.widgets.finder import Finder, Found
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen

@@ -21,10 +21,10 @@ from workbench.models.framing import count_tool, tool_style
 from workbench.models.tokens import TokenCounter
 from workbench.session.open_session import OpenSession
 from workbench.session.tools import toolbox
-from workbench.tui.compaction.dialogs import Sure
-from workbench.tui.screens.finder import Finder, Found
 from workbench.tui.screens.telling import blocks, lines, pairs, paragraph, tokens
 from workbench.tui.widgets.columns import Column, Row
+from workbench.tui.widgets.dialogs import ConfirmDialog
+from workbench.tui.widgets.finder import Finder, Found
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
@@ -215,7 +215,7 @@ class Tools(Finder[None]):
     async def _forget(self, value: str) -> None:
         choice, pattern = self._approvals[value]
         what = f"{pattern} is {'allowed' if choice == 'always' else 'refused'} without asking. Ask again from now on?"
-        if await self.app.push_screen_wait(Sure("approval", what, "ask again", "leave it")):
+        if await self.app.push_screen_wait(ConfirmDialog("approval", what, "ask again", "leave it")):
             try:
                 await self.main.model.compacting(lambda work: work.tools.forget(pattern))
             except WorkbenchError as error:

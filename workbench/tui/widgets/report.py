@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 
-from workbench.tui.compaction.flow import Table
+from workbench.tui.widgets.flow import Table
 
 Rows = Sequence[tuple[str, str]]
 

@@ -22,7 +22,7 @@ def _anything(text: str) -> None:
     """Nothing is wrong with any text."""
 
 
-class Asking(ModalScreen[str | None]):
+class TextDialog(ModalScreen[str | None]):
     """Enter takes the text, unless something is wrong with it; Escape leaves things as they are."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "leave it", id="asking.leave")]

@@ -6,7 +6,7 @@ from textual.messages import Prune
 from textual.screen import Screen
 
 
-class Leaving:
+class WorkerScreen:
     """For screens with workers: they end before the widgets they write to are gone, however the screen is left.
 
     Textual stops a widget's workers when the widget is gone, and that is after its children: an answer that comes in

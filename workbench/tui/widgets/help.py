@@ -15,9 +15,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from workbench.context.items import SIGNS
-from workbench.tui.commands.registry import Command, Registry
 from workbench.tui.frame import Frame
 from workbench.tui.widgets.cells import wrapped
+from workbench.tui.widgets.command import Command, Registry
 
 STATES = {
     "sent": "whole, as it was said",

@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tui.play import until
-from workbench.tui.worker_screen import Leaving
+from workbench.tui.widgets.worker_screen import WorkerScreen
 
 
 class Slow(Static):
@@ -28,7 +28,7 @@ class Slow(Static):
         await self._gone.wait()
 
 
-class Over(Leaving, ModalScreen[None]):
+class Over(WorkerScreen, ModalScreen[None]):
     """Works something out, and shows it in a widget that goes before the others."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ async def test_an_answer_that_comes_while_a_screen_goes_is_not_written(by: str) 
     assert app._exception is None  # what Textual would show after the end
 
 
-class Eager(Leaving, ModalScreen[None]):
+class Eager(WorkerScreen, ModalScreen[None]):
     """Needs its widget at once."""
 
     def compose(self) -> ComposeResult:

@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.style import Style
 
-from workbench.tui.compaction.flow import Lines, flowing
+from workbench.tui.widgets.flow import Lines, flowing
 
 
 class Button(NamedTuple):

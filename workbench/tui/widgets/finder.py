@@ -21,11 +21,11 @@ from textual.widgets.option_list import Option
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
-from workbench.tui.commands.help import Help, Keys, named
-from workbench.tui.commands.registry import Registry
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.columns import Column, Row, header, line
-from workbench.tui.worker_screen import Leaving
+from workbench.tui.widgets.command import Registry
+from workbench.tui.widgets.help import Help, Keys, named
+from workbench.tui.widgets.worker_screen import WorkerScreen
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
@@ -63,7 +63,7 @@ class KeyLine(Widget):
         return joined(keys, self.size.width, "  ")
 
 
-class Finder(Leaving, ModalScreen[T | None], Generic[T]):
+class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
     """Type to narrow down; arrows move the mark; Enter takes the marked one.
 
     A subclass says what a text finds, and what is known of a row. Both are asked again and again, and may take their

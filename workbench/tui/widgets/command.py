@@ -1,0 +1,175 @@
+"""One registry of commands: keys, palette, slash commands and the help screen are all made from it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from textual.binding import Binding
+
+from workbench.config.errors import WrongCall
+
+if TYPE_CHECKING:
+    from workbench.tui.main.screen import MainScreen
+
+Function = Callable[["MainScreen", str], Awaitable[None] | None]
+"""Gets the main screen and the argument as typed, without blanks around it."""
+Group = Literal["conversation", "context", "compaction", "session", "view", "program"]
+GROUPS: tuple[Group, ...] = ("conversation", "context", "compaction", "session", "view", "program")
+
+MOST_COMPLETIONS = 50
+_SLASH = re.compile(r"/([a-z][a-z-]*)(?:\s+(.*))?", re.DOTALL)
+"""A slash, a name, perhaps an argument. `/etc/passwd` and `/ a` are no commands, and may begin a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Something the user can ask for, in any of four ways."""
+
+    name: str
+    """Also the id of its binding, by which the config gives it other keys."""
+    title: str
+    """What the palette shows: a few words."""
+    help: str
+    """A sentence without its full stop."""
+    group: Group
+    run: Function
+    keys: tuple[str, ...] = ()
+    slashes: tuple[str, ...] = ()
+    """Without the slash; the first is the one that is shown. None: no slash command."""
+    argument: str = ""
+    """What may follow the slash command, as in `[NAME]`; required where it is without brackets."""
+    arguments: Callable[[], Iterable[str]] | None = None
+    """What an argument may be, for completion."""
+    why_not: Callable[[MainScreen], str] | None = None
+    """Why it cannot be done now; an empty text when it can."""
+
+    @property
+    def needs_argument(self) -> bool:
+        """Whether it can do nothing without one."""
+        return bool(self.argument) and not self.argument.startswith("[")
+
+
+class Completion(NamedTuple):
+    """One way to go on with a slash command."""
+
+    text: str
+    """The whole text of the composer with it."""
+    label: str
+    help: str
+
+
+class Commands:
+    """The commands of one module, registered by a decorator."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._made: list[Command] = []
+
+    def add(
+        self,
+        name: str,
+        title: str,
+        text: str,
+        *,
+        keys: tuple[str, ...] = (),
+        slashes: tuple[str, ...] | None = None,
+        argument: str = "",
+        arguments: Callable[[], Iterable[str]] | None = None,
+        why_not: Callable[[MainScreen], str] | None = None,
+    ) -> Callable[[Function], Function]:
+        """Register a function; `text` is its help. Its name is its slash command, unless others are given."""
+        shown = (name,) if slashes is None else slashes
+
+        def register(run: Function) -> Function:
+            self._made.append(Command(name, title, text, self._group, run, keys, shown, argument, arguments, why_not))
+            return run
+
+        return register
+
+    def __iter__(self) -> Iterator[Command]:
+        return iter(self._made)
+
+
+class Registry:
+    """All commands."""
+
+    def __init__(self, modules: Iterable[Iterable[Command]]) -> None:
+        self.commands = tuple(command for module in modules for command in module)
+        self._by_name = {command.name: command for command in self.commands}
+        self._by_slash = {slash: command for command in self.commands for slash in command.slashes}
+        slashes = sum(len(command.slashes) for command in self.commands)
+        if len(self._by_name) < len(self.commands) or len(self._by_slash) < slashes:
+            raise ValueError("two commands have one name")
+
+    def __getitem__(self, name: str) -> Command:
+        return self._by_name[name]
+
+    def grouped(self) -> Iterator[tuple[Group, list[Command]]]:
+        """The commands group by group, as the help shows them."""
+        for group in GROUPS:
+            found = [command for command in self.commands if command.group == group]
+            if found:
+                yield group, found
+
+    def bindings(self) -> list[Binding]:
+        """A binding for each command. They go first: no text area may swallow them.
+
+        A command without a key has one that no keyboard sends, so that the user can give it another.
+        """
+        return [
+            Binding(
+                ",".join(command.keys) or f"unset_{command.name}",
+                f"command('{command.name}')",
+                command.title,
+                id=command.name,
+                show=False,
+                # Escape and plain keys mean something to whoever has the focus.
+                priority="escape" not in command.keys,
+            )
+            for command in self.commands
+        ]
+
+    def parse(self, text: str) -> tuple[Command, str] | None:
+        """The command that a text asks for, with its argument; None where it is a message. Raises WrongCall."""
+        found = _SLASH.fullmatch(text.strip())
+        if found is None:
+            return None
+        name, argument = found[1], (found[2] or "").strip()
+        command = self._by_slash.get(name)
+        if command is None:
+            near = difflib.get_close_matches(name, self._by_slash, n=1, cutoff=0.5)
+            hint = f"did you mean /{near[0]}?" if near else "/help lists them"
+            raise WrongCall(f"/{name}: no such command; {hint}")
+        if argument and not command.argument:
+            raise WrongCall(f"/{name}: expected nothing behind it, got {argument[:40]!r}")
+        if command.needs_argument and not argument:
+            raise WrongCall(f"/{name}: expected {command.argument}")
+        return command, argument
+
+    def complete(self, text: str) -> list[Completion]:
+        """How a text that begins with a slash may go on; nothing for any other."""
+        if not text.startswith("/") or "\n" in text:
+            return []
+        name, blank, rest = text[1:].partition(" ")
+        if blank:
+            return self._complete_argument(name, rest.strip())
+        found = []
+        for command in self.commands:
+            slash = next((slash for slash in command.slashes if slash.startswith(name)), None)
+            if slash is not None:
+                hint = f"/{slash} {command.argument}".rstrip()
+                found.append(Completion(f"/{slash} " if command.argument else f"/{slash}", hint, command.help))
+        return sorted(found, key=lambda completion: completion.text)
+
+    def _complete_argument(self, name: str, begun: str) -> list[Completion]:
+        command = self._by_slash.get(name)
+        if command is None or command.arguments is None:
+            return []
+        offered = list(command.arguments())
+        first = [each for each in offered if each.startswith(begun)]
+        inside = [each for each in offered if begun.lower() in each.lower() and not each.startswith(begun)]
+        return [Completion(f"/{name} {each}", each, "") for each in [*first, *inside][:MOST_COMPLETIONS]]

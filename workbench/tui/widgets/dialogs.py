@@ -1,0 +1,52 @@
+"""A question before something is lost."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from workbench.tui.widgets.buttons import Button, ButtonLine
+
+
+class ConfirmDialog(ModalScreen[bool]):
+    """A question whose default changes nothing."""
+
+    BINDING_GROUP_TITLE = "Sure?"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "answer(True)", "yes", id="sure.yes"),
+        Binding("n,escape,enter,q", "answer(False)", "no", id="sure.no"),
+    ]
+
+    def __init__(self, title: str, text: str, yes: str, no: str) -> None:
+        super().__init__()
+        self._title = title
+        self._text = text
+        self._yes = yes
+        self._no = no
+
+    def compose(self) -> ComposeResult:
+        """What it is about, and the two answers."""
+        with Vertical(classes="dialog") as box:
+            box.border_title = self._title
+            box.border_subtitle = f"Enter and Escape: {self._no}"
+            yield Static(f"? {self._text}", classes="dialog--question", markup=False)
+            yield ButtonLine()
+
+    def on_mount(self) -> None:
+        """The harmless one first."""
+        self.query_one(ButtonLine).buttons = (Button("n", "no", self._no), Button("y", "yes", self._yes))
+
+    @on(ButtonLine.Pressed)
+    def _pressed(self, event: ButtonLine.Pressed) -> None:
+        event.stop()
+        self.dismiss(event.name == "yes")
+
+    def action_answer(self, answer: bool) -> None:
+        """Yes or no."""
+        self.dismiss(answer)
