@@ -19,7 +19,7 @@ pytestmark = pytest.mark.xdist_group("litellm")
 
 
 async def test_it_opens_as_a_session_that_can_go_on_and_its_project_is_where_it_was_left() -> None:
-    with demo.ground() as ref, Services() as services:
+    with demo.folders() as ref, Services() as services:
         folder = Path.cwd()
         assert "ROUND_HALF_UP" in (folder / "bakery" / "pricing.py").read_text()
         done = subprocess.run(["python3", "-m", "unittest"], capture_output=True, text=True, check=False)
@@ -40,7 +40,7 @@ def test_it_leaves_nothing_behind_and_takes_nothing_away() -> None:
     before, data = Path.cwd(), data_dir()
     with Services() as services:
         services.store.create([UserMessage("mine")], title="mine").close()
-    with demo.ground(), Services() as services:
+    with demo.folders(), Services() as services:
         assert [info.title for info in services.store.list()] == ["A penny short: order 1042"]
         assert data_dir() != data
     assert Path.cwd() == before
@@ -51,7 +51,7 @@ def test_it_leaves_nothing_behind_and_takes_nothing_away() -> None:
 
 def test_without_a_data_folder_of_ones_own_none_is_set_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WORKBENCH_DATA_DIR")
-    with demo.ground():
+    with demo.folders():
         assert "WORKBENCH_DATA_DIR" in os.environ
     assert "WORKBENCH_DATA_DIR" not in os.environ
 

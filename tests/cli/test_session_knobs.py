@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
 import pytest
 
 from support.calls import Call
@@ -11,6 +9,7 @@ from support.talk import turns
 from workbench.log.events import Compaction, Setting
 from workbench.log.store import Store
 from workbench.session import opening
+from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.session.source import knobs_of
 
@@ -59,7 +58,7 @@ def test_a_session_that_goes_on_from_another_takes_them_along(call: Call, sessio
 
 def test_the_screen_and_the_command_plan_the_same(call: Call, session: str) -> None:
     with Services() as services:
-        opened = opening.first(services, Namespace(), session)
+        opened = opening.first(services, Options(), session)
         assert opened.session is not None
         seen = opened.plan
         opened.session.close()

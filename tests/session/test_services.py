@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from support.local_servers import WINDOW, ollama, patiently, serving
 from workbench.context.setup import LearntWindow, window_setting
 from workbench.log.events import Setting, UserMessage
+from workbench.session.options import Options
 from workbench.session.services import Services
 
 
@@ -17,12 +17,10 @@ def test_a_learnt_window_is_in_every_setup_of_the_session() -> None:
     with Services() as services:
         with services.store.create([Setting("model", "gpt-4o"), UserMessage("hi")]) as session:
             session.append(window_setting("gpt-4o", LearntWindow(20_000)))
-        limits = services.set_up(Namespace(), services.source(session.id)).limits
+        limits = services.set_up(Options(), services.source(session.id)).limits
         assert (limits.window, limits.window_source) == (20_000, "provider")
-        assert (
-            services.set_up(Namespace(model="gpt-4"), services.source(session.id)).limits.window_source == "catalogue"
-        )
-        assert services.set_up(Namespace(window=5_000), services.source(session.id)).limits.window == 5_000
+        assert services.set_up(Options(model="gpt-4"), services.source(session.id)).limits.window_source == "catalogue"
+        assert services.set_up(Options(window=5_000), services.source(session.id)).limits.window == 5_000
 
 
 def test_a_model_to_fall_back_on_is_prepared_without_the_wishes_for_another(tmp_path: Path) -> None:
@@ -30,7 +28,7 @@ def test_a_model_to_fall_back_on_is_prepared_without_the_wishes_for_another(tmp_
     (tmp_path / "config" / "config.toml").write_text(
         '[models.house]\nwindow = 9_000\napi_base = "http://house/v1"\n[requests]\nfirst_token_seconds = 7\n'
     )
-    options = Namespace(policy="layers", set=["masking.keep_last=3"], window=100, reserve=1, model="gpt-4o")
+    options = Options(policy="layers", knobs=("masking.keep_last=3",), window=100, reserve=1, model="gpt-4o")
     with Services() as services:
         with services.store.create([Setting("model", "gpt-4o")]) as session:
             pass
@@ -48,6 +46,6 @@ def test_a_server_is_asked_for_the_window_unless_its_address_was_given(
     with serving(ollama("m")) as server:
         (tmp_path / "config" / "config.toml").write_text(f"[servers]\nollama = {server.port}\n")
         with Services() as services:
-            assert services.set_up(Namespace(model="ollama/m")).limits.window == WINDOW
-            far = services.set_up(Namespace(model="ollama/m", api_base="http://far"))
+            assert services.set_up(Options(model="ollama/m")).limits.window == WINDOW
+            far = services.set_up(Options(model="ollama/m", api_base="http://far"))
             assert far.limits.window_source != "server"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from argparse import Namespace
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -19,6 +18,7 @@ from workbench.models.reply_parts import CallFragment, Finished, Part, Reported,
 from workbench.session import connection
 from workbench.session.model import SessionModel
 from workbench.session.open_session import OpenSession
+from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.session.updates import Notice
 from workbench.tui.app import WorkbenchApp
@@ -67,7 +67,7 @@ class Script:
         """From now on every model is this one."""
 
         @asynccontextmanager
-        async def serving(*_: object) -> AsyncIterator[Script]:
+        async def serving(*_: object, **__: object) -> AsyncIterator[Script]:
             yield self
 
         monkeypatch.setattr(connection, "serving", serving)
@@ -80,7 +80,7 @@ class Watcher:
         self.values: dict[str, Any] = {}
         self.seen: list[tuple[str, Any]] = []
         self.notices: list[Notice] = []
-        self.model = SessionModel(services, Namespace(**options), self._show, asyncio.get_running_loop())
+        self.model = SessionModel(services, Options(**options), self._show, asyncio.get_running_loop())
         self.model.start(ref)
 
     def _show(self, changes: Mapping[str, Any], notices: tuple[Notice, ...]) -> None:
@@ -152,7 +152,7 @@ async def program(
     services: Services, size: tuple[int, int] = (120, 40), ref: str = "", **options: Any
 ) -> AsyncIterator[tuple[Pilot[Any], MainScreen]]:
     """The program on a screen of this size, settled."""
-    app = WorkbenchApp(services, Namespace(**options), ref)
+    app = WorkbenchApp(services, Options(**options), ref)
     async with app.run_test(size=size, notifications=True) as pilot:
         await settle(pilot)
         yield pilot, main_screen(app)

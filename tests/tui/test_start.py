@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 import threading
-from argparse import Namespace
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,6 +18,7 @@ from tui.play import until
 from workbench.config.errors import WrongCall
 from workbench.config.settings import load_settings
 from workbench.log.events import UserMessage
+from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.tui import start
 from workbench.tui.chat.composer import Composer
@@ -32,32 +32,31 @@ QUIT = "\x11"
 def test_without_a_terminal_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     with pytest.raises(WrongCall, match=r"`workbench plan talk\.json` needs none"):
-        start.run(Namespace(source="talk.json"))
+        start.run("talk.json", Options())
     with pytest.raises(WrongCall, match="`workbench plan SOURCE` needs none"):
-        start.run(Namespace(source=None))
+        start.run("", Options())
 
 
 def test_before_the_first_frame_nothing_heavy_is_imported_and_nothing_is_planned(talk: Path) -> None:
     script = f"""
 import asyncio, sys
-from argparse import Namespace
 from contextlib import ExitStack
 from workbench.cli import main as _
 from workbench.config.settings import load_settings
+from workbench.session.options import Options
 from workbench.tui import start
 from workbench.tui.frame import Frame
 
 HEAVY = {{"litellm", "openai", "mcp", "splintr", "tiktoken", "tokenizers", "xllamacpp", "sqlite3"}}
 OURS = {{"workbench.agent", "workbench.compaction", "workbench.context", "workbench.models", "workbench.traces"}}
 
-def load(options, stack):
+def load(stack):
     print(sorted((HEAVY | OURS) & set(sys.modules)), flush=True)
-    return start.load(options, stack)
+    return start.load({str(talk)!r}, Options(), stack)
 
 async def main():
     with ExitStack() as stack:
-        options = Namespace(source={str(talk)!r})
-        app = Frame(load_settings(), lambda: load(options, stack))
+        app = Frame(load_settings(), lambda: load(stack))
         async with app.run_test() as pilot:
             await pilot.press("h", "i")
             while getattr(app.screen, "shown", None) is None:
@@ -73,13 +72,13 @@ asyncio.run(main())
 async def test_what_is_typed_before_the_panes_are_there_is_not_lost() -> None:
     gate = threading.Event()
 
-    def load(options: Namespace, stack: ExitStack) -> Callable[[], MainScreen]:
+    def load(stack: ExitStack) -> Callable[[], MainScreen]:
         gate.wait(DEADLINE)
         services = stack.enter_context(Services())
-        return lambda: MainScreen(services, options)
+        return lambda: MainScreen(services, Options())
 
     with ExitStack() as stack:
-        app = Frame(load_settings(), lambda: load(Namespace(source=None), stack))
+        app = Frame(load_settings(), lambda: load(stack))
         async with app.run_test() as pilot:
             await pilot.press("h", "i", "left")
             await until(lambda: isinstance(app.screen, Opening) and app.screen.typed == "hi")

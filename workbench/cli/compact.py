@@ -5,19 +5,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from workbench.agent.compacting import Compacting, failure_of
 from workbench.agent.hooks import Hooks, installed_hooks
-from workbench.agent.serving import serving
 from workbench.cli.asking import agrees
+from workbench.cli.options import options_of
 from workbench.compaction import prompts
 from workbench.compaction.cache import paid_back
 from workbench.compaction.coordinator import Compactor
-from workbench.compaction.summariser import setup_for
 from workbench.compaction.triggers import question
 from workbench.compaction.values import Audit, CompactionRefused, Draft, Fact, Preview, Progress
 from workbench.config.errors import Refused
@@ -26,7 +25,8 @@ from workbench.context.setup import Setup
 from workbench.log.errors import ReadOnly
 from workbench.log.events import Event, Failure
 from workbench.log.session import Session
-from workbench.models.catalogue import REHEARSAL, is_local
+from workbench.models.catalogue import REHEARSAL
+from workbench.session.connection import compactor_for
 from workbench.session.services import Services
 from workbench.session.source import Source
 from workbench.traces.reading import read_text
@@ -83,29 +83,14 @@ def _job(services: Services, options: argparse.Namespace, stack: ExitStack) -> J
 def set_up_for(services: Services, options: argparse.Namespace, source: Source) -> Setup:
     """Without a model named anywhere the one that needs no key summarises, by rules."""
     model = source.model or services.settings.model or REHEARSAL
-    return services.set_up(options, source._replace(model=model))
-
-
-@asynccontextmanager
-async def compactor_for(services: Services, options: argparse.Namespace, setup: Setup) -> AsyncIterator[Compactor]:
-    """A compactor with a gateway to the model that summarises, where one is asked."""
-    model = setup_for(setup, services.catalogue).model
-    if options.digest or is_local(model):
-        yield Compactor(setup, None, catalogue=services.catalogue)
-        return
-    routes = services.routes
-    # The address that a command was given is for the session's own model.
-    base = options.api_base or "" if model == setup.model else ""
-    endpoint = await asyncio.to_thread(routes.endpoint, model, base)
-    async with serving(model, endpoint, routes.patience(model)) as gateway:
-        yield Compactor(setup, gateway, schedule=routes.schedule, catalogue=services.catalogue)
+    return services.set_up(options_of(options), source._replace(model=model))
 
 
 async def _compact(job: Job) -> Draft:
     """Preview, question, hooks, draft, and the event; a refusal is noted in the log and raised."""
     options, setup, session = job.options, job.setup, job.session
     hooks = Hooks(job.services.settings.hooks, installed_hooks()) if session else Hooks()
-    async with compactor_for(job.services, options, setup) as compactor:
+    async with compactor_for(job.services, options_of(options), setup, digest=options.digest) as compactor:
         compacting = Compacting(compactor, hooks)
         try:
             digest = options.digest or options.summary is not None

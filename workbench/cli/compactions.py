@@ -30,6 +30,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from workbench.cli.options import options_of
 from workbench.compaction.outlook import Outlook, outlook
 from workbench.compaction.record import Metrics, Record, Spread, metrics, record
 from workbench.compaction.triggers import decide
@@ -52,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the status, the history and the counters of a session's compactions."""
     with Services() as services:
         source = services.source(options.session)
-        setup = services.set_up(options, source)
+        setup = services.set_up(options_of(options), source)
         plan = setup.plan(source.events, live=source.live)
         growth = Ledger.from_events(source.events, services.catalogue).growth
     found = record(source.events)
@@ -212,7 +213,7 @@ def run_undo(options: argparse.Namespace) -> int:
     with Services() as services, services.store.session(options.session) as session:
         events = session.events()
         changes = _changes(events, options)
-        setup = services.set_up(options, as_source(options.session, events))
+        setup = services.set_up(options_of(options), as_source(options.session, events))
         before = setup.plan(events)
         added = session.append(*(change.revert for change in changes))
         after = setup.plan([*events, *added])

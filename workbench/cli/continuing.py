@@ -7,11 +7,13 @@ import asyncio
 import sys
 from collections.abc import Sequence
 
-from workbench.cli.compact import BY_HAND, audit_json, compactor_for, set_up_for, tell_progress, warn
+from workbench.cli.compact import BY_HAND, audit_json, set_up_for, tell_progress, warn
+from workbench.cli.options import options_of
 from workbench.compaction.continuation import Carried, bodies, carried
 from workbench.config.text import print_json, printable_lines
 from workbench.context.setup import Setup
 from workbench.log.events import Event, Setting
+from workbench.session.connection import compactor_for
 from workbench.session.services import Services
 from workbench.session.source import as_source
 from workbench.traces.reading import read_text
@@ -41,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
 
 async def _carried(services: Services, options: argparse.Namespace, setup: Setup, events: Sequence[Event]) -> Carried:
     tell = None if options.json else tell_progress
-    async with compactor_for(services, options, setup) as compactor:
+    async with compactor_for(services, options_of(options), setup, digest=options.digest) as compactor:
         made = await carried(compactor, events, digest=options.digest, progress=tell)
     warn(made.problems)
     return made

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from workbench.cli.options import options_of
 from workbench.config.errors import WrongCall
 from workbench.config.text import print_json, printable, table
 from workbench.context.load import describe, load_policy, preset_names, user_policies
@@ -22,7 +23,7 @@ def run_tokens(options: argparse.Namespace) -> int:
     """Count a text."""
     name, text = read_text(options.file)
     with Services() as services:
-        setup = services.set_up(options)
+        setup = services.set_up(options_of(options))
         count = setup.counter.count(text)
         setup.counter.flush()
     found = {

@@ -85,7 +85,7 @@ def _run(options: argparse.Namespace) -> int:
 def _parser() -> _Parser:
     parser = _Parser(prog="workbench", description="See what the model sees.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    parser.set_defaults(run="workbench.tui.start:run", source=None)
+    parser.set_defaults(run="workbench.cli.screen:run", source=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     _add_open(commands)
     _add_serve(commands)
@@ -124,13 +124,13 @@ def _add_wishes(parser: _Parser) -> None:
 
 
 def _add_open(commands: Commands[_Parser]) -> None:
-    parser = _command(commands, "open", "tui.start:run", "open a session or a file on the full screen")
+    parser = _command(commands, "open", "cli.screen:run", "open a session or a file on the full screen")
     parser.add_argument("source", metavar="SOURCE", help="a session or a file")
     _add_wishes(parser)
 
 
 def _add_serve(commands: Commands[_Parser]) -> None:
-    _command(commands, "demo", "tui.demo:run", "a recorded session to look around in; nothing of it is kept")
+    _command(commands, "demo", "cli.screen:run_demo", "a recorded session to look around in; nothing of it is kept")
     parser = _command(commands, "serve", "cli.serve:run", "the full screen in a browser (needs the extra `serve`)")
     parser.add_argument(
         "source", metavar="SOURCE", nargs="?", help="a session or a file; the newest session by default"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agent.mcp import McpServer, McpTools, ToolCost, check_config
+from workbench.cli.options import options_of
 from workbench.config.text import print_json, printable, table
 from workbench.context.setup import Setup
 from workbench.models.framing import tool_style
@@ -19,7 +20,7 @@ def run(options: argparse.Namespace) -> int:
     """Start the servers, ask them for their tools, and print those with their tokens."""
     with Services() as services:
         servers = check_config(services.settings.mcp, str(services.settings.file))
-        setup = services.set_up(options)
+        setup = services.set_up(options_of(options))
         costs, problems = asyncio.run(_ask(servers, setup))
     if options.json:
         print_json({"servers": [_as_json(server, costs) for server in servers], "problems": problems})

@@ -7,6 +7,7 @@ import shutil
 import sys
 from typing import Any
 
+from workbench.cli.options import options_of
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import fit, print_json, printable, table
 from workbench.context.items import SIGNS, Item
@@ -23,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
         source = services.source(options.source)
         if options.at is not None:
             source = _upto(source, options.at)
-        setup = services.set_up(options, source)
+        setup = services.set_up(options_of(options), source)
         made = setup.plan(source.events, live=source.live)
         if options.request:
             if not made.verdict.fits:

@@ -6,7 +6,6 @@ Its methods are called from the screen's thread and return at once; the work is 
 from __future__ import annotations
 
 import asyncio
-from argparse import Namespace
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.log.events import OverrideAction
+from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.session.thread import SessionThread
 from workbench.session.updates import Notice, Show, UpdateQueue
@@ -32,7 +32,7 @@ class SessionModel:
     """One session at a time, and all that can be done with it."""
 
     def __init__(
-        self, services: Services, options: Namespace, show: Show, loop: asyncio.AbstractEventLoop, *, warm: bool = False
+        self, services: Services, options: Options, show: Show, loop: asyncio.AbstractEventLoop, *, warm: bool = False
     ) -> None:
         """`show` is called in `loop`, the screen's. `warm`: load litellm once the first session is open."""
         self._board = UpdateQueue(show, loop)

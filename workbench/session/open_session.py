@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from workbench.agent.loop import Agent
 from workbench.agent.tools.base import Tool
@@ -18,6 +17,7 @@ from workbench.models.catalogue import REHEARSAL
 from workbench.models.ledger import Ledger
 from workbench.session.context_view import ContextView
 from workbench.session.insight import LogInsight, Requests, compact_at
+from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.session.source import Source
 from workbench.session.transcript import Entries, LogTranscript
@@ -142,10 +142,11 @@ class OpenSession:
         return LogTranscript(self.entries, plan)
 
 
-def make_setup(services: Services, options: Namespace, source: Source, policy: str, knobs: Sequence[str]) -> Setup:
+def make_setup(services: Services, options: Options, source: Source, policy: str, knobs: Sequence[str]) -> Setup:
     """A setup for a source; what the command line says of the window holds for as long as the program runs."""
-    asked = Namespace(**{**vars(options), "policy": policy, "set": list(knobs), "model": source.model})
-    return services.set_up(asked, source)
+    return services.set_up(
+        replace(options, policy=policy, knobs=tuple(knobs), model=source.model), source._replace(knobs=())
+    )
 
 
 def policies(opened: str) -> tuple[str, ...]:

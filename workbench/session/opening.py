@@ -5,7 +5,6 @@ All of it reads and plans, so it runs in the background. Raises WorkbenchError.
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,9 +12,10 @@ from typing import NamedTuple
 
 from workbench.agent import slots
 from workbench.config.errors import WrongCall
+from workbench.config.text import printable
 from workbench.context.load import DEFAULT
 from workbench.context.planner import Planner
-from workbench.context.setup import Setup
+from workbench.context.setup import LearntWindow, Setup, learnt_window, window_setting
 from workbench.log.errors import NotFound
 from workbench.log.events import Body, Setting
 from workbench.log.session import Session
@@ -23,15 +23,25 @@ from workbench.models.catalogue import REHEARSAL
 from workbench.models.ledger import Ledger
 from workbench.session.insight import Requests
 from workbench.session.open_session import OpenSession, make_setup
+from workbench.session.options import Options
 from workbench.session.services import Services
-from workbench.session.source import Source, knobs_of, setting
+from workbench.session.source import Source, as_source
 from workbench.session.tools import toolbox, tools_off
 from workbench.session.transcript import Entries
 
 NEW = "new session"
 
 
-def first(services: Services, options: Namespace, ref: str) -> OpenSession:
+TITLE = 60
+"""Characters of the first message that become a session's title."""
+
+
+def title_of(message: str) -> str:
+    """What a session is called after its first message."""
+    return printable(message)[:TITLE]
+
+
+def first(services: Services, options: Options, ref: str) -> OpenSession:
     """What the program starts with."""
     if not ref:
         newest = services.store.list(limit=1)
@@ -39,13 +49,13 @@ def first(services: Services, options: Namespace, ref: str) -> OpenSession:
     return open_source(services, options, ref) if ref else new_session(services, options)
 
 
-def open_source(services: Services, options: Namespace, ref: str) -> OpenSession:
+def open_source(services: Services, options: Options, ref: str) -> OpenSession:
     """A session or a file."""
     if not _names_file(ref):
         with suppress(NotFound):
             return open_session(services, options, services.store.session(ref))
     found = services.source(ref)  # what cannot be found either way is told here
-    model = getattr(options, "model", None) or found.model
+    model = options.model or found.model
     return _opened(services, options, found._replace(model=model), found.name, None)
 
 
@@ -56,28 +66,45 @@ def _names_file(ref: str) -> bool:
     return False
 
 
-def open_session(services: Services, options: Namespace, session: Session) -> OpenSession:
-    """A session of the store; where it has no model yet, it gets the user's, or the stand-in."""
-    events = session.events()
-    said = setting(events, "model")
-    model = getattr(options, "model", None) or said or services.settings.model or REHEARSAL
-    source = Source(session.id, events, model, setting(events, "policy"), session.is_written, False)
-    made = _opened(services, options, source, session.title or NEW, session)
-    if made.writable and said != model:
-        made.append(Setting("model", model))
+def open_session(services: Services, options: Options, session: Session, *, fill: bool = True) -> OpenSession:
+    """A session of the store; where it has no model yet, it gets the user's, or the stand-in.
+
+    `fill`: show what would be sent before anything was said. The first turn does it in any case.
+    """
+    found = as_source(session.id, session.events(), live=session.is_written)
+    model = options.model or found.model or services.settings.model or REHEARSAL
+    made = _opened(services, options, found._replace(model=model), session.title or NEW, session)
     if made.writable:
+        made.append(*_news(made, found.model))
+    if made.writable and fill:
         fill_slots(made)
     return made
 
 
-def new_session(services: Services, options: Namespace) -> OpenSession:
-    """An empty session, ours to write."""
-    made = open_session(services, options, services.store.create())
+def _news(opened: OpenSession, before: str) -> list[Body]:
+    """What the log has to say of the session's model from here on: its name, and what a server tells of it."""
+    setup = opened.setup
+    news: list[Body] = [Setting("model", setup.model)] if before != setup.model else []
+    reported = LearntWindow(setup.info.window, "server")
+    if setup.info.window_source == "server" and learnt_window(opened.events, setup.model) != reported:
+        news.append(window_setting(setup.model, reported))
+    return news
+
+
+def new_session(services: Services, options: Options, title: str = "", *, fill: bool = True) -> OpenSession:
+    """An empty session, ours to write. Where it cannot be set up, there is none."""
+    session = services.store.create(title=title)
+    try:
+        made = open_session(services, options, session, fill=fill)
+    except BaseException:
+        session.close()
+        services.store.delete(session.id)
+        raise
     made.ours = True
     return made
 
 
-def session_of(services: Services, options: Namespace, opened: OpenSession, upto: int | None = None) -> OpenSession:
+def session_of(services: Services, options: Options, opened: OpenSession, upto: int | None = None) -> OpenSession:
     """A session that starts as a copy of a file."""
     bodies = [event.body for event in opened.events[:upto]]
     # At the end, so that the events keep the numbers by which compactions and overrides name them.
@@ -87,7 +114,7 @@ def session_of(services: Services, options: Namespace, opened: OpenSession, upto
     return open_session(services, options, services.store.create(bodies))
 
 
-def fork(services: Services, options: Namespace, opened: OpenSession, at: int | None) -> OpenSession:
+def fork(services: Services, options: Options, opened: OpenSession, at: int | None) -> OpenSession:
     """A copy that ends with an event, or has them all."""
     if opened.session is None:
         return session_of(services, options, opened, at)
@@ -99,9 +126,9 @@ def fork(services: Services, options: Namespace, opened: OpenSession, at: int | 
     return made
 
 
-def _opened(services: Services, options: Namespace, source: Source, name: str, session: Session | None) -> OpenSession:
-    knobs = (*knobs_of(source.events), *(getattr(options, "set", None) or ()))
-    policy = getattr(options, "policy", None) or source.policy or services.settings.policy or DEFAULT
+def _opened(services: Services, options: Options, source: Source, name: str, session: Session | None) -> OpenSession:
+    knobs = (*source.knobs, *options.knobs)
+    policy = options.policy or source.policy or services.settings.policy or DEFAULT
     setup = make_setup(services, options, source, policy, knobs)
     planner = setup.planner(source.events, live=source.live)
     setup.counter.flush()
@@ -140,7 +167,7 @@ class Another(NamedTuple):
     """What the log has to say of it."""
 
 
-def another(services: Services, options: Namespace, opened: OpenSession, model: str, policy: str, knob: str) -> Another:
+def another(services: Services, options: Options, opened: OpenSession, model: str, policy: str, knob: str) -> Another:
     """Plan for another model, under another policy, or with one knob set."""
     name, ref = model or opened.setup.model, policy or opened.policy
     knobs = _with_knob(opened.knobs, knob)

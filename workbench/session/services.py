@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from contextlib import suppress
 from functools import cached_property
 from types import TracebackType
@@ -13,6 +12,7 @@ from workbench.config.settings import Settings, load_settings
 from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.store import Store
 from workbench.models.catalogue import LOCAL_PROVIDERS, Catalogue
+from workbench.session.options import Options
 from workbench.session.source import Source, as_source, open_source, weight
 
 if TYPE_CHECKING:
@@ -71,16 +71,11 @@ class Services:
             return self.store
         return None
 
-    def set_up(self, options: argparse.Namespace, source: Source | None = None) -> Setup:
-        """A setup from a command's options and its source."""
+    def set_up(self, options: Options, source: Source | None = None) -> Setup:
+        """A setup from the user's options and a source."""
         source = source or as_source("", [])
-        asked = PlanOptions(
-            getattr(options, "policy", None) or "",
-            (*source.knobs, *(getattr(options, "set", None) or ())),
-            getattr(options, "model", None) or "",
-            getattr(options, "window", None),
-            getattr(options, "reserve", None),
-        )
+        knobs = (*source.knobs, *options.knobs)
+        asked = PlanOptions(options.policy, knobs, options.model, options.window, options.reserve)
         return set_up(
             asked,
             self.settings,
@@ -89,21 +84,19 @@ class Services:
             policy=source.policy,
             store=self.count_store(),
             events=source.events,
-            reported=self._reported(asked.model or source.model or self.settings.model, options),
+            reported=self._reported(options.model or source.model or self.settings.model, options.api_base),
         )
 
-    def _reported(self, model: str, options: argparse.Namespace) -> int | None:
+    def _reported(self, model: str, api_base: str) -> int | None:
         """The window that a server on this machine gives a model; None for models of others."""
         if model.partition("/")[0] not in LOCAL_PROVIDERS:
             return None
-        offer = self.routes.offer(model, getattr(options, "api_base", None) or "")
+        offer = self.routes.offer(model, api_base)
         return offer.model.window if offer else None
 
-    def fallback(self, model: str, options: argparse.Namespace, source: Source) -> tuple[Setup, Endpoint, Patience]:
-        """What is needed to ask a model to fall back on. The window, the reserve and the address that a command was
-        given are for the session's own model, not for this one."""
-        policy = argparse.Namespace(policy=getattr(options, "policy", None), set=getattr(options, "set", None))
-        setup = self.set_up(policy, source._replace(model=model))
+    def fallback(self, model: str, options: Options, source: Source) -> tuple[Setup, Endpoint, Patience]:
+        """What is needed to ask a model to fall back on."""
+        setup = self.set_up(options.for_any_model, source._replace(model=model))
         return setup, self.routes.endpoint(model), self.routes.patience(model)
 
     def __enter__(self) -> Self:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,6 +12,7 @@ from workbench.context.plan import ContextPlan
 from workbench.log.events import Event
 from workbench.session.context_view import ContextView
 from workbench.session.open_session import OpenSession, make_setup
+from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.session.source import Source, knobs_of, setting
 
@@ -23,7 +23,7 @@ REMEMBERED = 16
 class TimeTravel:
     """Plans prefixes of a log, each under the policy and for the model that held then."""
 
-    def __init__(self, services: Services, options: Namespace) -> None:
+    def __init__(self, services: Services, options: Options) -> None:
         self._services = services
         self._options = options
         self._plans: dict[int, ContextPlan] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,6 @@ from workbench.log.events import Event, Setting
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
-    from workbench.session.turns import Turns
 
 OFF = "tools_off"
 """The setting in the log that names the tools that are not offered."""
@@ -30,27 +30,34 @@ def tools_off(events: Iterable[Event]) -> tuple[str, ...]:
     return tuple(str(each) for each in found) if isinstance(found, list | tuple) else ()
 
 
-def toolbox(opened: OpenSession, pass_env: Sequence[str] = (), *, every: bool = False) -> Toolbox:
-    """What the model may call in a session; `every`: what is switched off as well."""
+def toolbox(
+    opened: OpenSession, pass_env: Sequence[str] = (), *, without: Sequence[str] = (), every: bool = False
+) -> Toolbox:
+    """What the model may call in a session, but for `without`; `every`: what the session switches off as well."""
     more = (*peek_tools(lambda: opened.events), *opened.served)
-    return Toolbox(Path.cwd(), switched_off=() if every else opened.off, more=more, pass_env=pass_env)
+    return Toolbox(Path.cwd(), switched_off=without if every else (*opened.off, *without), more=more, pass_env=pass_env)
 
 
 class ToolSwitches:
     """What the user decides about tools. Lives in the session's thread."""
 
     def __init__(
-        self, turns: Turns, writable: Callable[[], OpenSession], publish: Callable[[OpenSession], None]
+        self,
+        free: asyncio.Lock,
+        forget_approvals: Callable[[], None],
+        writable: Callable[[], OpenSession],
+        publish: Callable[[OpenSession], None],
     ) -> None:
-        """`publish` fills the slots anew and shows what came of it."""
-        self._turns = turns
+        """`free` is held by a turn. `publish` fills the slots anew and shows what came of it."""
+        self._free = free
+        self._forget_approvals = forget_approvals
         self._writable = writable
         self._publish = publish
 
     async def switch(self, off: Iterable[str]) -> None:
         """Offer all tools but these, from the next turn on. Raises Refused where the session cannot be changed."""
         self._writable()
-        async with self._turns.free:
+        async with self._free:
             opened = self._writable()
             opened.off = tuple(sorted(off))
             opened.append(Setting(OFF, list(opened.off)))
@@ -67,4 +74,4 @@ class ToolSwitches:
             save(path, left)
         except OSError as error:
             raise WrongCall(f"{path}: cannot be written: {error.strerror or error}") from None
-        self._turns.forget_approvals()
+        self._forget_approvals()

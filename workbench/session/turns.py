@@ -9,23 +9,21 @@ from pathlib import Path
 from typing import Protocol
 
 from workbench.agent import approvals
-from workbench.agent.loop import Agent, TurnServices
+from workbench.agent.loop import Agent
 from workbench.agent.mentions import with_files
 from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
 from workbench.compaction.values import Decision
 from workbench.config.errors import WorkbenchError
-from workbench.config.text import printable
 from workbench.log.events import AssistantMessage, Failure, Override, Setting, ToolCall, ToolResult, UserMessage
 from workbench.session import questions
 from workbench.session.connection import TurnConnection
 from workbench.session.open_session import OpenSession
+from workbench.session.opening import title_of
+from workbench.session.options import Options
 from workbench.session.reply import ReplyInProgress
 from workbench.session.services import Services
 from workbench.session.updates import Notice, UpdateQueue
 from workbench.session.values import Activity, UserQuestion
-
-TITLE = 60
-"""Characters of the first message that become a session's title."""
 
 
 class Beside(Protocol):
@@ -51,13 +49,13 @@ class Beside(Protocol):
 class Turns:
     """Runs the turns of whatever session lies open."""
 
-    def __init__(self, services: Services, board: UpdateQueue, publish: Callable[[], None]) -> None:
+    def __init__(self, services: Services, options: Options, board: UpdateQueue, publish: Callable[[], None]) -> None:
         """`publish` shows what is in the log by now."""
         self._board = board
         self._publish = publish
-        self._connection = TurnConnection(services, self._approve, self._report, self._ask_first)
-        self._used: TurnServices | None = None
-        """What the session's agent was made with."""
+        self._connection = TurnConnection(
+            services, options, ask=self._approve, report=self._report, ask_first=self._ask_first
+        )
         self._coming = ReplyInProgress()
         self._running: asyncio.Task[None] | None = None
         self._waiting: list[str] = []
@@ -68,8 +66,6 @@ class Turns:
         self.free = asyncio.Lock()
         """Held by a turn, and by whatever must not happen during one."""
         self.beside: Beside | None = None
-        self._connecting = asyncio.Lock()
-        """A turn and a compaction that begin at the same time share one agent."""
 
     @property
     def busy(self) -> bool:
@@ -206,27 +202,17 @@ class Turns:
         return not failed
 
     async def agent(self, opened: OpenSession) -> Agent:
-        """The agent of the session, made anew where its model or policy is another. Raises WorkbenchError."""
-        async with self._connecting:
-            return await self._agent(opened)
-
-    async def _agent(self, opened: OpenSession) -> Agent:
-        assert opened.session is not None
-        means = await self._connection.means(opened)
+        """The agent of the session, connected. Raises WorkbenchError."""
+        agent = await self._connection.agent(opened)
         while self._connection.problems:
             self._board.tell(Notice(self._connection.problems.pop(0), "warning", "MCP"))
-        if opened.agent is None or means is not self._used:
-            setup = opened.agent.setup if opened.agent is not None else opened.setup
-            planner = opened.agent.planner if opened.agent is not None else opened.planner
-            opened.agent = Agent(opened.session, setup, means, planner)
-            self._used = means
-        return opened.agent
+        return agent
 
     def _name(self, opened: OpenSession, text: str) -> None:
         """The first message names a session that has no title."""
         assert opened.session is not None
         if not opened.session.title:
-            title = printable(text)[:TITLE]
+            title = title_of(text)
             opened.append(Setting("title", title))
             opened.name = title
 

@@ -7,7 +7,6 @@ on meanwhile.
 from __future__ import annotations
 
 import asyncio
-from argparse import Namespace
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
@@ -21,6 +20,7 @@ from workbench.session import figures, opening
 from workbench.session.compacting import SessionCompactions
 from workbench.session.drafting import SummaryDrafts
 from workbench.session.open_session import OpenSession
+from workbench.session.options import Options
 from workbench.session.questions import make_session
 from workbench.session.services import Services
 from workbench.session.time_travel import TimeTravel
@@ -45,15 +45,15 @@ STAND_IN = (
 class SessionWorker:
     """What lies open, and what is done with it."""
 
-    def __init__(self, services: Services, options: Namespace, board: UpdateQueue, *, warm: bool) -> None:
+    def __init__(self, services: Services, options: Options, board: UpdateQueue, *, warm: bool) -> None:
         self._services = services
         self._options = options
         self._board = board
         self._warm = warm
-        self._turns = Turns(services, board, self.publish)
+        self._turns = Turns(services, options, board, self.publish)
         self.compactions = SessionCompactions(board, self._turns, self.publish)
         self.drafts = SummaryDrafts(services, self._turns, self.compactions, self.publish)
-        self.tools = ToolSwitches(self._turns, self._writable, self._refill)
+        self.tools = ToolSwitches(self._turns.free, self._turns.forget_approvals, self._writable, self._refill)
         self._opened: OpenSession | None = None
         self._travel = TimeTravel(services, options)
         self._draft = ""
@@ -105,22 +105,18 @@ class SessionWorker:
         if self._warm:
             self._go_beside(Gateway().warm())
 
-    def _later_options(self) -> Namespace:
-        """What the command line said of the model and the policy was meant for what it opened."""
-        return Namespace(**{key: value for key, value in vars(self._options).items() if key in ("window", "reserve")})
-
     async def open(self, ref: str) -> None:
         """A session or a file."""
-        await self._exchange(lambda: opening.open_source(self._services, self._later_options(), ref))
+        await self._exchange(lambda: opening.open_source(self._services, self._options.for_any_session, ref))
 
     async def new(self) -> None:
         """An empty session."""
-        await self._exchange(lambda: opening.new_session(self._services, self._later_options()))
+        await self._exchange(lambda: opening.new_session(self._services, self._options.for_any_session))
 
     async def fork(self, at: int | None, text: str | None = None) -> None:
         """A copy up to an event, and perhaps the first thing to say in it."""
         opened = self._current()
-        await self._exchange(lambda: opening.fork(self._services, self._later_options(), opened, at))
+        await self._exchange(lambda: opening.fork(self._services, self._options.for_any_session, opened, at))
         if text is not None:
             self._turns.send(self._writable(), text)
         else:
@@ -205,7 +201,7 @@ class SessionWorker:
                 self.held -= 1
             if answer != "yes":
                 return
-            await self._exchange(lambda: opening.session_of(self._services, self._later_options(), opened))
+            await self._exchange(lambda: opening.session_of(self._services, self._options.for_any_session, opened))
         self.compactions.not_now()
         self._turns.send(self._writable(), text)
 

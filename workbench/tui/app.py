@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
 from textual.screen import Screen
 
+from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.tui.frame import SHEETS, Frame
 from workbench.tui.main.screen import MainScreen
@@ -17,10 +16,10 @@ class WorkbenchApp(Frame):
     CSS_PATH = [*SHEETS]  # noqa: RUF012 - Textual types it as an instance's own
 
     def __init__(
-        self, services: Services, options: Namespace | None = None, ref: str = "", *, warm: bool = False
+        self, services: Services, options: Options | None = None, ref: str = "", *, warm: bool = False
     ) -> None:
         """`ref`: what to open first; nothing: the newest session, or a new one. `warm`: load litellm in the end."""
-        main = MainScreen(services, options or Namespace(), ref, warm=warm)
+        main = MainScreen(services, options or Options(), ref, warm=warm)
         super().__init__(services.settings, lambda: lambda: main)
         self._main = main
 

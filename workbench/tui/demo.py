@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import tempfile
-from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.resources import files
@@ -17,19 +16,12 @@ from workbench.demo.project import create
 from workbench.log.codec import decode
 from workbench.log.events import ToolCall
 from workbench.log.store import FILE_NAME, Store
-from workbench.tui import start
 
 EDIT = "edit_file"
 
 
-def run(options: Namespace) -> int:
-    """Open the recording as a session like any other, in folders that go with the program."""
-    with ground() as session:
-        return start.run(Namespace(source=session))
-
-
 @contextmanager
-def ground() -> Iterator[str]:
+def folders() -> Iterator[str]:
     """A data folder with the recording in it, and its project to work in; the value is the session's id.
 
     What the user has set is there as a copy: approvals and policies that are saved go with the program too.

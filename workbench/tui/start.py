@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import Namespace
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from workbench.config.errors import WrongCall
 from workbench.config.settings import load_settings
+from workbench.session.options import Options
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
@@ -22,41 +22,41 @@ What is smaller is read before it, in no time, so that a mistake in it is told w
 """
 
 
-def run(options: Namespace) -> int:
-    """Show a session or a file; the result is the exit code."""
+def run(source: str, options: Options) -> int:
+    """Show a session or a file, or the newest session; the result is the exit code."""
     in_browser = os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
-    if options.source == "-" or not (in_browser or (sys.stdin.isatty() and sys.stdout.isatty())):
-        wanted = options.source or "SOURCE"
+    if source == "-" or not (in_browser or (sys.stdin.isatty() and sys.stdout.isatty())):
+        wanted = source or "SOURCE"
         raise WrongCall(f"the screen needs a terminal on both ends; `workbench plan {wanted}` needs none")
     settings = load_settings()
-    if options.source:
-        check(options)
+    if source:
+        check(source, options)
     from workbench.tui.frame import Frame  # late: a mistake is told before the imports of a screen
 
     with ExitStack() as stack:
-        app = Frame(settings, lambda: load(options, stack))
+        app = Frame(settings, lambda: load(source, options, stack))
         error = app.run()
         if error is not None:
             raise error
         return app.return_code or 0
 
 
-def load(options: Namespace, stack: ExitStack) -> Callable[[], MainScreen]:
+def load(source: str, options: Options, stack: ExitStack) -> Callable[[], MainScreen]:
     """Import what the main screen needs; the services are closed with the stack."""
     from workbench.session.services import Services
     from workbench.tui.main.screen import MainScreen
 
     services = stack.enter_context(Services())
-    return lambda: MainScreen(services, options, options.source or "", warm=True)
+    return lambda: MainScreen(services, options, source, warm=True)
 
 
-def check(options: Namespace) -> None:
+def check(source: str, options: Options) -> None:
     """Raise what is wrong with the policy that was asked for, and with a source that is quickly read."""
     from workbench.context.load import load_policy
     from workbench.session.services import Services
 
     with Services() as services:
-        policy = getattr(options, "policy", None) or services.settings.policy
-        load_policy(policy or None, sets=getattr(options, "set", None) or ())
-        if services.weight(options.source) < LARGE:
-            services.source(options.source)
+        policy = options.policy or services.settings.policy
+        load_policy(policy or None, sets=options.knobs)
+        if services.weight(source) < LARGE:
+            services.source(source)

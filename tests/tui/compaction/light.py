@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from argparse import Namespace
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from inspect import isawaitable
@@ -23,6 +22,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.session.compaction_values import CompactionView
 from workbench.session.model import SessionModel
 from workbench.session.open_session import OpenSession
+from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.session.updates import Notice
 from workbench.session.values import Status
@@ -62,7 +62,7 @@ class Light(Screen[None]):
 
     def on_mount(self) -> None:
         """As the main screen does it."""
-        self.model = SessionModel(self.services, Namespace(**self._options), self._show, asyncio.get_running_loop())
+        self.model = SessionModel(self.services, Options(**self._options), self._show, asyncio.get_running_loop())
         self.query_one(CompactionPanel).take_focus()
         self.model.start(self._ref)
 

@@ -174,7 +174,7 @@ async def test_confirm_asks_in_place_and_goes_on_when_declined(
 ) -> None:
     long = "Done, and this is how it was done. " * 100
     Script(answer(long), answer("Two."), answer(SUMMARY)).play(monkeypatch)
-    async with on_screen(services, set=["compaction.threshold=0.35"]) as (pilot, screen):
+    async with on_screen(services, knobs=("compaction.threshold=0.35",)) as (pilot, screen):
         await typed(pilot, "go")
         await until(lambda: screen.question is not None)
         await settle(pilot)

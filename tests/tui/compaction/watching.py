@@ -16,7 +16,7 @@ Scripted = Callable[..., Script]
 
 
 def on_talk(services: Services, *sets: str, turns: int = 8) -> Any:
-    return opened(services, stored(services, turns), window=WINDOW, reserve=2_000, set=list(sets))
+    return opened(services, stored(services, turns), window=WINDOW, reserve=2_000, knobs=tuple(sets))
 
 
 def view(on: Watcher) -> CompactionView:

@@ -55,7 +55,7 @@ async def test_answers_policies_and_sessions_of_the_demo_are_not_kept(
         call("run_command", '{"command": "false"}', 2),
         answer("Done."),
     ).play(monkeypatch)
-    with demo.ground() as ref, Services() as services:
+    with demo.folders() as ref, Services() as services:
         copy = config_dir()
         async with program(services, SMALL, ref) as (pilot, screen):
             assert screen.services.settings.theme == "paper", "what the user has set holds"
@@ -81,7 +81,7 @@ async def test_answers_policies_and_sessions_of_the_demo_are_not_kept(
 
 
 def test_a_user_without_folders_has_none_afterwards() -> None:
-    with demo.ground(), Services():
+    with demo.folders(), Services():
         assert list(config_dir().iterdir()) == []
     assert not config_dir().exists()
     assert not data_dir().exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import files
@@ -20,6 +19,7 @@ from workbench.models.local.discovery import FoundModel, LocalServer
 from workbench.models.local.offers import offers
 from workbench.models.model_routes import ModelRoutes
 from workbench.session import opening
+from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.demo import recording
@@ -51,7 +51,7 @@ env = {OVEN_TOKEN = "secret"}
 class Bare(Light):
     """The session without its panes, which take long to draw."""
 
-    options = Namespace()
+    options = Options()
     session_title = "A penny short: order 1042"
 
 

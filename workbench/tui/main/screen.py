@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from inspect import isawaitable
 from pathlib import Path
@@ -24,6 +23,7 @@ from workbench.config.text import printable
 from workbench.session.compaction_values import CompactionView
 from workbench.session.context_view import ContextView
 from workbench.session.model import SessionModel
+from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.session.transcript import NOTHING
 from workbench.session.updates import Notice
@@ -75,7 +75,7 @@ class MainScreen(WorkerScreen, Screen[None]):
     inspector = query_one(InspectorPane)
     panel = query_one(CompactionPanel)
 
-    def __init__(self, services: Services, options: Namespace, ref: str = "", *, warm: bool = False) -> None:
+    def __init__(self, services: Services, options: Options, ref: str = "", *, warm: bool = False) -> None:
         """`ref`: what to open first; nothing: the newest session, or a new one."""
         super().__init__()
         self.services = services

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,6 +13,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import Event
 from workbench.session.open_session import OpenSession, make_setup
+from workbench.session.options import Options
 from workbench.session.source import Source
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def subject(opened: OpenSession) -> Subject:
     )
 
 
-def set_up(services: Services, options: Namespace, asked: Subject, policy: str, knobs: Sequence[str]) -> Setup:
+def set_up(services: Services, options: Options, asked: Subject, policy: str, knobs: Sequence[str]) -> Setup:
     """A setup for the same model under a policy; raises WorkbenchError where that cannot be read."""
     source = Source(asked.name, [*asked.events], asked.model, policy, asked.live, asked.is_file)
     return make_setup(services, options, source, policy, knobs)
