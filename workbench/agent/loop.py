@@ -13,11 +13,11 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from workbench.agent import slots
-from workbench.agent.answer import Answer
 from workbench.agent.approvals import Approvals, Ask
 from workbench.agent.calls import Calls, cancelled
 from workbench.agent.compacting import AskFirst, Compacting
 from workbench.agent.hooks import Hooks, Point
+from workbench.agent.reply import ReplyInProgress
 from workbench.agent.serving import Fallbacks
 from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
 from workbench.agent.tools.registry import Toolbox
@@ -144,7 +144,7 @@ class Agent:
             yield step
 
     async def _run(self, calls: Sequence[ToolCall]) -> Steps:
-        """Run the calls of one answer. Every call gets its result, also when the turn is interrupted."""
+        """Run the calls of one reply. Every call gets its result, also when the turn is interrupted."""
         left: dict[str, ToolCall] = {}
         try:
             async with aclosing(self._calls.run(calls, left)) as running:
@@ -176,22 +176,22 @@ class Agent:
                     yield step
             plan = self._asked.planner.plan()
             yield Planned(plan, iteration)
-            answer = Answer(new_id(), self._asked.setup.model)
+            reply = ReplyInProgress(new_id(), self._asked.setup.model)
             problem = await self._objection(plan)
             if problem is None:
-                async with aclosing(self._request(plan, answer, calls)) as asking:
+                async with aclosing(self._request(plan, reply, calls)) as asking:
                     async for step in asking:
                         yield step
-                if answer.failure is None:
+                if reply.failure is None:
                     return
-                problem = Failure(answer.failure.category, str(answer.failure))
-                if problem.category == "context_too_long" and answer.is_empty and not learnt:
+                problem = Failure(reply.failure.category, str(reply.failure))
+                if problem.category == "context_too_long" and reply.is_empty and not learnt:
                     learnt = True
-                    for step in self._learn(answer.failure, plan):
+                    for step in self._learn(reply.failure, plan):
                         yield step
                     continue
             before = self._asked
-            for step in await self._turn_elsewhere(problem) if answer.is_empty else self._append(problem):
+            for step in await self._turn_elsewhere(problem) if reply.is_empty else self._append(problem):
                 yield step
             if self._asked is before:
                 return
@@ -203,7 +203,7 @@ class Agent:
         vetoed = await self._hook("before_model", {"model": plan.model, "tokens": plan.totals.tokens})
         return None if vetoed is None else Failure("vetoed", f"a hook refused the request: {vetoed}")
 
-    async def _request(self, plan: ContextPlan, answer: Answer, calls: list[ToolCall]) -> Steps:
+    async def _request(self, plan: ContextPlan, reply: ReplyInProgress, calls: list[ToolCall]) -> Steps:
         """One request. What comes goes into `answer`, why it did not as well, and whole calls into `calls`."""
         gateway, body, started = self._asked.gateway, request(plan), time.monotonic()
         try:
@@ -212,30 +212,30 @@ class Agent:
                     if isinstance(part, Wait):
                         yield Waiting(part)
                     else:
-                        answer.add(part)
-                        yield Streamed(part)
+                        reply.add(part)
+                        yield Streamed(part, reply)
         except ModelFailure as failure:
-            answer.failure = failure
+            reply.failure = failure
         except (asyncio.CancelledError, GeneratorExit):
-            self._keep(answer, "cancelled")
+            self._keep(reply, "cancelled")
             raise
-        if answer.failure is not None:
-            for step in self._keep(answer, "broken"):
+        if reply.failure is not None:
+            for step in self._keep(reply, "broken"):
                 yield step
             return
-        calls.extend(answer.calls())
-        for step in self._append(*answer.bodies(), self._usage(answer, plan, started)):
+        calls.extend(reply.calls())
+        for step in self._append(*reply.bodies(), self._usage(reply, plan, started)):
             yield step
-        await self._hook("after_model", {"model": plan.model, "text": answer.text, "calls": len(calls)})
+        await self._hook("after_model", {"model": plan.model, "text": reply.text, "calls": len(calls)})
 
-    def _keep(self, answer: Answer, finish: str) -> list[Step]:
+    def _keep(self, reply: ReplyInProgress, finish: str) -> list[Step]:
         """What came of an answer that was cut short is kept, and marked."""
-        return [] if answer.is_empty else self._append(*answer.bodies(finish))
+        return [] if reply.is_empty else self._append(*reply.bodies(finish))
 
-    def _usage(self, answer: Answer, plan: ContextPlan, started: float) -> Body:
-        completion = self._asked.setup.counter.count(answer.text + answer.thinking).tokens
+    def _usage(self, reply: ReplyInProgress, plan: ContextPlan, started: float) -> Body:
+        completion = self._asked.setup.counter.count(reply.text + reply.thinking).tokens
         upto = len(self._session)
-        return answer.usage(plan.totals.tokens, completion, upto, time.monotonic() - started)
+        return reply.usage(plan.totals.tokens, completion, upto, time.monotonic() - started)
 
     def _learn(self, failure: ModelFailure, plan: ContextPlan) -> list[Step]:
         """The provider's limit corrects the catalogue for this session."""
@@ -244,7 +244,7 @@ class Agent:
         said = self._append(
             Failure(failure.category, str(failure)), window_setting(asked.setup.model, LearntWindow(window))
         )
-        asked.planner = asked.setup.planner(self._session.events(), live=True)
+        asked.planner = asked.setup.planner(self.planner.events, live=True)
         self.compacting.compactor = self._compactor()
         return said
 
@@ -262,7 +262,7 @@ class Agent:
             except WorkbenchError as error:
                 name, problem = model, Failure("connection", str(error))
                 continue
-            planner = ready.setup.planner(self._session.events(), live=True)
+            planner = ready.setup.planner(self.planner.events, live=True)
             self._asked = _Asked(ready.setup, ready.gateway, planner, tried)
             return said + self._append(*self._slots()[0])
         return said + self._append(problem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from workbench.agent.reply import ReplyInProgress
 from workbench.compaction.values import Progress
 from workbench.context.plan import ContextPlan
 from workbench.log.events import Event, Failure
@@ -19,9 +20,11 @@ class Planned(NamedTuple):
 
 
 class Streamed(NamedTuple):
-    """A part of the answer arrived. It is not in the log yet."""
+    """A part of the reply arrived. It is not in the log yet."""
 
     part: Part
+    reply: ReplyInProgress
+    """All that has come so far; it goes on growing."""
 
 
 class Waiting(NamedTuple):

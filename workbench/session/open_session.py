@@ -94,8 +94,8 @@ class OpenSession:
 
     def catch_up(self) -> None:
         """Take in what the agent appended."""
-        if self.session is not None and len(self.session) > len(self.events):
-            self.events += self.session.events(after=len(self.events))
+        planner = self.agent.planner if self.agent is not None else self.planner
+        self.events += planner.events[len(self.events) :]
         self._take()
 
     def refresh(self) -> bool:

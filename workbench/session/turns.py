@@ -17,10 +17,10 @@ from workbench.config.errors import WorkbenchError
 from workbench.log.events import AssistantMessage, Failure, Override, Setting, ToolCall, ToolResult, UserMessage
 from workbench.session import questions
 from workbench.session.connection import TurnConnection
+from workbench.session.live_turn import LiveTurn
 from workbench.session.open_session import OpenSession
 from workbench.session.opening import title_of
 from workbench.session.options import Options
-from workbench.session.reply import ReplyInProgress
 from workbench.session.services import Services
 from workbench.session.updates import Notice, UpdateQueue
 from workbench.session.values import Activity, UserQuestion
@@ -56,7 +56,7 @@ class Turns:
         self._connection = TurnConnection(
             services, options, ask=self._approve, report=self._report, ask_first=self._ask_first
         )
-        self._coming = ReplyInProgress()
+        self._live = LiveTurn()
         self._running: asyncio.Task[None] | None = None
         self._waiting: list[str] = []
         self._asked: dict[int, asyncio.Future[str]] = {}
@@ -170,7 +170,7 @@ class Turns:
     async def _turn(self, opened: OpenSession, text: str | None) -> bool:
         """One turn; whether the next may follow. After an interruption it does: that is what was waited for."""
         self._board.put(activity=Activity("asking"))
-        self._coming.end()
+        self._live.end()
         failed = False
         try:
             agent = await self.agent(opened)
@@ -191,7 +191,7 @@ class Turns:
             failed = True
             self._board.tell(Notice(str(error), "error", "the turn could not begin"))
         finally:
-            self._coming.end()
+            self._live.end()
             opened.catch_up()
             self._board.put(live=None)
             self._publish()
@@ -221,11 +221,11 @@ class Turns:
     def _take(self, opened: OpenSession, step: Step) -> None:
         match step:
             case Planned():
-                self._coming.begin()
+                self._live.begin()
                 self._board.put(activity=Activity("asking"))
-            case Streamed(part):
-                self._coming.add(part)
-                self._board.put(live=self._coming.live(), activity=Activity("answering"))
+            case Streamed(_, reply):
+                self._live.follow(reply)
+                self._board.put(live=self._live.live(), activity=Activity("answering"))
             case Waiting(wait):
                 text = f"{wait.failure.category.replace('_', ' ')}: try {wait.try_number} in {wait.seconds_left:.0f} s"
                 self._board.put(activity=Activity("asking", text))
@@ -234,12 +234,12 @@ class Turns:
             case Summarising():
                 pass
             case Appended(event):
-                self._coming.take(event)
+                self._live.take(event)
                 opened.catch_up()
-                if self._coming.open_calls:
-                    self._board.put(activity=Activity("tools", self._coming.doing))
+                if self._live.open_calls:
+                    self._board.put(activity=Activity("tools", self._live.doing))
                 self._publish()
-                self._board.put(live=self._coming.live())
+                self._board.put(live=self._live.live())
         if self.beside is not None:
             self.beside.taken(step)
 
@@ -253,18 +253,18 @@ class Turns:
             self._board.put(activity=Activity("asking"))
 
     def _report(self, call_id: str, text: str) -> None:
-        self._coming.report(call_id, text)
-        self._board.put(live=self._coming.live())
+        self._live.report(call_id, text)
+        self._board.put(live=self._live.live())
 
     async def _approve(self, asked: approvals.ApprovalQuestion) -> approvals.ApprovalAnswer:
         """Ask whether a call may run."""
-        call = next((call for call in self._coming.open_calls if call.tool == asked.call.tool), None)
-        self._coming.asking = call.call_id if call else ""
-        self._board.put(live=self._coming.live(), activity=Activity("waiting"))
+        call = next((call for call in self._live.open_calls if call.tool == asked.call.tool), None)
+        self._live.asking = call.call_id if call else ""
+        self._board.put(live=self._live.live(), activity=Activity("waiting"))
         arguments = call.arguments if call else ""
         try:
             answer = await self.ask(lambda number: questions.approval(number, asked, arguments))
         finally:
-            self._coming.asking = ""
-            self._board.put(live=self._coming.live(), activity=Activity("tools", self._coming.doing))
+            self._live.asking = ""
+            self._board.put(live=self._live.live(), activity=Activity("tools", self._live.doing))
         return questions.approved(asked, answer)

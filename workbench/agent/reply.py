@@ -1,4 +1,4 @@
-"""One answer of the model, put together from the parts of its stream."""
+"""One reply of the model, put together from the parts of its stream."""
 
 from __future__ import annotations
 
@@ -9,19 +9,28 @@ from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
 
 
+class _Pieces(list[str]):
+    """A text that grows. It is joined when somebody looks, because adding to a long string copies it each time."""
+
+    def __str__(self) -> str:
+        if len(self) > 1:
+            self[:] = ["".join(self)]
+        return self[0] if self else ""
+
+
 @dataclass(slots=True)
-class Answer:
-    """Grows part by part; whatever is there can be written to the log at any time, also when the stream broke off."""
+class ReplyInProgress:
+    """Grows part by part. The log and whoever watches the turn read the same one, also when the stream broke off."""
 
     reply: str
     model: str
-    text: str = ""
-    thinking: str = ""
     signature: str = ""
     finish: str = ""
     reported: Reported | None = None
     failure: ModelFailure | None = None
     """Why it broke off, or did not come at all."""
+    _text: _Pieces = field(default_factory=_Pieces)
+    _thinking: _Pieces = field(default_factory=_Pieces)
     _calls: dict[int, list[str]] = field(default_factory=dict)
     """By number: id, name and arguments so far."""
 
@@ -29,9 +38,9 @@ class Answer:
         """Take in one part."""
         match part:
             case Text(text):
-                self.text += text
+                self._text.append(text)
             case Thinking(text, signature):
-                self.thinking += text
+                self._thinking.append(text)
                 self.signature += signature
             case CallFragment(number, call_id, name, arguments):
                 call = self._calls.setdefault(number, ["", "", ""])
@@ -44,20 +53,33 @@ class Answer:
                 self.finish = reason
 
     @property
+    def text(self) -> str:
+        """What the model has said so far."""
+        return str(self._text)
+
+    @property
+    def thinking(self) -> str:
+        """What it has thought so far."""
+        return str(self._thinking)
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing came at all."""
-        return not (self.text or self.thinking or self._calls)
+        return not (any(self._text) or any(self._thinking) or self._calls)
 
-    def calls(self) -> list[ToolCall]:
-        """The calls, in order; each has an id, because its result has to name one."""
+    def calls(self, *, named: bool = True) -> list[ToolCall]:
+        """The calls so far, in order; each has an id, because its result has to name one.
+
+        `named`: only those whose tool is known, which alone can be run.
+        """
         return [
             ToolCall(call_id or f"{self.reply}.{number}", name, arguments, self.reply)
             for number, (call_id, name, arguments) in sorted(self._calls.items())
-            if name
+            if name or not named
         ]
 
     def bodies(self, finish: str = "") -> list[Body]:
-        """The answer as events. Cut short (`finish` says how), its calls are left out: they may be incomplete."""
+        """The reply as events. Cut short (`finish` says how), its calls are left out: they may be incomplete."""
         found: list[Body] = []
         if self.thinking:
             found.append(Reasoning(self.thinking, self.reply, self.signature))
@@ -67,7 +89,7 @@ class Answer:
         return [*found, *calls]
 
     def usage(self, estimate: int, completion: int, upto: int, seconds: float) -> Usage:
-        """What the request cost; where the provider said nothing, our own count of the answer stands in."""
+        """What the request cost; where the provider said nothing, our own count of the reply takes its place."""
         said = self.reported
         if said is None:
             return Usage(self.model, estimate, None, completion=completion, seconds=seconds, upto=upto)

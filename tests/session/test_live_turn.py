@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from workbench.agent.reply import ReplyInProgress
 from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult
 from workbench.models.reply_parts import CallFragment, Finished, Text, Thinking
-from workbench.session.reply import OUTPUT, ReplyInProgress
+from workbench.session.live_turn import OUTPUT, LiveTurn
 
 
 def test_parts_are_put_together_and_events_take_their_place() -> None:
-    coming = ReplyInProgress()
+    coming, reply = LiveTurn(), ReplyInProgress("r", "m")
     coming.begin()
     assert coming.live() is None
+    coming.follow(reply)
     for part in (Thinking("hm"), Text("I "), Text("look."), CallFragment(0, "c1", "read_file", '{"pa')):
-        coming.add(part)
-    coming.add(CallFragment(0, "", "", 'th": 1}'))
-    coming.add(Finished("tool_calls"))
+        reply.add(part)
+    reply.add(CallFragment(0, "", "", 'th": 1}'))
+    reply.add(Finished("tool_calls"))
     live = coming.live()
     assert live is not None
     assert (live.reasoning, live.text) == ("hm", "I look.")
@@ -39,10 +41,11 @@ def test_parts_are_put_together_and_events_take_their_place() -> None:
 
 
 def test_looking_does_not_change_what_comes() -> None:
-    coming = ReplyInProgress()
+    coming, reply = LiveTurn(), ReplyInProgress("r", "m")
     coming.begin()
+    coming.follow(reply)
     for at in range(50):
-        coming.add(Text(str(at)))
+        reply.add(Text(str(at)))
         live = coming.live()
         assert live is not None
         assert live.text == "".join(map(str, range(at + 1)))
