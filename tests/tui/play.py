@@ -97,7 +97,8 @@ class Watcher:
 
     async def settled(self) -> None:
         """Wait until nothing goes on."""
-        await until(lambda: self.model.is_settled)
+        async with asyncio.timeout(DEADLINE):
+            await self.model.settled()
 
     @property
     def said(self) -> list[tuple[str, str]]:
@@ -141,7 +142,9 @@ async def settle(pilot: Pilot[Any]) -> None:
     """Wait until the model is at rest and everything is drawn."""
     screen = main_screen(pilot.app)
     await pilot.pause()
-    await until(lambda: hasattr(screen, "model") and screen.model.is_settled)
+    await until(lambda: hasattr(screen, "model"))
+    async with asyncio.timeout(DEADLINE):
+        await screen.model.settled()
     await pilot.pause()
     if not screen.model.is_settled:  # what was drawn had something to say
         await settle(pilot)

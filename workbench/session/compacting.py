@@ -80,6 +80,7 @@ class SessionCompactions:
             self._board.tell(Notice(f"{type(error).__name__}: {error}", "error", "this should not happen"))
         finally:
             self._looking = None
+            self._board.poke()
 
     def _scene(self, opened: OpenSession) -> CompactionInputs:
         self._gist.catch_up(opened.events)

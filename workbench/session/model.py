@@ -35,7 +35,7 @@ class SessionModel:
         self, services: Services, options: Options, show: Show, loop: asyncio.AbstractEventLoop, *, warm: bool = False
     ) -> None:
         """`show` is called in `loop`, the screen's. `warm`: load litellm once the first session is open."""
-        self._board = UpdateQueue(show, loop)
+        self._board = UpdateQueue(show, loop, self._look_up)
         self._thread = SessionThread()
         self._services = services
         self._options = options
@@ -45,6 +45,8 @@ class SessionModel:
         self._done = 0
         """Jobs; each number is written by one thread alone."""
         self._closed = False
+        self._waiting: list[asyncio.Future[None]] = []
+        """Whoever waits until nothing goes on; in the screen's thread."""
 
     # What happens with the conversation
 
@@ -108,6 +110,7 @@ class SessionModel:
             raise Refused(f"this should not happen: {type(error).__name__}: {error}") from error
         finally:
             self._done += 1
+            self._board.poke()
 
     def switch_model(self, name: str) -> None:
         """Another model, from the next turn on."""
@@ -167,9 +170,23 @@ class SessionModel:
         """Give the session another title."""
         self._do(lambda work: work.rename(title))
 
+    async def settled(self) -> None:
+        """Wait until nothing goes on without the user, and the screen has seen all of it."""
+        if not self.is_settled:
+            self._waiting.append(asyncio.get_running_loop().create_future())
+            await self._waiting[-1]
+
+    def _look_up(self) -> None:
+        """After each update: tell those who wait for the end of everything."""
+        if self._waiting and self.is_settled:
+            waiting, self._waiting = self._waiting, []
+            for each in waiting:
+                if not each.done():
+                    each.set_result(None)
+
     @property
     def is_settled(self) -> bool:
-        """Whether nothing goes on without the user, and the screen has seen all of it."""
+        """Whether that is so now."""
         work = self._work
         if work is None or self._begun - self._done != work.held:
             return False
@@ -214,3 +231,4 @@ class SessionModel:
             self._board.tell(Notice(f"{type(error).__name__}: {error}", "error", "this should not happen"))
         finally:
             self._done += 1
+            self._board.poke()

@@ -53,9 +53,10 @@ Show = Callable[[Mapping[str, Any], tuple[Notice, ...]], None]
 class UpdateQueue:
     """Between the session's thread and the screen's."""
 
-    def __init__(self, show: Show, loop: asyncio.AbstractEventLoop) -> None:
-        """`loop`: the screen's."""
+    def __init__(self, show: Show, loop: asyncio.AbstractEventLoop, shown: Callable[[], None] | None = None) -> None:
+        """`loop`: the screen's. `shown` is called there after each update, and after each `poke`."""
         self._show = show
+        self._shown = shown
         self._loop = loop
         self._lock = Lock()
         self._changes: dict[str, Any] = {}
@@ -73,6 +74,11 @@ class UpdateQueue:
         """Every notice is told, and in order."""
         with self._lock:
             self._notices.append(notice)
+            self._wake()
+
+    def poke(self) -> None:
+        """Nothing to show has changed, but whoever waits for the end of something may look again."""
+        with self._lock:
             self._wake()
 
     @property
@@ -101,5 +107,8 @@ class UpdateQueue:
             changes, notices = self._changes, tuple(self._notices)
             self._changes, self._notices = {}, []
             self._due = False
-        self._last = self._loop.time()
-        self._show(changes, notices)
+        if changes or notices:
+            self._last = self._loop.time()
+            self._show(changes, notices)
+        if self._shown is not None:
+            self._shown()

@@ -5,7 +5,6 @@ The screens are imported when they are first asked for: the first frame does not
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 
 CONTEXT = Commands("context")
 PROGRAM = Commands("program")
-
-LOOK = 0.02
-"""Seconds between two looks at whether a session is on the screen."""
 
 
 def session_id(opened: OpenSession) -> str:
@@ -48,8 +44,7 @@ async def choose_session(screen: MainScreen) -> None:
     if chosen.id != now:
         await screen.model.compacting(lambda work: work.open(chosen.id))
     if chosen.seq is not None:
-        while not screen.model.is_settled:
-            await asyncio.sleep(LOOK)
+        await screen.model.settled()
         screen.focus_pane("chat")
         screen.chat.show_event(chosen.seq)
 
