@@ -13,7 +13,9 @@ import pytest
 from support.calls import Call
 from support.local_servers import SAID, serving
 from workbench.log.codec import decode
-from workbench.log.events import AssistantMessage, Failure, SlotContent, ToolResult, UserMessage
+from workbench.log.events import AssistantMessage, Failure, Setting, SlotContent, ToolResult, UserMessage
+from workbench.session.services import Services
+from workbench.session.tools import OFF
 
 pytestmark = pytest.mark.xdist_group("litellm")
 
@@ -213,3 +215,18 @@ def test_the_embedded_model_answers(call: Call) -> None:
     assert len(answers) == 1
     assert answers[0].content
     assert not [body for body in events if isinstance(body, SlotContent) and body.slot == "tools"]
+
+
+def test_a_tool_that_was_switched_off_in_a_session_is_not_offered_by_ask(call: Call, services: Services) -> None:
+    with services.store.create([Setting(OFF, ["write_file"]), UserMessage("hi")]) as session:
+        pass
+    outcome = call("ask", "hello", "--session", session.id, "--without", "edit_file")
+    assert outcome.code == 0, outcome.err
+    with services.store.session(session.id, write=False) as session:
+        offered = {
+            event.body.name
+            for event in session.events()
+            if isinstance(event.body, SlotContent) and event.body.slot == "tools"
+        }
+    assert "read_file" in offered
+    assert not offered & {"write_file", "edit_file"}
