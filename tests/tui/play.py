@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text
@@ -65,12 +66,12 @@ class Script:
 
     def play(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """From now on every model is this one."""
+        monkeypatch.setattr(connection, "serving", self.serving)
 
-        @asynccontextmanager
-        async def serving(*_: object, **__: object) -> AsyncIterator[Script]:
-            yield self
-
-        monkeypatch.setattr(connection, "serving", serving)
+    @asynccontextmanager
+    async def serving(self, *_: object, **__: object) -> AsyncIterator[Script]:
+        """This model, for any."""
+        yield self
 
 
 class Watcher:
@@ -129,6 +130,11 @@ async def until(true: Callable[[], bool]) -> None:
     while not true():
         assert time.monotonic() < end, "what was waited for did not come"
         await asyncio.sleep(0.005)
+
+
+def top(pilot: Pilot[Any]) -> Screen[Any]:
+    """The screen that is seen."""
+    return pilot.app.screen
 
 
 def main_screen(app: App[Any]) -> MainScreen:

@@ -66,7 +66,7 @@ async def test_a_draft_can_be_stopped(services: Services, script: Scripted) -> N
     script([gate, *answer(SUMMARY)])
     async with on_talk(services) as on:
         making = asyncio.ensure_future(drafted(on))
-        await until(lambda: view(on).running is not None and view(on).running.draft)
+        await until(lambda: (now := view(on).running) is not None and now.draft)
         making.cancel()
         await asyncio.wait([making])
         gate.set()

@@ -16,7 +16,6 @@ from tui.play import answer, opened, until
 from workbench.config.errors import Refused
 from workbench.log.events import Compaction, Failure, Revert, Usage
 from workbench.models.reply_parts import Text
-from workbench.session import connection
 from workbench.session.compacting import BUSY, STOPPED
 from workbench.session.questions import make_session
 from workbench.session.services import Services
@@ -115,7 +114,7 @@ async def test_escape_stops_a_compaction_and_nothing_of_it_stays(services: Servi
     script(answer(LONG), [Text("half"), gate])
     async with on_talk(services, *AUTO) as on:
         on.model.send("go on")
-        await until(lambda: view(on).running is not None and view(on).running.progress.characters > 0)
+        await until(lambda: (now := view(on).running) is not None and now.progress.characters > 0)
         on.model.interrupt()
         await on.settled()
         gate.set()
@@ -135,8 +134,9 @@ async def test_by_hand_gives_the_summary_and_the_new_usage(services: Services, s
         assert (outcome.before, outcome.after) == (before, view(on).tokens)
         assert outcome.after < outcome.before
         assert outcome.window == WINDOW
-        assert view(on).last is not None
-        assert view(on).last.event.seq == outcome.seq
+        last = view(on).last
+        assert last is not None
+        assert last.event.seq == outcome.seq
         assert "compacted by itself" not in [notice.title for notice in on.notices]
 
 
@@ -210,7 +210,7 @@ async def test_the_mode_can_be_changed_and_waits_for_a_compaction_that_runs(
     script(answer(LONG), [gate, *answer(SUMMARY)])
     async with on_talk(services, *AUTO) as on:
         on.model.send("go on")
-        await until(lambda: view(on).running is not None and view(on).running.progress.stage == "summarising")
+        await until(lambda: (now := view(on).running) is not None and now.progress.stage == "summarising")
         on.model.set_knob("compaction.mode=manual")
         gate.set()
         await until(lambda: view(on).mode == "manual")
@@ -223,7 +223,7 @@ async def test_another_model_summarises_where_the_policy_names_one(
     services: Services, script: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = script(answer(SUMMARY))
-    monkeypatch.setattr("workbench.agent.serving.serving", connection.serving)
+    monkeypatch.setattr("workbench.agent.serving.serving", made.serving)
     async with on_talk(services, 'compaction.model="other"') as on:
         await on.model.compacting(lambda work: work.compactions.compact())
         assert made.requests[0]["model"] == "other"
@@ -291,7 +291,7 @@ async def test_a_turn_that_is_stopped_while_it_compacts_leaves_no_progress_behin
     options = {"window": 7_000, "reserve": 500, "set": ["compaction.mode=auto", "compaction.threshold=0"]}
     async with opened(services, stored(services, 8), **options) as on:
         on.model.send("one word more " * 200)
-        await until(lambda: view(on).running is not None and view(on).running.progress.characters > 0)
+        await until(lambda: (now := view(on).running) is not None and now.progress.characters > 0)
         on.model.interrupt()
         await on.settled()
         gate.set()
@@ -304,7 +304,8 @@ async def test_two_questions_at_a_time_are_asked_one_after_the_other(services: S
     async with on_talk(services) as on:
 
         async def ask(work: Any, name: str) -> str:
-            return await work._turns.ask(lambda number: make_session(number, name))
+            said: str = await work._turns.ask(lambda number: make_session(number, name))
+            return said
 
         first = asyncio.ensure_future(on.model.compacting(lambda work: ask(work, "one")))
         await until(lambda: on.values.get("question") is not None)
@@ -313,5 +314,5 @@ async def test_two_questions_at_a_time_are_asked_one_after_the_other(services: S
         on.model.answer(on.question.number, "no")
         await until(lambda: on.question is not None and "one" in on.question.title)
         on.model.answer(on.question.number, "yes")
-        assert await asyncio.gather(first, second) == ["yes", "no"]
+        assert [*await asyncio.gather(first, second)] == ["yes", "no"]
         await until(lambda: on.question is None)

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from tui.compaction.light import Light, panel, rest
 from tui.compaction.long_talk import SUMMARY
-from tui.play import Script, answer, shown, until
+from tui.play import Script, answer, shown, top, until
 from workbench.log.events import Compaction
 from workbench.models.failures import ModelFailure
 from workbench.session.services import Services
@@ -67,7 +67,7 @@ async def test_it_shows_what_would_be_summarised_and_asks_nobody(services: Servi
         assert not model.requests
         await pilot.press("escape")
         await rest(pilot)
-        assert pilot.app.screen is screen
+        assert top(pilot) is screen
 
 
 async def test_a_draft_is_edited_with_live_figures_and_accepted(services: Services) -> None:
@@ -126,23 +126,23 @@ async def test_throwing_away_asks_unless_it_cost_nothing(services: Services) -> 
         found = await drafted(pilot, "d")
         await pilot.press("escape")
         await rest(pilot)
-        assert pilot.app.screen is screen, "a digest nobody touched is made again in no time"
+        assert top(pilot) is screen, "a digest nobody touched is made again in no time"
         found = await drafted(pilot, "d")
         await pilot.press("x")
         for key in ("escape", "enter", "n"):
             await pilot.press("escape")
             await rest(pilot)
-            assert isinstance(pilot.app.screen, ConfirmDialog)
+            assert isinstance(top(pilot), ConfirmDialog)
             assert "with what you changed in it" in shown(pilot.app)
             await pilot.press(key)
             await rest(pilot)
-            assert pilot.app.screen is found
+            assert top(pilot) is found
             assert found.editor.text.startswith("x")
         await pilot.press("escape")
         await rest(pilot)
         await pilot.press("y")
         await rest(pilot)
-        assert pilot.app.screen is screen
+        assert top(pilot) is screen
         assert not await summaries(screen)
 
 
@@ -151,11 +151,11 @@ async def test_the_model_s_own_draft_is_not_thrown_away_unasked_either(services:
         await drafted(pilot)
         await pilot.press("escape")
         await rest(pilot)
-        assert isinstance(pilot.app.screen, ConfirmDialog)
-        line = pilot.app.screen.query_one(ButtonLine)
+        assert isinstance(top(pilot), ConfirmDialog)
+        line = top(pilot).query_one(ButtonLine)
         await pilot.click(line, offset=(line.lines(60)[0].plain.index("y throw"), 0))
         await rest(pilot)
-        assert pilot.app.screen is screen
+        assert top(pilot) is screen
 
 
 async def test_a_draft_that_is_being_written_can_be_stopped(
@@ -208,7 +208,7 @@ async def test_where_there_is_nothing_to_preview_it_says_why(services: Services)
         assert found.stage == "refused"
         await pilot.press("escape")
         await rest(pilot)
-        assert pilot.app.screen is screen
+        assert top(pilot) is screen
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
