@@ -25,7 +25,7 @@ import aiohttp
 from aiohttp.test_utils import make_mocked_request
 
 from support.pages import open_page
-from workbench.cli.web import Page
+from workbench.cli.web import WebPage
 
 
 class Served:
@@ -101,13 +101,13 @@ async def test_ctrl_c_says_goodbye_to_the_pages_and_nothing_to_the_terminal(serv
 
 
 @pytest.fixture
-async def page() -> AsyncIterator[Page]:
+async def page() -> AsyncIterator[WebPage]:
     """A page in this process; its screen prints one word."""
     async with open_page(sys.executable, "-c", "print('hello')") as made:
         yield made
 
 
-async def test_nobody_else_gets_in(page: Page) -> None:
+async def test_nobody_else_gets_in(page: WebPage) -> None:
     root, _, token = page.address.partition("?")
     own, evil = {"Origin": root.rstrip("/")}, {"Origin": "http://evil.example"}
     async with asyncio.timeout(DEADLINE), aiohttp.ClientSession() as client:
@@ -128,7 +128,7 @@ async def test_nobody_else_gets_in(page: Page) -> None:
             assert not screen.closed
 
 
-async def test_the_page_can_be_held_by_no_other_and_fetches_from_nowhere_else(page: Page) -> None:
+async def test_the_page_can_be_held_by_no_other_and_fetches_from_nowhere_else(page: WebPage) -> None:
     async with asyncio.timeout(DEADLINE), aiohttp.ClientSession() as client, client.get(page.address) as answer:
         allowed = answer.headers["Content-Security-Policy"]
         text = await answer.text()
@@ -144,7 +144,7 @@ async def test_the_page_can_be_held_by_no_other_and_fetches_from_nowhere_else(pa
     assert not re.search(r"\son[a-z]+=", text), "a handler in the markup, which the browser would not run"
 
 
-async def test_two_servers_of_one_machine_do_not_take_each_others_cookie(page: Page) -> None:
+async def test_two_servers_of_one_machine_do_not_take_each_others_cookie(page: WebPage) -> None:
     jar = aiohttp.CookieJar(unsafe=True)
     async with open_page(sys.executable) as other, aiohttp.ClientSession(cookie_jar=jar) as client:
         for each in (page, other):
@@ -155,7 +155,7 @@ async def test_two_servers_of_one_machine_do_not_take_each_others_cookie(page: P
 
 async def test_at_all_addresses_a_page_may_come_by_any_name() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        made = Page(["true"], "0.0.0.0", listening)
+        made = WebPage(["true"], "0.0.0.0", listening)
         assert socket.gethostname() in made.address
         token = made.address.partition("token=")[2]
         for host, origin, fine in (("a:1", "http://a:1", True), ("a:1", "http://b:1", False)):

@@ -18,7 +18,7 @@ import aiohttp
 
 from support.pages import open_page
 from workbench.cli import web_session
-from workbench.cli.web import Page
+from workbench.cli.web import WebPage
 
 SCREEN = """
 import json, os, sys, time
@@ -42,7 +42,7 @@ def screen(then: str) -> tuple[str, ...]:
     return (sys.executable, "-c", SCREEN + then)
 
 
-async def visit(client: aiohttp.ClientSession, page: Page) -> aiohttp.ClientWebSocketResponse:
+async def visit(client: aiohttp.ClientSession, page: WebPage) -> aiohttp.ClientWebSocketResponse:
     query = page.address.partition("?")[2]
     return await client.ws_connect(f"{page.public_url}/ws?width=80&height=24&{query}")
 

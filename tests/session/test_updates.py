@@ -1,4 +1,4 @@
-"""The board: the latest of each value, together what belongs together, never too often, and never the last one lost."""
+"""The queue of updates: the latest of each value, together what belongs together, never too often, and never the last one lost."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ Step = tuple[float, int]
 @given(st.lists(st.tuples(st.floats(0, 0.2), st.integers(0, 3)), max_size=60))
 def test_the_last_value_always_arrives_and_never_twice_within_an_interval(steps: list[Step]) -> None:
     clock, seen = Clock(), list[tuple[float, Mapping[str, Any]]]()
-    board = UpdateQueue(lambda changes, _: seen.append((clock.now, changes)), cast(Any, clock))
+    updates = UpdateQueue(lambda changes, _: seen.append((clock.now, changes)), cast(Any, clock))
     last = ""
     for wait, number in steps:
         clock.run(wait)
         last = f"{number} {clock.now}"
-        board.put(title=last, queue=(last,))
+        updates.put(title=last, queue=(last,))
     clock.run(1)
-    assert board.is_clear
+    assert updates.is_clear
     assert all(later - earlier >= INTERVAL * 0.999 for (earlier, _), (later, _) in pairwise(seen))
     assert all(changes["queue"] == (changes["title"],) for _, changes in seen)
     assert not steps or seen[-1][1]["title"] == last
@@ -60,19 +60,19 @@ def test_the_last_value_always_arrives_and_never_twice_within_an_interval(steps:
 
 def test_what_comes_after_a_pause_is_shown_at_once() -> None:
     clock, seen = Clock(), list[float]()
-    board = UpdateQueue(lambda *_: seen.append(clock.now), cast(Any, clock))
+    updates = UpdateQueue(lambda *_: seen.append(clock.now), cast(Any, clock))
     for _ in range(3):
         clock.run(1)
-        board.put(activity=Activity())
+        updates.put(activity=Activity())
         clock.run(0)
     assert seen == [1.0, 2.0, 3.0]
 
 
 def test_every_notice_is_told_in_order() -> None:
     clock, told = Clock(), list[Notice]()
-    board = UpdateQueue(lambda _, notices: told.extend(notices), cast(Any, clock))
+    updates = UpdateQueue(lambda _, notices: told.extend(notices), cast(Any, clock))
     for number in range(5):
-        board.tell(Notice(str(number)))
+        updates.tell(Notice(str(number)))
     clock.run(1)
     assert [notice.text for notice in told] == ["0", "1", "2", "3", "4"]
 
@@ -82,6 +82,18 @@ def test_a_screen_that_is_gone_is_no_error() -> None:
         def call_soon_threadsafe(self, act: Callable[[], None]) -> None:
             raise RuntimeError("the loop is closed")
 
-    board = UpdateQueue(lambda *_: None, cast(Any, Gone()))
-    board.put(title="x")
-    assert board.is_clear
+    updates = UpdateQueue(lambda *_: None, cast(Any, Gone()))
+    updates.put(title="x")
+    assert updates.is_clear
+
+
+def test_whoever_waits_hears_after_each_update_and_after_a_poke() -> None:
+    clock, heard = Clock(), list[str]()
+    updates = UpdateQueue(lambda *_: heard.append("update"), cast(Any, clock), lambda: heard.append("look"))
+    updates.put(title="x")
+    clock.run(1)
+    assert heard == ["update", "look"]
+    updates.poke()
+    clock.run(1)
+    assert heard == ["update", "look", "look"], "a poke shows nothing"
+    assert updates.is_clear

@@ -25,10 +25,10 @@ def run(options: argparse.Namespace) -> int:
     if not is_loopback(options.host):
         warning = "whoever has the address that follows can type here, and run what you allow, without encryption"
         print(f"workbench: {printable(options.host)} is no loopback address: {warning}", file=sys.stderr)
-    from workbench.cli.web import Page  # late: a third of a second, and there only with the extra
+    from workbench.cli.web import WebPage  # late: a third of a second, and there only with the extra
 
     with _listening(options.host, options.port) as listening:
-        Page(command(options.source or ""), options.host, listening).serve()
+        WebPage(command(options.source or ""), options.host, listening).serve()
     return 0
 
 

@@ -45,7 +45,7 @@ SIZE = (("width", 80), ("height", 24))
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Page(Server):
+class WebPage(Server):
     """Serves one command, a process of its own for each visit."""
 
     def __init__(self, command: Sequence[str], host: str, listening: socket.socket) -> None:

@@ -37,9 +37,9 @@ BUSY = "a compaction is being made already; Escape stops it"
 class SessionCompactions:
     """Decides nothing itself: the agent does, or the user."""
 
-    def __init__(self, board: UpdateQueue, turns: Turns, publish: Callable[[], None]) -> None:
+    def __init__(self, updates: UpdateQueue, turns: Turns, publish: Callable[[], None]) -> None:
         """`publish` shows what is in the log by now."""
-        self._board = board
+        self._updates = updates
         self._turns = turns
         self._publish = publish
         self._opened: OpenSession | None = None
@@ -77,10 +77,10 @@ class SessionCompactions:
                 if self._stale:
                     await asyncio.sleep(PAUSE)
         except Exception as error:
-            self._board.tell(Notice(f"{type(error).__name__}: {error}", "error", "this should not happen"))
+            self._updates.tell(Notice(f"{type(error).__name__}: {error}", "error", "this should not happen"))
         finally:
             self._looking = None
-            self._board.poke()
+            self._updates.poke()
 
     def _scene(self, opened: OpenSession) -> CompactionInputs:
         self._gist.catch_up(opened.events)
@@ -93,21 +93,21 @@ class SessionCompactions:
 
     def _put(self) -> None:
         if self._view is not None:
-            self._board.put(compaction=replace(self._view, running=self._running))
+            self._updates.put(compaction=replace(self._view, running=self._running))
 
     def progress(self, progress: Progress, *, draft: bool = False) -> None:
         since = self._running.since if self._running is not None else time.monotonic()
         self._running = Running(progress, since, draft)
         self._put()
         if not draft:
-            self._board.put(activity=Activity("compacting", told(progress)))
+            self._updates.put(activity=Activity("compacting", told(progress)))
 
     def rest(self) -> None:
         """None is being made any more."""
         self._running = None
         self._put()
         if not self._turns.busy:
-            self._board.put(activity=Activity())
+            self._updates.put(activity=Activity())
 
     # What goes on
 
@@ -176,7 +176,7 @@ class SessionCompactions:
             for event in await self.run(opened, agent.settle()):
                 self._announce(event)
         except WorkbenchError as error:
-            self._board.tell(Notice(str(error), "error", "compaction"))
+            self._updates.tell(Notice(str(error), "error", "compaction"))
         finally:
             self._settling = None
             self.rest()
@@ -197,11 +197,11 @@ class SessionCompactions:
 
     def _announce(self, event: Event) -> None:
         if isinstance(event.body, Failure):
-            self._board.tell(Notice(f"not compacted: {event.body.message}", "warning", "compaction"))
+            self._updates.tell(Notice(f"not compacted: {event.body.message}", "warning", "compaction"))
         elif self._opened is not None:
             made = self.outcome(self._opened, event)
             facts = f", {made.kept:,} of {made.facts:,} facts kept" if made.facts else ""
-            self._board.tell(
+            self._updates.tell(
                 Notice(f"{made.before:,} → {made.after:,} tokens{facts}; F9 undoes it", title="compacted by itself")
             )
 

@@ -32,7 +32,7 @@ from workbench.session.source import as_source
 from workbench.session.tools import toolbox
 
 
-class Preconditions(NamedTuple):
+class TurnPreconditions(NamedTuple):
     """What options and settings say of a turn. Read before a session is touched, a mistake leaves nothing behind."""
 
     approvals: Approvals
@@ -42,11 +42,11 @@ class Preconditions(NamedTuple):
     """Variables that commands may see."""
 
 
-def preconditions(services: Services, options: Options) -> Preconditions:
+def preconditions(services: Services, options: Options) -> TurnPreconditions:
     """Raises WrongCall for what cannot be used, also of `[servers]` and `[requests]`, which the routes read."""
     _ = services.routes
     settings, file = services.settings, str(services.settings.file)
-    return Preconditions(
+    return TurnPreconditions(
         Approvals.load(allow=options.allow),
         Hooks(settings.hooks, installed_hooks()),
         check_servers(settings.mcp, file),
@@ -72,7 +72,7 @@ class TurnConnection:
         self._ask = ask
         self._ask_first = ask_first
         self._report = report
-        self._preconditions: Preconditions | None = None
+        self._preconditions: TurnPreconditions | None = None
         self._open: AsyncExitStack | None = None
         self._serving: TurnServices | None = None
         self._models = ("", "")
@@ -89,7 +89,7 @@ class TurnConnection:
         self.problems: list[str] = []
         """What did not work, though the turn can go on without it; whoever tells them takes them out."""
 
-    def check(self) -> Preconditions:
+    def check(self) -> TurnPreconditions:
         """Read what options and settings say, once. Raises WorkbenchError."""
         if self._preconditions is None:
             self._preconditions = preconditions(self._services, self._options)

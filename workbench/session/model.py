@@ -35,7 +35,7 @@ class SessionModel:
         self, services: Services, options: Options, show: Show, loop: asyncio.AbstractEventLoop, *, warm: bool = False
     ) -> None:
         """`show` is called in `loop`, the screen's. `warm`: load litellm once the first session is open."""
-        self._board = UpdateQueue(show, loop, self._look_up)
+        self._updates = UpdateQueue(show, loop, self._look_up)
         self._thread = SessionThread()
         self._services = services
         self._options = options
@@ -110,7 +110,7 @@ class SessionModel:
             raise Refused(f"this should not happen: {type(error).__name__}: {error}") from error
         finally:
             self._done += 1
-            self._board.poke()
+            self._updates.poke()
 
     def switch_model(self, name: str) -> None:
         """Another model, from the next turn on."""
@@ -191,7 +191,7 @@ class SessionModel:
         if work is None or self._begun - self._done != work.held:
             return False
         looking = work.compactions.is_looking or work.compactions.busy
-        return not work.busy and not looking and self._board.is_clear
+        return not work.busy and not looking and self._updates.is_clear
 
     async def close(self) -> None:
         """Stop, keep what came, and let go of everything; a plan that is being made is not waited for."""
@@ -209,7 +209,7 @@ class SessionModel:
         if self._work is None:
             from workbench.session.worker import SessionWorker
 
-            self._work = SessionWorker(self._services, self._options, self._board, warm=self._warm)
+            self._work = SessionWorker(self._services, self._options, self._updates, warm=self._warm)
         return self._work
 
     async def _end(self) -> None:
@@ -226,9 +226,9 @@ class SessionModel:
         try:
             await work(self._worker())
         except WorkbenchError as error:
-            self._board.tell(Notice(str(error), "error"))
+            self._updates.tell(Notice(str(error), "error"))
         except Exception as error:
-            self._board.tell(Notice(f"{type(error).__name__}: {error}", "error", "this should not happen"))
+            self._updates.tell(Notice(f"{type(error).__name__}: {error}", "error", "this should not happen"))
         finally:
             self._done += 1
-            self._board.poke()
+            self._updates.poke()

@@ -49,9 +49,9 @@ class Beside(Protocol):
 class Turns:
     """Runs the turns of whatever session lies open."""
 
-    def __init__(self, services: Services, options: Options, board: UpdateQueue, publish: Callable[[], None]) -> None:
+    def __init__(self, services: Services, options: Options, updates: UpdateQueue, publish: Callable[[], None]) -> None:
         """`publish` shows what is in the log by now."""
-        self._board = board
+        self._updates = updates
         self._publish = publish
         self._connection = TurnConnection(
             services, options, ask=self._approve, report=self._report, ask_first=self._ask_first
@@ -85,13 +85,13 @@ class Turns:
         if not self.busy:
             self._start(opened, go_on=False)
         else:
-            self._board.put(queue=tuple(self._waiting))
+            self._updates.put(queue=tuple(self._waiting))
 
     def take_back(self, index: int, text: str) -> None:
         """A message that waits is not sent after all."""
         if index < len(self._waiting) and self._waiting[index] == text:
             self._waiting.pop(index)
-        self._board.put(queue=tuple(self._waiting))
+        self._updates.put(queue=tuple(self._waiting))
 
     def retry(self, opened: OpenSession) -> str:
         """Ask again; the result says why not, or nothing. An answer that is there leaves the context."""
@@ -124,14 +124,14 @@ class Turns:
         question = make(self._questions)
         self._asked[question.number] = asyncio.get_running_loop().create_future()
         self._open[question.number] = question
-        self._board.put(question=question)
+        self._updates.put(question=question)
         try:
             return await self._asked[question.number]
         finally:
             self._asked.pop(question.number, None)
             self._open.pop(question.number)
             # A compaction may ask beside a turn that asks, too: the other question comes back.
-            self._board.put(question=next(reversed(self._open.values()), None))
+            self._updates.put(question=next(reversed(self._open.values()), None))
 
     def forget_approvals(self) -> None:
         """Ask again what may be done."""
@@ -160,16 +160,16 @@ class Turns:
                 async with self.free:
                     text = None if go_on else self._waiting.pop(0)
                     go_on = False
-                    self._board.put(queue=tuple(self._waiting))
+                    self._updates.put(queue=tuple(self._waiting))
                     if not await self._turn(opened, text):
                         return
         finally:
             self._running = None
-            self._board.put(activity=Activity())
+            self._updates.put(activity=Activity())
 
     async def _turn(self, opened: OpenSession, text: str | None) -> bool:
         """One turn; whether the next may follow. After an interruption it does: that is what was waited for."""
-        self._board.put(activity=Activity("asking"))
+        self._updates.put(activity=Activity("asking"))
         self._live.end()
         failed = False
         try:
@@ -189,11 +189,11 @@ class Turns:
             raise
         except WorkbenchError as error:
             failed = True
-            self._board.tell(Notice(str(error), "error", "the turn could not begin"))
+            self._updates.tell(Notice(str(error), "error", "the turn could not begin"))
         finally:
             self._live.end()
             opened.catch_up()
-            self._board.put(live=None)
+            self._updates.put(live=None)
             self._publish()
             if self.beside is not None:
                 self.beside.turn_ended()
@@ -205,7 +205,7 @@ class Turns:
         """The agent of the session, connected. Raises WorkbenchError."""
         agent = await self._connection.agent(opened)
         while self._connection.problems:
-            self._board.tell(Notice(self._connection.problems.pop(0), "warning", "MCP"))
+            self._updates.tell(Notice(self._connection.problems.pop(0), "warning", "MCP"))
         return agent
 
     def _name(self, opened: OpenSession, text: str) -> None:
@@ -222,49 +222,49 @@ class Turns:
         match step:
             case Planned():
                 self._live.begin()
-                self._board.put(activity=Activity("asking"))
+                self._updates.put(activity=Activity("asking"))
             case Streamed(_, reply):
                 self._live.follow(reply)
-                self._board.put(live=self._live.live(), activity=Activity("answering"))
+                self._updates.put(live=self._live.live(), activity=Activity("answering"))
             case Waiting(wait):
                 text = f"{wait.failure.category.replace('_', ' ')}: try {wait.try_number} in {wait.seconds_left:.0f} s"
-                self._board.put(activity=Activity("asking", text))
+                self._updates.put(activity=Activity("asking", text))
             case Switched(model, instead_of, _):
-                self._board.tell(Notice(f"{model} is asked instead of {instead_of}", "warning", "fallback"))
+                self._updates.tell(Notice(f"{model} is asked instead of {instead_of}", "warning", "fallback"))
             case Summarising():
                 pass
             case Appended(event):
                 self._live.take(event)
                 opened.catch_up()
                 if self._live.open_calls:
-                    self._board.put(activity=Activity("tools", self._live.doing))
+                    self._updates.put(activity=Activity("tools", self._live.doing))
                 self._publish()
-                self._board.put(live=self._live.live())
+                self._updates.put(live=self._live.live())
         if self.beside is not None:
             self.beside.taken(step)
 
     async def _ask_first(self, decision: Decision) -> bool:
         if self.beside is None:
             return False
-        self._board.put(activity=Activity("waiting"))
+        self._updates.put(activity=Activity("waiting"))
         try:
             return await self.beside.ask_first(decision)
         finally:
-            self._board.put(activity=Activity("asking"))
+            self._updates.put(activity=Activity("asking"))
 
     def _report(self, call_id: str, text: str) -> None:
         self._live.report(call_id, text)
-        self._board.put(live=self._live.live())
+        self._updates.put(live=self._live.live())
 
     async def _approve(self, asked: approvals.ApprovalQuestion) -> approvals.ApprovalAnswer:
         """Ask whether a call may run."""
         call = next((call for call in self._live.open_calls if call.tool == asked.call.tool), None)
         self._live.asking = call.call_id if call else ""
-        self._board.put(live=self._live.live(), activity=Activity("waiting"))
+        self._updates.put(live=self._live.live(), activity=Activity("waiting"))
         arguments = call.arguments if call else ""
         try:
             answer = await self.ask(lambda number: questions.approval(number, asked, arguments))
         finally:
             self._live.asking = ""
-            self._board.put(live=self._live.live(), activity=Activity("tools", self._live.doing))
+            self._updates.put(live=self._live.live(), activity=Activity("tools", self._live.doing))
         return questions.approved(asked, answer)

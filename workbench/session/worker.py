@@ -45,13 +45,13 @@ STAND_IN = (
 class SessionWorker:
     """What lies open, and what is done with it."""
 
-    def __init__(self, services: Services, options: Options, board: UpdateQueue, *, warm: bool) -> None:
+    def __init__(self, services: Services, options: Options, updates: UpdateQueue, *, warm: bool) -> None:
         self._services = services
         self._options = options
-        self._board = board
+        self._updates = updates
         self._warm = warm
-        self._turns = Turns(services, options, board, self.publish)
-        self.compactions = SessionCompactions(board, self._turns, self.publish)
+        self._turns = Turns(services, options, updates, self.publish)
+        self.compactions = SessionCompactions(updates, self._turns, self.publish)
         self.drafts = SummaryDrafts(services, self._turns, self.compactions, self.publish)
         self.tools = ToolSwitches(self._turns.free, self._turns.forget_approvals, self._writable, self._refill)
         self._opened: OpenSession | None = None
@@ -94,14 +94,14 @@ class SessionWorker:
 
     async def begin(self, ref: str) -> None:
         """The first thing that is opened; where that fails there is nothing to show, and the program ends."""
-        self._board.put(activity=Activity("loading", "reading…"))
+        self._updates.put(activity=Activity("loading", "reading…"))
         try:
             await self._open(lambda: opening.first(self._services, self._options, ref))
         except WorkbenchError as error:
-            self._board.put(fatal=error)
+            self._updates.put(fatal=error)
             return
         if self._current().stands_in:
-            self._board.tell(Notice(STAND_IN, "warning", "no AI yet"))
+            self._updates.tell(Notice(STAND_IN, "warning", "no AI yet"))
         if self._warm:
             self._go_beside(Gateway().warm())
 
@@ -120,17 +120,17 @@ class SessionWorker:
         if text is not None:
             self._turns.send(self._writable(), text)
         else:
-            self._board.tell(Notice(f"this is {self._current().name}; the other one is as it was"))
+            self._updates.tell(Notice(f"this is {self._current().name}; the other one is as it was"))
 
     async def _exchange(self, make: Callable[[], OpenSession]) -> None:
         """Open something else in place of what lies open."""
         if self._turns.busy or self.compactions.busy:
             raise Refused("the model is still at work; Escape stops it")
-        self._board.put(activity=Activity("loading", "opening…"))
+        self._updates.put(activity=Activity("loading", "opening…"))
         try:
             await self._open(make)
         finally:
-            self._board.put(activity=Activity())
+            self._updates.put(activity=Activity())
 
     async def _open(self, make: Callable[[], OpenSession]) -> None:
         made = await asyncio.wrap_future(background(make))
@@ -140,7 +140,7 @@ class SessionWorker:
             self._put_away()
             self._opened = made
             self._travel.home()
-        self._board.put(live=None, question=None, queue=(), activity=Activity())
+        self._updates.put(live=None, question=None, queue=(), activity=Activity())
         self.publish()
         self._go_beside(self._look_for_key(made))
         if made.session is not None and not made.writable:
@@ -184,7 +184,7 @@ class SessionWorker:
                 changed = opened.refresh()
                 if took_over:
                     opening.fill_slots(opened)
-                    self._board.tell(Notice("the other one has ended; this session is yours now"))
+                    self._updates.tell(Notice("the other one has ended; this session is yours now"))
                 if changed or took_over:
                     self.publish()
 
@@ -241,7 +241,7 @@ class SessionWorker:
         """Undo or redo."""
         said = revert(self._writable(), which, seq)
         self.publish()
-        self._board.tell(Notice(said))
+        self._updates.tell(Notice(said))
 
     async def rename(self, title: str) -> None:
         """Another title."""
@@ -253,7 +253,7 @@ class SessionWorker:
     async def switch(self, *, model: str = "", policy: str = "", knob: str = "") -> None:
         """Plan the same log under another setup; a turn that runs goes on under its own."""
         if self._turns.busy:
-            self._board.tell(Notice("from the next turn on"))
+            self._updates.tell(Notice("from the next turn on"))
         async with self._turns.free:
             await self.compactions.finished()
             opened = self._current()
@@ -289,7 +289,7 @@ class SessionWorker:
                 if not self._uncounted:
                     opened = self._current()
                     work = partial(figures.draft_cost, opened.setup, opened.plan, self._draft)
-                    self._board.put(draft_cost=await asyncio.wrap_future(background(work)))
+                    self._updates.put(draft_cost=await asyncio.wrap_future(background(work)))
         finally:
             self._drafting = False
 
@@ -301,7 +301,7 @@ class SessionWorker:
         opened = self._current()
         shown = await self._travel.shown(opened, upto)
         if self._opened is opened and shown is not None:
-            self._board.put(shown=shown)
+            self._updates.put(shown=shown)
 
     def _come_home(self) -> None:
         if self._travel.is_away:
@@ -314,7 +314,7 @@ class SessionWorker:
         if opened is None:
             return
         shown = opened.shown()
-        self._board.put(
+        self._updates.put(
             title=opened.name,
             transcript=opened.transcript(shown.plan),
             status=figures.status(opened, shown.plan),
@@ -322,7 +322,7 @@ class SessionWorker:
             refusal="" if opened.session is None else opened.why_read_only,
         )
         if not self._travel.is_away:
-            self._board.put(shown=shown)
+            self._updates.put(shown=shown)
         self.compactions.show(opened)
         if self._draft:
             self._go_beside(self.count_draft(self._draft))

@@ -15,7 +15,7 @@ from typing import Any
 
 from workbench.log.events import Body, SlotContent, SystemMessage, text_of
 from workbench.traces.building import Builder, beginning, content_of, entries, list_in, text_in
-from workbench.traces.claude_code import Reader
+from workbench.traces.claude_code import ClaudeCodeReader
 from workbench.traces.reading import Document, bad
 
 NAME = "Anthropic"
@@ -61,12 +61,12 @@ def read(document: Document, text: str) -> list[list[Body]]:
     """The conversation; or one per line, where lines are bodies of requests."""
     located = entries(document, text)
     if not any(isinstance(value, dict) and "messages" in value for _, value in located):
-        return [_conversation(Reader(document.broken, NAME), [value for _, value in located])]
+        return [_conversation(ClaudeCodeReader(document.broken, NAME), [value for _, value in located])]
     found: list[list[Body]] = []
     for line, value in located:
         if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
             raise bad(document.name, line, 'an object with a list under "messages"', value)
-        reader = Reader(() if found else document.broken, NAME)
+        reader = ClaudeCodeReader(() if found else document.broken, NAME)
         _settings(reader.builder, value)
         found.append(_conversation(reader, value["messages"]))
     return found
@@ -91,7 +91,7 @@ def _definition(tool: Any) -> Any:
     return {"type": "function", "function": {"name": tool.get("name"), **described, "parameters": tool["input_schema"]}}
 
 
-def _conversation(reader: Reader, messages: list[Any]) -> list[Body]:
+def _conversation(reader: ClaudeCodeReader, messages: list[Any]) -> list[Body]:
     for number, message in enumerate(messages, 1):
         role = text_in(message, "role")
         if role == "system":

@@ -63,13 +63,13 @@ def _is_line(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[list[Any]]:
     """The session, then its sub-agents."""
-    made: dict[str, Reader] = {}
+    made: dict[str, ClaudeCodeReader] = {}
     roots: dict[str, str] = {}
     """By line: the conversation it belongs to, for sub-agents without a name."""
     for _, value in entries(document, text):
         key = _conversation(value, roots)
         if key not in made:
-            made[key] = Reader(document.broken if not made else ())
+            made[key] = ClaudeCodeReader(document.broken if not made else ())
         made[key].line(value)
     found = sorted(made.items(), key=lambda item: item[0] != "")
     talks = [(reader.builder.has_talk, reader.finish()) for _, reader in found]
@@ -88,7 +88,7 @@ def _conversation(value: Any, roots: dict[str, str]) -> str:
     return name
 
 
-class Reader:
+class ClaudeCodeReader:
     """One conversation, line by line."""
 
     def __init__(self, broken: Any, name: str = NAME) -> None:

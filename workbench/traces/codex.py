@@ -63,13 +63,13 @@ def _is_old_header(value: Any) -> bool:
 
 def read(document: Document, text: str) -> list[list[Body]]:
     """The rollout as one conversation."""
-    reader = Reader(Builder(NAME, document.broken))
+    reader = CodexReader(Builder(NAME, document.broken))
     for _, value in entries(document, text):
         reader.line(value)
     return [reader.builder.finish()]
 
 
-class Reader:
+class CodexReader:
     """One rollout, line by line."""
 
     def __init__(self, builder: Builder) -> None:

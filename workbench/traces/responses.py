@@ -13,7 +13,7 @@ from typing import Any
 
 from workbench.log.events import Body, SlotContent
 from workbench.traces.building import Builder, beginning, dict_in, entries, list_in, number_in, text_in
-from workbench.traces.codex import Reader
+from workbench.traces.codex import CodexReader
 from workbench.traces.reading import Document
 
 NAME = "OpenAI Responses"
@@ -74,7 +74,7 @@ def _definition(tool: Any) -> Any:
 
 
 def _conversation(builder: Builder, items: list[Any], body: dict[str, Any] | None = None) -> list[Body]:
-    reader = Reader(builder)
+    reader = CodexReader(builder)
     for item in items:
         bare = isinstance(item, dict) and "type" not in item and "role" in item
         reader.item({**item, "type": "message"} if bare else item)

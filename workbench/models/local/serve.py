@@ -33,7 +33,7 @@ _LOOK = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class LocalServerOptions:
     """What the command line asks for."""
 
     model: str
@@ -71,14 +71,14 @@ def main(
     leave(0)
 
 
-def _options(argv: Sequence[str] | None) -> Options:
+def _options(argv: Sequence[str] | None) -> LocalServerOptions:
     parser = argparse.ArgumentParser(prog="python -m workbench.models.local.serve", description=__doc__)
     parser.add_argument("--model", required=True, help="a GGUF file")
     parser.add_argument("--ctx", type=int, required=True, help="the window in tokens")
     parser.add_argument("--port", type=int, default=0, help="0 takes any free one")
     parser.add_argument("--threads", type=int, default=0, help="0 takes half of the processors")
     found = parser.parse_args(argv)
-    return Options(found.model, found.ctx, found.port, found.threads or half_of_the_processors())
+    return LocalServerOptions(found.model, found.ctx, found.port, found.threads or half_of_the_processors())
 
 
 def half_of_the_processors() -> int:
@@ -88,12 +88,12 @@ def half_of_the_processors() -> int:
     return max(1, usable // 2)
 
 
-def load(options: Options, key: str) -> Any:
+def load(options: LocalServerOptions, key: str) -> Any:
     """Load the model and listen. Holds the interpreter's lock all the while, so nothing else runs meanwhile."""
     return import_module(ENGINE).Server(parameters(options, key))
 
 
-def parameters(options: Options, key: str) -> Any:
+def parameters(options: LocalServerOptions, key: str) -> Any:
     """The engine's parameters: one slot, loopback, a key, and nothing that is not needed."""
     chosen = import_module(ENGINE).CommonParams()
     chosen.model.path = options.model
