@@ -1,4 +1,4 @@
-"""The queue of updates: the latest of each value, together what belongs together, never too often, and never the last one lost."""
+"""The queue of updates: the latest of each value, what belongs together together, and never the last one lost."""
 
 from __future__ import annotations
 

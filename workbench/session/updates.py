@@ -1,4 +1,4 @@
-"""The queue of updates: values go into it from the session's thread, and reach the screen at most twenty times a second.
+"""The queue of updates: values come from the session's thread and reach the screen at most twenty times a second.
 
 Of one value only the latest is shown; values that belong together are put there together and shown together.
 """
