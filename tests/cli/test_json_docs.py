@@ -17,7 +17,7 @@ from support.calls import Call
 from support.local_servers import ollama, patiently, serving
 from workbench.agent import snapshots
 from workbench.log.events import UserMessage
-from workbench.log.shapes import BY_KIND
+from workbench.log.shapes import KINDS
 from workbench.log.store import Store
 
 PAGE = (Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8")
@@ -157,4 +157,4 @@ def test_the_steps_of_a_stream(call: Call, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_every_kind_of_event_is_listed() -> None:
-    assert rows("`export --format events`").keys() == BY_KIND.keys()
+    assert rows("`export --format events`").keys() == KINDS.keys()

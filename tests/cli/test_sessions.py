@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from support.calls import Call
+from workbench.cli.main import OVERRIDES
+from workbench.log.events import OverrideAction
 
 
 def imported(call: Call, transcript: Path, *more: str) -> str:
@@ -181,3 +184,7 @@ def test_a_title_that_no_session_has_is_no_empty_store(call: Call, transcript: P
 def test_a_disk_that_is_full_is_a_failure_and_no_wrong_call(call: Call, transcript: Path) -> None:
     outcome = call("export", imported(call, transcript), "-o", "/dev/full")
     assert (outcome.code, "/dev/full: cannot be written: No space left on device" in outcome.err) == (1, True)
+
+
+def test_an_override_takes_every_action_that_there_is() -> None:
+    assert get_args(OverrideAction) == OVERRIDES

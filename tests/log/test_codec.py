@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -37,6 +38,7 @@ from workbench.log.events import (
 )
 
 HEAD = '{"v":1,"seq":7,"id":"a","at":5,"kind":'
+COMPACTION = HEAD + '"compaction","first":1,"last":2,"summary":"",'
 
 
 def wrong(value: object) -> Any:
@@ -134,21 +136,30 @@ def test_what_a_newer_version_wrote_is_carried_along(line: str) -> None:
         ('{"v":1,"seq":true,"id":"a","at":5,"kind":"user"}', "whole numbers for `v`, `seq` and `at`"),
         ('{"v":1,"seq":0,"id":"a","at":5,"kind":"user"}', "`seq` from 1"),
         ('{"v":1,"seq":1,"id":"","at":5,"kind":"user"}', "that are not empty"),
-        (HEAD + '"user"}', "a user event with the key 'content'"),
-        (HEAD + '"user","content":3}', "a user event: expected a string or a list of parts for 'content'"),
-        (HEAD + '"user","content":["x"]}', "expected a string or a list of parts"),
-        (HEAD + '"user","content":[{"type":"text"}]}', "expected a string or a list of parts"),
-        (HEAD + '"user","content":"x","name":null}', "expected a string for 'name'"),
+        (HEAD + '"user"}', "a user event: object missing required field `content`"),
+        (HEAD + '"user","content":3}', "a user event: expected `str | array`, got `int` - at `$.content`"),
+        (HEAD + '"user","content":["x"]}', "expected `object`, got `str` - at `$.content[0]`"),
+        (HEAD + '"user","content":[{"type":"text"}]}', "missing required field `text` - at `$.content[0]`"),
+        (HEAD + '"user","content":"x","name":null}', "expected `str`, got `null` - at `$.name`"),
         (
             HEAD + '"tool_result","call_id":"c","content":"","is_error":1}',
-            "expected true or false for 'is_error'",
+            "expected `bool`, got `int` - at `$.is_error`",
         ),
-        (HEAD + '"revert","target":1.5}', "expected a whole number for 'target'"),
-        (HEAD + '"usage","model":"m","estimate":1,"cost":"2"}', "expected a number or null for 'cost'"),
-        (HEAD + '"compaction","first":1,"last":2,"summary":"","meta":[]}', "expected an object for 'meta'"),
-        (HEAD + '"compaction","first":1,"last":2,"summary":"","kept":[1]}', "expected a list of kept events"),
-        (HEAD + '"compaction","first":1,"last":2,"summary":"","kept":1}', "expected a list of kept events"),
-        (HEAD + '"override","action":3,"first":1,"last":2}', "expected one of pin, unpin, mask"),
+        (HEAD + '"revert","target":1.5}', "expected `int`, got `float` - at `$.target`"),
+        (
+            HEAD + '"usage","model":"m","estimate":1,"cost":"2"}',
+            "expected `int | float | null`, got `str` - at `$.cost`",
+        ),
+        (
+            COMPACTION + '"meta":[]}',
+            "expected `object`, got `array` - at `$.meta`",
+        ),
+        (
+            COMPACTION + '"kept":[1]}',
+            "expected `object`, got `int` - at `$.kept[0]`",
+        ),
+        (COMPACTION + '"kept":1}', "expected `array`, got `int` - at `$.kept`"),
+        (HEAD + '"override","action":3,"first":1,"last":2}', "expected `str`, got `int` - at `$.action`"),
     ],
 )
 def test_what_is_no_event_is_refused_and_says_what_was_expected(line: str, expected: str) -> None:
@@ -168,7 +179,9 @@ def test_what_is_no_event_is_refused_and_says_what_was_expected(line: str, expec
         Override(wrong("fold"), 1, 2),
         Compaction(1, 2, "", (KeptEvent(wrong("1")),)),
         Compaction(1, 2, "", (), meta=wrong(3)),
-        Compaction(1, 2, "", wrong([KeptEvent(1)])),
+        Setting("x", b"bytes"),
+        Setting("x", datetime(2026, 1, 1)),
+        Setting("x", {"y": float("inf")}),
         Usage("m", 1, cost=float("nan")),
         Setting("x", object()),
         Setting("x", {("a", "b"): 1}),
@@ -216,6 +229,13 @@ def test_free_values_settle_into_what_json_can_hold() -> None:
     assert event.body == Setting("x", {"1": [2, {"k": None}]})
     event, _ = settle(Event(1, "a", 0, Compaction(1, 2, "", meta=MappingProxyType({"a": 1}))))
     assert event.body == Compaction(1, 2, "", meta={"a": 1})
+    event, _ = settle(Event(1, "a", 0, Compaction(1, 2, "", wrong([KeptEvent(1)]))))
+    assert event.body == Compaction(1, 2, "", (KeptEvent(1),))
+
+
+def test_a_line_with_half_a_character_is_read_all_the_same() -> None:
+    event = decode(HEAD + r'"user","content":"a\ud800"}')
+    assert settle(event)[0].body == UserMessage("a\ufffd")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from workbench.agent import slots
 from workbench.agent.approvals import Approvals, Ask
@@ -255,7 +255,7 @@ class Agent:
         helps = problem.category in ELSEWHERE or (problem.category == "does_not_fit" and asked is not self._own)
         name = asked.setup.model
         for tried, model in enumerate(models[asked.tried :] if helps else (), asked.tried + 1):
-            told = replace(problem, message=f"{name}: {problem.message} {model} is asked instead.")
+            told = Failure(problem.category, f"{name}: {problem.message} {model} is asked instead.")
             said += [*self._append(told), Switched(model, name, problem)]
             try:
                 ready = await self._means.fallbacks.ready(model)

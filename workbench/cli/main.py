@@ -8,11 +8,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import NoReturn, get_args
+from typing import NoReturn
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.text import printable
-from workbench.log.events import OverrideAction
+
+OVERRIDES = ("pin", "unpin", "mask", "unmask", "exclude", "include")
+"""`OverrideAction`, said again: the events take longer to import than all else that reads the command line."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -187,7 +189,7 @@ def _add_files(commands: Commands[_Parser]) -> None:
 def _add_override(commands: Commands[_Parser]) -> None:
     parser = _command(commands, "override", "cli.sessions:run_override", "decide yourself what becomes of some items")
     parser.add_argument("session", metavar="SESSION")
-    parser.add_argument("action", choices=get_args(OverrideAction))
+    parser.add_argument("action", choices=OVERRIDES)
     parser.add_argument("range", metavar="SEQ[-SEQ]", help="one event, or all from one to another")
 
 

@@ -13,6 +13,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from msgspec import structs
+
 from workbench.compaction import prompts
 from workbench.compaction.audit import audit, with_lost
 from workbench.compaction.digest import digest as digest_of
@@ -236,7 +238,7 @@ class Compactor:
         """The event to append; raises CompactionRefused when it must not stand."""
         self._check(draft)
         body = event_of(draft.preview.cut, draft.summary, self._policy, draft.preview.recall)
-        return replace(body, meta=meta(draft))
+        return structs.replace(body, meta=meta(draft))
 
 
 def _figures(made: Draft) -> dict[str, Any]:

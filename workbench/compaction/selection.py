@@ -120,4 +120,4 @@ def _kept(
         for seq in unit.seqs:
             if first <= seq <= last:
                 kept.append(KeptEvent(seq, (mine.text if mine else None) or scene.shortened.get(seq)))
-    return tuple(sorted(kept)), tokens
+    return tuple(sorted(kept, key=lambda each: each.seq)), tokens

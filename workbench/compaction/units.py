@@ -123,7 +123,7 @@ def _shortened(compactions: Iterable[Event]) -> dict[int, str]:
     found: dict[int, str] = {}
     for event in compactions:
         assert isinstance(event.body, Compaction)
-        for seq, text in event.body.kept:
-            if text:
-                found.setdefault(seq, text)
+        for kept in event.body.kept:
+            if kept.text:
+                found.setdefault(kept.seq, kept.text)
     return found

@@ -9,7 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any, Final, NoReturn
+from uuid import UUID
+
+import msgspec
 
 from workbench.log.errors import BadEvent
 from workbench.log.events import (
@@ -29,9 +34,8 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
-from workbench.log.shapes import BY_CLASS, BY_KIND, NewerError, Shape
+from workbench.log.shapes import AHEAD, ANY_LINE, BODY_OF, KIND_OF, KINDS, VERSION
 
-VERSION: Final = 1
 SEARCH_VERSION: Final = 1
 """Raise it when a line would give other words than before, because `search_text` changes or because a kind, a
 field or a word has become known: stores then build their search index anew."""
@@ -50,51 +54,18 @@ def clean(text: str) -> str:
 
 def encode(event: Event) -> str:
     """The canonical line of an event, without a newline."""
-    body = event.body
-    if isinstance(body, Unknown):
-        kind, fields = body.kind, _unknown_fields(body)
-    else:
-        shape = BY_CLASS.get(type(body))
-        if shape is None:
-            raise BadEvent(f"expected the body of an event, found {type(body).__name__}")
-        kind, fields = shape.kind, _fields(shape, body)
-    version = fields.pop("v", VERSION)
-    line = {"v": version, "seq": event.seq, "id": event.id, "at": event.at, "kind": kind, **fields}
-    _check_envelope(version, event.seq, event.id, event.at, kind)
-    try:
-        return _WRITER.encode(line)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise BadEvent(f"a {kind} event: expected values that JSON can hold ({error})") from None
+    return _checked(event)[1]
 
 
 def decode(line: str | Mapping[str, Any]) -> Event:
     """The event of a line, or of the line's parsed JSON."""
-    data = _parse(line) if isinstance(line, str) else dict(line)
+    if not isinstance(line, str):
+        return _examine(dict(line))
     try:
-        version, seq, name = data.pop("v"), data.pop("seq"), data.pop("id")
-        at, kind = data.pop("at"), data.pop("kind")
-    except KeyError as error:
-        raise BadEvent(f"expected an event with the key {error}") from None
-    _check_envelope(version, seq, name, at, kind)
-    shape = BY_KIND.get(kind)
-    if shape is None or version != VERSION:
-        return Event(seq, name, at, _unknown(version, kind, data))
-    plain = shape.plain
-    read: dict[str, Any] | None = None  # a copy is made only where a value must be converted
-    try:
-        for key, value in data.items():
-            if type(value) not in plain.get(key, ()):
-                if read is None:
-                    read = data.copy()
-                read[key] = shape.read(key, value)
-    except NewerError:
-        return Event(seq, name, at, _unknown(version, kind, data))
-    try:
-        body: Body = shape.cls(**(data if read is None else read))
-    except TypeError:
-        missing = next(key for key in shape.required if key not in data)
-        raise BadEvent(f"expected a {kind} event with the key '{missing}'") from None
-    return Event(seq, name, at, body)
+        found = _FAST.decode(line)
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        return _examine(_parse(line))
+    return _event(found)
 
 
 def settle(event: Event) -> tuple[Event, str]:
@@ -104,13 +75,9 @@ def settle(event: Event) -> tuple[Event, str]:
     JSON reads back differently (tuples, numbers as keys). Whoever appends goes on with the settled event, so
     that a live session and the same session opened later are equal.
     """
-    line = encode(event)
+    settled, line = _checked(event)
     cleaned = clean(line)
-    body = event.body
-    free = isinstance(body, (Setting, Compaction, Unknown)) or isinstance(getattr(body, "content", ""), tuple)
-    if free or cleaned is not line:
-        event = decode(cleaned)
-    return event, cleaned
+    return settled if cleaned is line else decode(cleaned), cleaned
 
 
 def search_text(body: Body) -> str:
@@ -136,19 +103,59 @@ def search_text(body: Body) -> str:
             return ""
 
 
-def _fields(shape: Shape, body: Body) -> dict[str, Any]:
+def _checked(event: Event) -> tuple[Event, str]:
+    """The event as it reads back, and its line. A store that writes what it cannot read back has lost a session."""
+    body = event.body
+    if isinstance(body, Unknown):
+        kind, fields = body.kind, _unknown_fields(body)
+    elif type(body) in KIND_OF:
+        kind, fields = KIND_OF[type(body)], _plain_values(body)
+    else:
+        raise BadEvent(f"expected the body of an event, found {type(body).__name__}")
+    version = fields.pop("v", VERSION)
+    data = {"v": version, "seq": event.seq, "id": event.id, "at": event.at, "kind": kind, **fields}
+    try:
+        line = _WRITER.encode(data)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadEvent(f"a {kind} event: expected values that JSON can hold ({error})") from None
+    settled = decode(line)
+    if isinstance(settled.body, Unknown) and not isinstance(body, Unknown):
+        raise BadEvent(f"a {kind} event: expected values that this version can read")
+    return settled, line
+
+
+def _plain_values(body: Body) -> dict[str, Any]:
     """The body's fields as JSON values, without those that equal their default."""
-    found = {}
-    for name, default in shape.defaults.items():
-        value = getattr(body, name)
-        if value != default:
-            found[name] = value if type(value) in shape.plain[name] else shape.write(name, value)
-    return found
+    try:
+        fields: dict[str, Any] = msgspec.to_builtins(body, str_keys=True, builtin_types=_NOT_JSON, enc_hook=_plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadEvent(f"a {KIND_OF[type(body)]} event: expected values that JSON can hold ({error})") from None
+    return fields
 
 
-def _unknown(version: int, kind: str, data: dict[str, Any]) -> Unknown:
-    """What we cannot read, whole. The version rides along in the data where it is not ours."""
-    return Unknown(kind, data if version == VERSION else {"v": version, **data})
+def _event(line: msgspec.Struct) -> Event:
+    """The event of a line that was read."""
+    values = msgspec.structs.astuple(line)
+    return Event(values[1], values[2], values[3], BODY_OF[type(line)](*values[AHEAD:]))
+
+
+def _examine(data: dict[str, Any]) -> Event:
+    """The event of what is not read at once: newer than this version, or wrong; then it is said how."""
+    missing = next((key for key in _ENVELOPE if key not in data), None)
+    if missing is not None:
+        raise BadEvent(f"expected an event with the key '{missing}'")
+    version, seq, name, at, kind = (data[key] for key in _ENVELOPE)
+    _check_envelope(version, seq, name, at, kind)
+    if kind in KINDS and version == VERSION:
+        try:
+            return _event(msgspec.convert(data, ANY_LINE))
+        except msgspec.ValidationError as error:
+            said = str(error)
+            if not said.startswith(_NEWER):
+                raise BadEvent(f"a {kind} event: {said[:1].lower()}{said[1:]}") from None
+    rest = {key: value for key, value in data.items() if key not in _ENVELOPE}
+    # The version rides along in the data where it is not ours.
+    return Event(seq, name, at, Unknown(kind, rest if version == VERSION else {"v": version, **rest}))
 
 
 def _unknown_fields(body: Unknown) -> dict[str, Any]:
@@ -193,5 +200,10 @@ def _plain(value: object) -> object:
     raise TypeError(f"found {type(value).__name__}")
 
 
+_NEWER = ("Object contains unknown field", "Invalid enum value", "Invalid value")
+"""How msgspec begins where a field, a word or the type of a part is not of this version."""
+_NOT_JSON = (bytes, bytearray, memoryview, date, datetime, time, timedelta, Decimal, UUID)
+"""What msgspec would write as text; JSON's own writer refuses it."""
+_FAST = msgspec.json.Decoder(ANY_LINE)
 _READER = json.JSONDecoder(parse_constant=_no_constant)
 _WRITER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain)

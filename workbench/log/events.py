@@ -7,8 +7,9 @@ Bodies are pure values. Identity and order belong to the log, which hands them o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct, field
 
 Slot = Literal["system", "instructions", "memory", "tools"]
 """The slots that are filled by `SlotContent`; summaries, history and the turn are filled by the conversation."""
@@ -16,15 +17,21 @@ Slot = Literal["system", "instructions", "memory", "tools"]
 OverrideAction = Literal["pin", "unpin", "mask", "unmask", "exclude", "include"]
 
 
-@dataclass(frozen=True, slots=True)
-class TextPart:
+class _Value(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """A frozen value of the log. It holds no cycles, so the garbage collector need not look at it."""
+
+
+class _Part(_Value, frozen=True, tag_field="type"):
+    """A part of a message."""
+
+
+class TextPart(_Part, tag="text", frozen=True):
     """A piece of text in a message of several parts."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ImagePart:
+class ImagePart(_Part, tag="image", frozen=True):
     """A picture in a message; `url` is a web address or a `data:` URL."""
 
     url: str
@@ -32,8 +39,7 @@ class ImagePart:
     """OpenAI's `detail`: low, high or auto. It decides what the picture costs."""
 
 
-@dataclass(frozen=True, slots=True)
-class OtherPart:
+class OtherPart(_Part, tag="other", frozen=True):
     """A part of a kind we do not know (audio, files, ...), carried along as its JSON."""
 
     data: Mapping[str, Any]
@@ -43,8 +49,7 @@ Part = TextPart | ImagePart | OtherPart
 Content = str | tuple[Part, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SystemMessage:
+class SystemMessage(_Value, frozen=True):
     """A system or developer message that is part of the conversation (from a transcript)."""
 
     content: Content
@@ -52,16 +57,14 @@ class SystemMessage:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class UserMessage:
+class UserMessage(_Value, frozen=True):
     """What the user said. It opens a turn."""
 
     content: Content
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AssistantMessage:
+class AssistantMessage(_Value, frozen=True):
     """The text of one model reply."""
 
     content: Content
@@ -73,8 +76,7 @@ class AssistantMessage:
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reasoning:
+class Reasoning(_Value, frozen=True):
     """The model's visible thinking; kept for reading, not sent back."""
 
     text: str
@@ -82,8 +84,7 @@ class Reasoning:
     signature: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(_Value, frozen=True):
     """One call of a tool, with its arguments exactly as the model wrote them."""
 
     call_id: str
@@ -92,8 +93,7 @@ class ToolCall:
     reply: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(_Value, frozen=True):
     """What a tool gave back."""
 
     call_id: str
@@ -102,8 +102,7 @@ class ToolResult:
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SlotContent:
+class SlotContent(_Value, frozen=True):
     """What stands in a fixed slot from here on: the latest event for a slot and name wins; an empty text clears it."""
 
     slot: Slot
@@ -113,7 +112,7 @@ class SlotContent:
     """For tools: the definition as JSON."""
 
 
-class KeptEvent(NamedTuple):
+class KeptEvent(_Value, frozen=True):
     """An event inside a compacted range that stays in the request."""
 
     seq: int
@@ -121,8 +120,7 @@ class KeptEvent(NamedTuple):
     """A shortened text to send in its place; None sends the event whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compaction:
+class Compaction(_Value, frozen=True):
     """A summary that replaces the events `first` to `last` (both inclusive) while it stands."""
 
     first: int
@@ -139,15 +137,13 @@ class Compaction:
     """How it came about: trigger, model, tokens, duration, cost, audit score."""
 
 
-@dataclass(frozen=True, slots=True)
-class Revert:
+class Revert(_Value, frozen=True):
     """Takes back one compaction, override or revert, named by its sequence number."""
 
     target: int
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class Override(_Value, frozen=True):
     """The user's own decision on the events `first` to `last` (both inclusive)."""
 
     action: OverrideAction
@@ -155,8 +151,7 @@ class Override:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(_Value, frozen=True):
     """What one request cost, as the provider reported it, beside our own count."""
 
     model: str
@@ -168,14 +163,13 @@ class Usage:
     cache_write: int = 0
     completion: int = 0
     reasoning: int = 0
-    cost: float | None = None
-    seconds: float | None = None
+    cost: float | int | None = None  # `int`: a whole number stays one
+    seconds: float | int | None = None
     upto: int = 0
     """The last sequence number the request was planned from."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(_Value, frozen=True):
     """A state of the work tree, recorded before a tool wrote to it. Never sent."""
 
     commit: str
@@ -183,24 +177,21 @@ class Snapshot:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(_Value, frozen=True):
     """A setting that holds from here on: title, model, policy, ..."""
 
     key: str
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(_Value, frozen=True):
     """Something went wrong. Kept for the reader; never part of the conversation."""
 
     category: str
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(_Value, frozen=True):
     """An event of a kind this version does not know, carried along whole."""
 
     kind: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from tui.inspector.host import (
     BODIES,
