@@ -24,6 +24,7 @@ pytestmark = pytest.mark.usefixtures("project")
 
 AUTO = ("compaction.mode=auto", "compaction.threshold=0.35")
 ASK = ("compaction.threshold=0.35",)
+NO_THRESHOLD = ("compaction.mode=auto", "compaction.threshold=0")
 LONG = "Done, and this is how it was done. " * 100
 """An answer with which the context is over the threshold."""
 
@@ -272,8 +273,7 @@ async def test_what_nobody_expected_is_told_in_one_line(services: Services, monk
 async def test_a_turn_that_would_not_fit_is_compacted_on_the_way(services: Services, script: Scripted) -> None:
     script(answer(SUMMARY), answer("It fits now."))
     ref = stored(services, 8)
-    options = {"window": 7_000, "reserve": 500, "set": ["compaction.mode=auto", "compaction.threshold=0"]}
-    async with opened(services, ref, **options) as on:
+    async with opened(services, ref, window=7_000, reserve=500, knobs=NO_THRESHOLD) as on:
         on.model.send("one word more " * 200)
         await until(lambda: on.said[-1] == ("ai", "It fits now."))
         await on.settled()
@@ -288,8 +288,7 @@ async def test_a_turn_that_is_stopped_while_it_compacts_leaves_no_progress_behin
 ) -> None:
     gate = threading.Event()
     script([Text("half"), gate])
-    options = {"window": 7_000, "reserve": 500, "set": ["compaction.mode=auto", "compaction.threshold=0"]}
-    async with opened(services, stored(services, 8), **options) as on:
+    async with opened(services, stored(services, 8), window=7_000, reserve=500, knobs=NO_THRESHOLD) as on:
         on.model.send("one word more " * 200)
         await until(lambda: (now := view(on).running) is not None and now.progress.characters > 0)
         on.model.interrupt()
