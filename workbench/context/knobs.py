@@ -5,10 +5,7 @@ There is no second list of knobs. Loading, checking, showing and documenting a p
 
 from __future__ import annotations
 
-import ast
 import difflib
-import functools
-import inspect
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +14,6 @@ from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from workbench.config.settings import shown
-from workbench.context import policy as policy_module
 from workbench.context.policy import NO_LIMIT, Policy, ToolTruncation
 
 TOOLS = "truncation.tools"
@@ -34,6 +30,8 @@ class Knob:
     """Dotted, `masking.keep_last`; for one tool `truncation.tools.NAME.max_tokens`."""
     kind: Kind
     default: Any
+    meaning: str
+    """What it does, in a sentence or two for people."""
     choices: tuple[str, ...] = ()
     low: float = 0
     high: float = NO_LIMIT
@@ -117,8 +115,7 @@ def _knobs_of(section: str, table: type) -> Iterator[Knob]:
         choices = tuple(get_args(hint)) if origin is Literal else ()
         kind: Kind = "str" if choices else "list" if origin is tuple else hint.__name__
         default = each.default if each.default is not MISSING else None
-        bounds = {end: each.metadata[end] for end in ("low", "high") if end in each.metadata}
-        yield Knob(f"{section}.{each.name}", kind, default, choices, **bounds)
+        yield Knob(f"{section}.{each.name}", kind, default, choices=choices, **each.metadata)
 
 
 SECTIONS: Mapping[str, type] = {
@@ -209,25 +206,7 @@ class KnobRow(NamedTuple):
 
 def knob_table() -> list[KnobRow]:
     """Every knob with its default, range and meaning, for the reference."""
-    told = meanings()
     return [
-        KnobRow(knob.name, as_toml(knob.default), knob.allowed(), told[knob.name])
+        KnobRow(knob.name, as_toml(knob.default), knob.allowed(), knob.meaning)
         for knob in (*KNOBS.values(), *TOOL_KNOBS.values())
     ]
-
-
-@functools.cache
-def meanings() -> Mapping[str, str]:
-    """What each knob does: the docstring under its field, which Python itself does not keep."""
-    classes = {table.__name__: name for name, table in SECTIONS.items()}
-    told: dict[str, str] = {}
-    for node in ast.parse(inspect.getsource(policy_module)).body:
-        if not isinstance(node, ast.ClassDef) or node.name not in classes:
-            continue
-        for part, below in zip(node.body, node.body[1:], strict=False):
-            match part, below:
-                case ast.AnnAssign(target=ast.Name(id=key)), ast.Expr(value=ast.Constant(value=str(text))):
-                    told[f"{classes[node.name]}.{key}"] = " ".join(text.split())
-    for knob in TOOL_KNOBS.values():
-        told[knob.name] = f"`truncation.{knob.key}` for this tool alone; not set: the general one."
-    return told

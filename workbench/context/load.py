@@ -26,7 +26,6 @@ from workbench.context.knobs import (
     closest,
     find,
     flatten,
-    meanings,
     parse_text,
 )
 from workbench.context.policy import Policy, ToolTruncation, TruncationPolicy
@@ -109,7 +108,6 @@ def user_policies(folder: Path | None = None) -> list[Path]:
 
 def describe(loaded: LoadedPolicy) -> list[PolicyRow]:
     """Every knob of a policy with its value, origin and meaning, in the order of the reference."""
-    told = meanings()
     rows = []
     for name, origin in loaded.origins.items():
         if name in KNOBS:
@@ -118,7 +116,7 @@ def describe(loaded: LoadedPolicy) -> list[PolicyRow]:
         else:
             tool, _, key = name.removeprefix(f"{TOOLS}.").rpartition(".")
             value = getattr(loaded.policy.truncation.tools[tool], key)
-        rows.append(PolicyRow(name, as_toml(value), origin, told[find(name).name]))
+        rows.append(PolicyRow(name, as_toml(value), origin, find(name).meaning))
     return rows
 
 
