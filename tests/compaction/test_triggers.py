@@ -92,6 +92,23 @@ def test_no_accident_of_floating_point_decides(tokens: int, window: int, thousan
     assert (left == right) == (tokens == bound * window)
 
 
+@given(st.integers(1, 2_000_000), st.integers(1, 1_000), st.booleans(), st.integers(-1, 1))
+def test_the_limit_is_the_whole_number_that_decides_as_the_share_does(
+    window: int, thousandths: int, inclusive: bool, off: int
+) -> None:
+    bound = Decimal(thousandths) / 1000
+    tokens = max(0, int(bound * window) + off)
+    policy = CompactionPolicy(mode="auto", threshold=float(bound), inclusive=inclusive)
+    check = look(sized(tokens, window), turns(1), policy)["threshold"]
+    assert check.fired == (tokens >= check.limit if inclusive else tokens > check.limit)
+
+
+@pytest.mark.parametrize(("inclusive", "limit"), [(True, 91_751), (False, 91_750)])
+def test_seventy_percent_of_a_window_that_is_no_round_number(inclusive: bool, limit: int) -> None:
+    policy = CompactionPolicy(mode="auto", threshold=0.7, inclusive=inclusive)
+    assert look(sized(1, 131_072), turns(1), policy)["threshold"].limit == limit
+
+
 # What is measured
 
 

@@ -44,7 +44,7 @@ TALK = named_turns([1, 2, 3, 4])
 def decided(draw: st.DrawFn) -> tuple[list[Event], list[Event]]:
     """A log, and the same with one more compaction or override."""
     log = draw(logs(most=16))
-    body = draw(controls(len(log)).filter(lambda body: isinstance(body, (Compaction, Override))))
+    body = draw(controls([event.body for event in log]).filter(lambda body: isinstance(body, (Compaction, Override))))
     return log, grown(log, body)
 
 

@@ -124,9 +124,14 @@ def iterations(draw: st.DrawFn) -> list[Body]:
 
 
 @st.composite
-def controls(draw: st.DrawFn, length: int) -> Body:
-    """An event that decides about earlier ones."""
-    seq = st.integers(1, max(length, 1))
+def controls(draw: st.DrawFn, bodies: Sequence[Body]) -> Body:
+    """An event that decides about earlier ones, half of the time about the last turn or about the last decision."""
+    length = max(len(bodies), 1)
+    opened = max((seq for seq, body in enumerate(bodies, 1) if isinstance(body, UserMessage)), default=1)
+    decided = [seq for seq, body in enumerate(bodies, 1) if isinstance(body, (Override, Compaction, Revert))]
+    seq = st.integers(1, length)
+    if draw(st.booleans()):
+        seq = st.one_of(st.just(opened), st.integers(opened, length))
     first, last = sorted((draw(seq), draw(seq)))
     match draw(st.integers(0, 9)):
         case 0 | 1:
@@ -138,7 +143,7 @@ def controls(draw: st.DrawFn, length: int) -> Body:
             answer = draw(st.sampled_from(["", "Understood."]))
             return Compaction(first, last, "what happened so far", kept, place, "[summary] ", answer)
         case 2 | 3:
-            return Revert(draw(seq))
+            return Revert(draw(st.sampled_from([*decided[-1:], draw(seq)])))
         case 4:
             slot: Slot = draw(st.sampled_from(get_args(Slot)))
             text = '{"type":"function","function":{"name":"f","parameters":{}}}' if slot == "tools" else draw(texts())
@@ -156,13 +161,15 @@ def logs(draw: st.DrawFn, most: int = 30) -> list[Event]:
     for _ in range(draw(st.integers(0, most))):
         kind = draw(st.integers(0, 9))
         if kind == 0 and bodies:
-            bodies.append(draw(controls(len(bodies))))
+            bodies.append(draw(controls(bodies)))
         elif kind <= 4 or tidy:
             if draw(st.booleans()):
                 bodies.append(UserMessage(draw(contents)))
             bodies.extend(draw(iterations()))
         else:
             bodies.append(draw(conversation))
+    for _ in range(draw(st.integers(0, 3)) if bodies else 0):
+        bodies.append(draw(controls(bodies)))
     return number(bodies)
 
 

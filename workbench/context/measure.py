@@ -23,9 +23,12 @@ _ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{256,}")
 
 CUTS_REMEMBERED = 1_000
 
-_Cuts = dict[tuple[str, TruncationRule, str], TruncatedText | None]
+_Cuts = dict[tuple[str, TruncationRule, str], tuple[TruncatedText | None]]
 _CUTS: WeakKeyDictionary[TokenCounter, _Cuts] = WeakKeyDictionary()
-"""Kept as long as their counter is: planning the same log again, under the same cap, cuts the same texts."""
+"""Kept as long as their counter is: planning the same log again, under the same cap, cuts the same texts.
+
+All threads share them, and any may clear them at any time. So an entry is read once, never looked for and then read.
+"""
 
 
 class Meter:
@@ -88,11 +91,13 @@ class Meter:
 
     def _remembered(self, text: str, tokens: int, rule: TruncationRule, item_id: str) -> TruncatedText | None:
         key = (text, rule, item_id)
-        if key not in self._cuts:
+        found = self._cuts.get(key)
+        if found is None:
+            found = (truncate(text, tokens, rule, self.counter, item_id),)
             if len(self._cuts) >= CUTS_REMEMBERED:
                 self._cuts.clear()
-            self._cuts[key] = truncate(text, tokens, rule, self.counter, item_id)
-        return self._cuts[key]
+            self._cuts[key] = found
+        return found[0]
 
     def _cut_text(self, content: tuple[Part, ...], rule: TruncationRule, item_id: str) -> TruncatedText | None:
         """Cut what is text in a result of several parts; pictures and the like are sent as they are."""

@@ -75,7 +75,8 @@ class Planner:
         body = event.body
         if type(body) not in CONTROL:
             units = len(self._draft.units)
-            if (isinstance(body, UserMessage) and self._is_inside(self._draft.latest)) or not self._draft.add(event):
+            no_longer_latest = isinstance(body, UserMessage) and self._is_inside(self._draft.latest)
+            if no_longer_latest or not self._draft.add(event) or self._outgrew_its_compaction():
                 self._restart()
             elif not units:
                 self._refill()
@@ -96,6 +97,13 @@ class Planner:
     def _is_inside(self, seq: int) -> bool:
         """Whether an event lies in the range of a standing compaction."""
         return any(first <= seq <= last for first, last in map(span, self._in_effect.compactions))
+
+    def _outgrew_its_compaction(self) -> bool:
+        """Whether the newest unit was summarised, and now has a cell that the summary knows nothing of."""
+        if not self._in_effect.compactions or not self._draft.units:
+            return False
+        cells = self._draft.units[-1].cells
+        return self._draft.cells[cells[-1]].cover < 0 <= self._draft.cells[cells[0]].cover
 
     def _restart(self) -> None:
         """Build the draft again from all events."""

@@ -1,0 +1,53 @@
+"""The meter: cuts are remembered by text, rule and item, for all threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Thread
+
+import pytest
+
+from support.talk import COUNTER, ROOMY, iterations, planned, preset, results, words
+from workbench.context import measure
+from workbench.context.cells import Cell
+from workbench.context.stages.truncate import TruncatedText
+from workbench.log.events import Event, ToolResult, UserMessage
+
+CAPPED = preset("layers", "truncation.max_tokens=40")
+
+
+def test_equal_results_are_each_cut_under_their_own_id() -> None:
+    made = planned([UserMessage("go"), *iterations([words(100)] * 3)], CAPPED)
+    for row in results(made):
+        assert row.state == "truncated"
+        assert row.text is not None
+        assert f"[id {row.id}]" in row.text
+
+
+class WatchedId(str):
+    """An id that tells when it is looked up in a dict."""
+
+    looked_up: Callable[[], None]
+
+    def __hash__(self) -> int:
+        self.looked_up()
+        return super().__hash__()
+
+
+def test_a_thread_may_forget_what_another_is_about_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "CUTS_REMEMBERED", 2)
+
+    def cut(item_id: str) -> TruncatedText | None:
+        meter = measure.Meter(CAPPED, ROOMY, COUNTER, "", "openai")
+        return meter.cut(Cell(Event(1, item_id, 0, ToolResult("call", words(100))), 0, 0, 100, True))
+
+    def cut_others() -> None:
+        thread = Thread(target=lambda: [cut(item_id) for item_id in ("one", "two", "three")])
+        thread.start()
+        thread.join()
+
+    watched = WatchedId("watched")
+    watched.looked_up = cut_others
+    made = cut(watched)
+    assert made is not None
+    assert "[id watched]" in made.text

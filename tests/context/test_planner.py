@@ -1,0 +1,76 @@
+"""The planner: what holds of single conversations, read at once and as they grow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from support.logs import number
+from support.talk import COUNTER, ROOMY, iteration, named_turns, planned, preset, spoken, turns, words
+from workbench.context.budget import Limits
+from workbench.context.plan import ContextPlan
+from workbench.context.planner import Planner
+from workbench.context.policy import HistoryPolicy, Policy
+from workbench.context.stages.normalise import OPENING
+from workbench.log.events import AssistantMessage, Body, Compaction, Override, OverrideAction, Revert, UserMessage
+
+
+def grown(bodies: Sequence[Body], policy: Policy) -> ContextPlan:
+    """The plan of a log that came event by event."""
+    planner = Planner(policy, ROOMY, COUNTER)
+    for event in number(bodies):
+        planner.append(event)
+    return planner.plan()
+
+
+# The latest user message
+
+
+@pytest.mark.parametrize("action", ["exclude", "mask"])
+def test_the_latest_user_message_is_whole_whatever_is_said_of_it(action: OverrideAction) -> None:
+    log: list[Body] = [*named_turns([1]), UserMessage("go"), Override(action, 3, 3)]
+    for made in (planned(log, Policy()), grown(log, Policy())):
+        assert spoken(made)[-1] == ("user", "go")
+        assert (made.rows[-1].state, made.rows[-1].tokens) == ("sent", COUNTER.count("go").tokens)
+
+
+@pytest.mark.parametrize(("action", "state"), [("exclude", "excluded"), ("mask", "masked")])
+def test_what_was_said_of_it_holds_from_the_next_turn_on(action: OverrideAction, state: str) -> None:
+    log: list[Body] = [UserMessage("go"), Override(action, 1, 1), UserMessage("next")]
+    for made in (planned(log, Policy()), grown(log, Policy())):
+        assert [row.state for row in made.rows] == [state, "sent"]
+    taken_back: list[Body] = [*log, Revert(2)]
+    for made in (planned(taken_back, Policy()), grown(taken_back, Policy())):
+        assert [row.state for row in made.rows] == ["sent", "sent"]
+
+
+# The first message
+
+
+def test_room_is_kept_for_the_note_that_opens_a_request() -> None:
+    policy = Policy(history=HistoryPolicy(mode="fit"))
+    log: list[Body] = [AssistantMessage(words(30, "answer")), *turns(3, 20), UserMessage("go")]
+    opened = 0
+    for window in range(60, 260):
+        made = planned(log, policy, Limits(window, "option", 0, 0))
+        assert made.verdict.fits, made.verdict.why
+        opened += ("user", OPENING) in spoken(made)
+    assert opened, "where all of it fits, the assistant speaks first"
+
+
+# Compactions
+
+
+@pytest.mark.parametrize("late", iteration("x", "done"), ids=["call", "result"])
+def test_a_reply_that_goes_on_after_its_compaction_is_sent_again(late: Body) -> None:
+    log: list[Body] = [iteration("x", "done")[0], Compaction(1, 1, "what happened"), late]
+    assert grown(log, Policy()) == planned(log, Policy())
+    assert [row.state for row in planned(log, Policy()).rows if row.seq] == ["sent", "sent"]
+
+
+def test_a_compaction_of_the_latest_user_message_holds_from_the_next_turn_on() -> None:
+    log: list[Body] = [*named_turns([1]), UserMessage("go"), Compaction(1, 3, "what happened")]
+    assert spoken(grown(log, preset("workbench")))[-1] == ("user", "go")
+    log.append(UserMessage("next"))
+    assert [content for _, content in spoken(grown(log, preset("workbench")))] == ["what happened", "next"]
