@@ -17,7 +17,7 @@ from workbench.agent.loop import Agent
 from workbench.agent.steps import Planned, Step, Summarising
 from workbench.compaction.record import record
 from workbench.compaction.undo import undo
-from workbench.compaction.values import Decision
+from workbench.compaction.values import CompactionDecision
 from workbench.context.render import messages
 from workbench.log.events import AssistantMessage, Body, Compaction, Failure, UserMessage
 from workbench.log.session import Session
@@ -37,7 +37,7 @@ class User:
         self.answers = list(answers)
         self.asked: list[str] = []
 
-    async def __call__(self, decision: Decision) -> bool:
+    async def __call__(self, decision: CompactionDecision) -> bool:
         self.asked.append(decision.question)
         return self.answers.pop(0)
 

@@ -11,7 +11,7 @@ from bench.harness import Row, Scale, Work, absolute, beside, rounds, timed
 from workbench.compaction.audit import audit
 from workbench.compaction.digest import digest
 from workbench.compaction.selection import select
-from workbench.compaction.values import Cut
+from workbench.compaction.values import SelectedRange
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import plan
 from workbench.log.events import Event
@@ -43,10 +43,10 @@ class _Transcript:
         self.counter = material.shared_counter()
         self.events = _events(characters)
         self.plan: ContextPlan = plan(self.events, self.policy, self.limits, self.counter)
-        self.cut: Cut = self.select()
-        self.digest: str = digest(self.cut, SUMMARY, self.counter)
+        self.selected: SelectedRange = self.select()
+        self.digest: str = digest(self.selected, SUMMARY, self.counter)
 
-    def select(self) -> Cut:
+    def select(self) -> SelectedRange:
         """The cut, the plan's rows made for it included."""
         return select(self.plan, self.events, self.policy.compaction, self.limits, self.counter)
 
@@ -59,8 +59,8 @@ def run(scale: Scale) -> Iterator[Row]:
         made = _Transcript(length)
         steps: dict[str, Callable[[], object]] = {
             "selection": made.select,
-            "digest": partial(digest, made.cut, SUMMARY, made.counter),
-            "audit": partial(audit, made.cut, made.digest),
+            "digest": partial(digest, made.selected, SUMMARY, made.counter),
+            "audit": partial(audit, made.selected, made.digest),
         }
         for step, work in steps.items():
             works[f"{step} {name}"] = partial(timed, work)

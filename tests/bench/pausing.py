@@ -10,8 +10,8 @@ from itertools import islice
 from bench import material
 from bench.harness import Row, Scale, absolute
 from bench.turns import MODEL, PAUSE, pauses_noted, ready, setup_for
-from workbench.compaction.coordinator import Compactor
-from workbench.compaction.values import Draft
+from workbench.compaction.compactor import Compactor
+from workbench.compaction.values import SummaryDraft
 from workbench.context.setup import PlanOptions
 from workbench.log.events import Event
 from workbench.models.gateway import Gateway
@@ -41,7 +41,7 @@ def run(scale: Scale) -> Iterator[Row]:
             yield absolute(f"{size}, {name}, longest pause", max(pauses), below=PAUSE)
 
 
-async def _compacted(events: list[Event], gateway: Gateway, digest: bool, pauses: list[float]) -> Draft:
+async def _compacted(events: list[Event], gateway: Gateway, digest: bool, pauses: list[float]) -> SummaryDraft:
     """One compaction, with a planner and counts of its own, as when the session was just opened."""
     setup = setup_for(PlanOptions(policy=POLICY, model=MODEL, window=WINDOW))
     setup.counter.count("")  # whoever compacts a session has planned it: the tokenizer is loaded

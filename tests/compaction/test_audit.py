@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import logs
-from support.cuts import cut_of, cut_of_log
+from support.ranges import range_of, range_of_log
 from support.talk import named_turns, preset
 from workbench.compaction.audit import HEADING, audit, with_lost
-from workbench.compaction.values import Audit, CompactionRefused, Cut, Fact
+from workbench.compaction.values import Audit, CompactionRefused, Fact, SelectedRange
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, UserMessage
 
 
-def everything(bodies: Sequence[Body]) -> Cut:
+def everything(bodies: Sequence[Body]) -> SelectedRange:
     """All that these bodies say."""
-    return cut_of([*bodies, *named_turns([1])], preset("confirm"))
+    return range_of([*bodies, *named_turns([1])], preset("confirm"))
 
 
 def audited(text: str, summary: str) -> Audit:
@@ -94,10 +94,10 @@ def test_nothing_to_lose_is_nothing_lost() -> None:
 
 def test_what_the_previous_summary_held_and_this_one_does_not_is_forgotten() -> None:
     log: list[Body] = [*named_turns([1]), Compaction(1, 2, "edited src/app.py and lib/b.py"), UserMessage("go on")]
-    cut = everything(log)
-    found = audit(cut, "lib/b.py was edited")
+    selected = everything(log)
+    found = audit(selected, "lib/b.py was edited")
     assert found.forgotten == (Fact("src/app.py", "path", "e00003"),)
-    assert audit(cut, "lib/b.py", previous="see docs/x.md").forgotten == (Fact("docs/x.md", "path", "e00003"),)
+    assert audit(selected, "lib/b.py", previous="see docs/x.md").forgotten == (Fact("docs/x.md", "path", "e00003"),)
     assert audited("go", "x").forgotten == ()
 
 
@@ -146,9 +146,9 @@ speech = st.lists(st.lists(st.one_of(facts, st.sampled_from(logs.WORDS)), max_si
 
 @given(speech, st.lists(facts, max_size=4).map(" ".join))
 def test_what_was_lost_and_added_is_kept(messages: list[str], summary: str) -> None:
-    cut = everything([body for text in messages for body in (UserMessage(text), AssistantMessage(text))])
-    found = audit(cut, summary)
-    mended = audit(cut, with_lost(summary, found.lost))
+    selected = everything([body for text in messages for body in (UserMessage(text), AssistantMessage(text))])
+    found = audit(selected, summary)
+    mended = audit(selected, with_lost(summary, found.lost))
     assert mended.lost == ()
     assert mended.score == 1.0
 
@@ -157,12 +157,12 @@ def test_what_was_lost_and_added_is_kept(messages: list[str], summary: str) -> N
 @given(logs.logs(most=10), logs.texts())
 def test_every_fact_is_kept_or_lost_and_the_score_is_their_share(events: list[Event], summary: str) -> None:
     try:
-        cut = cut_of_log(events, preset("confirm"), overflow=True)
+        selected = range_of_log(events, preset("confirm"), overflow=True)
     except CompactionRefused:
         return
-    found = audit(cut, summary)
+    found = audit(selected, summary)
     both = [*found.kept, *found.lost]
     assert len(set(both)) == len(both)
     assert found.score == (len(found.kept) / len(both) if both else 1.0)
-    assert {fact.event for fact in both} <= {item.id for item in cut.items}
-    assert found == audit(cut, summary)
+    assert {fact.event for fact in both} <= {item.id for item in selected.items}
+    assert found == audit(selected, summary)

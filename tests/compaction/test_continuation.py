@@ -10,7 +10,7 @@ from support.drafts import compactor, drafted, says, setup, work
 from support.logs import number
 from support.provider import Provider
 from support.validity import problems
-from workbench.compaction.continuation import CONTINUED_FROM, PREFACE, bodies, carried, whole
+from workbench.compaction.continuation import CONTINUED_FROM, PREFACE, first_events, summarise_session, whole_session
 from workbench.compaction.record import metrics, record
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import WrongCall
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.xdist_group("litellm")
 
 async def test_a_session_is_carried_over_as_a_whole_by_the_model() -> None:
     async with Provider(says("All eight bugs; port 9001 first.")) as provider:
-        made = await carried(compactor(provider.url), number(work(8)))
+        made = await summarise_session(compactor(provider.url), number(work(8)))
         text = provider.requests[0].body["messages"][1]["content"]
     assert (made.summary, made.made_by, made.problems) == ("All eight bugs; port 9001 first.", "scripted", ())
     assert all(f"src/app{at}.py" in text for at in range(1, 9)), "the latest turn, too"
@@ -40,9 +40,9 @@ async def test_a_session_is_carried_over_as_a_whole_by_the_model() -> None:
 
 async def test_without_a_model_or_on_request_the_digest_does_it() -> None:
     events = number(work(8))
-    asked = await carried(compactor(), events, digest=True)
+    asked = await summarise_session(compactor(), events, digest=True)
     assert (asked.made_by, asked.problems) == ("digest", ())
-    left_alone = await carried(compactor(), events)
+    left_alone = await summarise_session(compactor(), events)
     assert left_alone.made_by == "digest"
     assert left_alone.problems
     assert "We decided to use port 9008" in asked.summary
@@ -52,24 +52,24 @@ async def test_an_earlier_summary_is_carried_on_and_the_excluded_is_not() -> Non
     log = [*work(2), Compaction(1, 4, "Port 9001 was chosen early."), Override("exclude", 8, 8)]
     events = number(log)
     plan = setup().plan(events)
-    cut = whole(plan, events, CompactionPolicy())
-    assert [item.seq for item in cut.items] == [5, 6, 7]
-    assert [event.seq for event in cut.previous] == [9]
-    again = whole(plan, events, CompactionPolicy(update=False))
+    selected = whole_session(plan, events, CompactionPolicy())
+    assert [item.seq for item in selected.items] == [5, 6, 7]
+    assert [event.seq for event in selected.previous] == [9]
+    again = whole_session(plan, events, CompactionPolicy(update=False))
     assert [item.seq for item in again.items] == [1, 2, 3, 4, 5, 6, 7]
-    assert "Port 9001 was chosen early." in (await carried(compactor(), events, digest=True)).summary
+    assert "Port 9001 was chosen early." in (await summarise_session(compactor(), events, digest=True)).summary
 
 
 async def test_nothing_to_go_on_from_is_refused() -> None:
     with pytest.raises(CompactionRefused, match="nothing was said in this session"):
-        await carried(compactor(), number([Setting("title", "x")]))
+        await summarise_session(compactor(), number([Setting("title", "x")]))
     with pytest.raises(WrongCall, match="the summary to go on from is empty"):
-        bodies("old", " ", [])
+        first_events("old", " ", [])
 
 
 @pytest.mark.parametrize("policy", PRESETS)
 async def test_the_record_opens_the_new_session_and_stays_through_planning(policy: str, tmp_path: Path) -> None:
-    first = bodies("old-id", "We fixed it.", [Setting("title", "t"), Setting("policy", policy)])
+    first = first_events("old-id", "We fixed it.", [Setting("title", "t"), Setting("policy", policy)])
     with Store.open(tmp_path / "store.db") as store, store.create(first) as made:
         made.append(UserMessage("go on"), AssistantMessage("gladly"), UserMessage("and now?"))
         events = made.events()
@@ -82,15 +82,15 @@ async def test_the_record_opens_the_new_session_and_stays_through_planning(polic
 
 
 async def test_the_record_is_updated_by_the_next_compaction() -> None:
-    events = number([*bodies("old-id", "Port 4711 was chosen.", [Setting("title", "t")]), *work(8)])
+    events = number([*first_events("old-id", "Port 4711 was chosen.", [Setting("title", "t")]), *work(8)])
     made = compactor()
     draft = await drafted(made, events, digest=True)
-    assert [event.seq for event in draft.preview.cut.previous] == [3]
+    assert [event.seq for event in draft.preview.selected.previous] == [3]
     assert "Port 4711 was chosen." in draft.summary
 
 
 def test_the_link_and_who_wrote_it_are_kept() -> None:
-    *_, body = bodies("old-id", "text", [])
+    *_, body = first_events("old-id", "text", [])
     assert isinstance(body, Compaction)
     assert (body.meta["made_by"], body.meta[CONTINUED_FROM]) == ("hand", "old-id")
     assert metrics(record(number([body]))).uncosted == 0, "writing by hand costs nothing"

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import logs
-from support.cuts import cut_of, cut_of_log
+from support.ranges import range_of, range_of_log
 from support.talk import COUNTER, named_turns, preset, words
-from workbench.compaction.actions import deeds, error_line, exit_status
+from workbench.compaction.actions import actions_in, error_line, exit_status
 from workbench.compaction.digest import MARK, digest
 from workbench.compaction.values import CompactionRefused
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, ToolCall, ToolResult, UserMessage
@@ -41,22 +41,22 @@ WORK: list[Body] = [
 
 def test_it_starts_over_where_there_is_no_summary_to_update() -> None:
     sliding = preset("sliding", "compaction.overlap=9")
-    cut = cut_of([*named_turns([1, 2]), Compaction(1, 4, "what was before"), *WORK], sliding)
-    assert cut.previous
-    assert "what was before" in digest(cut, 2_000, COUNTER)
-    assert "what was before" not in digest(cut, 2_000, COUNTER, "")
+    selected = range_of([*named_turns([1, 2]), Compaction(1, 4, "what was before"), *WORK], sliding)
+    assert selected.previous
+    assert "what was before" in digest(selected, 2_000, COUNTER)
+    assert "what was before" not in digest(selected, 2_000, COUNTER, "")
 
 
 def test_replies_are_told_by_their_first_sentence_that_says_something() -> None:
     talk = [*WORK, UserMessage(words(3_000)), AssistantMessage("Perfect! Now the parser reads whole tables.", "d")]
-    text = digest(cut_of([*talk, *named_turns([1])], CONFIRM), 2_000, COUNTER)
+    text = digest(range_of([*talk, *named_turns([1])], CONFIRM), 2_000, COUNTER)
     assert "- Now the parser reads whole tables. [" in text
     assert "Perfect!" not in text
 
 
 def test_what_was_touched_is_not_mentioned_again() -> None:
     talk = [*WORK, AssistantMessage("src/parse.py goes with src/lex.py", "d"), UserMessage(words(3_000))]
-    text = digest(cut_of([*talk, *named_turns([1])], CONFIRM), 2_000, COUNTER)
+    text = digest(range_of([*talk, *named_turns([1])], CONFIRM), 2_000, COUNTER)
     [mentioned] = [line for line in text.splitlines() if line.startswith("- path: ")]
     assert "src/lex.py" in mentioned
     assert "src/parse.py" not in mentioned
@@ -70,10 +70,10 @@ def test_code_that_speaks_of_errors_is_no_error(line: str) -> None:
 
 
 def test_it_keeps_what_was_asked_decided_done_and_left_open_in_a_fixed_order() -> None:
-    text = digest(cut_of(WORK, CONFIRM), 2_000, COUNTER)
+    text = digest(range_of(WORK, CONFIRM), 2_000, COUNTER)
     filler = named_turns([9])
-    long = digest(cut_of([*WORK, UserMessage(words(3_000)), *filler], CONFIRM), 2_000, COUNTER)
-    assert COUNTER.count(text).tokens <= sum(item.tokens for item in cut_of(WORK, CONFIRM).items)
+    long = digest(range_of([*WORK, UserMessage(words(3_000)), *filler], CONFIRM), 2_000, COUNTER)
+    assert COUNTER.count(text).tokens <= sum(item.tokens for item in range_of(WORK, CONFIRM).items)
     assert long.startswith(f"Digest of 17 items (e00001 to e00018), {MARK}: lines taken from the record.")
     wanted = [
         "## First request",
@@ -101,25 +101,25 @@ def test_it_keeps_what_was_asked_decided_done_and_left_open_in_a_fixed_order() -
 
 
 def test_a_small_cap_keeps_the_requests_before_the_rest() -> None:
-    text = digest(cut_of([*WORK, UserMessage(words(3_000)), *named_turns([9])], CONFIRM), 120, COUNTER)
+    text = digest(range_of([*WORK, UserMessage(words(3_000)), *named_turns([9])], CONFIRM), 120, COUNTER)
     assert "Fix the parser." in text
     assert COUNTER.count(text).tokens <= 120
 
 
 def test_what_is_left_out_is_said() -> None:
     many = [body for at in range(300) for body in call(at, "run_command", "exit status 0", command=f"make part{at}")]
-    text = digest(cut_of([UserMessage("go"), *many, *named_turns([1])], CONFIRM), 300, COUNTER)
+    text = digest(range_of([UserMessage("go"), *many, *named_turns([1])], CONFIRM), 300, COUNTER)
     assert "more left out)" in text
     assert "make part299" in text, "the newest are kept"
 
 
 def test_the_content_of_the_previous_summary_goes_on() -> None:
     log: list[Body] = [*named_turns([1]), Compaction(1, 2, f"Digest, {MARK}.\n# Goals\nFix the lexer."), *WORK]
-    cut = cut_of(log, CONFIRM)
-    text = digest(cut, 2_000, COUNTER)
+    selected = range_of(log, CONFIRM)
+    text = digest(selected, 2_000, COUNTER)
     assert "## Earlier summary\n## Goals\nFix the lexer.\n" in text
     assert text.count(MARK) == 1
-    assert "Build a house." in digest(cut, 2_000, COUNTER, previous="Build a house.")
+    assert "Build a house." in digest(selected, 2_000, COUNTER, previous="Build a house.")
 
 
 def test_commands_of_an_agent_without_tools_are_found_by_their_answer() -> None:
@@ -132,8 +132,8 @@ def test_commands_of_an_agent_without_tools_are_found_by_their_answer() -> None:
         *named_turns([1]),
     ]
     for name in ("confirm", "codex"):
-        cut = cut_of(log, preset(name))
-        commands = deeds(cut.items, cut.beside).commands
+        selected = range_of(log, preset(name))
+        commands = actions_in(selected.items, selected.beside).commands
         assert [(command.text, command.status) for command in commands] == [("make all", "2")]
 
 
@@ -181,7 +181,7 @@ def test_patches_name_their_files_and_odd_arguments_name_nothing() -> None:
         *call(2, "run_command", "ok", command=[1], path=3),
         *named_turns([1]),
     ]
-    done = deeds(cut_of(log, CONFIRM).items)
+    done = actions_in(range_of(log, CONFIRM).items)
     assert [(file.path, file.written) for file in done.files] == [("src/a.py", True), ("b.py", True)]
     assert done.commands == ()
 
@@ -190,15 +190,15 @@ def test_patches_name_their_files_and_odd_arguments_name_nothing() -> None:
 @given(logs.logs(most=12), st.one_of(st.integers(0, 60), st.integers(60, 3_000)), st.one_of(st.just(""), logs.texts()))
 def test_it_is_never_over_its_cap_nor_larger_than_its_source(events: list[Event], cap: int, previous: str) -> None:
     try:
-        cut = cut_of_log(events, CONFIRM, overflow=True)
+        selected = range_of_log(events, CONFIRM, overflow=True)
     except CompactionRefused:
         return
-    text = digest(cut, cap, COUNTER, previous)
-    assert text == digest(cut, cap, COUNTER, previous)
+    text = digest(selected, cap, COUNTER, previous)
+    assert text == digest(selected, cap, COUNTER, previous)
     tokens = COUNTER.count(text).tokens
     assert tokens <= cap
     earlier = previous or "\n\n".join(
-        event.body.summary for event in cut.previous if isinstance(event.body, Compaction)
+        event.body.summary for event in selected.previous if isinstance(event.body, Compaction)
     )
-    source = sum(item.tokens or item.original_tokens for item in cut.items)
+    source = sum(item.tokens or item.original_tokens for item in selected.items)
     assert tokens <= source + COUNTER.count(earlier).tokens

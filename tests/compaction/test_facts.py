@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import pytest
 
 from support.talk import iterations, planned, preset
-from workbench.compaction import phrases, words
+from workbench.compaction import fact_phrases, fact_words
 from workbench.compaction.facts import MOST, facts, facts_of_text
 from workbench.compaction.values import Fact
 from workbench.log.events import AssistantMessage, Body, ToolCall, ToolResult, UserMessage
@@ -134,7 +134,7 @@ def test_the_last_todo_list_of_a_tool_is_the_one_that_counts() -> None:
     "arguments", ["not json", "[]", '{"todos": "x"}', '{"todos": [1]}', '{"steps": [{"status": "pending"}]}']
 )
 def test_a_todo_list_that_cannot_be_read_is_no_list(arguments: str) -> None:
-    assert not phrases.listed_todos("todo_write", arguments)
+    assert not fact_phrases.listed_todos("todo_write", arguments)
 
 
 def test_no_kind_has_more_than_its_most() -> None:
@@ -178,10 +178,13 @@ HARD = {
 
 def everything(text: str) -> Iterable[object]:
     """All that is looked for, without the bounds that items have."""
-    yield list(map(words.kinds, words.split(text)))
-    yield [list(find(text)) for find in (phrases.quotes, phrases.numbers, phrases.todos, phrases.sentences)]
-    yield [list(marks.phrases(text)) for marks in (phrases.CONSTRAINTS, phrases.DECISIONS)]
-    yield phrases.prose(text), phrases.code(text)
+    yield list(map(fact_words.kinds, fact_words.split(text)))
+    yield [
+        list(find(text))
+        for find in (fact_phrases.quotes, fact_phrases.numbers, fact_phrases.todos, fact_phrases.sentences)
+    ]
+    yield [list(marks.phrases(text)) for marks in (fact_phrases.CONSTRAINTS, fact_phrases.DECISIONS)]
+    yield fact_phrases.prose(text), fact_phrases.code(text)
 
 
 @pytest.mark.parametrize("name", HARD)

@@ -19,8 +19,8 @@ import pytest
 from support.drafts import DEADLINE, WINDOW, compactor, drafted, says, setup, work
 from support.provider import Answer, Drop, Pause, Provider, refusal, text
 from support.talk import words
-from workbench.compaction.coordinator import Compactor
-from workbench.compaction.values import Draft
+from workbench.compaction.compactor import Compactor
+from workbench.compaction.values import SummaryDraft
 from workbench.log.events import AssistantMessage, UserMessage
 from workbench.log.session import Session
 from workbench.log.store import Store
@@ -40,7 +40,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
         yield made
 
 
-async def compacted(session: Session, made: Compactor) -> Draft:
+async def compacted(session: Session, made: Compactor) -> SummaryDraft:
     """A whole compaction, accepted; and then a turn."""
     events = session.events()
     draft = await drafted(made, events)
@@ -53,7 +53,7 @@ async def compacted(session: Session, made: Compactor) -> Draft:
     return draft
 
 
-async def faulty(session: Session, *answers: Answer, patience: Patience | None = None) -> Draft:
+async def faulty(session: Session, *answers: Answer, patience: Patience | None = None) -> SummaryDraft:
     async with Provider(*answers) as provider:
         return await compacted(session, compactor(provider.url, patience=patience))
 

@@ -20,7 +20,7 @@ from workbench.agent.tools.registry import Toolbox
 from workbench.cli.main import main
 from workbench.compaction.record import record
 from workbench.compaction.triggers import checks, decide
-from workbench.compaction.values import Check, CompactionRefused
+from workbench.compaction.values import CompactionRefused, TriggerCheck
 from workbench.context.render import messages
 from workbench.context.setup import Setup
 from workbench.log.events import (
@@ -125,7 +125,7 @@ async def test_instructions_and_memory_are_slots_and_can_never_be_compacted_away
         events = number([*slots, *work(8)])
         made = compactor(made=setup(policy))
         draft = await drafted(made, events, digest=True)
-        assert {item.slot for item in draft.preview.cut.items} <= {"history", "turn"}
+        assert {item.slot for item in draft.preview.selected.items} <= {"history", "turn"}
         system = messages(made.setup.plan(appended(events, made.body(draft))))[0]["content"]
         assert "Never force-push." in system
         assert "Likes tabs." in system
@@ -166,7 +166,7 @@ def test_percentages_are_of_the_real_window_and_count_the_real_overhead() -> Non
     assert f"{bare.tokens:,} of {made.limits.window:,} = " in check.why
 
 
-def _checks(made: Setup, events: list[Event]) -> tuple[Check, ...]:
+def _checks(made: Setup, events: list[Event]) -> tuple[TriggerCheck, ...]:
     return checks(made.plan(events), events, record(events), made.loaded.policy.compaction, turn_over=True)
 
 
@@ -225,7 +225,7 @@ async def test_a_broken_reply_is_kept_and_marked_and_error_text_never_becomes_pa
     made = setup()
     events = session.events()
     assert failure.message not in json.dumps(messages(made.plan(events)))
-    blocks = (await drafted(compactor(), [*events, *_more(events)], digest=True)).preview.cut.items
+    blocks = (await drafted(compactor(), [*events, *_more(events)], digest=True)).preview.selected.items
     assert all(item.kind != "aside" for item in blocks)
 
 

@@ -39,12 +39,12 @@ def test_a_preview_says_what_would_be_summarised_kept_and_freed() -> None:
     made = compactor()
     preview = made.preview(events, "manual", digest=True)
     plan = made.setup.plan(events)
-    cut = preview.cut
+    selected = preview.selected
     assert preview.tokens_before == plan.totals.tokens
-    assert preview.source_tokens == sum(item.tokens for item in cut.items)
-    assert (cut.first, cut.last, preview.events) == (1, 24, 24)
+    assert preview.source_tokens == sum(item.tokens for item in selected.items)
+    assert (selected.first, selected.last, preview.events) == (1, 24, 24)
     assert (preview.first_at, preview.last_at) == (events[0].at, events[23].at)
-    assert preview.why == cut.why
+    assert preview.why == selected.why
     assert (preview.model, preview.request_tokens, preview.parts, preview.cost) == ("", 0, 0, 0.0)
     assert preview.cache.saved_per_request == preview.tokens_before - (
         preview.cache.first_changed + preview.cache.rewritten
@@ -106,12 +106,12 @@ async def test_the_draft_is_as_large_as_the_plan_will_be() -> None:
 
 
 def test_the_blocks_keep_to_their_units_in_order() -> None:
-    cut = compactor().preview(number(work(5)), "manual", digest=True).cut
-    blocks = source_of(cut, CompactionPolicy()).blocks
+    selected = compactor().preview(number(work(5)), "manual", digest=True).selected
+    blocks = source_of(selected, CompactionPolicy()).blocks
     units = [block.unit for block in blocks]
     assert units == sorted(units)
     assert min(units) >= 0
-    assert {item.id for item in cut.items} <= {block.id for block in blocks}
+    assert {item.id for item in selected.items} <= {block.id for block in blocks}
 
 
 def test_the_model_is_told_of_the_originals_only_where_it_can_read_them() -> None:
@@ -121,8 +121,8 @@ def test_the_model_is_told_of_the_originals_only_where_it_can_read_them() -> Non
     assert not can_recall(number([*recall_slots(), SlotContent("tools", RECALL_TOOLS[0], "")]))
     preview = compactor().preview(able, "manual", digest=True)
     policy = preset("workbench").compaction
-    assert "peek_grep" in event_of(preview.cut, "s", policy, preview.recall).preface
-    assert "peek" not in event_of(preview.cut, "s", policy, False).preface
+    assert "peek_grep" in event_of(preview.selected, "s", policy, preview.recall).preface
+    assert "peek" not in event_of(preview.selected, "s", policy, False).preface
 
 
 # The cache

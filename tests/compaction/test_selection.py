@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from support.cuts import cut_of, event_of
+from support.ranges import event_of, range_of
 from support.talk import COUNTER, iteration, iterations, named_turns, planned, preset, spoken, words
-from workbench.compaction.values import CompactionRefused, Cut
+from workbench.compaction.values import CompactionRefused, SelectedRange
 from workbench.context.budget import Limits
 from workbench.context.policy import Policy
 from workbench.log.events import (
@@ -26,14 +26,14 @@ from workbench.log.events import (
 PRESETS = ("codex", "sliding", "window", "confirm", "workbench")
 
 
-def texts(cut: Cut) -> list[str]:
+def texts(selected: SelectedRange) -> list[str]:
     """What would be summarised."""
-    return [item.original for item in cut.items]
+    return [item.original for item in selected.items]
 
 
 def after(bodies: Sequence[Body], policy: Policy, *, overflow: bool = False) -> list[str]:
     """The texts of the request once the compaction stands."""
-    event = event_of(cut_of(bodies, policy, overflow=overflow), policy)
+    event = event_of(range_of(bodies, policy, overflow=overflow), policy)
     said = spoken(planned([*bodies, event], policy))
     return [(content or "(calls)").removeprefix(event.preface) for _, content in said]
 
@@ -42,16 +42,16 @@ def after(bodies: Sequence[Body], policy: Policy, *, overflow: bool = False) -> 
 
 
 def test_three_turns_by_hand_are_one_window() -> None:
-    cut = cut_of(named_turns([1, 2, 3]), preset("sliding"))
-    assert (cut.first, cut.last) == (1, 6)
-    assert texts(cut) == ["q1", "a1", "q2", "a2", "a3"]
-    assert cut.kept == (KeptEvent(5),), "the latest user message stays"
+    selected = range_of(named_turns([1, 2, 3]), preset("sliding"))
+    assert (selected.first, selected.last) == (1, 6)
+    assert texts(selected) == ["q1", "a1", "q2", "a2", "a3"]
+    assert selected.kept == (KeptEvent(5),), "the latest user message stays"
 
 
 def test_turn_5_compacts_turns_1_to_5() -> None:
-    cut = cut_of(named_turns(range(1, 6)), preset("sliding"))
-    assert (cut.first, cut.last) == (1, 10)
-    assert cut.why == "turns 1 to 5"
+    selected = range_of(named_turns(range(1, 6)), preset("sliding"))
+    assert (selected.first, selected.last) == (1, 10)
+    assert selected.why == "turns 1 to 5"
 
 
 def slid(turns: int) -> list[Body]:
@@ -60,18 +60,20 @@ def slid(turns: int) -> list[Body]:
     for turn in range(1, turns + 1):
         log += named_turns([turn])
         if turn % 5 == 0:
-            log.append(event_of(cut_of(log, preset("sliding")), preset("sliding"), f"up to {turn}"))
+            log.append(event_of(range_of(log, preset("sliding")), preset("sliding"), f"up to {turn}"))
     return log
 
 
 def test_turn_10_compacts_turns_4_to_10_and_both_summaries_stand() -> None:
     policy = preset("sliding")
     log = [*slid(5), *named_turns(range(6, 11))]
-    cut = cut_of(log, policy)
-    assert (cut.first, cut.last) == (7, 21)
-    assert texts(cut)[:4] == ["q4", "a4", "q5", "a5"], "omega turns before the new ones are read again, from the log"
-    assert cut.previous == ()
-    assert cut.why == "turns 4 to 10, of which 2 are summarised again"
+    selected = range_of(log, policy)
+    assert (selected.first, selected.last) == (7, 21)
+    assert texts(selected)[:4] == ["q4", "a4", "q5", "a5"], (
+        "omega turns before the new ones are read again, from the log"
+    )
+    assert selected.previous == ()
+    assert selected.why == "turns 4 to 10, of which 2 are summarised again"
 
 
 def test_twelve_turns_have_two_overlapping_compactions_and_two_raw_turns() -> None:
@@ -84,15 +86,15 @@ def test_twelve_turns_have_two_overlapping_compactions_and_two_raw_turns() -> No
 def test_a_window_that_holds_an_earlier_one_replaces_it_and_reads_its_turns_again() -> None:
     policy = preset("sliding")
     log = named_turns([1, 2])
-    log = [*log, event_of(cut_of(log, policy), policy), *named_turns([3])]
-    cut = cut_of(log, policy)
-    assert [event.seq for event in cut.previous] == [5]
-    assert texts(cut) == ["q1", "a1", "q2", "a2", "a3"]
+    log = [*log, event_of(range_of(log, policy), policy), *named_turns([3])]
+    selected = range_of(log, policy)
+    assert [event.seq for event in selected.previous] == [5]
+    assert texts(selected) == ["q1", "a1", "q2", "a2", "a3"]
 
 
 def test_sliding_takes_no_turn_twice_when_nothing_is_new() -> None:
     with pytest.raises(CompactionRefused, match="nothing to compact") as refused:
-        cut_of(slid(5), preset("sliding"))
+        range_of(slid(5), preset("sliding"))
     assert refused.value.kind == "nothing"
 
 
@@ -115,22 +117,22 @@ def asked(*sizes: int) -> list[Body]:
     ids=["exactly the budget", "one over", "no room left", "the latest alone is over"],
 )
 def test_codex_keeps_the_newest_user_messages_under_20_000_tokens(sizes: tuple[int, ...], whole: list[int]) -> None:
-    cut = cut_of(asked(*sizes), preset("codex"))
-    assert [kept.seq for kept in cut.kept if kept.text is None] == whole
+    selected = range_of(asked(*sizes), preset("codex"))
+    assert [kept.seq for kept in selected.kept if kept.text is None] == whole
 
 
 def test_the_user_message_that_spills_over_is_cut_in_its_middle() -> None:
     log = asked(300, 9_000, 2_000, 10_000)
-    cut = cut_of(log, preset("codex"))
-    spilled = cut.kept[0]
-    assert (spilled.seq, [kept.seq for kept in cut.kept]) == (3, [3, 5, 7])
+    selected = range_of(log, preset("codex"))
+    spilled = selected.kept[0]
+    assert (spilled.seq, [kept.seq for kept in selected.kept]) == (3, [3, 5, 7])
     assert spilled.text is not None
     assert spilled.text.startswith("alpha alpha")
     assert spilled.text.endswith("alpha")
     assert "tokens (both)] [id e00003]" in spilled.text
     assert COUNTER.count(spilled.text).tokens <= 8_000
-    assert cut.kept_tokens <= 20_000
-    assert texts(cut) == [words(300), "answer", "answer", "answer", "answer"], "older ones are summarised"
+    assert selected.kept_tokens <= 20_000
+    assert texts(selected) == [words(300), "answer", "answer", "answer", "answer"], "older ones are summarised"
 
 
 def test_codex_sends_the_user_messages_and_then_the_summary() -> None:
@@ -140,8 +142,8 @@ def test_codex_sends_the_user_messages_and_then_the_summary() -> None:
 def test_what_is_kept_in_part_stays_so_when_it_is_compacted_again() -> None:
     policy = preset("codex")
     log = asked(300, 9_000, 2_000, 10_000)
-    first = cut_of(log, policy)
-    again = cut_of([*log, event_of(first, policy), *asked(5)], policy)
+    first = range_of(log, policy)
+    again = range_of([*log, event_of(first, policy), *asked(5)], policy)
     assert again.kept[0].seq == 3
     assert again.kept[0].text is not None
     assert again.kept_tokens <= 20_000
@@ -150,13 +152,13 @@ def test_what_is_kept_in_part_stays_so_when_it_is_compacted_again() -> None:
 def test_a_picture_that_spills_over_stays_as_text() -> None:
     policy = preset("codex", "compaction.keep_user_tokens=100")
     picture = UserMessage((TextPart("look"), ImagePart("https://example.org/a.png", "high")))
-    cut = cut_of([picture, AssistantMessage("seen"), *asked(5)], policy)
-    assert cut.kept[0] == KeptEvent(1, "look\n[image]")
+    selected = range_of([picture, AssistantMessage("seen"), *asked(5)], policy)
+    assert selected.kept[0] == KeptEvent(1, "look\n[image]")
 
 
 def test_a_spill_of_a_few_tokens_is_summarised_instead() -> None:
-    cut = cut_of(asked(500, 19_950), preset("codex"))
-    assert [kept.seq for kept in cut.kept] == [3]
+    selected = range_of(asked(500, 19_950), preset("codex"))
+    assert [kept.seq for kept in selected.kept] == [3]
 
 
 # The other strategies
@@ -164,9 +166,9 @@ def test_a_spill_of_a_few_tokens_is_summarised_instead() -> None:
 
 def test_window_keeps_the_last_ten_messages_and_groups_whole() -> None:
     log = [*named_turns(range(1, 5)), UserMessage("q5"), *iterations(["r1", "r2"]), AssistantMessage("a5")]
-    cut = cut_of(log, preset("window"))
-    assert texts(cut) == ["q1", "a1", "q2", "a2"]
-    split = cut_of(log, preset("window", "compaction.keep_messages=2"))
+    selected = range_of(log, preset("window"))
+    assert texts(selected) == ["q1", "a1", "q2", "a2"]
+    split = range_of(log, preset("window", "compaction.keep_messages=2"))
     assert texts(split)[-1] == "r1", "the group that is partly among the last two stays whole"
     assert after(log, preset("window")) == [
         "the summary",
@@ -196,12 +198,12 @@ def test_workbench_keeps_the_last_two_turns_and_user_messages_before_them() -> N
 def test_workbench_keeps_user_messages_up_to_a_share_of_the_window() -> None:
     small = Limits(10_000, "option", 0, 0)
     log = [*asked(700, 700, 700), *named_turns([1, 2])]
-    cut = cut_of(log, preset("workbench"), small)
-    assert cut.kept_tokens <= 1_500
-    assert [kept.seq for kept in cut.kept] == [1, 3, 5]
-    assert "3 user messages" in cut.why
-    assert "(budget 1,500)" in cut.why
-    assert cut.kept[0].text is not None
+    selected = range_of(log, preset("workbench"), small)
+    assert selected.kept_tokens <= 1_500
+    assert [kept.seq for kept in selected.kept] == [1, 3, 5]
+    assert "3 user messages" in selected.why
+    assert "(budget 1,500)" in selected.why
+    assert selected.kept[0].text is not None
 
 
 # Updating
@@ -211,10 +213,10 @@ def test_workbench_keeps_user_messages_up_to_a_share_of_the_window() -> None:
 def test_a_repeated_compaction_replaces_the_one_before_it(name: str) -> None:
     policy = preset(name)
     log = named_turns(range(1, 9))
-    log = [*log, event_of(cut_of(log, policy), policy, "old"), *named_turns(range(9, 17))]
-    cut = cut_of(log, policy)
-    assert [event.body.summary for event in cut.previous if isinstance(event.body, Compaction)] == ["old"]
-    assert not {"a1", "q1"} & set(texts(cut)), "what the old summary stands for is not read again"
+    log = [*log, event_of(range_of(log, policy), policy, "old"), *named_turns(range(9, 17))]
+    selected = range_of(log, policy)
+    assert [event.body.summary for event in selected.previous if isinstance(event.body, Compaction)] == ["old"]
+    assert not {"a1", "q1"} & set(texts(selected)), "what the old summary stands for is not read again"
     said = after(log, policy)
     assert "the summary" in said
     assert "old" not in said
@@ -223,8 +225,8 @@ def test_a_repeated_compaction_replaces_the_one_before_it(name: str) -> None:
 def test_what_stands_wholly_behind_the_range_stands_on() -> None:
     policy = preset("workbench", "compaction.keep_turns=3")
     log: list[Body] = [*named_turns(range(1, 6)), Compaction(8, 8, "of a4")]
-    cut = cut_of(log, policy)
-    assert (cut.last, cut.previous) == (4, ())
+    selected = range_of(log, policy)
+    assert (selected.last, selected.previous) == (4, ())
     assert "of a4" in after(log, policy)
 
 
@@ -233,10 +235,10 @@ def test_what_stands_wholly_behind_the_range_stands_on() -> None:
 
 def test_what_the_user_excluded_is_neither_summarised_nor_read() -> None:
     log: list[Body] = [*named_turns([1, 2, 3]), Override("exclude", 3, 4)]
-    cut = cut_of(log, preset("confirm"))
-    assert texts(cut) == ["q1", "a1", "a3"]
-    assert {item.original for item in cut.beside} == {"q3"}
-    made = planned([*log, event_of(cut, preset("confirm"))], preset("confirm"))
+    selected = range_of(log, preset("confirm"))
+    assert texts(selected) == ["q1", "a1", "a3"]
+    assert {item.original for item in selected.beside} == {"q3"}
+    made = planned([*log, event_of(selected, preset("confirm"))], preset("confirm"))
     assert {row.original for row in made.rows if row.state == "excluded"} == {"q2", "a2"}
 
 
@@ -248,37 +250,37 @@ def open_turn(groups: int) -> list[Body]:
 @pytest.mark.parametrize("name", PRESETS)
 def test_an_open_turn_is_never_inside(name: str) -> None:
     policy = preset(name, "compaction.keep_turns=0", "compaction.keep_messages=0")
-    assert set(texts(cut_of(open_turn(3), policy))) <= {"q1", "a1"}
+    assert set(texts(range_of(open_turn(3), policy))) <= {"q1", "a1"}
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_its_finished_groups_are_when_it_outgrows_the_window(name: str) -> None:
     log = [*open_turn(3), ToolCall("pending", "read_file", "{}", "pending")]
-    cut = cut_of(log, preset(name), overflow=True, live=True)
-    read = texts(cut)
+    selected = range_of(log, preset(name), overflow=True, live=True)
+    read = texts(selected)
     assert {"r1", "r2", "r3"} <= set(read), "the last group, which waits, stays"
     assert "do it" not in read
-    assert "finished iteration groups of the open turn go too" in cut.why
-    finished = texts(cut_of(open_turn(3), preset(name), overflow=True))
+    assert "finished iteration groups of the open turn go too" in selected.why
+    finished = texts(range_of(open_turn(3), preset(name), overflow=True))
     assert {"r1", "r2"} <= set(finished)
     assert "r3" not in finished, "the model has not answered to the last group yet"
 
 
 def test_a_turn_whose_groups_are_dropped_has_outgrown_the_window() -> None:
     log = [UserMessage("do it"), *iterations([words(300)] * 4)]
-    cut = cut_of(log, preset("workbench", "truncation.strategy=none"), Limits(1_000, "option", 0, 0))
-    assert len(cut.items) == 6
+    selected = range_of(log, preset("workbench", "truncation.strategy=none"), Limits(1_000, "option", 0, 0))
+    assert len(selected.items) == 6
 
 
 def test_overflow_spares_the_open_turn_when_the_history_is_enough() -> None:
     log = [*asked(5_000, 5_000), *open_turn(2)]
-    assert "r1" not in texts(cut_of(log, preset("confirm"), overflow=True))
+    assert "r1" not in texts(range_of(log, preset("confirm"), overflow=True))
 
 
 def test_overflow_of_recent_turns_spares_the_latest_user_message_alone() -> None:
-    cut = cut_of(named_turns([1, 2]), preset("workbench"), overflow=True)
-    assert texts(cut) == ["a1", "a2"]
-    assert {item.original for item in cut.beside} == {"q1", "q2"}
+    selected = range_of(named_turns([1, 2]), preset("workbench"), overflow=True)
+    assert texts(selected) == ["a1", "a2"]
+    assert {item.original for item in selected.beside} == {"q1", "q2"}
 
 
 @pytest.mark.parametrize(
@@ -293,6 +295,6 @@ def test_overflow_of_recent_turns_spares_the_latest_user_message_alone() -> None
 )
 def test_a_compaction_of_nothing_is_refused_with_the_reason(log: list[Body], why: str) -> None:
     with pytest.raises(CompactionRefused, match=why) as refused:
-        cut_of(log, preset("workbench"))
+        range_of(log, preset("workbench"))
     assert refused.value.kind == "nothing"
     assert "\n" not in str(refused.value)

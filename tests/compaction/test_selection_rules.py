@@ -1,4 +1,4 @@
-"""What holds for every cut: random logs, policies and budgets."""
+"""What holds for every selected range: random logs, policies and budgets."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support import logs
-from support.cuts import event_of
+from support.ranges import event_of
 from support.talk import COUNTER
 from support.validity import problems
+from workbench.compaction.candidates import candidates_in
 from workbench.compaction.selection import select
-from workbench.compaction.units import scene_of
 from workbench.compaction.values import CompactionRefused
 from workbench.context.budget import Limits
 from workbench.context.plan import ContextPlan
@@ -38,16 +38,16 @@ worlds = st.tuples(logs.logs(most=16), st.builds(lambda a, b: replace(a, compact
 
 
 class Case:
-    """A cut of a random log, and the plans around it."""
+    """What is selected of a random log, and the plans around it."""
 
     def __init__(self, world: tuple[list[Event], Policy], limits: Limits, live: bool, overflow: bool) -> None:
         self.events, self.policy = world
         self.limits, self.live = limits, live
         self.before = self._planned(self.events)
-        self.scene = scene_of(self.before, self.events)
+        self.candidates = candidates_in(self.before, self.events)
         knobs = self.policy.compaction
-        self.cut = select(self.before, self.events, knobs, limits, COUNTER, overflow=overflow)
-        self.made = self._add(self.events, event_of(self.cut, self.policy))
+        self.selected = select(self.before, self.events, knobs, limits, COUNTER, overflow=overflow)
+        self.made = self._add(self.events, event_of(self.selected, self.policy))
         self.after = self._planned(self.made)
 
     def _add(self, events: list[Event], body: Body) -> list[Event]:
@@ -78,24 +78,24 @@ cases = st.builds(case, worlds, logs.limits, st.booleans(), st.booleans()).filte
 
 
 def what_the_engine_marks_summarised_is_what_the_cut_says(found: Case) -> None:
-    assert summarised(found.after) == summarised(found.before) | {item.id for item in found.cut.items}
-    assert not {item.id for item in found.cut.items} <= summarised(found.before), "something new is covered"
+    assert summarised(found.after) == summarised(found.before) | {item.id for item in found.selected.items}
+    assert not {item.id for item in found.selected.items} <= summarised(found.before), "something new is covered"
 
 
 def what_the_cut_keeps_is_not_summarised(found: Case) -> None:
-    kept = {entry.seq for entry in found.cut.kept}
+    kept = {entry.seq for entry in found.selected.kept}
     rows = [row for row in found.after.rows if row.seq in kept]
     assert {row.seq for row in rows} == kept
     assert not [row for row in rows if row.state == "summarised"]
 
 
 def units_stay_whole(found: Case) -> None:
-    inside = {item.unit for item in found.cut.items}
-    assert [item.id for item in found.cut.items] == [row.id for row in found.before.rows if row.unit in inside]
+    inside = {item.unit for item in found.selected.items}
+    assert [item.id for item in found.selected.items] == [row.id for row in found.before.rows if row.unit in inside]
 
 
 def nothing_pinned_is_inside(found: Case) -> None:
-    assert not [item for item in found.cut.items if item.pinned]
+    assert not [item for item in found.selected.items if item.pinned]
     pinned = {row.id for row in found.before.rows if row.pinned and row.in_request}
     assert pinned <= {row.id for row in found.after.rows.in_request()}
 
@@ -104,15 +104,15 @@ def the_latest_user_message_stays_whole(found: Case) -> None:
     users = [row for row in found.before.rows if row.role == "user" and row.unit >= 0]
     if users:
         sent = {row.id: row.text for row in found.after.rows.in_request()}
-        assert users[-1] not in found.cut.items
+        assert users[-1] not in found.selected.items
         assert sent[users[-1].id] == users[-1].text
 
 
 def pending_calls_and_the_last_group_of_an_open_turn_stay_outside(found: Case) -> None:
-    units, start = found.scene.units, found.scene.open_from
+    units, start = found.candidates.units, found.candidates.open_from
     if start < len(units):
         group = max((unit.number for unit in units[start:] if unit.has_calls), default=units[-1].number)
-        fresh = {item.unit for item in found.cut.items if item.state != "summarised"}
+        fresh = {item.unit for item in found.selected.items if item.state != "summarised"}
         assert not [number for number in fresh if number >= group]
 
 
@@ -126,11 +126,11 @@ def the_request_stays_valid(found: Case) -> None:
 
 
 def what_is_updated_is_replaced(found: Case) -> None:
-    previous = {event.id for event in found.cut.previous}
+    previous = {event.id for event in found.selected.previous}
     assert not previous & {row.id for row in found.after.rows}
     if found.policy.compaction.update:
-        standing = [event for event in found.scene.standing.compactions if event.id not in previous]
-        assert all(isinstance(event.body, Compaction) and event.body.first > found.cut.last for event in standing)
+        standing = [event for event in found.candidates.standing.compactions if event.id not in previous]
+        assert all(isinstance(event.body, Compaction) and event.body.first > found.selected.last for event in standing)
 
 
 RULES = (

@@ -14,8 +14,8 @@ from support.provider import Answer, Provider, piece, text, usage
 from support.talk import COUNTER, words
 from support.validity import problems
 from workbench.compaction.prompts import load
-from workbench.compaction.requests import LEAST_ROOM, Block, Source, bare, lay_out, merge_groups, shorten
-from workbench.compaction.summariser import Means, Summariser, setup_for
+from workbench.compaction.requests import LEAST_ROOM, SourceBlock, SummarySource, bare, lay_out, merge_groups, shorten
+from workbench.compaction.summariser import Summariser, SummariserAccess, setup_for
 from workbench.compaction.values import CompactionRefused, Progress
 from workbench.context.plan import ContextPlan
 from workbench.context.render import messages
@@ -43,10 +43,10 @@ def record(plan: ContextPlan) -> str:
     return text.partition("<record>\n")[2].rpartition("\n</record>")[0]
 
 
-def source(*sizes: int, previous: str = "") -> Source:
+def source(*sizes: int, previous: str = "") -> SummarySource:
     """Blocks of so many words, two to a unit."""
-    return Source(
-        tuple(Block(f"[b{at} user]\n{words(size)}", at // 2, f"b{at}") for at, size in enumerate(sizes)), previous
+    return SummarySource(
+        tuple(SourceBlock(f"[b{at} user]\n{words(size)}", at // 2, f"b{at}") for at, size in enumerate(sizes)), previous
     )
 
 
@@ -133,9 +133,11 @@ def test_a_short_text_is_not_cut() -> None:
 # With a model
 
 
-async def written(url: str, made: Setup, wanted: Source, cap: int = 100) -> tuple[str, Summariser, list[Progress]]:
+async def written(
+    url: str, made: Setup, wanted: SummarySource, cap: int = 100
+) -> tuple[str, Summariser, list[Progress]]:
     told: list[Progress] = []
-    means = Means(Gateway(Endpoint(url, "key", "openai")), schedule=Schedule(tries=1))
+    means = SummariserAccess(Gateway(Endpoint(url, "key", "openai")), schedule=Schedule(tries=1))
     writer = Summariser(made, means, told.append)
     return await writer.write(wanted, CODEX, cap), writer, told
 
@@ -191,7 +193,7 @@ async def test_a_model_that_thinks_is_not_cut_off_while_it_does() -> None:
 
 async def test_what_was_spent_is_known_also_when_nothing_came_of_it() -> None:
     async with Provider(Answer([*text(" "), piece({}, "stop"), usage(700, 9)])) as provider:
-        means = Means(Gateway(Endpoint(provider.url, "key", "openai")), schedule=Schedule(tries=1))
+        means = SummariserAccess(Gateway(Endpoint(provider.url, "key", "openai")), schedule=Schedule(tries=1))
         writer = Summariser(setup(), means, lambda _: None)
         with pytest.raises(CompactionRefused, match="scripted wrote nothing"):
             await writer.write(source(50), CODEX, 100)
@@ -220,7 +222,7 @@ async def test_an_earlier_summary_is_updated_and_not_written_from_nothing() -> N
     assert "<earlier_summary>\nPort 9001 was chosen.\n</earlier_summary>" in text
     assert "Update the earlier summary" in text
     assert "src/app1.py" not in text, "what the summary stands for is not read again"
-    assert [event.seq for event in draft.preview.cut.previous] == [13]
+    assert [event.seq for event in draft.preview.selected.previous] == [13]
 
 
 def test_the_session_model_summarises_unless_the_policy_names_another() -> None:

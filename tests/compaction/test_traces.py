@@ -63,17 +63,17 @@ def test_digest_and_audit_of_every_transcript(capsys: pytest.CaptureFixture[str]
     for name, events in transcripts():
         made = plan(events, policy, ROOMY, COUNTER)
         try:
-            cut = select(made, events, policy.compaction, ROOMY, COUNTER, overflow=True)
+            selected = select(made, events, policy.compaction, ROOMY, COUNTER, overflow=True)
         except CompactionRefused:
             refused += 1
             continue
-        text = digest(cut, CAP, COUNTER)
-        found = audit(cut, text)
-        before = sum(item.tokens for item in cut.items)
+        text = digest(selected, CAP, COUNTER)
+        found = audit(selected, text)
+        before = sum(item.tokens for item in selected.items)
         after = COUNTER.count(text).tokens
         assert after <= min(CAP, before)
         assert 0 <= found.score <= 1
-        assert audit(cut, with_lost(text, found.lost)).lost == ()
+        assert audit(selected, with_lost(text, found.lost)).lost == ()
         facts = len(found.kept) + len(found.lost)
         figures = (len(events), before, after, before / after, facts, len(found.kept))
         shown = (f"{figure:,.1f}" if isinstance(figure, float) else f"{figure:,}" for figure in figures)

@@ -10,7 +10,7 @@ from support.logs import number
 from support.talk import planned, preset, turns
 from workbench.compaction.record import record
 from workbench.compaction.triggers import checks, decide
-from workbench.compaction.values import Check, Decision
+from workbench.compaction.values import CompactionDecision, TriggerCheck
 from workbench.context.budget import Limits
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy
@@ -24,13 +24,13 @@ def sized(tokens: int, window: int, name: str = "codex", source: str = "option")
     return replace(made, totals=totals, limits=Limits(window, source, 0, 0))
 
 
-def look(made: ContextPlan, log: Sequence[Body], policy: CompactionPolicy, **more: Any) -> dict[str, Check]:
+def look(made: ContextPlan, log: Sequence[Body], policy: CompactionPolicy, **more: Any) -> dict[str, TriggerCheck]:
     """The checks by trigger; of the two about the window, the policy's own."""
     events = number(log)
     return {check.trigger: check for check in reversed(checks(made, events, record(events), policy, **more))}
 
 
-def decision(made: ContextPlan, log: Sequence[Body], policy: CompactionPolicy, **more: Any) -> Decision:
+def decision(made: ContextPlan, log: Sequence[Body], policy: CompactionPolicy, **more: Any) -> CompactionDecision:
     """What is decided after a turn, where nobody can be asked, unless `more` says otherwise."""
     events = number(log)
     return decide(made, events, record(events), policy, **{"headless": True, "turn_over": True, **more})

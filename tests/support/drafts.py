@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from support.provider import Answer, piece, text
-from workbench.compaction.coordinator import Compactor
-from workbench.compaction.values import Draft
+from workbench.compaction.compactor import Compactor
+from workbench.compaction.values import SummaryDraft
 from workbench.config.settings import Settings
 from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, ToolCall, ToolResult, UserMessage
@@ -57,7 +57,7 @@ def says(*words: str, finish: str = "stop") -> Answer:
     return Answer([*text(*words), piece({}, finish)])
 
 
-async def drafted(made: Compactor, events: Sequence[Event], **more: Any) -> Draft:
+async def drafted(made: Compactor, events: Sequence[Event], **more: Any) -> SummaryDraft:
     """Preview and draft, by hand."""
     preview = made.preview(events, "manual", "by hand", digest=more.get("digest", False))
     return await made.draft(events, preview, **more)

@@ -6,14 +6,21 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
 from workbench.agent.hooks import Hooks
-from workbench.compaction.coordinator import Compactor
+from workbench.compaction.compactor import Compactor
 from workbench.compaction.record import CATEGORY, record
 from workbench.compaction.triggers import decide
-from workbench.compaction.values import CompactionRefused, Decision, Draft, Preview, Progress, Trigger
+from workbench.compaction.values import (
+    CompactionDecision,
+    CompactionPreview,
+    CompactionRefused,
+    Progress,
+    SummaryDraft,
+    Trigger,
+)
 from workbench.context.plan import ContextPlan
 from workbench.log.events import Body, Event, Failure
 
-AskFirst = Callable[[Decision], Awaitable[bool]]
+AskFirst = Callable[[CompactionDecision], Awaitable[bool]]
 """Asks the user whether to compact now; the decision has the question and its figures."""
 LONG = 20_000
 """Events from which on the log is looked at in a thread: a hundred thousand take longer than a screen may pause."""
@@ -40,11 +47,11 @@ class Compacting:
 
     async def due(
         self, plan: ContextPlan, events: Sequence[Event], *, turn_over: bool, overflow: bool = False
-    ) -> Decision:
+    ) -> CompactionDecision:
         """What the triggers, the mode and the brakes say now."""
         policy = self.compactor.setup.loaded.policy.compaction
 
-        def look() -> Decision:
+        def look() -> CompactionDecision:
             headless = self._ask is None
             return decide(
                 plan, events, record(events), policy, headless=headless, turn_over=turn_over, overflow=overflow
@@ -52,7 +59,7 @@ class Compacting:
 
         return look() if len(events) < LONG else await asyncio.to_thread(look)
 
-    async def agreed(self, decision: Decision) -> bool:
+    async def agreed(self, decision: CompactionDecision) -> bool:
         """Whether to go on: at once, or after the user has said yes."""
         if self._idle and decision.trigger != "overflow":
             return False
@@ -99,7 +106,7 @@ class Compacting:
         why: str,
         digest: bool,
         tell: Callable[[Progress], None],
-    ) -> tuple[list[Failure], Draft]:
+    ) -> tuple[list[Failure], SummaryDraft]:
         tell(Progress("selecting"))
         preview = await asyncio.to_thread(self.compactor.preview, events, trigger, why, digest=digest)
         noted = await self.before(preview)
@@ -107,7 +114,7 @@ class Compacting:
 
     # The hooks; the screen calls them itself, where the user previews and edits
 
-    async def before(self, preview: Preview) -> list[Failure]:
+    async def before(self, preview: CompactionPreview) -> list[Failure]:
         """Run the hooks that may veto; raises CompactionRefused. What went wrong with one of them is a failure."""
         payload = {"trigger": preview.trigger, "why": preview.why, "tokens": preview.tokens_before}
         result = await self._hooks.run("before_compact", payload)
@@ -115,7 +122,7 @@ class Compacting:
             raise CompactionRefused("vetoed", f"a hook refused the compaction: {result.vetoed}")
         return [Failure("hook", str(problem)) for problem in result.problems]
 
-    async def after(self, draft: Draft) -> list[Failure]:
+    async def after(self, draft: SummaryDraft) -> list[Failure]:
         """Run the hooks behind a compaction that is in the log."""
         payload = {"trigger": draft.preview.trigger, "summary": draft.summary, "freed": draft.freed}
         result = await self._hooks.run("after_compact", payload)

@@ -21,9 +21,9 @@ from workbench.agent.reply import ReplyInProgress
 from workbench.agent.serving import Fallbacks
 from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
 from workbench.agent.tools.registry import Toolbox
-from workbench.compaction.coordinator import Compactor
+from workbench.compaction.compactor import Compactor
 from workbench.compaction.triggers import ATTEMPTS
-from workbench.compaction.values import Draft, Progress, Trigger
+from workbench.compaction.values import Progress, SummaryDraft, Trigger
 from workbench.config.errors import WorkbenchError
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
@@ -321,7 +321,7 @@ class Agent:
                     for step in self._append(said):
                         yield step
 
-    async def accept(self, draft: Draft) -> Steps:
+    async def accept(self, draft: SummaryDraft) -> Steps:
         """Make a draft stand that the user has seen; raises CompactionRefused where it must not."""
         for step in self._append(self.compacting.compactor.body(draft)):
             yield step

@@ -16,9 +16,9 @@ from workbench.cli.asking import agrees
 from workbench.cli.options import options_of
 from workbench.compaction import prompts
 from workbench.compaction.cache import paid_back
-from workbench.compaction.coordinator import Compactor
+from workbench.compaction.compactor import Compactor
 from workbench.compaction.triggers import question
-from workbench.compaction.values import Audit, CompactionRefused, Draft, Fact, Preview, Progress
+from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, Progress, SummaryDraft
 from workbench.config.errors import Refused
 from workbench.config.text import print_json, printable, printable_lines
 from workbench.context.setup import Setup
@@ -86,7 +86,7 @@ def set_up_for(services: Services, options: argparse.Namespace, source: Source) 
     return services.set_up(options_of(options), source._replace(model=model))
 
 
-async def _compact(job: Job) -> Draft:
+async def _compact(job: Job) -> SummaryDraft:
     """Preview, question, hooks, draft, and the event; a refusal is noted in the log and raised."""
     options, setup, session = job.options, job.setup, job.session
     hooks = Hooks(job.services.settings.hooks, installed_hooks()) if session else Hooks()
@@ -121,7 +121,7 @@ def _own_summary(options: argparse.Namespace) -> str | None:
     return None if options.summary is None else read_text(options.summary)[1].strip()
 
 
-def _edited(job: Job, compactor: Compactor, draft: Draft) -> Draft:
+def _edited(job: Job, compactor: Compactor, draft: SummaryDraft) -> SummaryDraft:
     """The draft as the options want it: with a text of the user's own, with all that it lost."""
     if job.summary is not None:
         draft = replace(compactor.edited(job.events, draft, job.summary), made_by=BY_HAND)
@@ -143,7 +143,7 @@ def tell_progress(progress: Progress) -> None:
 # By hand
 
 
-def _agree(preview: Preview, setup: Setup, agreed: bool, own: bool) -> None:
+def _agree(preview: CompactionPreview, setup: Setup, agreed: bool, own: bool) -> None:
     """Show the figures and ask, where somebody can answer; no is the default."""
     for what, figure in figures(preview, own):
         print(f"{what:<11} {printable(figure)}")
@@ -153,11 +153,12 @@ def _agree(preview: Preview, setup: Setup, agreed: bool, own: bool) -> None:
         raise Refused("nothing was compacted")
 
 
-def figures(preview: Preview, own: bool = False) -> list[tuple[str, str]]:
+def figures(preview: CompactionPreview, own: bool = False) -> list[tuple[str, str]]:
     """The preview in lines: what it is about, and the figures. `own`: the user gives the summary."""
-    cut, cache = preview.cut, preview.cache
-    summarised = f"{len(cut.items):,} items with {preview.source_tokens:,} tokens, events {cut.first:,} to {cut.last:,}"
-    kept = f"{len(cut.kept):,} of its events with {cut.kept_tokens:,} tokens"
+    selected, cache = preview.selected, preview.cache
+    events = f"events {selected.first:,} to {selected.last:,}"
+    summarised = f"{len(selected.items):,} items with {preview.source_tokens:,} tokens, {events}"
+    kept = f"{len(selected.kept):,} of its events with {selected.kept_tokens:,} tokens"
     asked = "nobody: the digest takes lines from the record"
     if own:
         asked = "nobody: the summary is yours"
@@ -167,7 +168,7 @@ def figures(preview: Preview, own: bool = False) -> list[tuple[str, str]]:
         asked = f"{preview.model}, {preview.request_tokens:,} tokens in {requests}; {cost}"
     changed = f"changes from token {cache.first_changed:,} on, writes {cache.rewritten:,} again"
     return [
-        ("summarises", f"{summarised} ({cut.why})"),
+        ("summarises", f"{summarised} ({selected.why})"),
         ("keeps", kept),
         ("frees", f"about {cache.saved_per_request:,} of {preview.tokens_before:,} tokens"),
         ("asks", asked if own else f"{asked}; summary of at most {preview.summary_cap:,} tokens"),
@@ -176,7 +177,7 @@ def figures(preview: Preview, own: bool = False) -> list[tuple[str, str]]:
     ]
 
 
-def _print(job: Job, draft: Draft) -> None:
+def _print(job: Job, draft: SummaryDraft) -> None:
     """The summary, what it lost, and the new usage."""
     window, audit = job.setup.limits.window, draft.audit
     print("\n".join(printable_lines(draft.summary)))
@@ -207,12 +208,12 @@ def _print_facts(what: str, facts: Sequence[Fact]) -> None:
 # JSON
 
 
-def as_json(draft: Draft) -> dict[str, Any]:
+def as_json(draft: SummaryDraft) -> dict[str, Any]:
     """The documented form."""
-    preview, cut = draft.preview, draft.preview.cut
+    preview, selected = draft.preview, draft.preview.selected
     return {
-        "range": {"from": cut.first, "to": cut.last},
-        "kept": len(cut.kept),
+        "range": {"from": selected.first, "to": selected.last},
+        "kept": len(selected.kept),
         "tokens_before": preview.tokens_before,
         "tokens_after": draft.tokens_after,
         "source_tokens": preview.source_tokens,

@@ -31,11 +31,11 @@ from dataclasses import asdict
 from typing import Any
 
 from workbench.cli.options import options_of
-from workbench.compaction.outlook import Outlook, outlook
+from workbench.compaction.forecast import Forecast, forecast
 from workbench.compaction.record import Metrics, Record, Spread, metrics, record
 from workbench.compaction.triggers import decide
 from workbench.compaction.undo import Change, Node, redo, tree, undo, undo_all_compactions
-from workbench.compaction.values import Decision
+from workbench.compaction.values import CompactionDecision
 from workbench.config.errors import WrongCall
 from workbench.config.text import print_json, printable, table, when
 from workbench.context.plan import ContextPlan
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     policy = setup.loaded.policy.compaction
     over = not source.live
     decision = decide(plan, source.events, found, policy, headless=False, turn_over=over)
-    coming = outlook(plan, source.events, found, policy, growth=growth, turn_over=over)
+    coming = forecast(plan, source.events, found, policy, growth=growth, turn_over=over)
     if options.json:
         print_json(_as_json(source, setup, plan, found, decision, coming))
     else:
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _as_json(
-    source: Source, setup: Setup, plan: ContextPlan, found: Record, decision: Decision, coming: Outlook
+    source: Source, setup: Setup, plan: ContextPlan, found: Record, decision: CompactionDecision, coming: Forecast
 ) -> dict[str, Any]:
     policy = setup.loaded.policy.compaction
     said = decision._asdict()
@@ -124,7 +124,9 @@ def _metrics_json(counted: Metrics) -> dict[str, Any]:
 # In lines
 
 
-def _lines(setup: Setup, plan: ContextPlan, found: Record, decision: Decision, coming: Outlook) -> Iterator[str]:
+def _lines(
+    setup: Setup, plan: ContextPlan, found: Record, decision: CompactionDecision, coming: Forecast
+) -> Iterator[str]:
     policy = setup.loaded.policy.compaction
     elsewhere = f", {_headless_mode(policy)} where nobody can be asked" if policy.mode == "confirm" else ""
     used = f"{plan.totals.tokens:,} of {plan.limits.window:,} tokens"
@@ -143,7 +145,7 @@ def _lines(setup: Setup, plan: ContextPlan, found: Record, decision: Decision, c
     yield from _counters(metrics(found))
 
 
-def _now(decision: Decision) -> str:
+def _now(decision: CompactionDecision) -> str:
     match decision.action:
         case "none":
             return f"nothing: {decision.why}"

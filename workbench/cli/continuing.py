@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from workbench.cli.compact import BY_HAND, audit_json, set_up_for, tell_progress, warn
 from workbench.cli.options import options_of
-from workbench.compaction.continuation import Carried, bodies, carried
+from workbench.compaction.continuation import SessionSummary, first_events, summarise_session
 from workbench.config.text import print_json, printable_lines
 from workbench.context.setup import Setup
 from workbench.log.events import Event, Setting
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
             events = old.events()
         source = as_source(info.id, events)
         setup = set_up_for(services, options, source)
-        made = None if options.summary else asyncio.run(_carried(services, options, setup, events))
+        made = None if options.summary else asyncio.run(_summarised(services, options, setup, events))
         summary = made.summary if made else read_text(options.summary)[1]
         if options.dry_run:
             _show(made, summary, "", info.id, options.json)
@@ -36,20 +36,22 @@ def run(options: argparse.Namespace) -> int:
         settings = [Setting("title", title), Setting("model", setup.model)]
         settings += [Setting("policy", source.policy)] if source.policy else []
         settings += [Setting("knobs", list(source.knobs))] if source.knobs else []
-        with services.store.create(bodies(info.id, summary, settings, made, recall=setup.calls_tools)) as session:
+        with services.store.create(first_events(info.id, summary, settings, made, recall=setup.calls_tools)) as session:
             _show(made, summary, session.id, info.id, options.json)
     return 0
 
 
-async def _carried(services: Services, options: argparse.Namespace, setup: Setup, events: Sequence[Event]) -> Carried:
+async def _summarised(
+    services: Services, options: argparse.Namespace, setup: Setup, events: Sequence[Event]
+) -> SessionSummary:
     tell = None if options.json else tell_progress
     async with compactor_for(services, options_of(options), setup, digest=options.digest) as compactor:
-        made = await carried(compactor, events, digest=options.digest, progress=tell)
+        made = await summarise_session(compactor, events, digest=options.digest, progress=tell)
     warn(made.problems)
     return made
 
 
-def _show(made: Carried | None, summary: str, session: str, origin: str, as_object: bool) -> None:
+def _show(made: SessionSummary | None, summary: str, session: str, origin: str, as_object: bool) -> None:
     if as_object:
         print_json(
             {

@@ -1,4 +1,4 @@
-"""Deeds: what was done in a conversation, read from its calls and results: files, commands, errors."""
+"""Actions: what was done in a conversation, read from its calls and results: files, commands, errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from workbench.compaction.phrases import shortened
+from workbench.compaction.fact_phrases import shortened
 from workbench.compaction.source import ends, said
 from workbench.context.items import Item
 
@@ -34,7 +34,7 @@ _FENCE = re.compile(r"```(?:bash|sh|shell|console|mswea_bash_command)\n([^`]{1,4
 _NONE = re.compile(r"\b(?:0|no) (?:errors?|failures?)\b", re.IGNORECASE)
 
 
-class Command(NamedTuple):
+class CommandRun(NamedTuple):
     """A command that was run."""
 
     text: str
@@ -43,7 +43,7 @@ class Command(NamedTuple):
     event: str
 
 
-class Touched(NamedTuple):
+class FileTouched(NamedTuple):
     """A file that calls named."""
 
     path: str
@@ -52,44 +52,44 @@ class Touched(NamedTuple):
     """The last call that named it."""
 
 
-class Trouble(NamedTuple):
+class ErrorSeen(NamedTuple):
     """An error in a result."""
 
     text: str
     event: str
 
 
-class Deeds(NamedTuple):
+class Actions(NamedTuple):
     """All of them, in order."""
 
-    commands: tuple[Command, ...]
-    files: tuple[Touched, ...]
-    errors: tuple[Trouble, ...]
+    commands: tuple[CommandRun, ...]
+    files: tuple[FileTouched, ...]
+    errors: tuple[ErrorSeen, ...]
 
 
-def deeds(items: Sequence[Item], beside: Sequence[Item] = ()) -> Deeds:
+def actions_in(items: Sequence[Item], beside: Sequence[Item] = ()) -> Actions:
     """What was done in `items`. What stays beside them may hold the answer to a command."""
     results = {item.call_id: said(item) for item in items if item.kind == "tool_result" and item.call_id}
     commands = _fenced_commands(items, beside)
-    files: dict[str, Touched] = {}
-    errors: dict[str, Trouble] = {}
+    files: dict[str, FileTouched] = {}
+    errors: dict[str, ErrorSeen] = {}
     for item in items:
         if item.kind == "tool_call":
             arguments = _arguments(said(item))
             command = _command(arguments)
             if command:
-                commands.append(Command(command, exit_status(results.get(item.call_id, "")), item.id))
+                commands.append(CommandRun(command, exit_status(results.get(item.call_id, "")), item.id))
             for path in _paths(arguments):
                 earlier = files.pop(path, None)
-                files[path] = Touched(
+                files[path] = FileTouched(
                     path, _writes(item.tool or "") or (earlier is not None and earlier.written), item.id
                 )
         elif item.kind == "tool_result":
             trouble = error_line(said(item))
             if trouble:
                 errors.pop(trouble, None)
-                errors[trouble] = Trouble(trouble, item.id)
-    return Deeds(tuple(commands), tuple(files.values()), tuple(errors.values()))
+                errors[trouble] = ErrorSeen(trouble, item.id)
+    return Actions(tuple(commands), tuple(files.values()), tuple(errors.values()))
 
 
 @lru_cache(maxsize=1_000)
@@ -97,10 +97,10 @@ def _writes(tool: str) -> bool:
     return any(word in tool.lower() for word in _WRITES)
 
 
-def _fenced_commands(items: Sequence[Item], beside: Sequence[Item]) -> list[Command]:
+def _fenced_commands(items: Sequence[Item], beside: Sequence[Item]) -> list[CommandRun]:
     """Commands of agents without tools: a fenced block in a reply, answered by a message with its exit status."""
     own = {item.id for item in items}
-    found: list[Command] = []
+    found: list[CommandRun] = []
     asked: tuple[str, str] | None = None
     for item in sorted((*items, *beside), key=lambda item: item.unit):
         if item.kind != "message":
@@ -111,7 +111,7 @@ def _fenced_commands(items: Sequence[Item], beside: Sequence[Item]) -> list[Comm
         elif asked is not None:
             status = exit_status(said(item))
             if status and asked[1] in own:
-                found.append(Command(asked[0], status, asked[1]))
+                found.append(CommandRun(asked[0], status, asked[1]))
             asked = None
     return found
 

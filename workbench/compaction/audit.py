@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from workbench.compaction import phrases, words
+from workbench.compaction import fact_phrases, fact_words
 from workbench.compaction.facts import collect, facts_of_text, key_of
 from workbench.compaction.source import previous_summary
-from workbench.compaction.values import Audit, Cut, Fact
+from workbench.compaction.values import Audit, Fact, SelectedRange
 
 HEADING = "## From the record, word for word"
 """Above what was added because a summary had lost it."""
@@ -37,15 +37,15 @@ class Held:
 
     def __init__(self, summary: str, paths: Iterable[str] = ()) -> None:
         """`paths`: all that the source speaks of; they say whether a shortened path is unambiguous."""
-        found = words.split(summary)
+        found = fact_words.split(summary)
         self._plain = _plain(summary)
-        self._names = words.parts_of(found)
-        self._keys = {key_of(kind, text) for word in found for kind, text in words.kinds(word)}
-        self._keys |= {key_of("number", number) for number in phrases.numbers(summary)}
+        self._names = fact_words.parts_of(found)
+        self._keys = {key_of(kind, text) for word in found for kind, text in fact_words.kinds(word)}
+        self._keys |= {key_of("number", number) for number in fact_phrases.numbers(summary)}
         self._commits = [text for kind, text in self._keys if kind == "commit"]
         self._paths = {text for kind, text in self._keys if kind == "path"}
         self._lines = [_telling(line) for line in summary.split("\n") if line.strip()]
-        self._tails = Counter(tail for path in {*paths} for tail in words.tails(path))
+        self._tails = Counter(tail for path in {*paths} for tail in fact_words.tails(path))
 
     def has(self, fact: Fact) -> bool:
         """Whether a fact was kept."""
@@ -54,7 +54,7 @@ class Held:
             return True
         match fact.kind:
             case "path":
-                return any(tail in self._paths and self._tails[tail] <= 1 for tail in words.tails(key[1]))
+                return any(tail in self._paths and self._tails[tail] <= 1 for tail in fact_words.tails(key[1]))
             case "identifier" | "error":
                 return key[1] in self._names
             case "commit":
@@ -72,20 +72,20 @@ class Held:
         return bool(wanted) and any(len(wanted & line) >= ENOUGH * len(wanted) for line in self._lines)
 
 
-def audit(cut: Cut, summary: str, *, previous: str = "") -> Audit:
+def audit(selected: SelectedRange, summary: str, *, previous: str = "") -> Audit:
     """What a summary kept of the items it stands for, and what it dropped of the summary before it.
 
-    `previous` is that summary; by default the ones that the cut replaces.
+    `previous` is that summary; by default those inside the range.
     """
-    table = collect(cut.items)
+    table = collect(selected.items)
     held = Held(summary, table.paths())
     kept: list[Fact] = []
     lost: list[Fact] = []
     listed, rest = table.split()
     for fact in listed:
         (kept if held.has(fact) else lost).append(fact)
-    earlier = previous or previous_summary(cut)
-    event = cut.previous[-1].id if cut.previous else ""
+    earlier = previous or previous_summary(selected)
+    event = selected.previous[-1].id if selected.previous else ""
     forgotten = tuple(fact for fact in facts_of_text(earlier, event) if not held.has(fact)) if earlier else ()
     total = len(kept) + len(lost)
     unlisted = sum(not held.has(fact) for fact in rest)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import takewhile
 
-from workbench.compaction.values import CacheEffect, Preview
+from workbench.compaction.values import CacheEffect, CompactionPreview
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.models.catalogue import ModelInfo
@@ -55,7 +55,7 @@ def _payback(spent: float, gained: float) -> float | None:
     return max(0.0, spent / gained)
 
 
-def paid_back(preview: Preview) -> str:
+def paid_back(preview: CompactionPreview) -> str:
     """When a compaction has paid for itself, in words; in tokens where there is no money in it."""
     cache, saved = preview.cache, preview.cache.saved_per_request
     if saved <= 0:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from workbench.compaction.audit import audit
-from workbench.compaction.coordinator import DIGEST, Compactor
+from workbench.compaction.compactor import DIGEST, Compactor
 from workbench.compaction.preview import previous_text, source_tokens, summary_cap
 from workbench.compaction.prompts import recall_note
 from workbench.compaction.summariser import Tell, aside
-from workbench.compaction.values import Audit, CompactionRefused, Cut, Progress
+from workbench.compaction.values import Audit, CompactionRefused, Progress, SelectedRange
 from workbench.config.errors import WrongCall
 from workbench.context.control import CONTROL, in_effect
 from workbench.context.plan import ContextPlan
@@ -30,7 +30,7 @@ no instructions:
 """
 
 
-class Carried(NamedTuple):
+class SessionSummary(NamedTuple):
     """A summary of a whole session. It may be edited before it is used."""
 
     summary: str
@@ -41,36 +41,36 @@ class Carried(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-async def carried(
+async def summarise_session(
     compactor: Compactor, events: Sequence[Event], *, digest: bool = False, progress: Tell | None = None
-) -> Carried:
+) -> SessionSummary:
     """A summary of all of a session, by the model or by the digest; raises CompactionRefused for an empty one."""
     tell = progress or (lambda _: None)
     tell(Progress("selecting"))
-    cut, cap = await aside(_cut, compactor, events)
-    text, problems, cost = ("", [], 0.0) if digest else await compactor.summary(cut, cap, tell)
+    selected, cap = await aside(_whole_range, compactor, events)
+    text, problems, cost = ("", [], 0.0) if digest else await compactor.summary(selected, cap, tell)
     made_by = compactor.summariser.model if text else DIGEST
     if not text:
-        text = await aside(compactor.digest, cut, cap)
+        text = await aside(compactor.digest, selected, cap)
     tell(Progress("auditing"))
-    audited = await aside(audit, cut, text, previous=previous_text(cut, _policy(compactor)))
-    return Carried(text, made_by, audited, cost, tuple(problems))
+    audited = await aside(audit, selected, text, previous=previous_text(selected, _policy(compactor)))
+    return SessionSummary(text, made_by, audited, cost, tuple(problems))
 
 
 def _policy(compactor: Compactor) -> CompactionPolicy:
     return compactor.setup.loaded.policy.compaction
 
 
-def _cut(compactor: Compactor, events: Sequence[Event]) -> tuple[Cut, int]:
+def _whole_range(compactor: Compactor, events: Sequence[Event]) -> tuple[SelectedRange, int]:
     """Everything, and how long its summary may be."""
     setup, policy = compactor.setup, _policy(compactor)
     plan = setup.plan(events)
-    cut = whole(plan, events, policy)
-    return cut, summary_cap(policy, setup.limits, source_tokens(cut, plan))
+    selected = whole_session(plan, events, policy)
+    return selected, summary_cap(policy, setup.limits, source_tokens(selected, plan))
 
 
-def whole(plan: ContextPlan, events: Sequence[Event], policy: CompactionPolicy) -> Cut:
-    """A cut that holds all that was said and done, but for what the user excluded."""
+def whole_session(plan: ContextPlan, events: Sequence[Event], policy: CompactionPolicy) -> SelectedRange:
+    """A range that holds all that was said and done, but for what the user excluded."""
     stands = in_effect([event for event in events if type(event.body) in CONTROL])
     previous = stands.compactions
     # What a summary stands for is read from the summary, unless the policy starts over from the log.
@@ -79,11 +79,16 @@ def whole(plan: ContextPlan, events: Sequence[Event], policy: CompactionPolicy) 
     if not items and not previous:
         raise CompactionRefused("nothing", "there is nothing to go on from: nothing was said in this session")
     last = events[-1].seq
-    return Cut(1, last, items, (), 0, previous, "all of the session")
+    return SelectedRange(1, last, items, (), 0, previous, "all of the session")
 
 
-def bodies(
-    source: str, summary: str, settings: Sequence[Setting], carried: Carried | None = None, *, recall: bool = False
+def first_events(
+    source: str,
+    summary: str,
+    settings: Sequence[Setting],
+    made: SessionSummary | None = None,
+    *,
+    recall: bool = False,
 ) -> list[Body]:
     """The first events of a session that goes on from another, whose id is `source`.
 
@@ -93,14 +98,14 @@ def bodies(
         raise WrongCall("the summary to go on from is empty: expected text")
     head = [Setting(CONTINUED_FROM, source), *settings]
     meta: dict[str, object] = {"trigger": "manual", "why": f"goes on from session {source}", CONTINUED_FROM: source}
-    meta |= {"made_by": carried.made_by if carried else "hand", "cost": 0.0}
-    if carried:
+    meta |= {"made_by": made.made_by if made else "hand", "cost": 0.0}
+    if made:
         meta |= {
-            "score": round(carried.audit.score, 4),
-            "facts_kept": len(carried.audit.kept),
-            "facts_lost": len(carried.audit.lost),
-            "cost": carried.cost,
-            "problems": list(carried.problems),
+            "score": round(made.audit.score, 4),
+            "facts_kept": len(made.audit.kept),
+            "facts_lost": len(made.audit.lost),
+            "cost": made.cost,
+            "problems": list(made.problems),
         }
     return [
         *head,

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from workbench.compaction import phrases
-from workbench.compaction.actions import Deeds, deeds
+from workbench.compaction import fact_phrases
+from workbench.compaction.actions import Actions, actions_in
 from workbench.compaction.facts import MESSAGE, facts, key_of
 from workbench.compaction.source import ends, previous_summary, said
-from workbench.compaction.values import Cut, Fact, FactKind
+from workbench.compaction.values import Fact, FactKind, SelectedRange
 from workbench.context.items import Item
 from workbench.models.tokens import TokenCounter
 
@@ -58,16 +58,16 @@ class _Section:
         return [f"## {self.title}", *(lines + note if self.oldest_first else note + lines), ""]
 
 
-def digest(cut: Cut, max_tokens: int, counter: TokenCounter, previous: str | None = None) -> str:
-    """A digest of what the cut would replace, in at most `max_tokens`, and never larger than its source.
+def digest(selected: SelectedRange, max_tokens: int, counter: TokenCounter, previous: str | None = None) -> str:
+    """A digest of what a compaction would replace, in at most `max_tokens`, and never larger than its source.
 
-    `previous` is the summary that it updates, by default those that the cut replaces; empty: it starts over.
+    `previous` is the summary that it updates, by default those inside the range; empty: it starts over.
     """
-    earlier = previous_summary(cut) if previous is None else previous
-    items = [item for item in cut.items if item.state != "excluded"]
+    earlier = previous_summary(selected) if previous is None else previous
+    items = [item for item in selected.items if item.state != "excluded"]
     source = sum(item.tokens or item.original_tokens for item in items) + counter.count(earlier).tokens
     cap = min(max_tokens, source)
-    sections = _sections(items, cut.beside, earlier, cap)
+    sections = _sections(items, selected.beside, earlier, cap)
     head = _head(items)
     _fill(sections, cap - counter.count(head).tokens, counter)
     while True:
@@ -124,7 +124,7 @@ def _take(section: _Section, room: int, counter: TokenCounter) -> int:
 
 
 def _sections(items: Sequence[Item], beside: Sequence[Item], earlier: str, cap: int) -> list[_Section]:
-    done, found = deeds(items, beside), facts(items)
+    done, found = actions_in(items, beside), facts(items)
     users = [item for item in items if item.role == "user" and item.kind == "message"]
     speech = [item for item in items if item.kind == "message"]
     decisions = _decisions(speech)
@@ -151,13 +151,13 @@ def _earlier(text: str) -> list[str]:
 
 
 def _requests(items: Iterable[Item], most: int) -> list[str]:
-    return [f"{phrases.shortened(ends(said(item), 4 * most), most)} [{item.id}]" for item in items]
+    return [f"{fact_phrases.shortened(ends(said(item), 4 * most), most)} [{item.id}]" for item in items]
 
 
 def _decisions(speech: Iterable[Item]) -> list[str]:
     found: dict[str, str] = {}
     for item in speech:
-        for phrase in phrases.DECISIONS.phrases(phrases.prose(ends(said(item), MESSAGE))):
+        for phrase in fact_phrases.DECISIONS.phrases(fact_phrases.prose(ends(said(item), MESSAGE))):
             found.pop(phrase, None)
             found[phrase] = item.id
     return [f"- {phrase} [{event}]" for phrase, event in found.items()]
@@ -167,7 +167,7 @@ def _of_kind(found: Iterable[Fact], kind: FactKind) -> list[str]:
     return [f"- {fact.text} [{fact.event}]" for fact in found if fact.kind == kind]
 
 
-def _mentions(found: Iterable[Fact], done: Deeds) -> list[str]:
+def _mentions(found: Iterable[Fact], done: Actions) -> list[str]:
     """Names and figures, a few to a line, from the kind that matters most; files that were touched are listed there."""
     touched = {key_of("path", file.path) for file in done.files}
     named = (fact for fact in found if fact.kind in _MENTIONED and key_of(fact.kind, fact.text) not in touched)
@@ -180,18 +180,18 @@ def _mentions(found: Iterable[Fact], done: Deeds) -> list[str]:
 
 def _openings(speech: Iterable[Item]) -> list[str]:
     """The first sentence of each reply that says something: `Perfect!` and `Found it.` do not."""
-    replies = ((item, phrases.sentences(ends(said(item), OPENING))) for item in speech if item.role == "assistant")
+    replies = ((item, fact_phrases.sentences(ends(said(item), OPENING))) for item in speech if item.role == "assistant")
     first = ((item, next((one for one in sentences if len(one) >= TELLING), "")) for item, sentences in replies)
     return [f"- {sentence} [{item.id}]" for item, sentence in first if sentence]
 
 
-def _files(done: Deeds) -> list[str]:
+def _files(done: Actions) -> list[str]:
     """Files, the ones written last."""
     ordered = sorted(done.files, key=lambda file: file.written)
     return [f"- {file.path} ({'written' if file.written else 'read'}) [{file.event}]" for file in ordered]
 
 
-def _commands(done: Deeds) -> list[str]:
+def _commands(done: Actions) -> list[str]:
     found: dict[str, str] = {}
     for command in done.commands:
         status = f": exit status {command.status}" if command.status else ""

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from workbench.compaction import phrases, words
+from workbench.compaction import fact_phrases, fact_words
 from workbench.compaction.source import ends, said
 from workbench.compaction.values import Fact, FactKind
 from workbench.context.items import Item
@@ -60,7 +60,7 @@ class _Entry:
 
 
 @dataclass(slots=True)
-class Table:
+class FactCollection:
     """All facts of some texts, weighed."""
 
     entries: dict[Key, _Entry] = field(default_factory=dict)
@@ -85,23 +85,23 @@ class Table:
 
     def read_text(self, text: str, event: str, weight: int) -> None:
         """Take in what somebody said."""
-        plain = phrases.prose(text)
+        plain = fact_phrases.prose(text)
         self._words(plain, event, weight)
         if plain is not text:
-            self._words(phrases.code(text), event, CALL)
-        self._add("number", phrases.numbers(plain), event, weight)
-        self._add("quote", _worth_quoting(phrases.quotes(plain), weight), event, weight)
-        self._add("todo", phrases.todos(plain), event, weight)
+            self._words(fact_phrases.code(text), event, CALL)
+        self._add("number", fact_phrases.numbers(plain), event, weight)
+        self._add("quote", _worth_quoting(fact_phrases.quotes(plain), weight), event, weight)
+        self._add("todo", fact_phrases.todos(plain), event, weight)
         if weight == USER:
-            self._add("constraint", phrases.CONSTRAINTS.phrases(plain), event, weight)
+            self._add("constraint", fact_phrases.CONSTRAINTS.phrases(plain), event, weight)
 
     def _words(self, text: str, event: str, weight: int) -> None:
         known, dull = self._known, self._dull
         # Sorted, because the order of a set changes from run to run.
-        for word in sorted(words.odd(text) - dull):
+        for word in sorted(fact_words.odd(text) - dull):
             found = known.get(word)
             if found is None:
-                found = [(key_of(kind, fact), fact) for kind, fact in words.kinds(word)]
+                found = [(key_of(kind, fact), fact) for kind, fact in fact_words.kinds(word)]
                 if not found:
                     dull.add(word)
                     continue
@@ -110,7 +110,7 @@ class Table:
                 self._put(key, fact, event, weight)
 
     def _listed_todos(self, item: Item, arguments: str) -> None:
-        steps = phrases.listed_todos(item.tool or "", arguments)
+        steps = fact_phrases.listed_todos(item.tool or "", arguments)
         if steps is not None:
             for key in self._listed:
                 self.entries.pop(key, None)
@@ -174,18 +174,18 @@ def _values(arguments: str) -> str:
 
 def _without_tails(entries: list[_Entry]) -> list[_Entry]:
     """Paths without those that are but the end of one other path: the same file, named in short."""
-    ends = Counter(tail for entry in entries for tail in words.tails(key_of("path", entry.fact.text)[1]))
+    ends = Counter(tail for entry in entries for tail in fact_words.tails(key_of("path", entry.fact.text)[1]))
     return [entry for entry in entries if ends[key_of("path", entry.fact.text)[1]] != 1]
 
 
 def _worth_quoting(quotes: Iterable[str], weight: int) -> Iterator[str]:
     """Quotations that are not found as a fact of another kind; single words only where a user set them apart."""
-    return (quote for quote in quotes if " " in quote or (weight == USER and not words.kinds(quote)))
+    return (quote for quote in quotes if " " in quote or (weight == USER and not fact_words.kinds(quote)))
 
 
-def collect(items: Iterable[Item]) -> Table:
+def collect(items: Iterable[Item]) -> FactCollection:
     """The facts of items, and beside them what was seen but is not worth listing."""
-    table = Table()
+    table = FactCollection()
     for item in items:
         if item.state != "excluded":
             table.read(item)
@@ -199,6 +199,6 @@ def facts(items: Iterable[Item]) -> tuple[Fact, ...]:
 
 def facts_of_text(text: str, event: str) -> tuple[Fact, ...]:
     """The same for a summary."""
-    table = Table()
+    table = FactCollection()
     table.read_text(text, event, ASSISTANT)
     return table.listed()

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from workbench.compaction.cache import effect
 from workbench.compaction.prompts import RECALL_TOOLS, load, preface
-from workbench.compaction.requests import Block, Source, bare, lay_out
+from workbench.compaction.requests import SourceBlock, SummarySource, bare, lay_out
 from workbench.compaction.source import previous_summary, transcript
 from workbench.compaction.summariser import cost_of
-from workbench.compaction.values import CompactionRefused, Cut, Preview, Trigger
+from workbench.compaction.values import CompactionPreview, CompactionRefused, SelectedRange, Trigger
 from workbench.context.budget import Limits
 from workbench.context.control import CONTROL, in_effect
 from workbench.context.items import Item
@@ -27,7 +27,7 @@ UNCAPPED = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class PreviewInputs:
     """Who plans and who summarises."""
 
     setup: Setup
@@ -43,19 +43,19 @@ class Terms:
         return self.setup.loaded.policy.compaction
 
 
-def source_of(cut: Cut, policy: CompactionPolicy) -> Source:
-    """What the summariser reads of a cut: a block for each item, and the summary that is updated."""
-    units = {item.id: item.unit for item in (*cut.items, *cut.beside)}
-    blocks: list[Block] = []
-    for text in transcript(cut):
+def source_of(selected: SelectedRange, policy: CompactionPolicy) -> SummarySource:
+    """What the summariser reads of a range: a block for each item, and the summary that is updated."""
+    units = {item.id: item.unit for item in (*selected.items, *selected.beside)}
+    blocks: list[SourceBlock] = []
+    for text in transcript(selected):
         item_id = text[1:].partition(" ")[0]  # a block begins with its id in brackets
-        blocks.append(Block(text, units.get(item_id, -1), item_id))
-    return Source(tuple(blocks), previous_text(cut, policy))
+        blocks.append(SourceBlock(text, units.get(item_id, -1), item_id))
+    return SummarySource(tuple(blocks), previous_text(selected, policy))
 
 
-def previous_text(cut: Cut, policy: CompactionPolicy) -> str:
+def previous_text(selected: SelectedRange, policy: CompactionPolicy) -> str:
     """The summaries that the new one updates; empty where the policy starts over from the log."""
-    return previous_summary(cut) if policy.update else ""
+    return previous_summary(selected) if policy.update else ""
 
 
 def summary_cap(policy: CompactionPolicy, limits: Limits, source_tokens: int) -> int:
@@ -67,21 +67,23 @@ def summary_cap(policy: CompactionPolicy, limits: Limits, source_tokens: int) ->
     return max(1, min(*(bounds or [UNCAPPED]), source_tokens // 2, limits.capacity // 4))
 
 
-def source_tokens(cut: Cut, plan: ContextPlan) -> int:
+def source_tokens(selected: SelectedRange, plan: ContextPlan) -> int:
     """What the summary is made from, in tokens."""
-    replaced = {event.id for event in cut.previous}
+    replaced = {event.id for event in selected.previous}
     summaries = sum(row.tokens for row in plan.rows.in_request() if row.id in replaced) if replaced else 0
-    return summaries + sum(map(_read_tokens, cut.items))
+    return summaries + sum(map(_read_tokens, selected.items))
 
 
 def _read_tokens(row: Item) -> int:
     return row.tokens if row.in_request else row.original_tokens
 
 
-def event_of(cut: Cut, summary: str, policy: CompactionPolicy, recall: bool) -> Compaction:
+def event_of(selected: SelectedRange, summary: str, policy: CompactionPolicy, recall: bool) -> Compaction:
     """The event without its metadata, which costs nothing in the plan."""
-    framed = preface(policy.preface, cut.first, cut.last, recall)
-    return Compaction(cut.first, cut.last, summary, cut.kept, policy.place, framed, policy.acknowledgement)
+    framed = preface(policy.preface, selected.first, selected.last, recall)
+    return Compaction(
+        selected.first, selected.last, summary, selected.kept, policy.place, framed, policy.acknowledgement
+    )
 
 
 def with_event(planner: Planner, events: Sequence[Event], body: Compaction) -> ContextPlan:
@@ -99,29 +101,35 @@ def can_recall(events: Sequence[Event]) -> bool:
 
 
 def preview_of(
-    terms: Terms, events: Sequence[Event], planner: Planner, plan: ContextPlan, cut: Cut, trigger: Trigger, why: str
-) -> Preview:
+    inputs: PreviewInputs,
+    events: Sequence[Event],
+    planner: Planner,
+    plan: ContextPlan,
+    selected: SelectedRange,
+    trigger: Trigger,
+    why: str,
+) -> CompactionPreview:
     """All the figures of a compaction that could be made now. The planner is used up by it."""
-    limits, policy = terms.setup.limits, terms.policy
-    source = source_tokens(cut, plan)
+    limits, policy = inputs.setup.limits, inputs.policy
+    source = source_tokens(selected, plan)
     cap = summary_cap(policy, limits, source)
-    tokens, parts, cost = _request_figures(terms, cut, cap) if terms.model else (0, 0, 0.0)
+    tokens, parts, cost = _request_figures(inputs, selected, cap) if inputs.model else (0, 0, 0.0)
     recall = can_recall(events)
-    stand_in = event_of(cut, " word" * cap, policy, recall)
+    stand_in = event_of(selected, " word" * cap, policy, recall)
     after = with_event(planner, events, stand_in)
-    inside = events[bisect_left(events, cut.first, key=_seq) : bisect_right(events, cut.last, key=_seq)]
-    return Preview(
+    inside = events[bisect_left(events, selected.first, key=_seq) : bisect_right(events, selected.last, key=_seq)]
+    return CompactionPreview(
         trigger,
-        why or cut.why,
-        cut,
+        why or selected.why,
+        selected,
         plan.totals.tokens,
         source,
         cap,
-        terms.model,
+        inputs.model,
         tokens,
         parts,
         cost,
-        effect(plan, after, terms.setup.info, cost),
+        effect(plan, after, inputs.setup.info, cost),
         len(inside),
         inside[0].at if inside else 0,
         inside[-1].at if inside else 0,
@@ -133,15 +141,15 @@ def _seq(event: Event) -> int:
     return event.seq
 
 
-def _request_figures(terms: Terms, cut: Cut, cap: int) -> tuple[int, int, float | None]:
+def _request_figures(inputs: PreviewInputs, selected: SelectedRange, cap: int) -> tuple[int, int, float | None]:
     """Tokens, parts and the highest price of the requests; nothing where they do not fit, and the digest takes over."""
-    setup = bare(terms.summariser)
+    setup = bare(inputs.summariser)
     try:
-        layout = lay_out(source_of(cut, terms.policy), load(terms.policy.prompt), setup, cap)
+        layout = lay_out(source_of(selected, inputs.policy), load(inputs.policy.prompt), setup, cap)
     except CompactionRefused:
         return 0, 0, 0.0
-    asked = [Usage(terms.model, each.plan.totals.tokens, completion=each.cap) for each in layout.requests]
+    asked = [Usage(inputs.model, each.plan.totals.tokens, completion=each.cap) for each in layout.requests]
     if len(layout.requests) > 1:
         # Merging reads every part once, and at the most each as long as it may be.
-        asked.append(Usage(terms.model, sum(each.cap for each in layout.requests) + cap, completion=cap))
-    return sum(usage.estimate for usage in asked), len(layout.requests), cost_of(asked, terms.catalogue)
+        asked.append(Usage(inputs.model, sum(each.cap for each in layout.requests) + cap, completion=cap))
+    return sum(usage.estimate for usage in asked), len(layout.requests), cost_of(asked, inputs.catalogue)

@@ -82,7 +82,7 @@ def details(meta: Mapping[str, Any]) -> Details:
     return Details(**found)
 
 
-class Entry(NamedTuple):
+class CompactionEntry(NamedTuple):
     """One compaction that was made, and what became of it."""
 
     event: Event
@@ -97,7 +97,7 @@ class Entry(NamedTuple):
         return span(self.event)
 
 
-class Failed(NamedTuple):
+class FailedCompaction(NamedTuple):
     """One compaction that did not come about."""
 
     seq: int
@@ -109,9 +109,9 @@ class Failed(NamedTuple):
 class Record:
     """What a log says about compactions."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[CompactionEntry, ...] = ()
     """All that were made, in order."""
-    failures: tuple[Failed, ...] = ()
+    failures: tuple[FailedCompaction, ...] = ()
     standing: tuple[Event, ...] = ()
     """Those in the plan, in the order of their ranges."""
     covered: int = 0
@@ -149,7 +149,7 @@ def record(events: Iterable[Event]) -> Record:
     controls: list[Event] = []
     about: set[int] = set()
     """Compactions, and reverts that speak of one, directly or through other reverts."""
-    failures: list[Failed] = []
+    failures: list[FailedCompaction] = []
     opened: list[int] = []
     reshaped = tried = attempts = in_a_row = 0
     for event in events:
@@ -192,12 +192,16 @@ def record(events: Iterable[Event]) -> Record:
     )
 
 
-def _failed(seq: int, message: str) -> Failed:
+def _failed(seq: int, message: str) -> FailedCompaction:
     kind, colon, rest = message.partition(":")
-    return Failed(seq, kind, rest.strip()) if colon and kind in get_args(FailureKind) else Failed(seq, OTHER, message)
+    return (
+        FailedCompaction(seq, kind, rest.strip())
+        if colon and kind in get_args(FailureKind)
+        else FailedCompaction(seq, OTHER, message)
+    )
 
 
-def _entries(controls: Sequence[Event], stands: Sequence[Event]) -> tuple[Entry, ...]:
+def _entries(controls: Sequence[Event], stands: Sequence[Event]) -> tuple[CompactionEntry, ...]:
     gone = reverted(controls)
     made = [event for event in controls if isinstance(event.body, Compaction)]
     alive = [event for event in made if event.seq not in gone]
@@ -212,11 +216,11 @@ def _entries(controls: Sequence[Event], stands: Sequence[Event]) -> tuple[Entry,
         assert isinstance(event.body, Compaction)
         noted = details(event.body.meta)
         if event.seq in in_plan:
-            found.append(Entry(event, "standing", None, noted))
+            found.append(CompactionEntry(event, "standing", None, noted))
         elif event.seq in gone:
-            found.append(Entry(event, "reverted", by_whom[event.seq], noted))
+            found.append(CompactionEntry(event, "reverted", by_whom[event.seq], noted))
         else:
-            found.append(Entry(event, "replaced", _replacement(event, alive), noted))
+            found.append(CompactionEntry(event, "replaced", _replacement(event, alive), noted))
     return tuple(found)
 
 

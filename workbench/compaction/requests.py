@@ -34,7 +34,7 @@ MANY = 999
 """Stands for the number of parts while it is not known: no other has more digits."""
 
 
-class Block(NamedTuple):
+class SourceBlock(NamedTuple):
     """What the summariser reads of one item."""
 
     text: str
@@ -44,15 +44,15 @@ class Block(NamedTuple):
     """For the marker, where the block is too large and has to be cut."""
 
 
-class Source(NamedTuple):
+class SummarySource(NamedTuple):
     """All that a summary is made of."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[SourceBlock, ...]
     previous: str = ""
     """The summary that is updated; empty when there is none."""
 
 
-class Request(NamedTuple):
+class SummaryRequest(NamedTuple):
     """One request to the summariser."""
 
     plan: ContextPlan
@@ -60,10 +60,10 @@ class Request(NamedTuple):
     """The most tokens the answer should have."""
 
 
-class Layout(NamedTuple):
+class SummaryRequests(NamedTuple):
     """How a source is read: in one request, or in several whose answers are merged."""
 
-    requests: tuple[Request, ...]
+    requests: tuple[SummaryRequest, ...]
     previous: str
     """The earlier summary, where it did not go into the request and has to be merged."""
 
@@ -91,7 +91,7 @@ def planned(setup: Setup, prompt: Prompt, text: str) -> ContextPlan:
     return setup.planner([system, Event(2, "summary.record", 0, UserMessage(text))]).plan()
 
 
-def lay_out(source: Source, prompt: Prompt, setup: Setup, cap: int) -> Layout:
+def lay_out(source: SummarySource, prompt: Prompt, setup: Setup, cap: int) -> SummaryRequests:
     """Requests that fit and hold the whole source; raises CompactionRefused when not even a part of it fits.
 
     `setup` is a bare one. The source is split at the borders of units, and a unit that fits nowhere is cut.
@@ -99,19 +99,19 @@ def lay_out(source: Source, prompt: Prompt, setup: Setup, cap: int) -> Layout:
     texts = [block.text for block in source.blocks]
     whole = planned(setup, prompt, framed(texts, cap, previous=source.previous))
     if whole.verdict.fits:
-        return Layout((Request(whole, cap),), "")
+        return SummaryRequests((SummaryRequest(whole, cap),), "")
     units = [tuple(group) for _, group in groupby(source.blocks, key=lambda block: block.unit)]
     room = _room(setup, prompt, framed([""], cap, part=MANY, parts=MANY))
     for _ in range(TRIES):
         parts = _fill(units, room, setup.counter)
         caps = [_part_cap(part, cap, setup.counter) for part in parts]
         requests = tuple(
-            Request(planned(setup, prompt, framed(part, most, part=number, parts=len(parts))), most)
+            SummaryRequest(planned(setup, prompt, framed(part, most, part=number, parts=len(parts))), most)
             for number, (part, most) in enumerate(zip(parts, caps, strict=True), 1)
         )
         over = max(-request.plan.budget.free for request in requests)
         if over <= 0:
-            return Layout(requests, source.previous)
+            return SummaryRequests(requests, source.previous)
         room -= over + GAP
     raise CompactionRefused("does_not_fit", f"the summary request does not fit: {requests[0].plan.verdict.why}")
 
@@ -126,7 +126,7 @@ def _room(setup: Setup, prompt: Prompt, empty: str) -> int:
     return room
 
 
-def _fill(units: Sequence[Sequence[Block]], room: int, counter: TokenCounter, gap: int = GAP) -> list[list[str]]:
+def _fill(units: Sequence[Sequence[SourceBlock]], room: int, counter: TokenCounter, gap: int = GAP) -> list[list[str]]:
     """The texts of each part: as many whole units as fit."""
     parts: list[list[str]] = [[]]
     left = room
@@ -144,7 +144,7 @@ def _fill(units: Sequence[Sequence[Block]], room: int, counter: TokenCounter, ga
     return parts
 
 
-def _shortened(unit: Sequence[Block], sizes: Sequence[int], room: int, counter: TokenCounter) -> list[str]:
+def _shortened(unit: Sequence[SourceBlock], sizes: Sequence[int], room: int, counter: TokenCounter) -> list[str]:
     """The texts of a unit that fits nowhere: the largest are cut, all to the same size."""
     cap, left = room, room
     for at, size in enumerate(sorted(sizes)):
@@ -169,14 +169,14 @@ def _part_cap(part: Sequence[str], cap: int, counter: TokenCounter) -> int:
 # Merging
 
 
-class Group(NamedTuple):
+class MergeGroup(NamedTuple):
     """Summaries that are merged in one request; one that is alone goes on as it is."""
 
     texts: tuple[str, ...]
-    request: Request | None
+    request: SummaryRequest | None
 
 
-def merge_groups(summaries: Sequence[str], setup: Setup, cap: int) -> list[Group]:
+def merge_groups(summaries: Sequence[str], setup: Setup, cap: int) -> list[MergeGroup]:
     """Summaries in groups that fit, in order.
 
     Each is cut to half of the room, so any two fit together, and there are fewer groups than summaries.
@@ -185,8 +185,8 @@ def merge_groups(summaries: Sequence[str], setup: Setup, cap: int) -> list[Group
     room = _room(setup, prompt, merging([""], cap))
     while room >= LEAST_ROOM:
         texts = [shorten(text, room // 2 - LABEL, setup.counter, "part") for text in summaries]
-        groups = _fill([(Block(text, at, "part"),) for at, text in enumerate(texts)], room, setup.counter, LABEL)
-        made = [Group(tuple(group), _merge_request(group, setup, prompt, cap)) for group in groups]
+        groups = _fill([(SourceBlock(text, at, "part"),) for at, text in enumerate(texts)], room, setup.counter, LABEL)
+        made = [MergeGroup(tuple(group), _merge_request(group, setup, prompt, cap)) for group in groups]
         over = max(-group.request.plan.budget.free if group.request else 0 for group in made)
         if over <= 0:
             return made
@@ -194,5 +194,5 @@ def merge_groups(summaries: Sequence[str], setup: Setup, cap: int) -> list[Group
     raise CompactionRefused("does_not_fit", f"{len(summaries):,} parts of a summary do not fit to be merged")
 
 
-def _merge_request(texts: Sequence[str], setup: Setup, prompt: Prompt, cap: int) -> Request | None:
-    return Request(planned(setup, prompt, merging(texts, cap)), cap) if len(texts) > 1 else None
+def _merge_request(texts: Sequence[str], setup: Setup, prompt: Prompt, cap: int) -> SummaryRequest | None:
+    return SummaryRequest(planned(setup, prompt, merging(texts, cap)), cap) if len(texts) > 1 else None

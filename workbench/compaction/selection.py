@@ -1,16 +1,16 @@
 """Selection: which part of the past a compaction replaces, and what of it stays.
 
 The range is a span of the log; what lies in it and is not summarised is named in `kept`. So what the engine marks
-`summarised` once the event stands is exactly what the cut says, whatever order the events came in.
+`summarised` once the event stands is exactly what the selected range says, whatever order the events came in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.compaction.strategies import Choice, Retained, Terms, choose
-from workbench.compaction.units import RowUnit, Scene, scene_of
-from workbench.compaction.values import CompactionRefused, Cut
+from workbench.compaction.candidates import Candidates, RowUnit, candidates_in
+from workbench.compaction.strategies import Retained, StrategyChoice, StrategyInputs, choose
+from workbench.compaction.values import CompactionRefused, SelectedRange
 from workbench.context.budget import Limits
 from workbench.context.control import span
 from workbench.context.plan import ContextPlan
@@ -30,67 +30,69 @@ def select(
     counter: TokenCounter,
     *,
     overflow: bool = False,
-) -> Cut:
+) -> SelectedRange:
     """What a compaction would replace now; raises `CompactionRefused` when that is nothing new.
 
     Whole units only. Pinned items, what the user excluded, the latest user message and the open turn stay. When the
     conversation has outgrown the window (`overflow`, or the plan says so) and the policy's own choice does not help
     enough, the finished iteration groups of the open turn go too, and recent turns are no longer spared.
     """
-    scene = scene_of(plan, events)
-    terms = Terms(policy, limits, counter)
-    choice = choose(scene, terms)
-    if (overflow or _outgrown(plan, scene)) and not _is_enough(choice, plan, limits):
-        choice = choose(scene, Terms(policy, limits, counter, tight=True))
+    candidates = candidates_in(plan, events)
+    inputs = StrategyInputs(policy, limits, counter)
+    choice = choose(candidates, inputs)
+    if (overflow or _outgrown(plan, candidates)) and not _is_enough(choice, plan, limits):
+        choice = choose(candidates, StrategyInputs(policy, limits, counter, tight=True))
     if all(unit.summarised for unit in choice.wanted):
-        raise CompactionRefused("nothing", f"nothing to compact: {_why_nothing(scene, choice)}")
-    return _cut(scene, choice, policy)
+        raise CompactionRefused("nothing", f"nothing to compact: {_why_nothing(candidates, choice)}")
+    return _range_of(candidates, choice, policy)
 
 
-def _outgrown(plan: ContextPlan, scene: Scene) -> bool:
+def _outgrown(plan: ContextPlan, candidates: Candidates) -> bool:
     """Whether the request is too long, or fits only because iteration groups of the turn were dropped."""
     if plan.verdict.status == "too_large":
         return True
-    turn = scene.units[scene.open_from :]
+    turn = candidates.units[candidates.open_from :]
     return any(edit.stage == "groups" for unit in turn for edit in unit.rows[0].edits)
 
 
-def _is_enough(choice: Choice, plan: ContextPlan, limits: Limits) -> bool:
+def _is_enough(choice: StrategyChoice, plan: ContextPlan, limits: Limits) -> bool:
     total = plan.totals.tokens
     freed = sum(unit.tokens for unit in choice.wanted)
     return freed >= ENOUGH * total and total - freed <= limits.capacity
 
 
-def _why_nothing(scene: Scene, choice: Choice) -> str:
-    if not scene.units:
+def _why_nothing(candidates: Candidates, choice: StrategyChoice) -> str:
+    if not candidates.units:
         return "the conversation is empty"
-    if choice.wanted or all(unit.summarised or unit.number in scene.barred for unit in scene.units):
+    if choice.wanted or all(unit.summarised or unit.number in candidates.barred for unit in candidates.units):
         return "all that may be summarised is summarised already"
-    if not choice.retained and scene.open_from == 0:
+    if not choice.retained and candidates.open_from == 0:
         return "there is only the turn that is going on"
     return f"the policy takes {choice.why}, and nothing else is there to take"
 
 
-def _cut(scene: Scene, choice: Choice, policy: CompactionPolicy) -> Cut:
+def _range_of(candidates: Candidates, choice: StrategyChoice, policy: CompactionPolicy) -> SelectedRange:
     chosen = [*choice.wanted, *(each.unit for each in choice.retained)]
     first = min(seq for unit in chosen for seq in unit.seqs)
     last = max(seq for unit in chosen for seq in unit.seqs)
     if policy.update:
-        first, last = _reach(first, last, scene.standing.compactions)
-    previous = [event for event in scene.standing.compactions if first <= span(event)[0] and span(event)[1] <= last]
+        first, last = _reach(first, last, candidates.standing.compactions)
+    previous = [
+        event for event in candidates.standing.compactions if first <= span(event)[0] and span(event)[1] <= last
+    ]
     wanted = {unit.number for unit in choice.wanted}
     if not policy.update:
         # A summary that is replaced without being updated: what it stood for is read again.
-        wanted |= {unit.number for unit in scene.units if _is_replaced(unit, first, last, scene)}
-    items = tuple(row for unit in scene.units if unit.number in wanted for row in unit.rows)
+        wanted |= {unit.number for unit in candidates.units if _is_replaced(unit, first, last, candidates)}
+    items = tuple(row for unit in candidates.units if unit.number in wanted for row in unit.rows)
     staying = [
         unit
-        for unit in scene.units
+        for unit in candidates.units
         if unit.number not in wanted and not unit.summarised and any(first <= seq <= last for seq in unit.seqs)
     ]
-    kept, tokens = _kept(staying, choice.retained, scene, first, last)
+    kept, tokens = _kept(staying, choice.retained, candidates, first, last)
     beside = tuple(row for unit in staying for row in unit.rows if row.state != "excluded")
-    return Cut(first, last, items, kept, tokens, tuple(previous), choice.why, beside)
+    return SelectedRange(first, last, items, kept, tokens, tuple(previous), choice.why, beside)
 
 
 def _reach(first: int, last: int, compactions: Sequence[Event]) -> tuple[int, int]:
@@ -102,13 +104,13 @@ def _reach(first: int, last: int, compactions: Sequence[Event]) -> tuple[int, in
     return first, last
 
 
-def _is_replaced(unit: RowUnit, first: int, last: int, scene: Scene) -> bool:
+def _is_replaced(unit: RowUnit, first: int, last: int, candidates: Candidates) -> bool:
     inside = all(first <= seq <= last for seq in unit.seqs)
-    return inside and unit.summarised and unit.number not in scene.barred
+    return inside and unit.summarised and unit.number not in candidates.barred
 
 
 def _kept(
-    staying: Sequence[RowUnit], retained: Sequence[Retained], scene: Scene, first: int, last: int
+    staying: Sequence[RowUnit], retained: Sequence[Retained], candidates: Candidates, first: int, last: int
 ) -> tuple[tuple[KeptEvent, ...], int]:
     """What stays of the range, in the order of the log, and what it costs."""
     own = {each.unit.number: each for each in retained}
@@ -119,5 +121,5 @@ def _kept(
         tokens += mine.tokens if mine else unit.tokens
         for seq in unit.seqs:
             if first <= seq <= last:
-                kept.append(KeptEvent(seq, (mine.text if mine else None) or scene.shortened.get(seq)))
+                kept.append(KeptEvent(seq, (mine.text if mine else None) or candidates.shortened.get(seq)))
     return tuple(sorted(kept, key=lambda each: each.seq)), tokens

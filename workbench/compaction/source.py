@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from workbench.compaction.values import Cut
+from workbench.compaction.values import SelectedRange
 from workbench.context.items import Item
 from workbench.log.events import Compaction
 
@@ -29,19 +29,19 @@ def ends(text: str, most: int) -> str:
     return f"{text[:head]}\n[... {len(text) - head - tail:,} characters left out ...]\n{text[len(text) - tail :]}"
 
 
-def blocks(cut: Cut) -> list[tuple[Item, str]]:
+def blocks(selected: SelectedRange) -> list[tuple[Item, str]]:
     """What the summariser reads, one block for each item: who, under which id, and what.
 
     What stays beside the summary is read too, and marked: without the questions the answers would make no sense.
     """
-    staying = {item.id for item in cut.beside}
-    rows = sorted((*cut.items, *cut.beside), key=lambda item: item.unit)
+    staying = {item.id for item in selected.beside}
+    rows = sorted((*selected.items, *selected.beside), key=lambda item: item.unit)
     return [(item, _block(item, item.id in staying)) for item in rows if item.state != "excluded"]
 
 
-def transcript(cut: Cut) -> list[str]:
+def transcript(selected: SelectedRange) -> list[str]:
     """The blocks as text alone."""
-    return [text for _, text in blocks(cut)]
+    return [text for _, text in blocks(selected)]
 
 
 def _block(item: Item, stays: bool) -> str:
@@ -56,7 +56,7 @@ def _block(item: Item, stays: bool) -> str:
     return f"{head}\n{_FORGED.sub('([', said(item))}"
 
 
-def previous_summary(cut: Cut) -> str:
+def previous_summary(selected: SelectedRange) -> str:
     """The summaries that the new one replaces, oldest range first; empty where there are none."""
-    bodies = [event.body for event in cut.previous if isinstance(event.body, Compaction)]
+    bodies = [event.body for event in selected.previous if isinstance(event.body, Compaction)]
     return "\n\n".join(body.summary.strip() for body in bodies if body.summary.strip())

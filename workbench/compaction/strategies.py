@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from workbench.compaction.units import RowUnit, Scene
+from workbench.compaction.candidates import Candidates, RowUnit
 from workbench.context.budget import Limits
 from workbench.context.policy import CompactionPolicy, Selection
 from workbench.context.stages.truncate import TruncationRule, truncate
@@ -30,7 +30,7 @@ class Retained(NamedTuple):
     tokens: int
 
 
-class Choice(NamedTuple):
+class StrategyChoice(NamedTuple):
     """What a strategy would do."""
 
     wanted: Sequence[RowUnit]
@@ -40,7 +40,7 @@ class Choice(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class StrategyInputs:
     """What the strategies go by."""
 
     policy: CompactionPolicy
@@ -54,74 +54,76 @@ def capped(tokens: int, ratio: float, window: int) -> int:
     return min(tokens, int(window * ratio)) if ratio else tokens
 
 
-def choose(scene: Scene, terms: Terms) -> Choice:
+def choose(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     """What the policy's strategy would summarise."""
-    choice = _STRATEGIES[terms.policy.selection](scene, terms)
-    going_on = scene.units[scene.open_from :]
+    choice = _STRATEGIES[inputs.policy.selection](candidates, inputs)
+    going_on = candidates.units[candidates.open_from :]
     if going_on and choice.wanted and choice.wanted[-1].number >= going_on[0].number:
         return choice._replace(why=f"{choice.why}; finished iteration groups of the open turn go too")
     return choice
 
 
-def _fresh(scene: Scene, terms: Terms) -> list[RowUnit]:
+def _fresh(candidates: Candidates, inputs: StrategyInputs) -> list[RowUnit]:
     """What may be taken and is not summarised yet."""
-    return [unit for unit in scene.takeable(groups=terms.tight) if not unit.summarised]
+    return [unit for unit in candidates.takeable(groups=inputs.tight) if not unit.summarised]
 
 
-def _everything(scene: Scene, terms: Terms) -> Choice:
+def _everything(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     """The whole conversation."""
-    return Choice(_fresh(scene, terms), (), "the whole conversation but the latest user message")
+    return StrategyChoice(_fresh(candidates, inputs), (), "the whole conversation but the latest user message")
 
 
-def _user_messages(scene: Scene, terms: Terms) -> Choice:
+def _user_messages(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     """Everything but the newest user messages; the latest one comes first."""
-    latest = [unit.cost() for unit in scene.units if unit.number == scene.latest]
-    retained, why = _retain(_fresh(scene, terms), terms, sum(latest))
-    return Choice(_without(_fresh(scene, terms), retained), retained, f"everything but the latest user message{why}")
+    latest = [unit.cost() for unit in candidates.units if unit.number == candidates.latest]
+    retained, why = _retain(_fresh(candidates, inputs), inputs, sum(latest))
+    return StrategyChoice(
+        _without(_fresh(candidates, inputs), retained), retained, f"everything but the latest user message{why}"
+    )
 
 
-def _turns(scene: Scene, terms: Terms) -> Choice:
+def _turns(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     """Everything before the last turns but the newest user messages."""
-    keep = 0 if terms.tight else terms.policy.keep_turns
-    before = [unit for unit in _fresh(scene, terms) if unit.turn <= scene.turn - keep]
-    retained, why = _retain(before, terms, 0)
+    keep = 0 if inputs.tight else inputs.policy.keep_turns
+    before = [unit for unit in _fresh(candidates, inputs) if unit.turn <= candidates.turn - keep]
+    retained, why = _retain(before, inputs, 0)
     last = {0: "everything but the latest user message", 1: "everything before the last turn"}.get(keep)
     last = last or f"everything before the last {keep:,} turns"
-    return Choice(_without(before, retained), retained, f"{last}{why}")
+    return StrategyChoice(_without(before, retained), retained, f"{last}{why}")
 
 
-def _last_messages(scene: Scene, terms: Terms) -> Choice:
+def _last_messages(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     """Everything but the last messages. A group that is partly among them stays whole."""
-    keep = 0 if terms.tight else terms.policy.keep_messages
-    left, cut = keep, len(scene.units)
+    keep = 0 if inputs.tight else inputs.policy.keep_messages
+    left, cut = keep, len(candidates.units)
     while cut and left > 0:
         cut -= 1
-        if any(row.in_request for row in scene.units[cut].rows):
-            left -= scene.units[cut].messages
-    recent = {unit.number for unit in scene.units[cut:]}
-    wanted = [unit for unit in _fresh(scene, terms) if unit.number not in recent]
-    return Choice(wanted, (), f"everything but the last {keep:,} messages")
+        if any(row.in_request for row in candidates.units[cut].rows):
+            left -= candidates.units[cut].messages
+    recent = {unit.number for unit in candidates.units[cut:]}
+    wanted = [unit for unit in _fresh(candidates, inputs) if unit.number not in recent]
+    return StrategyChoice(wanted, (), f"everything but the last {keep:,} messages")
 
 
-def _sliding(scene: Scene, terms: Terms) -> Choice:
+def _sliding(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     """The turns since the last compaction, and so many before them again.
 
     What was summarised before is read again from the log, not from its summary.
     """
-    units = scene.takeable(groups=terms.tight)
+    units = candidates.takeable(groups=inputs.tight)
     behind = max((at for at, unit in enumerate(units, 1) if unit.summarised), default=0)
     if behind == len(units):
-        return Choice((), (), "no turn was finished since the last compaction")
+        return StrategyChoice((), (), "no turn was finished since the last compaction")
     new, last = units[behind].turn, units[-1].turn
     # What stands before the first user message is turn 0; it belongs to the first window.
-    start = max(new - terms.policy.overlap, 0) if behind else 0
+    start = max(new - inputs.policy.overlap, 0) if behind else 0
     again = new - max(start, 1) if behind else 0
     wanted = [unit for unit in units if unit.turn >= start]
     why = f"turns {max(start, 1):,} to {last:,}"
-    return Choice(wanted, (), f"{why}, of which {again:,} are summarised again" if again > 0 else why)
+    return StrategyChoice(wanted, (), f"{why}, of which {again:,} are summarised again" if again > 0 else why)
 
 
-_STRATEGIES: dict[Selection, Callable[[Scene, Terms], Choice]] = {
+_STRATEGIES: dict[Selection, Callable[[Candidates, StrategyInputs], StrategyChoice]] = {
     "everything": _everything,
     "user_messages": _user_messages,
     "turns": _turns,
@@ -138,13 +140,13 @@ def _without(units: Sequence[RowUnit], retained: Sequence[Retained]) -> list[Row
     return [unit for unit in units if unit.number not in stay]
 
 
-def _retain(units: Sequence[RowUnit], terms: Terms, spent: int) -> tuple[list[Retained], str]:
+def _retain(units: Sequence[RowUnit], inputs: StrategyInputs, spent: int) -> tuple[list[Retained], str]:
     """User messages from the newest on, as far as the budget reaches, and what to say of them.
 
     The one that spills over is cut in its middle.
     """
-    policy = terms.policy
-    cap = capped(policy.keep_user_tokens, policy.keep_user_ratio, terms.limits.window)
+    policy = inputs.policy
+    cap = capped(policy.keep_user_tokens, policy.keep_user_ratio, inputs.limits.window)
     room = cap - spent
     retained: list[Retained] = []
     for unit in reversed(units):
@@ -153,7 +155,7 @@ def _retain(units: Sequence[RowUnit], terms: Terms, spent: int) -> tuple[list[Re
         cost = unit.cost()
         if cost > room:
             if room >= LEAST_ROOM and unit.rows[0].state != "masked":
-                retained.append(_shortened(unit, room, terms.counter))
+                retained.append(_shortened(unit, room, inputs.counter))
             break
         retained.append(Retained(unit, None, cost))
         room -= cost

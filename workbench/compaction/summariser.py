@@ -1,6 +1,6 @@
 """The summariser: a model writes the summary, in one request or in parts that are merged.
 
-Whatever the model does wrong becomes a `CompactionRefused` of its kind; the coordinator then takes the digest. A
+Whatever the model does wrong becomes a `CompactionRefused` of its kind; the compactor then takes the digest. A
 provider that finds a request too long teaches us its limit, and the source is read again in smaller parts.
 """
 
@@ -15,7 +15,7 @@ from functools import partial
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from workbench.compaction.prompts import Prompt
-from workbench.compaction.requests import Layout, Request, Source, bare, lay_out, merge_groups
+from workbench.compaction.requests import SummaryRequest, SummaryRequests, SummarySource, bare, lay_out, merge_groups
 from workbench.compaction.values import CompactionRefused, Progress
 from workbench.config.garbage import collector_paused
 from workbench.context.budget import Limits, limits
@@ -62,7 +62,7 @@ async def aside(work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
     return await asyncio.to_thread(quietly)
 
 
-class Means(NamedTuple):
+class SummariserAccess(NamedTuple):
     """How the summariser is reached."""
 
     gateway: Gateway
@@ -91,7 +91,7 @@ def cost_of(usages: Iterable[Usage], catalogue: Catalogue) -> float | None:
 class Summariser:
     """Writes one summary."""
 
-    def __init__(self, setup: Setup, means: Means, tell: Tell) -> None:
+    def __init__(self, setup: Setup, means: SummariserAccess, tell: Tell) -> None:
         self._setup = bare(setup)
         self._means = means
         self._tell = tell
@@ -100,7 +100,7 @@ class Summariser:
         self.usages: list[Usage] = []
         """One for each request that was answered, also where nothing came of it."""
 
-    async def write(self, source: Source, prompt: Prompt, cap: int) -> str:
+    async def write(self, source: SummarySource, prompt: Prompt, cap: int) -> str:
         """The summary; raises CompactionRefused with the reason why there is none."""
         for tries_left in reversed(range(SMALLER + 1)):
             try:
@@ -112,7 +112,7 @@ class Summariser:
                 self._setup = replace(self._setup, limits=_smaller(self._setup.limits, failure, self._asked))
         raise AssertionError("the last try returns or raises")
 
-    async def _parts(self, layout: Layout) -> list[str]:
+    async def _parts(self, layout: SummaryRequests) -> list[str]:
         """The summaries of the parts, in order, the earlier one before them."""
         texts = [layout.previous] if layout.previous else []
         for number, each in enumerate(layout.requests, 1):
@@ -131,7 +131,7 @@ class Summariser:
                     texts.append(await self._answer(group.request, Progress("merging", number, len(groups))))
         return texts[0]
 
-    async def _answer(self, each: Request, progress: Progress) -> str:
+    async def _answer(self, each: SummaryRequest, progress: Progress) -> str:
         """What the model writes. A stream that broke is asked for once more: half a summary is of no use."""
         self._asked = each.plan.totals.tokens
         for last_try in (False, True):
@@ -144,7 +144,7 @@ class Summariser:
                     raise _refused(failure) from None
         raise AssertionError("the last try returns or raises")
 
-    async def _stream(self, each: Request, progress: Progress) -> str:
+    async def _stream(self, each: SummaryRequest, progress: Progress) -> str:
         means, model = self._means, self._setup.model
         most = self._most(each)
         body = {**request(each.plan), **({"max_tokens": most} if most else {})}
@@ -175,7 +175,7 @@ class Summariser:
             raise CompactionRefused("too_long", f"{model} came to no end within {within}")
         return text
 
-    def _most(self, each: Request) -> int:
+    def _most(self, each: SummaryRequest) -> int:
         """Tokens after which the provider cuts an answer off; 0: no such bound, because thinking would count too."""
         info, window = self._setup.info, self._setup.limits.window
         if "reasoning" in info.capabilities:
@@ -185,7 +185,7 @@ class Summariser:
             bounds.append(window - each.plan.totals.tokens)
         return max(1, min(bounds))
 
-    def _usage(self, each: Request, text: str, said: Reported | None) -> Usage:
+    def _usage(self, each: SummaryRequest, text: str, said: Reported | None) -> Usage:
         model, tokens = self._setup.model, each.plan.totals.tokens
         if said is None:
             return Usage(model, tokens, completion=self._setup.counter.count(text).tokens)

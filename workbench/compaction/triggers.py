@@ -20,7 +20,7 @@ from math import ceil, floor
 from typing import NamedTuple
 
 from workbench.compaction.record import Record
-from workbench.compaction.values import Check, Decision
+from workbench.compaction.values import CompactionDecision, TriggerCheck
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy, Mode
@@ -89,7 +89,7 @@ def checks(
     *,
     turn_over: bool = True,
     overflow: bool = False,
-) -> tuple[Check, ...]:
+) -> tuple[TriggerCheck, ...]:
     """Every trigger that the policy sets, with the reason in numbers; then two that are always there, always last:
     whether something is left out, and whether the request is too long.
 
@@ -106,30 +106,30 @@ def checks(
     return (*found, _left_out(plan), _overflow(plan, overflow))
 
 
-def _turns(record: Record, theta: int, turn_over: bool) -> Check:
+def _turns(record: Record, theta: int, turn_over: bool) -> TriggerCheck:
     done = _finished(record.turns, turn_over)
     since = "the last compaction" if record.covered else "the beginning"
-    return Check("turns", done >= theta, f"{done} of {theta} turns since {since}", done, theta)
+    return TriggerCheck("turns", done >= theta, f"{done} of {theta} turns since {since}", done, theta)
 
 
 def _finished(opened: int, turn_over: bool) -> int:
     return opened if turn_over else max(0, opened - 1)
 
 
-def _tokens(now: Measured, policy: CompactionPolicy) -> Check:
+def _tokens(now: Measured, policy: CompactionPolicy) -> TriggerCheck:
     limit = policy.token_threshold
     fired, sign = _compare(Fraction(now.tokens), Fraction(limit), policy.inclusive)
-    return Check("tokens", fired, f"{now.tokens:,} tokens {sign} {limit:,}{_aside(now.what)}", now.tokens, limit)
+    return TriggerCheck("tokens", fired, f"{now.tokens:,} tokens {sign} {limit:,}{_aside(now.what)}", now.tokens, limit)
 
 
-def _threshold(now: Measured, plan: ContextPlan, policy: CompactionPolicy) -> Check:
+def _threshold(now: Measured, plan: ContextPlan, policy: CompactionPolicy) -> TriggerCheck:
     window = plan.limits.window
     # The decimal as it is written: 0.7 as a float is a little less than 70 %.
     share, bound = Fraction(now.tokens, max(window, 1)), Fraction(str(policy.threshold))
     fired, sign = _compare(share, bound, policy.inclusive)
     guess = "the window is a guess" if plan.limits.window_source == "guess" else ""
     told = f"{now.tokens:,} of {window:,} = {percent(share, bound)} {sign} {percent(bound)}"
-    return Check("threshold", fired, told + _aside(now.what, guess), now.tokens, _limit(bound * window, policy))
+    return TriggerCheck("threshold", fired, told + _aside(now.what, guess), now.tokens, _limit(bound * window, policy))
 
 
 def _compare(value: Fraction, bound: Fraction, inclusive: bool) -> tuple[bool, str]:
@@ -163,7 +163,7 @@ def _aside(*remarks: str) -> str:
     return f" ({said})" if said else ""
 
 
-def _left_out(plan: ContextPlan) -> Check:
+def _left_out(plan: ContextPlan) -> TriggerCheck:
     """Fires when the stages had to leave out something that a summary could have kept.
 
     Told by the notice, which a policy can switch off (`history.notice`), and then history does go without a word; and
@@ -175,7 +175,7 @@ def _left_out(plan: ContextPlan) -> Check:
     gone = [notice.edits[0].why] if notice else []
     gone += [f"{groups:,} iteration groups of the turn are left out"] if groups else []
     told = f"{' and '.join(gone) or 'nothing is left out'}; the request has {total:,} of the {capacity:,} it may have"
-    return Check("threshold", bool(gone), told, total, capacity)
+    return TriggerCheck("threshold", bool(gone), told, total, capacity)
 
 
 def _opening_rows(plan: ContextPlan) -> Iterator[Item]:
@@ -188,14 +188,14 @@ def _turn_rows(plan: ContextPlan) -> Iterator[Item]:
     return takewhile(lambda row: row.slot in ("turn", "summaries"), _newest_first(plan))
 
 
-def _overflow(plan: ContextPlan, told: bool) -> Check:
+def _overflow(plan: ContextPlan, told: bool) -> TriggerCheck:
     total, capacity = plan.totals.tokens, plan.limits.capacity
     fired = told or plan.verdict.status == "too_large"
     if told:
         why = f"the provider found {total:,} tokens too long; a request may have {capacity:,} by our count"
     else:
         why = f"{total:,} tokens {'>' if fired else '<='} {capacity:,} that a request may have"
-    return Check("overflow", fired, why, total, capacity)
+    return TriggerCheck("overflow", fired, why, total, capacity)
 
 
 # The decision
@@ -215,12 +215,12 @@ def decide(
     headless: bool,
     turn_over: bool,
     overflow: bool = False,
-) -> Decision:
+) -> CompactionDecision:
     """What the triggers, the mode and the brakes say together. `headless`: nobody can be asked."""
     looked = checks(plan, events, record, policy, turn_over=turn_over, overflow=overflow)
     fired = [check for check in looked if check.fired]
     if not fired:
-        return Decision("none", None, "no trigger fired", looked)
+        return CompactionDecision("none", None, "no trigger fired", looked)
     left_out, too_long = looked[-2:]
     is_overflow = too_long.fired
     first = too_long if is_overflow else fired[0]
@@ -237,13 +237,13 @@ def decide(
         else:
             held = brakes or _by_cooldown(record, policy, turn_over)
     if held:
-        return Decision("none", first.trigger, f"{first.why}; {held}", looked)
+        return CompactionDecision("none", first.trigger, f"{first.why}; {held}", looked)
     if mode == "auto":
-        return Decision("compact", first.trigger, first.why, looked, digest=digest)
+        return CompactionDecision("compact", first.trigger, first.why, looked, digest=digest)
     used = plan.totals.tokens
     if policy.measure == "reported" and not is_overflow:
         used = measured(plan, events, record, policy).tokens
-    return Decision("ask", first.trigger, first.why, looked, question(used, plan.limits.window), digest)
+    return CompactionDecision("ask", first.trigger, first.why, looked, question(used, plan.limits.window), digest)
 
 
 def _mode(policy: CompactionPolicy, headless: bool, overflow: bool) -> Mode:

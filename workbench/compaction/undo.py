@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from workbench.compaction.record import Entry, Record, details
+from workbench.compaction.record import CompactionEntry, Record, details
 from workbench.config.errors import Refused, WrongCall
 from workbench.context.control import in_effect, reverted, span
 from workbench.log.events import Compaction, Event, Override, Revert
@@ -161,14 +161,14 @@ def _effect(events: Sequence[Event], revert: Revert) -> str:
 class Node(NamedTuple):
     """A compaction and those that it replaced."""
 
-    entry: Entry
+    entry: CompactionEntry
     inside: tuple[Node, ...]
 
 
 def tree(record: Record) -> tuple[Node, ...]:
     """The compactions of a log as layers: a replaced one lies inside the one that replaced it."""
 
-    def node(entry: Entry) -> Node:
+    def node(entry: CompactionEntry) -> Node:
         inside = [other for other in record.entries if other.status == "replaced" and other.by == entry.event.seq]
         return Node(entry, tuple(node(other) for other in inside))
 

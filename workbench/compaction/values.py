@@ -1,4 +1,4 @@
-"""The values that compaction is made of: checks, cuts, facts, audits, previews and drafts.
+"""The values that compaction is made of: checks, selected ranges, facts, audits, previews and drafts.
 
 All of them are frozen. A draft is edited by making another one; only `Compaction`, an event, changes what is sent.
 """
@@ -28,7 +28,7 @@ class CompactionRefused(Refused):
         self.kind = kind
 
 
-class Check(NamedTuple):
+class TriggerCheck(NamedTuple):
     """One trigger, looked at."""
 
     trigger: Trigger
@@ -40,21 +40,21 @@ class Check(NamedTuple):
     """What `measured` is compared with, in the same unit: turns or tokens."""
 
 
-class Decision(NamedTuple):
+class CompactionDecision(NamedTuple):
     """What the triggers, the mode and the brakes say together."""
 
     action: Literal["none", "ask", "compact"]
     trigger: Trigger | None
     why: str
     """Why it is done, or what holds it back: mode, cool-down, limit, circuit breaker."""
-    checks: tuple[Check, ...]
+    checks: tuple[TriggerCheck, ...]
     question: str = ""
     """What to ask, where `action` is `ask`."""
     digest: bool = False
     """Summarise without a model: limit or circuit breaker hold the model back, but the request is too long."""
 
 
-class Cut(NamedTuple):
+class SelectedRange(NamedTuple):
     """What a compaction would replace, and what of its range stays."""
 
     first: int
@@ -112,16 +112,16 @@ class CacheEffect(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class CompactionPreview:
     """A compaction that could be made now. Nothing has been asked of a model yet."""
 
     trigger: Trigger
     why: str
-    cut: Cut
+    selected: SelectedRange
     tokens_before: int
     """The plan's total now."""
     source_tokens: int
-    """What the summary is made from: the items of the cut as they are sent now, or whole where they are not sent, and
+    """What the summary is made from: the items of the range as they are sent now, or whole where they are not sent, and
     the summaries it replaces."""
     summary_cap: int
     """The most the summary may cost."""
@@ -144,10 +144,10 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class SummaryDraft:
     """A summary that is not in the log yet: it can be edited, accepted or thrown away."""
 
-    preview: Preview
+    preview: CompactionPreview
     summary: str
     made_by: str
     """The model's name, or `digest`."""

@@ -15,13 +15,19 @@ from typing import Any
 
 from workbench.agent.loop import Agent, Steps
 from workbench.agent.steps import Appended, Step, Summarising
-from workbench.compaction.record import CATEGORY, Entry, details
-from workbench.compaction.values import Decision, Progress
+from workbench.compaction.record import CATEGORY, CompactionEntry, details
+from workbench.compaction.values import CompactionDecision, Progress
 from workbench.config.background import background
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.log.events import Compaction, Event, Failure
-from workbench.session.compaction_values import CompactionOutcome, CompactionView, Looked, Running, told
-from workbench.session.compaction_view import CompactionInputs, LogFigures, looked_at, view
+from workbench.session.compaction_values import (
+    CompactionOutcome,
+    CompactionView,
+    PastAudit,
+    RunningCompaction,
+    progress_text,
+)
+from workbench.session.compaction_view import CompactionInputs, LogFigures, audit_again, view
 from workbench.session.open_session import OpenSession
 from workbench.session.questions import compact as question
 from workbench.session.turns import Turns
@@ -43,9 +49,9 @@ class SessionCompactions:
         self._turns = turns
         self._publish = publish
         self._opened: OpenSession | None = None
-        self._gist = LogFigures()
+        self._figures = LogFigures()
         self._view: CompactionView | None = None
-        self._running: Running | None = None
+        self._running: RunningCompaction | None = None
         self._asked = 0
         """The number of the question whether to compact; 0: it is not asked."""
         self._stale = False
@@ -60,7 +66,7 @@ class SessionCompactions:
     def show(self, opened: OpenSession) -> None:
         """The log has grown, or another one lies open."""
         if opened is not self._opened:
-            self._opened, self._gist, self._view = opened, LogFigures(), None
+            self._opened, self._figures, self._view = opened, LogFigures(), None
         self._stale = True
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
@@ -70,7 +76,7 @@ class SessionCompactions:
             while self._stale and self._opened is not None:
                 self._stale = False
                 opened = self._opened
-                made = await asyncio.wrap_future(background(partial(view, self._scene(opened))))
+                made = await asyncio.wrap_future(background(partial(view, self._inputs(opened))))
                 if opened is self._opened:
                     self._view = made
                     self._put()
@@ -82,13 +88,13 @@ class SessionCompactions:
             self._looking = None
             self._updates.poke()
 
-    def _scene(self, opened: OpenSession) -> CompactionInputs:
-        self._gist.catch_up(opened.events)
+    def _inputs(self, opened: OpenSession) -> CompactionInputs:
+        self._figures.catch_up(opened.events)
         setup = opened.agent.setup if opened.agent is not None else opened.setup
         growth, fixed = opened.ledger.growth, opened.why_read_only
-        events = self._gist.events()
+        events = self._figures.events()
         return CompactionInputs(
-            opened.plan, setup, opened.policy, events, self._gist, growth, fixed, not self._turns.busy
+            opened.plan, setup, opened.policy, events, self._figures, growth, fixed, not self._turns.busy
         )
 
     def _put(self) -> None:
@@ -97,10 +103,10 @@ class SessionCompactions:
 
     def progress(self, progress: Progress, *, draft: bool = False) -> None:
         since = self._running.since if self._running is not None else time.monotonic()
-        self._running = Running(progress, since, draft)
+        self._running = RunningCompaction(progress, since, draft)
         self._put()
         if not draft:
-            self._updates.put(activity=Activity("compacting", told(progress)))
+            self._updates.put(activity=Activity("compacting", progress_text(progress)))
 
     def rest(self) -> None:
         """None is being made any more."""
@@ -205,7 +211,7 @@ class SessionCompactions:
                 Notice(f"{made.before:,} → {made.after:,} tokens{facts}; F9 undoes it", title="compacted by itself")
             )
 
-    async def ask_first(self, decision: Decision) -> bool:
+    async def ask_first(self, decision: CompactionDecision) -> bool:
         """Ask in place; no where the user turns to something else."""
         try:
             return await self._turns.ask(lambda number: question(self._note(number), decision)) == "yes"
@@ -266,10 +272,10 @@ class SessionCompactions:
             tuple(map(str, event.body.meta.get("problems") or ())),
         )
 
-    async def looked_at(self, entry: Entry) -> Looked:
+    async def audit_again(self, entry: CompactionEntry) -> PastAudit:
         """One compaction with its audit."""
         opened = self.current()
-        work = partial(looked_at, opened.setup, tuple(opened.events), entry)
+        work = partial(audit_again, opened.setup, tuple(opened.events), entry)
         return await asyncio.wrap_future(background(work))
 
 

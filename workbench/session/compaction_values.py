@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from workbench.compaction.outlook import Outlook
-from workbench.compaction.record import Entry, Failed, Metrics
+from workbench.compaction.forecast import Forecast
+from workbench.compaction.record import CompactionEntry, FailedCompaction, Metrics
 from workbench.compaction.undo import Node
-from workbench.compaction.values import Decision, Fact, Progress
+from workbench.compaction.values import CompactionDecision, Fact, Progress
 from workbench.context.policy import Mode
 
 MODES: tuple[Mode, ...] = ("auto", "confirm", "manual", "off")
 """In the order in which a key goes through them."""
 
 
-class Mark(NamedTuple):
+class CompactionMark(NamedTuple):
     """A compaction on the curve."""
 
     at: int
@@ -28,14 +28,14 @@ class Curve(NamedTuple):
 
     sizes: tuple[int, ...] = ()
     """Tokens of the last request of each turn, and of the last one before each compaction; at the end, of now."""
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[CompactionMark, ...] = ()
     turns: int = 0
     limit: int = 0
     """The tokens from which on the policy compacts; 0: by size it does not."""
     window: int = 0
 
 
-class Running(NamedTuple):
+class RunningCompaction(NamedTuple):
     """A compaction that is being made."""
 
     progress: Progress
@@ -47,27 +47,27 @@ class Running(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CompactionView:
-    """Compaction at a glance."""
+    """All that the panel shows."""
 
     policy: str
     mode: Mode
     tokens: int
     window: int
-    decision: Decision
+    decision: CompactionDecision
     """What the triggers, the mode and the brakes say now; its checks say why in numbers."""
-    outlook: Outlook
+    forecast: Forecast
     curve: Curve
     history: tuple[Node, ...]
-    last: Entry | None
+    last: CompactionEntry | None
     """The newest compaction, whatever became of it."""
-    failed: Failed | None
+    failed: FailedCompaction | None
     """The last attempt, where it failed."""
     metrics: Metrics
     nothing: str = ""
     """Why there is nothing to compact now; empty where there is, or where the log is too long to look unasked."""
     fixed: str = ""
     """Why nothing can be changed; empty where it can."""
-    running: Running | None = None
+    running: RunningCompaction | None = None
 
     @property
     def can_undo(self) -> bool:
@@ -80,10 +80,10 @@ class CompactionView:
         return (*(check.trigger for check in self.decision.checks[:-2]), "left out", "overflow")
 
 
-class Looked(NamedTuple):
+class PastAudit(NamedTuple):
     """One compaction, looked at closely: what the panel's own value leaves out because it takes long."""
 
-    entry: Entry
+    entry: CompactionEntry
     summary: str
     lost: tuple[Fact, ...]
     forgotten: tuple[Fact, ...]
@@ -119,7 +119,7 @@ DOING: dict[Stage, str] = {
 }
 
 
-def told(progress: Progress) -> str:
+def progress_text(progress: Progress) -> str:
     """How far a compaction is, in a few words."""
     words = DOING[progress.stage]
     if progress.stage == "summarising" and progress.parts > 1:

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.compaction.audit import audit
-from workbench.compaction.outlook import outlook
-from workbench.compaction.record import CATEGORY, Entry, Record, metrics, record
+from workbench.compaction.forecast import forecast
+from workbench.compaction.record import CATEGORY, CompactionEntry, Record, metrics, record
 from workbench.compaction.selection import select
 from workbench.compaction.triggers import decide
 from workbench.compaction.undo import tree
-from workbench.compaction.values import CompactionRefused, Cut
+from workbench.compaction.values import CompactionRefused, SelectedRange
 from workbench.context.control import CONTROL, in_effect, span
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
@@ -29,7 +29,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.session.compaction_values import CompactionView, Curve, Looked, Mark
+from workbench.session.compaction_values import CompactionMark, CompactionView, Curve, PastAudit
 from workbench.session.insight import compact_at
 
 FEW = 3_000
@@ -105,7 +105,7 @@ class LogFigures:
 
     def curve(self, found: Record, now: int, limit: int, window: int) -> Curve:
         """The sizes up to now, with the compactions between them."""
-        marks = [Mark(self._places[each.event.seq], each.status == "reverted") for each in found.entries]
+        marks = [CompactionMark(self._places[each.event.seq], each.status == "reverted") for each in found.entries]
         return thinned(Curve((*self._sizes, now), tuple(marks), self._turn, limit, window))
 
 
@@ -116,7 +116,7 @@ def thinned(curve: Curve, most: int = POINTS) -> Curve:
         return curve
     each = -(-(count - 1) // (most - 1))
     sizes = [max(curve.sizes[at : min(at + each, count - 1)]) for at in range(0, count - 1, each)]
-    marks = dict.fromkeys(Mark(mark.at // each, mark.undone) for mark in curve.marks)
+    marks = dict.fromkeys(CompactionMark(mark.at // each, mark.undone) for mark in curve.marks)
     return curve._replace(sizes=(*sizes, curve.sizes[-1]), marks=tuple(marks))
 
 
@@ -130,50 +130,50 @@ class CompactionInputs:
     """As it was asked for."""
     events: Sequence[Event]
     """The thin log."""
-    gist: LogFigures
+    figures: LogFigures
     growth: float | None
     fixed: str
     turn_over: bool
 
 
-def view(scene: CompactionInputs) -> CompactionView:
+def view(inputs: CompactionInputs) -> CompactionView:
     """What the panel draws; pure, but for the time it takes."""
-    plan, knobs = scene.plan, scene.setup.loaded.policy.compaction
-    found = record(scene.events)
+    plan, knobs = inputs.plan, inputs.setup.loaded.policy.compaction
+    found = record(inputs.events)
     total, window = plan.totals.tokens, plan.limits.window
     failed = found.failures[-1] if found.failures else None
     last = found.entries[-1] if found.entries else None
     if failed is not None and last is not None and failed.seq < last.event.seq:
         failed = None
-    coming = outlook(plan, scene.events, found, knobs, growth=scene.growth, turn_over=scene.turn_over)
+    coming = forecast(plan, inputs.events, found, knobs, growth=inputs.growth, turn_over=inputs.turn_over)
     # The line of the plot stands where the line above it says; where turns alone decide, at what the policy names.
-    limit = coming.limit if coming.trigger not in (None, "turns") else compact_at(scene.setup.loaded.policy, window)
+    limit = coming.limit if coming.trigger not in (None, "turns") else compact_at(inputs.setup.loaded.policy, window)
     return CompactionView(
-        policy=scene.policy,
+        policy=inputs.policy,
         mode=knobs.mode,
         tokens=total,
         window=window,
-        decision=decide(plan, scene.events, found, knobs, headless=False, turn_over=scene.turn_over),
-        outlook=coming,
-        curve=scene.gist.curve(found, total, limit, window),
+        decision=decide(plan, inputs.events, found, knobs, headless=False, turn_over=inputs.turn_over),
+        forecast=coming,
+        curve=inputs.figures.curve(found, total, limit, window),
         history=tree(found),
         last=last,
         failed=failed,
         metrics=metrics(found),
-        nothing=_nothing(scene),
-        fixed=scene.fixed,
+        nothing=_nothing(inputs),
+        fixed=inputs.fixed,
     )
 
 
-def _nothing(scene: CompactionInputs) -> str:
+def _nothing(inputs: CompactionInputs) -> str:
     """Why a compaction by hand would come to nothing."""
-    if len(scene.plan.rows) > FEW:
+    if len(inputs.plan.rows) > FEW:
         return ""
-    setup, why = scene.setup, ""
+    setup, why = inputs.setup, ""
     knobs = setup.loaded.policy.compaction
     for tight in (False, True):
         try:
-            select(scene.plan, scene.events, knobs, setup.limits, setup.counter, overflow=tight)
+            select(inputs.plan, inputs.events, knobs, setup.limits, setup.counter, overflow=tight)
         except CompactionRefused as refused:
             why = why or str(refused).removeprefix("nothing to compact: ")
         else:
@@ -181,7 +181,7 @@ def _nothing(scene: CompactionInputs) -> str:
     return why
 
 
-def looked_at(setup: Setup, events: Sequence[Event], entry: Entry) -> Looked:
+def audit_again(setup: Setup, events: Sequence[Event], entry: CompactionEntry) -> PastAudit:
     """One compaction with its audit, made again from the log as it was then."""
     body = entry.event.body
     assert isinstance(body, Compaction)
@@ -200,7 +200,7 @@ def looked_at(setup: Setup, events: Sequence[Event], entry: Entry) -> Looked:
         and row.seq not in kept
         and row.state not in left_out
     )
-    found = audit(Cut(first, last, items, body.kept, 0, previous, ""), body.summary)
+    found = audit(SelectedRange(first, last, items, body.kept, 0, previous, ""), body.summary)
     wanted = {fact.event for fact in (*found.lost, *found.forgotten)}
     seqs = {event.id: event.seq for event in events if event.id in wanted}
-    return Looked(entry, body.summary, found.lost, found.forgotten, len(found.kept), seqs)
+    return PastAudit(entry, body.summary, found.lost, found.forgotten, len(found.kept), seqs)

@@ -21,7 +21,7 @@ from workbench.agent.serving import Fallbacks, Prepared, serving, summarising
 from workbench.agent.tools.base import Tool
 from workbench.agent.tools.environment import check_config as check_tools
 from workbench.agent.tools.registry import Toolbox
-from workbench.compaction.coordinator import Compactor
+from workbench.compaction.compactor import Compactor
 from workbench.compaction.summariser import setup_for
 from workbench.context.setup import Setup
 from workbench.models.catalogue import is_local

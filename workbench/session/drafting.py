@@ -8,8 +8,8 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from workbench.agent.compacting import failure_of
-from workbench.compaction.coordinator import Compactor
-from workbench.compaction.values import CompactionRefused, Draft, Fact, Preview
+from workbench.compaction.compactor import Compactor
+from workbench.compaction.values import CompactionPreview, CompactionRefused, Fact, SummaryDraft
 from workbench.config.background import background
 from workbench.config.errors import Refused
 from workbench.log.events import Compaction, Event, Override, Revert
@@ -46,7 +46,7 @@ class SummaryDrafts:
         self._publish = publish
         self._piece: _Piece | None = None
 
-    async def preview(self, digest: bool = False) -> Preview:
+    async def preview(self, digest: bool = False) -> CompactionPreview:
         """What a compaction would do now; raises CompactionRefused where there is nothing to compact."""
         opened = self._compactions.current()
         if opened.writable:
@@ -57,7 +57,7 @@ class SummaryDrafts:
         self._piece = _Piece(opened, compactor, events)
         return await _beside(partial(compactor.preview, events, "manual", BY_HAND, digest=digest))
 
-    async def draft(self, preview: Preview, digest: bool = False) -> Draft:
+    async def draft(self, preview: CompactionPreview, digest: bool = False) -> SummaryDraft:
         """A summary to look at; raises CompactionRefused where none will do."""
         opened, compactor, events = self._work_piece()
         try:
@@ -75,17 +75,17 @@ class SummaryDrafts:
         finally:
             self._compactions.rest()
 
-    async def edited(self, draft: Draft, summary: str) -> Draft:
+    async def edited(self, draft: SummaryDraft, summary: str) -> SummaryDraft:
         """The draft with another text."""
         _, compactor, events = self._work_piece()
         return await _beside(partial(compactor.edited, events, draft, summary))
 
-    async def with_lost(self, draft: Draft, facts: Sequence[Fact] | None) -> Draft:
+    async def with_lost(self, draft: SummaryDraft, facts: Sequence[Fact] | None) -> SummaryDraft:
         """The draft with lost things put back: these, or all of them."""
         _, compactor, events = self._work_piece()
         return await _beside(partial(compactor.with_lost, events, draft, facts))
 
-    async def accept(self, draft: Draft) -> CompactionOutcome:
+    async def accept(self, draft: SummaryDraft) -> CompactionOutcome:
         """Make the draft stand; raises CompactionRefused where it must not."""
         opened = self._compactions.writable()
         since = opened.events[len(self._work_piece().events) :]

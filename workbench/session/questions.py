@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.agent import approvals
-from workbench.compaction.values import Decision
+from workbench.compaction.values import CompactionDecision
 from workbench.session.values import AnswerChoice, UserQuestion
 
 MOST_DETAIL = 20_000
@@ -84,7 +84,7 @@ def make_session(number: int, name: str) -> UserQuestion:
     return UserQuestion(number, "import", f"Make a session of {name}?", detail, choices, "no")
 
 
-def compact(number: int, decision: Decision) -> UserQuestion:
+def compact(number: int, decision: CompactionDecision) -> UserQuestion:
     """Is it time to summarise the past? No by default: the conversation goes on, and after the next reply it is asked
     again."""
     choices = (

@@ -12,7 +12,7 @@ from workbench.agent import approvals
 from workbench.agent.loop import Agent
 from workbench.agent.mentions import with_files
 from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
-from workbench.compaction.values import Decision
+from workbench.compaction.values import CompactionDecision
 from workbench.config.errors import WorkbenchError
 from workbench.log.events import AssistantMessage, Failure, Override, Setting, ToolCall, ToolResult, UserMessage
 from workbench.session import questions
@@ -41,7 +41,7 @@ class Beside(Protocol):
         """A turn has ended well."""
         ...
 
-    async def ask_first(self, decision: Decision) -> bool:
+    async def ask_first(self, decision: CompactionDecision) -> bool:
         """Whether to compact now."""
         ...
 
@@ -243,7 +243,7 @@ class Turns:
         if self.beside is not None:
             self.beside.taken(step)
 
-    async def _ask_first(self, decision: Decision) -> bool:
+    async def _ask_first(self, decision: CompactionDecision) -> bool:
         if self.beside is None:
             return False
         self._updates.put(activity=Activity("waiting"))

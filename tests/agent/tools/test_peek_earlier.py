@@ -10,7 +10,7 @@ from hypothesis import given
 from support.logs import logs, number
 from workbench.agent.tools.base import ToolFailure
 from workbench.agent.tools.peek import SPOKEN, entries, excluded
-from workbench.compaction.continuation import CONTINUED_FROM, bodies
+from workbench.compaction.continuation import CONTINUED_FROM, first_events
 from workbench.log.errors import NotFound
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, Override, Setting, UserMessage
 from workbench.log.store import Store
@@ -26,7 +26,7 @@ def stored(*given: Body) -> tuple[str, list[Event]]:
 
 def going_on(origin: str, *more: Body) -> tuple[str, list[Event]]:
     """A session that goes on from another."""
-    return stored(*bodies(origin, "The port is known.", [Setting("title", "on")]), *more)
+    return stored(*first_events(origin, "The port is known.", [Setting("title", "on")]), *more)
 
 
 def texts(events: Sequence[Event], ref: str) -> list[str]:
@@ -89,7 +89,7 @@ def test_a_session_that_is_gone_is_told_plainly() -> None:
 
 def test_a_title_is_not_taken_for_a_session() -> None:
     stored(Setting("title", "on"), *TALK)
-    events = number(bodies("on", "The port is known.", []))
+    events = number(first_events("on", "The port is known.", []))
     with pytest.raises(ToolFailure, match="cannot be read"):
         entries(events, "on")
 
@@ -111,7 +111,7 @@ def test_sessions_that_go_on_from_each_other_come_to_an_end() -> None:
 
 @given(log=logs())
 def test_every_event_is_read_there_as_it_was_here(log: list[Event]) -> None:
-    events = [Event(seq, f"n{seq}", 0, body) for seq, body in enumerate(bodies("old", "A summary.", []), 1)]
+    events = [Event(seq, f"n{seq}", 0, body) for seq, body in enumerate(first_events("old", "A summary.", []), 1)]
     hidden = excluded(log)
 
     def earlier(session: str) -> Sequence[Event]:

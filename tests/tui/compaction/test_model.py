@@ -34,7 +34,7 @@ async def test_the_panel_has_its_value_as_soon_as_a_session_is_open(services: Se
         assert view(on).mode == "confirm"
         assert view(on).policy == "workbench"
         assert len(view(on).curve.sizes) == 9
-        assert view(on).outlook.limit == 16_000
+        assert view(on).forecast.limit == 16_000
 
 
 async def test_mode_auto_compacts_after_a_turn_and_says_so(services: Services, script: Scripted) -> None:
@@ -251,7 +251,7 @@ async def test_looking_at_one_closely(services: Services, script: Scripted) -> N
         await on.settled()
         entry = view(on).last
         assert entry is not None
-        looked = await on.model.compacting(lambda work: work.compactions.looked_at(entry))
+        looked = await on.model.compacting(lambda work: work.compactions.audit_again(entry))
         assert looked.kept == entry.details.facts_kept
         assert len(looked.lost) == entry.details.facts_lost
 
@@ -264,7 +264,7 @@ async def test_what_nobody_expected_is_told_in_one_line(services: Services, monk
 
         with pytest.raises(Refused, match="this should not happen: ZeroDivisionError: no"):
             await on.model.compacting(broken)
-        monkeypatch.setattr("workbench.session.compacting.view", lambda scene: 1 / 0)
+        monkeypatch.setattr("workbench.session.compacting.view", lambda inputs: 1 / 0)
         on.model.decide("pin", 5, 5)
         await on.settled()
         assert "ZeroDivisionError" in on.told

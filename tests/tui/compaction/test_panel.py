@@ -11,7 +11,7 @@ from support.drafts import setup
 from tui.compaction.long_talk import talk
 from tui.compaction.views import Host, log, nested, screen_of, seen, settle
 from workbench.compaction.values import Progress
-from workbench.session.compaction_values import Running
+from workbench.session.compaction_values import RunningCompaction
 from workbench.tui.compaction.history import HistoryList
 from workbench.tui.compaction.panel import BUTTONS, CompactionPanel, offered
 from workbench.tui.compaction.plot import Plot
@@ -102,7 +102,7 @@ async def test_while_one_is_being_made_the_panel_says_how_far_it_is_and_how_to_s
     app = Host(view)
     async with app.run_test(size=(66, 12)) as pilot:
         await settle(pilot)
-        app.compaction = replace(view, running=Running(Progress("summarising", 1, 3, 1_204), 0.0))
+        app.compaction = replace(view, running=RunningCompaction(Progress("summarising", 1, 3, 1_204), 0.0))
         await settle(pilot)
         assert "⟳ compacting: summarising part 1 of 3, 1,204" in screen_of(app)
         assert "x stop" in screen_of(app)

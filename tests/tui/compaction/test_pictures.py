@@ -19,7 +19,7 @@ from tui.compaction.views import Host, log, nested, seen
 from tui.play import Script, answer, until
 from workbench.compaction.values import Progress
 from workbench.session import opening
-from workbench.session.compaction_values import CompactionView, Running
+from workbench.session.compaction_values import CompactionView, RunningCompaction
 from workbench.session.services import Services
 from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
 from workbench.tui.compaction.history import HistoryScreen
@@ -38,7 +38,7 @@ TIGHT = ((66, 6), (30, 16))
 
 GROWN = log(nested())
 FIRED = setup(sets=["compaction.threshold=0.25", "compaction.mode=manual"])
-RUNNING = Running(Progress("summarising", 2, 3, 1_204), float("inf"))
+RUNNING = RunningCompaction(Progress("summarising", 2, 3, 1_204), float("inf"))
 VIEWS: dict[str, CompactionView] = {
     "panel": seen(GROWN),
     "empty": seen([]),

@@ -5,11 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.session.compaction_values import Curve, Mark
+from workbench.session.compaction_values import CompactionMark, Curve
 from workbench.tui.compaction.plot import EMPTY, LINE, MADE, OVER, UNDONE, columns, draw, top_of
 
 GROWING = Curve(
-    (*tuple(range(4000, 84000, 4000)), 12000, 16000), (Mark(19, False),), turns=21, limit=80_000, window=100_000
+    (*tuple(range(4000, 84000, 4000)), 12000, 16000),
+    (CompactionMark(19, False),),
+    turns=21,
+    limit=80_000,
+    window=100_000,
 )
 
 
@@ -19,7 +23,11 @@ def drawn(curve: Curve, width: int, height: int) -> list[str]:
 
 curves = st.builds(
     lambda sizes, marks, limit: Curve(
-        tuple(sizes), tuple(Mark(at % max(len(sizes), 1), undone) for at, undone in marks), len(sizes), limit, 10**6
+        tuple(sizes),
+        tuple(CompactionMark(at % max(len(sizes), 1), undone) for at, undone in marks),
+        len(sizes),
+        limit,
+        10**6,
     ),
     st.lists(st.integers(0, 10**6), max_size=200),
     st.lists(st.tuples(st.integers(0, 199), st.booleans()), max_size=5),
@@ -77,9 +85,9 @@ def test_what_lies_above_the_threshold_has_another_sign() -> None:
 
 
 def test_undone_compactions_and_many_of_them() -> None:
-    curve = Curve((5, 9, 2, 6), (Mark(1, True),), 4, 0, 10)
+    curve = Curve((5, 9, 2, 6), (CompactionMark(1, True),), 4, 0, 10)
     assert any(UNDONE in line for line in drawn(curve, 40, 4)[:-1])
-    many = Curve(tuple(range(1, 400)), tuple(Mark(at, False) for at in range(0, 399, 5)), 399, 0, 10)
+    many = Curve(tuple(range(1, 400)), tuple(CompactionMark(at, False) for at in range(0, 399, 5)), 399, 0, 10)
     lines = drawn(many, 40, 5)
     assert not any(MADE in line for line in lines[:-1]), "they would hide the curve"
     assert "◆ 80 compacted" in lines[-1]

@@ -28,24 +28,26 @@ SHEET = Path(panel_module.__file__).parent / "compaction.tcss"
 SETUP = setup()
 
 
-def gist_of(events: Sequence[Event], *, step: int = 1) -> LogFigures:
+def figures_of(events: Sequence[Event], *, step: int = 1) -> LogFigures:
     """Taken in a few events at a time."""
-    gist = LogFigures()
+    figures = LogFigures()
     for end in range(0, len(events), step):
-        gist.catch_up(events[:end])
-    gist.catch_up(events)
-    return gist
+        figures.catch_up(events[:end])
+    figures.catch_up(events)
+    return figures
 
 
 def seen(events: Sequence[Event], made: Setup = SETUP, **changes: Any) -> CompactionView:
     """What the panel shows of a log."""
-    gist = gist_of(events, step=max(1, len(events)))
-    scene = CompactionInputs(made.plan(events), made, made.loaded.policy.name, gist.events(), gist, 940.0, "", True)
-    return view(replace(scene, **changes))
+    figures = figures_of(events, step=max(1, len(events)))
+    inputs = CompactionInputs(
+        made.plan(events), made, made.loaded.policy.name, figures.events(), figures, 940.0, "", True
+    )
+    return view(replace(inputs, **changes))
 
 
 def summary(first: int, last: int, text: str = "so far", **noted: Any) -> Compaction:
-    """A compaction as the coordinator writes it."""
+    """A compaction as the compactor writes it."""
     known = {"trigger": "threshold", "made_by": "scripted", "tokens_before": 45_000, "tokens_after": 6_900}
     known |= {"source_tokens": 41_200, "summary_tokens": 3_150, "ratio": 13.079, "facts_kept": 46, "facts_lost": 3}
     return Compaction(first, last, text, meta={**known, **noted})

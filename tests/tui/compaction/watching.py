@@ -7,7 +7,7 @@ from typing import Any
 
 from tui.compaction.long_talk import WINDOW, stored
 from tui.play import Script, Watcher, opened
-from workbench.compaction.values import Draft
+from workbench.compaction.values import SummaryDraft
 from workbench.session.compaction_values import CompactionView
 from workbench.session.services import Services
 
@@ -33,6 +33,6 @@ async def _bodies(work: Any, kind: type) -> list[Any]:
     return [event.body for event in work.compactions.current().events if isinstance(event.body, kind)]
 
 
-async def drafted(on: Watcher, *, digest: bool = False) -> Draft:
+async def drafted(on: Watcher, *, digest: bool = False) -> SummaryDraft:
     preview = await on.model.compacting(lambda work: work.drafts.preview(digest))
     return await on.model.compacting(lambda work: work.drafts.draft(preview, digest))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from workbench.config.errors import Refused, WrongCall
 from workbench.session.compaction_values import MODES, CompactionOutcome, CompactionView
+from workbench.tui.compaction.descriptions import ABOUT_MODES, percent, status_rows
 from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
 from workbench.tui.compaction.history import HistoryScreen
-from workbench.tui.compaction.words import ABOUT_MODES, percent, status_rows
 from workbench.tui.widgets.chooser import Option, choose
 from workbench.tui.widgets.command import Commands
 from workbench.tui.widgets.report import Report

@@ -15,13 +15,13 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from workbench.compaction.triggers import question
-from workbench.compaction.values import Preview
+from workbench.compaction.values import CompactionPreview
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
-from workbench.tui.compaction import words
+from workbench.tui.compaction import descriptions
 from workbench.tui.widgets.buttons import Button, ButtonLine
-from workbench.tui.widgets.flow import Table
 from workbench.tui.widgets.worker_screen import WorkerScreen
+from workbench.tui.widgets.wrapped_lines import FigureTable
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
@@ -43,7 +43,7 @@ class CompactDialog(WorkerScreen, ModalScreen[Answer]):
         Binding("n,escape,enter,q", "answer('no')", "no", id="compact-dialog.no"),
     ]
 
-    figures = query_one(Table)
+    figures = query_one(FigureTable)
     buttons = query_one(ButtonLine)
 
     def __init__(self, main: MainScreen, *, digest: bool = False) -> None:
@@ -51,7 +51,7 @@ class CompactDialog(WorkerScreen, ModalScreen[Answer]):
         super().__init__()
         self._main = main
         self._digest = digest
-        self._preview: Preview | None = None
+        self._preview: CompactionPreview | None = None
 
     def compose(self) -> ComposeResult:
         """The question first, the answers last."""
@@ -61,7 +61,7 @@ class CompactDialog(WorkerScreen, ModalScreen[Answer]):
             status = self._main.status
             yield Static(f"? {question(status.tokens, status.window)}", classes="dialog--question", markup=False)
             with VerticalScroll(can_focus=False):
-                yield Table()
+                yield FigureTable()
             yield ButtonLine()
 
     def on_mount(self) -> None:
@@ -78,7 +78,7 @@ class CompactDialog(WorkerScreen, ModalScreen[Answer]):
             self.figures.note = Content.styled(printable(str(error)), "$warning")
             return
         self.figures.note = Content()
-        self.figures.rows = words.preview_rows(self._preview)
+        self.figures.rows = descriptions.preview_rows(self._preview)
         digest = () if self._digest else (Button("d", "digest", "without a model"),)
         label = "yes, without a model" if self._digest else "yes"
         self.buttons.buttons = (
@@ -88,8 +88,8 @@ class CompactDialog(WorkerScreen, ModalScreen[Answer]):
             Button("p", "preview", "preview first"),
         )
 
-    @on(ButtonLine.Pressed)
-    def _pressed(self, event: ButtonLine.Pressed) -> None:
+    @on(ButtonLine.ButtonPressed)
+    def _pressed(self, event: ButtonLine.ButtonPressed) -> None:
         event.stop()
         answers: dict[str, Answer] = {"no": "no", "yes": "yes", "digest": "digest", "preview": "preview"}
         self.action_answer(answers[event.name])
@@ -140,10 +140,10 @@ class ProgressDialog(ModalScreen[None]):
             waited = int(time.monotonic() - self._since)
             self.said.update(Content.assemble(("⟳ ", "bold $accent"), f"getting ready · {waited} s"))
         else:
-            self.said.update(words.running_line(running, time.monotonic()))
+            self.said.update(descriptions.running_line(running, time.monotonic()))
 
-    @on(ButtonLine.Pressed)
-    def _pressed(self, event: ButtonLine.Pressed) -> None:
+    @on(ButtonLine.ButtonPressed)
+    def _pressed(self, event: ButtonLine.ButtonPressed) -> None:
         event.stop()
         (self.action_stop if event.name == "stop" else self.action_leave)()
 

@@ -13,8 +13,8 @@ from textual.widgets.option_list import Option
 
 from workbench.compaction.values import Audit, Fact
 from workbench.config.text import printable
-from workbench.session.compaction_values import Looked
-from workbench.tui.compaction import words
+from workbench.session.compaction_values import PastAudit
+from workbench.tui.compaction import descriptions
 
 Word = Literal["lost", "forgot"]
 MOST = 500
@@ -29,7 +29,7 @@ class FactList(OptionList):
         Binding("i,enter", "look", "show where it came from in the inspector", id="facts.look"),
     ]
 
-    class Wanted(Message):
+    class SourceWanted(Message):
         """Show the event that a fact came from."""
 
         def __init__(self, seq: int) -> None:
@@ -55,7 +55,7 @@ class FactList(OptionList):
         self.clear_options()
         self.add_option(Option(Content.styled(printable(why), "$quiet"), disabled=True))
 
-    def show(self, looked: Looked) -> None:
+    def show(self, looked: PastAudit) -> None:
         """Of a compaction that was made."""
         self._fill(looked.lost, looked.forgotten, looked.kept, looked.seqs)
 
@@ -84,7 +84,7 @@ class FactList(OptionList):
         self.highlighted = min(marked or 0, len(self._facts) - 1)
 
     def _line(self, word: Word, fact: Fact) -> Content:
-        line = words.fact_line(fact, word, self._seqs.get(fact.event))
+        line = descriptions.fact_line(fact, word, self._seqs.get(fact.event))
         if not self._choosing:
             return line
         return Content.assemble("[x] " if fact in self._chosen else "[ ] ", line)
@@ -110,4 +110,4 @@ class FactList(OptionList):
         if at is not None and at < len(self._facts):
             seq = self._seqs.get(self._facts[at][1].event)
             if seq is not None:
-                self.post_message(self.Wanted(seq))
+                self.post_message(self.SourceWanted(seq))

@@ -17,12 +17,12 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from workbench.compaction.record import Entry
+from workbench.compaction.record import CompactionEntry
 from workbench.compaction.undo import Node
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
-from workbench.session.compaction_values import CompactionView, Looked
-from workbench.tui.compaction import words
+from workbench.session.compaction_values import CompactionView, PastAudit
+from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.messages import Jump
 from workbench.tui.widgets.reader import TextReader
@@ -49,7 +49,7 @@ class HistoryList(OptionList):
     def __init__(self) -> None:
         super().__init__(markup=False, compact=True)
         self._layers: Sequence[Node] | None = None
-        self.branches: list[words.Branch] = []
+        self.branches: list[descriptions.Branch] = []
 
     def show(self, nodes: Sequence[Node]) -> None:
         """Draw it anew where it changed; the mark stays on its compaction."""
@@ -57,16 +57,16 @@ class HistoryList(OptionList):
             return
         self._layers = nodes
         marked = self.marked
-        self.branches = list(words.branches(nodes))
+        self.branches = list(descriptions.branches(nodes))
         self.clear_options()
-        self.add_options(Option(words.branch_line(each), str(each.entry.event.seq)) for each in self.branches)
+        self.add_options(Option(descriptions.branch_line(each), str(each.entry.event.seq)) for each in self.branches)
         if not self.branches:
             self.add_option(Option(Content.styled(EMPTY, "$quiet"), disabled=True))
         elif marked is not None:
             self.mark(marked.event.seq)
 
     @property
-    def marked(self) -> Entry | None:
+    def marked(self) -> CompactionEntry | None:
         """The compaction under the mark."""
         at = self.highlighted
         return self.branches[at].entry if at is not None and at < len(self.branches) else None
@@ -102,7 +102,7 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
         self._main = main
         self._seq = seq
         self._head = head
-        self._looked: dict[int, Looked] = {}
+        self._looked: dict[int, PastAudit] = {}
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -146,7 +146,7 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
         if entry is None:
             self.figures.update(Content.styled(EMPTY, "$quiet"))
             return
-        summary = words.summary_of(entry)
+        summary = descriptions.summary_of(entry)
         if self.reader.view.page.copy != summary:
             self.reader.show(partial(text_page, summary), len(summary))
         self.figures.update(_figures(entry))
@@ -154,7 +154,7 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
         if seq not in self._looked:
             self.facts.waiting()
             try:
-                self._looked[seq] = await self._main.model.compacting(lambda work: work.compactions.looked_at(entry))
+                self._looked[seq] = await self._main.model.compacting(lambda work: work.compactions.audit_again(entry))
             except WorkbenchError as error:
                 self.facts.none(str(error))
                 return
@@ -165,8 +165,8 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
     def _chosen(self) -> None:
         self.facts.focus()
 
-    @on(FactList.Wanted)
-    def _jump(self, message: FactList.Wanted) -> None:
+    @on(FactList.SourceWanted)
+    def _jump(self, message: FactList.SourceWanted) -> None:
         self.dismiss()
         self._main.post_message(Jump(message.seq, "inspector"))
 
@@ -205,15 +205,15 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
             main.model.undo_compactions()
 
 
-def _figures(entry: Entry) -> Content:
+def _figures(entry: CompactionEntry) -> Content:
     """What it did to the request, how and why, in a line or two."""
     noted = entry.details
-    parts = [Content.styled(words.state_of(entry), "bold")]
+    parts = [Content.styled(descriptions.state_of(entry), "bold")]
     if noted.tokens_before is not None and noted.tokens_after is not None:
         parts.append(Content(f"request {noted.tokens_before:,} → {noted.tokens_after:,}"))
-    parts.append(Content(f"summary {words.figures(entry)}"))
-    if words.facts_of(entry):
-        parts.append(Content(words.facts_of(entry)))
+    parts.append(Content(f"summary {descriptions.figures(entry)}"))
+    if descriptions.facts_of(entry):
+        parts.append(Content(descriptions.facts_of(entry)))
     if noted.seconds is not None:
         parts.append(Content(f"{noted.seconds:.1f} s"))
     if noted.cost is not None:

@@ -22,20 +22,20 @@ from textual.widgets import OptionList
 
 from workbench.config.text import printable
 from workbench.session.compaction_values import CompactionView
-from workbench.tui.compaction import words
+from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.history import HistoryList
 from workbench.tui.compaction.plot import Plot
 from workbench.tui.messages import Run
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.cells import joined
-from workbench.tui.widgets.flow import Lines
+from workbench.tui.widgets.wrapped_lines import WrappedLines
 
 TALL = 18
 """Lines from which on there is room for every trigger and for the history."""
 LOW = 7
-"""Lines under which the curve makes room for words."""
+"""Lines under which the curve makes room for descriptions."""
 WIDE = 100
-"""Columns from which on the curve stands beside the words."""
+"""Columns from which on the curve stands beside the descriptions."""
 TICK = 1.0
 """Seconds between two looks at the clock while one is being made."""
 
@@ -53,7 +53,7 @@ class PanelTitle(Widget):
             return title
         parts = [
             title,
-            Content.assemble(("mode ", "$quiet"), f"{view.mode} ({words.ABOUT_MODES[view.mode]})"),
+            Content.assemble(("mode ", "$quiet"), f"{view.mode} ({descriptions.ABOUT_MODES[view.mode]})"),
             Content.assemble(("policy ", "$quiet"), printable(view.policy)),
             *([Content.styled("read-only", "bold $warning")] if view.fixed else []),
         ]
@@ -80,18 +80,20 @@ class NextLine(Widget):
         if view is None:
             return Content()
         if view.running is not None:
-            return Content.assemble(words.running_line(view.running, time.monotonic()), (" · x stops it", "$quiet"))
-        return words.next_line(view)
+            return Content.assemble(
+                descriptions.running_line(view.running, time.monotonic()), (" · x stops it", "$quiet")
+            )
+        return descriptions.next_line(view)
 
 
-class Checks(Lines):
+class TriggerList(WrappedLines):
     """Every trigger that the policy sets, with its figures."""
 
     compaction: reactive[CompactionView | None] = reactive(None, layout=True)
 
     def lines(self, width: int) -> Sequence[Content]:
         """One for each trigger, or more where it is long."""
-        return words.check_lines(self.compaction, width) if self.compaction is not None else []
+        return descriptions.check_lines(self.compaction, width) if self.compaction is not None else []
 
 
 class LastLine(Widget):
@@ -101,7 +103,7 @@ class LastLine(Widget):
 
     def render(self) -> Content:
         """Its figures, and what became of it."""
-        return words.last_line(self.compaction) if self.compaction is not None else Content()
+        return descriptions.last_line(self.compaction) if self.compaction is not None else Content()
 
 
 BUTTONS = (
@@ -166,7 +168,7 @@ class CompactionPanel(Vertical, can_focus=True):
                 yield NextLine().data_bind(CompactionPanel.compaction)
                 yield Plot().data_bind(CompactionPanel.compaction)
             with Vertical(classes="compaction--facts"):
-                yield Checks().data_bind(CompactionPanel.compaction)
+                yield TriggerList().data_bind(CompactionPanel.compaction)
                 yield HistoryList()
         yield LastLine().data_bind(CompactionPanel.compaction)
         yield ButtonLine()
@@ -195,8 +197,8 @@ class CompactionPanel(Vertical, can_focus=True):
         event.stop()
         self.post_message(Run("compactions", event.option.id or ""))
 
-    @on(ButtonLine.Pressed)
-    def _pressed(self, event: ButtonLine.Pressed) -> None:
+    @on(ButtonLine.ButtonPressed)
+    def _pressed(self, event: ButtonLine.ButtonPressed) -> None:
         event.stop()
         self.post_message(Run(event.name))
 

@@ -28,7 +28,7 @@ NEAR = 8
 EMPTY = "no request was made yet: the curve begins with the first one"
 
 
-class Column(NamedTuple):
+class PlotColumn(NamedTuple):
     """One column of cells."""
 
     size: int
@@ -36,16 +36,16 @@ class Column(NamedTuple):
     """The sign of a compaction, which has a column of its own; empty: a bar."""
 
 
-def columns(curve: Curve, width: int) -> list[Column]:
+def columns(curve: Curve, width: int) -> list[PlotColumn]:
     """At most so many columns: a bar for each size, or for several the largest, and compactions between them."""
-    found: list[Column] = []
+    found: list[PlotColumn] = []
     marks = {at: UNDONE if undone else MADE for at, undone in curve.marks}
     if len(marks) > width // 4:
         marks = {}  # they would hide the curve; the foot says how many there are
     for at, size in enumerate(curve.sizes):
-        found.append(Column(size))
+        found.append(PlotColumn(size))
         if at in marks:
-            found.append(Column(0, marks[at]))
+            found.append(PlotColumn(0, marks[at]))
     if len(found) > width:
         return _squeezed(found, width)
     bars = len(curve.sizes)
@@ -53,13 +53,13 @@ def columns(curve: Curve, width: int) -> list[Column]:
     return [column for one in found for column in ([one] if one.mark else [one] * each)]
 
 
-def _squeezed(found: Sequence[Column], width: int) -> list[Column]:
+def _squeezed(found: Sequence[PlotColumn], width: int) -> list[PlotColumn]:
     """Several in one: a compaction is never lost among them, and of sizes the largest counts."""
     made = []
     for at in range(width):
         several = found[at * len(found) // width : max((at + 1) * len(found) // width, at * len(found) // width + 1)]
         mark = next((one for one in several if one.mark), None)
-        made.append(mark or Column(max(one.size for one in several)))
+        made.append(mark or PlotColumn(max(one.size for one in several)))
     return made
 
 
@@ -90,7 +90,7 @@ def draw(curve: Curve, width: int, height: int) -> list[Content]:
     return [*drawn, _foot(curve, on_scale, width)] if foot else drawn
 
 
-def _cell(column: Column, row: int, rows: int, top: int, line: int) -> tuple[str, str]:
+def _cell(column: PlotColumn, row: int, rows: int, top: int, line: int) -> tuple[str, str]:
     """A sign and its style."""
     if column.mark:
         return UPRIGHT if row else column.mark, "bold $slot-summaries"

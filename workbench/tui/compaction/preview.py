@@ -21,20 +21,20 @@ from textual.reactive import var
 from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
-from workbench.compaction.coordinator import DIGEST
-from workbench.compaction.values import Draft, Preview
+from workbench.compaction.compactor import DIGEST
+from workbench.compaction.values import CompactionPreview, SummaryDraft
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable, printable_lines
 from workbench.session.compaction_values import CompactionOutcome
-from workbench.tui.compaction import words
+from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.source import SourceScreen, page, seqs_of
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.dialogs import ConfirmDialog
-from workbench.tui.widgets.flow import Table
 from workbench.tui.widgets.reader import TextReader
 from workbench.tui.widgets.worker_screen import WorkerScreen
+from workbench.tui.widgets.wrapped_lines import FigureTable
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
@@ -90,7 +90,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
     editor = query_one(TextArea)
     facts = query_one(FactList)
     heading = query_one("#preview-title", Static)
-    figures = query_one(Table)
+    figures = query_one(FigureTable)
     buttons = query_one(ButtonLine)
 
     def __init__(self, main: MainScreen, *, digest: bool = False) -> None:
@@ -98,8 +98,8 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
         super().__init__()
         self._main = main
         self._by_digest = digest
-        self._preview: Preview | None = None
-        self._draft: Draft | None = None
+        self._preview: CompactionPreview | None = None
+        self._draft: SummaryDraft | None = None
         self._first = ""
         """The draft as it came."""
         self._problem = ""
@@ -108,7 +108,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
     def compose(self) -> ComposeResult:
         """What it is, the figures, the texts, and what can be done."""
         yield Static(id="preview-title", markup=False)
-        yield Table(id="preview-figures")
+        yield FigureTable(id="preview-figures")
         with Container(id="preview-parts"):
             yield TextReader()
             yield TextArea(soft_wrap=True, show_line_numbers=False)
@@ -155,7 +155,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
         """How far the draft is."""
         view = self._main.compaction
         if self.stage == "drafting" and view is not None and view.running is not None:
-            self._tell(words.running_line(view.running, time.monotonic()))
+            self._tell(descriptions.running_line(view.running, time.monotonic()))
 
     # The figures
 
@@ -171,11 +171,11 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
         self._preview = made
         self._look(made)
 
-    def _look(self, preview: Preview) -> None:
+    def _look(self, preview: CompactionPreview) -> None:
         self.stage = "look"
-        self._tell(rows=words.preview_rows(preview))
-        cut = preview.cut
-        self.reader.show(lambda most: page(cut, most), 120 * (len(cut.items) + len(cut.beside)))
+        self._tell(rows=descriptions.preview_rows(preview))
+        selected = preview.selected
+        self.reader.show(lambda most: page(selected, most), 120 * (len(selected.items) + len(selected.beside)))
         self.reader.view.focus()
 
     # The draft
@@ -196,7 +196,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
             self._make(self._preview, digest)
 
     @work(exclusive=True, group="work")
-    async def _make(self, preview: Preview, digest: bool) -> None:
+    async def _make(self, preview: CompactionPreview, digest: bool) -> None:
         try:
             made = await self._main.model.compacting(lambda work: work.drafts.draft(preview, digest))
         except WorkbenchError as error:
@@ -211,11 +211,11 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
         self._fail("; ".join(made.problems))
         self.editor.focus()
 
-    def _take(self, draft: Draft) -> None:
+    def _take(self, draft: SummaryDraft) -> None:
         """Another draft: its figures and its audit."""
         self._draft = draft
-        self._tell(words.draft_line(draft, self._main.status.window))
-        self.facts.show_audit(draft.audit, seqs_of(draft.preview.cut))
+        self._tell(descriptions.draft_line(draft, self._main.status.window))
+        self.facts.show_audit(draft.audit, seqs_of(draft.preview.selected))
 
     @on(TextArea.Changed)
     def _typed(self) -> None:
@@ -227,7 +227,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
         await asyncio.sleep(COUNT_PAUSE)
         await self._current()
 
-    async def _current(self) -> Draft:
+    async def _current(self) -> SummaryDraft:
         """The draft with the text as it is now."""
         before, text = self._draft, self.editor.text
         assert before is not None
@@ -307,8 +307,8 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
 
     # Buttons and facts
 
-    @on(ButtonLine.Pressed)
-    def _pressed(self, event: ButtonLine.Pressed) -> None:
+    @on(ButtonLine.ButtonPressed)
+    def _pressed(self, event: ButtonLine.ButtonPressed) -> None:
         event.stop()
         if event.name == "switch":
             (self.facts if self.editor.has_focus else self.editor).focus()
@@ -321,8 +321,8 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
                 "leave": self.action_leave,
             }[event.name]()
 
-    @on(FactList.Wanted)
-    def _source(self, message: FactList.Wanted) -> None:
+    @on(FactList.SourceWanted)
+    def _source(self, message: FactList.SourceWanted) -> None:
         """The draft stays: what the fact came from is shown over it."""
         if self._preview is not None:
-            self.app.push_screen(SourceScreen(self._preview.cut, message.seq))
+            self.app.push_screen(SourceScreen(self._preview.selected, message.seq))

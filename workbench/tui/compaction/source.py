@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from workbench.compaction.values import Cut
+from workbench.compaction.values import SelectedRange
 from workbench.config.text import fit, printable
 from workbench.context.items import Item
 from workbench.tui.widgets.reader import TextReader
@@ -21,15 +21,16 @@ ROW = 76
 """Characters of a row that are shown."""
 
 
-def page(cut: Cut, most: int = 0) -> TextPage:
+def page(selected: SelectedRange, most: int = 0) -> TextPage:
     """The rows of the range in order: what goes into the summary, and what stays beside it."""
-    staying = {item.id for item in cut.beside}
-    rows = sorted((*cut.items, *cut.beside), key=lambda item: item.unit)
+    staying = {item.id for item in selected.beside}
+    rows = sorted((*selected.items, *selected.beside), key=lambda item: item.unit)
     lines = [
         TextLine(_row(item, item.id in staying), "quiet" if item.id in staying else "text") for item in _few(rows, most)
     ]
     head = [
-        TextLine(f"goes  the summary of event {event.seq}, which this one replaces", "head") for event in cut.previous
+        TextLine(f"goes  the summary of event {event.seq}, which this one replaces", "head")
+        for event in selected.previous
     ]
     made = [*head, *lines]
     return TextPage(made, "\n".join(line.text for line in made))
@@ -47,10 +48,10 @@ def _row(item: Item, stays: bool) -> str:
     return f"{word:<5} {seq:>6}  {printable(item.who)[:16]:<16} {item.tokens or item.original_tokens:>8,}  {text}"
 
 
-def seqs_of(cut: Cut) -> dict[str, int]:
+def seqs_of(selected: SelectedRange) -> dict[str, int]:
     """Where facts may come from: sequence numbers by id."""
-    found = {item.id: item.seq for item in (*cut.items, *cut.beside) if item.seq is not None}
-    return {**found, **{event.id: event.seq for event in cut.previous}}
+    found = {item.id: item.seq for item in (*selected.items, *selected.beside) if item.seq is not None}
+    return {**found, **{event.id: event.seq for event in selected.previous}}
 
 
 class SourceScreen(ModalScreen[None]):
@@ -59,9 +60,9 @@ class SourceScreen(ModalScreen[None]):
     BINDING_GROUP_TITLE = "A source"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "close", id="source.close")]
 
-    def __init__(self, cut: Cut, seq: int) -> None:
+    def __init__(self, selected: SelectedRange, seq: int) -> None:
         super().__init__()
-        self._text = next((item.original for item in (*cut.items, *cut.beside) if item.seq == seq), "")
+        self._text = next((item.original for item in (*selected.items, *selected.beside) if item.seq == seq), "")
         self._seq = seq
 
     def compose(self) -> ComposeResult:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.compaction.outlook import outlook
+from workbench.compaction.forecast import forecast
 from workbench.compaction.record import record
 from workbench.context.items import State
 from workbench.context.plan import ContextPlan
@@ -86,7 +86,7 @@ def outcome(setup: Setup, asked: Subject, policy: str) -> Outcome:
     """Plan the log, and look at what came of it and what comes next."""
     plan = planned(setup, asked)
     rules = setup.loaded.policy
-    following = outlook(plan, asked.events, record(asked.events), rules.compaction, growth=asked.growth)
+    following = forecast(plan, asked.events, record(asked.events), rules.compaction, growth=asked.growth)
     return Outcome(
         policy,
         plan.totals.tokens,

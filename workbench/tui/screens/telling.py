@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from textual.content import Content
 
 from workbench.config.text import printable, printable_lines
-from workbench.tui.widgets.flow import hanging
+from workbench.tui.widgets.wrapped_lines import hanging
 
 MOST = 4_000
 """Characters of a text that are told; the rest is in the inspector."""

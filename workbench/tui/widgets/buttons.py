@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.style import Style
 
-from workbench.tui.widgets.flow import Lines, flowing
+from workbench.tui.widgets.wrapped_lines import WrappedLines, flowing
 
 
 class Button(NamedTuple):
@@ -24,10 +24,10 @@ class Button(NamedTuple):
     """It can do nothing now; whoever tries is told why."""
 
 
-class ButtonLine(Lines):
+class ButtonLine(WrappedLines):
     """Whoever it stands in has the keys; a click does the same."""
 
-    class Pressed(Message):
+    class ButtonPressed(Message):
         """A button was clicked."""
 
         def __init__(self, name: str) -> None:
@@ -45,7 +45,7 @@ class ButtonLine(Lines):
         name = event.style.meta.get("button")
         if isinstance(name, str):
             event.stop()
-            self.post_message(self.Pressed(name))
+            self.post_message(self.ButtonPressed(name))
 
 
 def _drawn(button: Button) -> Content:

@@ -42,8 +42,8 @@ class ConfirmDialog(ModalScreen[bool]):
         """The harmless one first."""
         self.query_one(ButtonLine).buttons = (Button("n", "no", self._no), Button("y", "yes", self._yes))
 
-    @on(ButtonLine.Pressed)
-    def _pressed(self, event: ButtonLine.Pressed) -> None:
+    @on(ButtonLine.ButtonPressed)
+    def _pressed(self, event: ButtonLine.ButtonPressed) -> None:
         event.stop()
         self.dismiss(event.name == "yes")
 

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 
-from workbench.tui.widgets.flow import Table
+from workbench.tui.widgets.wrapped_lines import FigureTable
 
 Rows = Sequence[tuple[str, str]]
 
@@ -27,7 +27,7 @@ class Report(ModalScreen[None]):
     def __init__(self, title: str, rows: Rows) -> None:
         super().__init__()
         self._title = title
-        self._table = Table()
+        self._table = FigureTable()
         self._table.rows = rows
 
     def compose(self) -> ComposeResult:

@@ -13,12 +13,12 @@ from tui.compaction.long_talk import talk
 from tui.compaction.views import log, nested, seen, summary
 from workbench.compaction.values import Progress
 from workbench.log.events import Compaction, Failure, UserMessage
-from workbench.session.compaction_values import Running, told
-from workbench.tui.compaction import words
+from workbench.session.compaction_values import RunningCompaction, progress_text
+from workbench.tui.compaction import descriptions
 
 
 def said(view: object) -> str:
-    return words.next_line(view).plain  # type: ignore[arg-type]  # a view
+    return descriptions.next_line(view).plain  # type: ignore[arg-type]  # a view
 
 
 def test_what_comes_next_and_when() -> None:
@@ -44,39 +44,39 @@ def test_a_policy_without_compaction_says_so() -> None:
 
 
 def test_every_trigger_is_told_with_its_figures() -> None:
-    lines = [line.plain for line in words.check_lines(seen(log(talk(8))), 60)]
+    lines = [line.plain for line in descriptions.check_lines(seen(log(talk(8))), 60)]
     assert lines[0].startswith("○ threshold not yet 5,")
     assert lines[0].rstrip().endswith("< 80 %")
     assert lines[2] == " " * 20 + "5,963 of the 18,000 it may have"
-    fired = words.check_lines(seen(log(talk(8)), setup(sets=["compaction.threshold=0.25"])), 60)
+    fired = descriptions.check_lines(seen(log(talk(8)), setup(sets=["compaction.threshold=0.25"])), 60)
     assert fired[0].plain.startswith("● threshold fired   5,")
-    assert words.check_lines(seen(log(talk(8))), 20)[0].plain == "○ threshold not yet"
+    assert descriptions.check_lines(seen(log(talk(8))), 20)[0].plain == "○ threshold not yet"
 
 
 def test_the_last_one_in_figures() -> None:
     bodies = [*talk(6), summary(3, 11)]
-    line = words.last_line(seen(log(bodies))).plain
+    line = descriptions.last_line(seen(log(bodies))).plain
     assert line == "last: 41,200 → 3,150 (13.1×) · kept 46 of 49 facts · u undoes it"
     bare = seen(log([*talk(6), Compaction(3, 11, "so far")]))
-    assert words.last_line(bare).plain == "last: its tokens were not noted down · u undoes it"
-    assert words.last_line(seen(log(nested()))).plain.endswith("· kept 46 of 49 facts · undone")
+    assert descriptions.last_line(bare).plain == "last: its tokens were not noted down · u undoes it"
+    assert descriptions.last_line(seen(log(nested()))).plain.endswith("· kept 46 of 49 facts · undone")
 
 
 def test_where_there_is_none_it_says_why() -> None:
-    assert words.last_line(seen([])).plain == "nothing to compact yet: the conversation is empty"
-    only = words.last_line(seen(log([UserMessage("hello")]))).plain
+    assert descriptions.last_line(seen([])).plain == "nothing to compact yet: the conversation is empty"
+    only = descriptions.last_line(seen(log([UserMessage("hello")]))).plain
     assert only.startswith("nothing to compact yet: ")
-    assert words.last_line(seen(log(talk(8)))).plain == "nothing was compacted yet"
+    assert descriptions.last_line(seen(log(talk(8)))).plain == "nothing was compacted yet"
     failed = seen(log([*talk(3), Failure("compaction", "timeout: the model took too long")]))
-    assert words.last_line(failed).plain == "✗ failed at event 18, timeout: the model took too long"
+    assert descriptions.last_line(failed).plain == "✗ failed at event 18, timeout: the model took too long"
 
 
 def test_the_tree_is_told_newest_first_with_what_each_replaced_below_it() -> None:
     view = seen(log(nested()))
-    found = list(words.branches(view.history))
+    found = list(descriptions.branches(view.history))
     assert [branch.entry.status for branch in found] == ["reverted", "standing", "replaced"]
     assert [branch.prefix for branch in found] == ["", "", "└ "]
-    lines = [words.branch_line(branch).plain for branch in found]
+    lines = [descriptions.branch_line(branch).plain for branch in found]
     assert lines[0].startswith("◇ 50 41,200 → 3,150 (13.1×) · undone by event 51 · events 3–40")
     assert lines[1].startswith("◆ 44 ")
     assert "· stands ·" in lines[1]
@@ -86,13 +86,13 @@ def test_the_tree_is_told_newest_first_with_what_each_replaced_below_it() -> Non
 
 def test_deeper_layers_are_drawn_below_each_other() -> None:
     bodies = [*talk(8), summary(3, 6), summary(8, 11), summary(3, 12), summary(3, 20)]
-    prefixes = [branch.prefix for branch in words.branches(seen(log(bodies)).history)]
+    prefixes = [branch.prefix for branch in descriptions.branches(seen(log(bodies)).history)]
     assert prefixes == ["", "└ ", "  ├ ", "  └ "]
 
 
 def test_the_status_in_full_has_triggers_history_and_metrics() -> None:
     view = seen(log([*nested(), Failure("compaction", "timeout: slow")]))
-    rows = dict(words.status_rows(view))
+    rows = dict(descriptions.status_rows(view))
     assert rows["policy"] == "workbench; mode confirm: asks first"
     assert rows["threshold"].startswith("not yet: ")
     assert rows["history"].startswith("◇ 50")
@@ -100,12 +100,12 @@ def test_the_status_in_full_has_triggers_history_and_metrics() -> None:
     assert rows["made"] == "3 (1 replaced, 1 reverted, 1 standing); by trigger: 3 threshold"
     assert rows["failures"] == "1 timeout"
     assert rows["ratio"].startswith("13.08 to 13.08")
-    empty = dict(words.status_rows(seen([])))
+    empty = dict(descriptions.status_rows(seen([])))
     assert empty["history"] == "none yet"
     assert empty["made"] == "none yet"
     assert "nothing to compact: the conversation is empty" in empty["now"]
     asks = seen(log(talk(8)), setup(sets=["compaction.threshold=0.25"]))
-    assert dict(words.status_rows(asks))["now"].endswith("Compact conversation?")
+    assert dict(descriptions.status_rows(asks))["now"].endswith("Compact conversation?")
 
 
 @pytest.mark.parametrize(
@@ -119,23 +119,23 @@ def test_the_status_in_full_has_triggers_history_and_metrics() -> None:
     ],
 )
 def test_how_far_it_is(progress: Progress, expected: str) -> None:
-    assert told(progress) == expected
-    running = Running(progress, 100.0)
-    assert words.running_line(running, 112.7).plain == f"⟳ compacting: {expected} · 12 s"
-    assert words.running_line(replace_draft(running), 100.0).plain.startswith("⟳ drafting: ")
+    assert progress_text(progress) == expected
+    running = RunningCompaction(progress, 100.0)
+    assert descriptions.running_line(running, 112.7).plain == f"⟳ compacting: {expected} · 12 s"
+    assert descriptions.running_line(replace_draft(running), 100.0).plain.startswith("⟳ drafting: ")
 
 
-def replace_draft(running: Running) -> Running:
+def replace_draft(running: RunningCompaction) -> RunningCompaction:
     return running._replace(draft=True)
 
 
 async def test_facts_that_no_list_has_room_for_are_counted_beside_a_draft() -> None:
     draft = await drafted(compactor(), number(work(8)), digest=True)
-    assert "lesser" not in words.draft_line(draft, 20_000).plain
+    assert "lesser" not in descriptions.draft_line(draft, 20_000).plain
     many = replace(draft, audit=draft.audit._replace(unlisted=285))
-    assert " facts · and lost 285 lesser ones · " in words.draft_line(many, 20_000).plain
+    assert " facts · and lost 285 lesser ones · " in descriptions.draft_line(many, 20_000).plain
 
 
 def test_a_view_can_be_replaced_without_making_it_anew() -> None:
     view = seen(log(talk(2)))
-    assert replace(view, running=Running(Progress("selecting"), 0.0)).history is view.history
+    assert replace(view, running=RunningCompaction(Progress("selecting"), 0.0)).history is view.history

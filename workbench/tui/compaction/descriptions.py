@@ -9,14 +9,14 @@ from typing import NamedTuple
 from textual.content import Content
 
 from workbench.compaction.cache import paid_back
-from workbench.compaction.record import Entry, Spread, Status
+from workbench.compaction.record import CompactionEntry, Spread, Status
 from workbench.compaction.undo import Node
-from workbench.compaction.values import Draft, Fact, Preview
+from workbench.compaction.values import CompactionPreview, Fact, SummaryDraft
 from workbench.config.text import printable
 from workbench.context.policy import Mode
 from workbench.log.events import Compaction
-from workbench.session.compaction_values import CompactionView, Running, told
-from workbench.tui.widgets.flow import hanging
+from workbench.session.compaction_values import CompactionView, RunningCompaction, progress_text
+from workbench.tui.widgets.wrapped_lines import hanging
 
 Rows = list[tuple[str, str]]
 """A report: what, and how much."""
@@ -41,22 +41,22 @@ def percent(part: int, whole: int) -> str:
 
 def next_line(view: CompactionView) -> Content:
     """Which trigger fires next and when, or what holds back the one that fired."""
-    outlook, decision = view.outlook, view.decision
+    forecast, decision = view.forecast, view.decision
     if view.mode == "off":
         return Content.assemble(("○ off ", "bold $quiet"), ("this policy compacts nothing; m changes the mode", ""))
-    if outlook.turns == 0 or decision.trigger is not None:
+    if forecast.turns == 0 or decision.trigger is not None:
         sign, word = {"none": ("‖", "held back"), "ask": ("?", "due, asks first"), "compact": ("!", "due")}[
             decision.action
         ]
-        said = decision.why if decision.action == "none" else outlook.why.removeprefix("now: ")
+        said = decision.why if decision.action == "none" else forecast.why.removeprefix("now: ")
         return Content.assemble((f"{sign} {word}: ", "bold $warning"), printable(said))
-    if outlook.trigger is None:
-        return Content.assemble(("○ ", "$quiet"), printable(outlook.why))
-    when = "" if outlook.turns is None else f", in about {_count(outlook.turns, 'turn')}"
-    if outlook.trigger == "turns":
-        return Content.assemble(("▸ next", "bold"), f" at {_count(outlook.limit, 'turn')}{when}")
-    share = f" ({percent(outlook.limit, view.window)})" if view.window else ""
-    return Content.assemble(("▸ next", "bold"), f" at {outlook.limit:,}{share}{when}")
+    if forecast.trigger is None:
+        return Content.assemble(("○ ", "$quiet"), printable(forecast.why))
+    when = "" if forecast.turns is None else f", in about {_count(forecast.turns, 'turn')}"
+    if forecast.trigger == "turns":
+        return Content.assemble(("▸ next", "bold"), f" at {_count(forecast.limit, 'turn')}{when}")
+    share = f" ({percent(forecast.limit, view.window)})" if view.window else ""
+    return Content.assemble(("▸ next", "bold"), f" at {forecast.limit:,}{share}{when}")
 
 
 def check_lines(view: CompactionView, width: int) -> list[Content]:
@@ -69,11 +69,11 @@ def check_lines(view: CompactionView, width: int) -> list[Content]:
     return lines
 
 
-def running_line(running: Running, now: float) -> Content:
+def running_line(running: RunningCompaction, now: float) -> Content:
     """How far the one is that is being made."""
     what = "drafting" if running.draft else "compacting"
     seconds = f"{int(max(0.0, now - running.since))} s"
-    return Content.assemble((f"⟳ {what}: ", "bold $accent"), f"{told(running.progress)} · {seconds}")
+    return Content.assemble((f"⟳ {what}: ", "bold $accent"), f"{progress_text(running.progress)} · {seconds}")
 
 
 # What came last
@@ -99,7 +99,7 @@ def last_line(view: CompactionView) -> Content:
     return Content(" · ").join(parts)
 
 
-def figures(entry: Entry) -> str:
+def figures(entry: CompactionEntry) -> str:
     """Source to summary, as far as it was noted down."""
     noted = entry.details
     if noted.source_tokens is None or noted.summary_tokens is None:
@@ -108,7 +108,7 @@ def figures(entry: Entry) -> str:
     return f"{noted.source_tokens:,} → {noted.summary_tokens:,}{ratio}"
 
 
-def facts_of(entry: Entry) -> str:
+def facts_of(entry: CompactionEntry) -> str:
     """How many facts the summary kept."""
     kept, lost = entry.details.facts_kept, entry.details.facts_lost
     if kept is None or lost is None:
@@ -116,7 +116,7 @@ def facts_of(entry: Entry) -> str:
     return f"kept {kept:,} of {kept + lost:,} facts"
 
 
-def state_of(entry: Entry) -> str:
+def state_of(entry: CompactionEntry) -> str:
     """What became of it."""
     by = "" if entry.by is None else f" by event {entry.by}"
     return f"{STATUSES[entry.status]}{by}"
@@ -129,7 +129,7 @@ class Branch(NamedTuple):
     """One compaction of the tree."""
 
     prefix: str
-    entry: Entry
+    entry: CompactionEntry
 
 
 def branches(nodes: Sequence[Node], lead: str = "") -> Iterator[Branch]:
@@ -166,20 +166,20 @@ def branch_line(branch: Branch) -> Content:
 # Previews and drafts
 
 
-def preview_rows(preview: Preview) -> Rows:
+def preview_rows(preview: CompactionPreview) -> Rows:
     """What a compaction would do, in figures."""
-    cut, cache = preview.cut, preview.cache
-    items = f"{_count(len(cut.items), 'item')} with {preview.source_tokens:,} tokens"
+    selected, cache = preview.selected, preview.cache
+    items = f"{_count(len(selected.items), 'item')} with {preview.source_tokens:,} tokens"
     cost = "price unknown" if preview.cost is None else f"at most ${preview.cost:.4f}"
     asked = (
         f"{preview.model}: {preview.request_tokens:,} tokens in {_count(preview.parts, 'request')}, {cost}"
         if preview.model
         else "no model: the digest is made from the text alone, and costs nothing"
     )
-    replaced = f"; replaces {_count(len(cut.previous), 'summary', 'summaries')}" if cut.previous else ""
+    replaced = f"; replaces {_count(len(selected.previous), 'summary', 'summaries')}" if selected.previous else ""
     return [
-        ("summarises", f"{items}, events {cut.first:,} to {cut.last:,}{replaced}: {cut.why}"),
-        ("keeps", f"{_count(len(cut.kept), 'event')} of that range, with {cut.kept_tokens:,} tokens"),
+        ("summarises", f"{items}, events {selected.first:,} to {selected.last:,}{replaced}: {selected.why}"),
+        ("keeps", f"{_count(len(selected.kept), 'event')} of that range, with {selected.kept_tokens:,} tokens"),
         ("frees", f"about {cache.saved_per_request:,} of {preview.tokens_before:,} tokens"),
         ("asks", f"{asked}; a summary of at most {preview.summary_cap:,} tokens"),
         ("prompt cache", f"the same up to token {cache.first_changed:,}, {cache.rewritten:,} are written again"),
@@ -187,7 +187,7 @@ def preview_rows(preview: Preview) -> Rows:
     ]
 
 
-def draft_line(draft: Draft, window: int) -> Content:
+def draft_line(draft: SummaryDraft, window: int) -> Content:
     """The figures of a draft."""
     preview, audit = draft.preview, draft.audit
     over = draft.summary_tokens > preview.summary_cap
@@ -220,7 +220,7 @@ def fact_line(fact: Fact, word: str, seq: int | None) -> Content:
     )
 
 
-def summary_of(entry: Entry) -> str:
+def summary_of(entry: CompactionEntry) -> str:
     """What stands for the range."""
     assert isinstance(entry.event.body, Compaction)
     return entry.event.body.summary
@@ -238,7 +238,7 @@ def status_rows(view: CompactionView) -> Rows:
     ]
     for name, check in zip(view.names, view.decision.checks, strict=True):
         rows.append((name, f"{'fired' if check.fired else 'not yet'}: {check.why}"))
-    rows += [("now", _now(view)), ("next", view.outlook.why), ("", "")]
+    rows += [("now", _now(view)), ("next", view.forecast.why), ("", "")]
     lines = [branch_line(branch).plain for branch in branches(view.history)]
     rows += [("history" if at == 0 else "", line) for at, line in enumerate(lines)] or [("history", "none yet")]
     if view.failed is not None:

@@ -1,4 +1,4 @@
-"""The coordinator: from a log to a preview, a draft, and the event that would make it stand.
+"""The compactor: from a log to a preview, a draft, and the event that would make it stand.
 
 It never appends. Whoever holds the session does, and until then nothing has happened: a cancel leaves nothing behind.
 Everything that grows with the conversation runs in a thread, so that the event loop is never blocked.
@@ -18,12 +18,20 @@ from msgspec import structs
 from workbench.compaction import prompts
 from workbench.compaction.audit import audit, with_lost
 from workbench.compaction.digest import digest as digest_of
-from workbench.compaction.preview import Terms, event_of, preview_of, previous_text, source_of, with_event
+from workbench.compaction.preview import PreviewInputs, event_of, preview_of, previous_text, source_of, with_event
 from workbench.compaction.record import details
 from workbench.compaction.selection import select
-from workbench.compaction.summariser import FAR, Means, Summariser, Tell, aside, cost_of, setup_for
+from workbench.compaction.summariser import FAR, Summariser, SummariserAccess, Tell, aside, cost_of, setup_for
 from workbench.compaction.triggers import percent
-from workbench.compaction.values import CompactionRefused, Cut, Draft, Fact, Preview, Progress, Trigger
+from workbench.compaction.values import (
+    CompactionPreview,
+    CompactionRefused,
+    Fact,
+    Progress,
+    SelectedRange,
+    SummaryDraft,
+    Trigger,
+)
 from workbench.config.errors import WrongCall
 from workbench.config.garbage import collector_paused
 from workbench.context.plan import ContextPlan
@@ -81,25 +89,27 @@ class Compactor:
             return f"{error}; so this is the digest"
         return ""
 
-    def terms(self, digest: bool = False) -> Terms:
+    def preview_inputs(self, digest: bool = False) -> PreviewInputs:
         """Who plans and who summarises."""
         model = "" if digest or self.unable else self.summariser.model
-        return Terms(self.setup, self.summariser, self.catalogue, model)
+        return PreviewInputs(self.setup, self.summariser, self.catalogue, model)
 
     # Preview
 
-    def preview(self, events: Sequence[Event], trigger: Trigger, why: str = "", *, digest: bool = False) -> Preview:
+    def preview(
+        self, events: Sequence[Event], trigger: Trigger, why: str = "", *, digest: bool = False
+    ) -> CompactionPreview:
         """What a compaction would do now; raises CompactionRefused where there is nothing to compact."""
         setup = self.setup
         with collector_paused():
             planner = setup.planner(events, live=self._live)
             plan = planner.plan()
-            cut = self._cut(plan, events, trigger)
-            made = preview_of(self.terms(digest), events, planner, plan, cut, trigger, why)
+            selected = self._select(plan, events, trigger)
+            made = preview_of(self.preview_inputs(digest), events, planner, plan, selected, trigger, why)
             setup.counter.flush()
         return made
 
-    def _cut(self, plan: ContextPlan, events: Sequence[Event], trigger: Trigger) -> Cut:
+    def _select(self, plan: ContextPlan, events: Sequence[Event], trigger: Trigger) -> SelectedRange:
         """By hand the finished iterations of an open turn may go as well, where there is nothing else.
 
         Many an agent's transcript is one long turn.
@@ -119,20 +129,20 @@ class Compactor:
     async def draft(
         self,
         events: Sequence[Event],
-        preview: Preview,
+        preview: CompactionPreview,
         *,
         digest: bool = False,
         progress: Tell | None = None,
-    ) -> Draft:
+    ) -> SummaryDraft:
         """A summary by the model or, where that fails, by the digest; raises CompactionRefused when neither will do."""
         tell = progress or (lambda _: None)
         started = time.monotonic()
         problems: list[str] = []
         cost: float | None = 0.0
-        made: Draft | None = None
+        made: SummaryDraft | None = None
         await aside(self._check_worth, events, preview)
         if not digest:
-            text, problems, cost = await self.summary(preview.cut, preview.summary_cap, tell)
+            text, problems, cost = await self.summary(preview.selected, preview.summary_cap, tell)
             if text:
                 tell(Progress("auditing"))
                 try:
@@ -144,14 +154,14 @@ class Compactor:
             made = await aside(self._by_digest, events, preview)
         return replace(made, seconds=time.monotonic() - started, cost=cost, problems=tuple(problems))
 
-    async def summary(self, cut: Cut, cap: int, tell: Tell) -> tuple[str, list[str], float | None]:
+    async def summary(self, selected: SelectedRange, cap: int, tell: Tell) -> tuple[str, list[str], float | None]:
         """The model's summary, or nothing and why; and what was spent on it."""
         if unable := self.unable:
             return "", [unable], 0.0
         assert self._gateway is not None
-        writer = Summariser(self.summariser, Means(self._gateway, self._patience, self._schedule), tell)
+        writer = Summariser(self.summariser, SummariserAccess(self._gateway, self._patience, self._schedule), tell)
         prompt = prompts.load(self._policy.prompt)
-        source = await aside(source_of, cut, self._policy)
+        source = await aside(source_of, selected, self._policy)
         text, problems = "", []
         try:
             text = await writer.write(source, prompt, cap)
@@ -159,7 +169,7 @@ class Compactor:
             problems.append(f"{refused.kind}: {refused}")
         return text, problems, cost_of(writer.usages, self.catalogue)
 
-    def _by_model(self, events: Sequence[Event], preview: Preview, text: str) -> Draft:
+    def _by_model(self, events: Sequence[Event], preview: CompactionPreview, text: str) -> SummaryDraft:
         made = self._drafted(events, preview, text, self.summariser.model)
         tokens, cap = made.summary_tokens, preview.summary_cap
         if tokens >= preview.source_tokens:
@@ -174,40 +184,42 @@ class Compactor:
             raise CompactionRefused("does_not_fit", left)
         return replace(made, prompt_hash=prompts.load(self._policy.prompt).hash)
 
-    def _by_digest(self, events: Sequence[Event], preview: Preview) -> Draft:
-        text = self.digest(preview.cut, preview.summary_cap)
+    def _by_digest(self, events: Sequence[Event], preview: CompactionPreview) -> SummaryDraft:
+        text = self.digest(preview.selected, preview.summary_cap)
         made = self._drafted(events, preview, text, DIGEST)
         self._check(made)
         return made
 
-    def digest(self, cut: Cut, cap: int) -> str:
+    def digest(self, selected: SelectedRange, cap: int) -> str:
         """The summary that needs no model."""
-        return digest_of(cut, cap, self.setup.counter, previous_text(cut, self._policy))
+        return digest_of(selected, cap, self.setup.counter, previous_text(selected, self._policy))
 
-    def _drafted(self, events: Sequence[Event], preview: Preview, summary: str, made_by: str) -> Draft:
+    def _drafted(self, events: Sequence[Event], preview: CompactionPreview, summary: str, made_by: str) -> SummaryDraft:
         """A draft with its audit and its figures, as the plan would have them."""
-        cut = preview.cut
-        audited = audit(cut, summary, previous=previous_text(cut, self._policy))
+        selected = preview.selected
+        audited = audit(selected, summary, previous=previous_text(selected, self._policy))
         tokens = self.setup.counter.count(summary).tokens
-        body = event_of(cut, summary, self._policy, preview.recall)
+        body = event_of(selected, summary, self._policy, preview.recall)
         after = with_event(self.setup.planner(events, live=self._live), events, body)
         self.setup.counter.flush()
-        return Draft(preview, summary, made_by, audited, tokens, after.totals.tokens)
+        return SummaryDraft(preview, summary, made_by, audited, tokens, after.totals.tokens)
 
     # Editing
 
-    def edited(self, events: Sequence[Event], draft: Draft, summary: str) -> Draft:
+    def edited(self, events: Sequence[Event], draft: SummaryDraft, summary: str) -> SummaryDraft:
         """The draft with another text; audit and figures are made again."""
         made = self._drafted(events, draft.preview, summary, draft.made_by)
         return replace(draft, summary=summary, audit=made.audit, **_figures(made))
 
-    def with_lost(self, events: Sequence[Event], draft: Draft, facts: Sequence[Fact] | None = None) -> Draft:
+    def with_lost(
+        self, events: Sequence[Event], draft: SummaryDraft, facts: Sequence[Fact] | None = None
+    ) -> SummaryDraft:
         """The draft with things that its summary lost put back: these, or all of them."""
         return self.edited(events, draft, with_lost(draft.summary, draft.audit.lost if facts is None else facts))
 
     # Accepting
 
-    def _check_worth(self, events: Sequence[Event], preview: Preview) -> None:
+    def _check_worth(self, events: Sequence[Event], preview: CompactionPreview) -> None:
         """Raise CompactionRefused where no summary could free enough: nobody is asked for one, and nothing has failed.
 
         So it is where the turns that stay fill the room: the breaker must not open for that, since it will pass.
@@ -215,12 +227,12 @@ class Compactor:
         before = preview.tokens_before
         if not self._too_little(before, before - preview.cache.saved_per_request):
             return  # the longest summary frees enough, and the preview has planned that already
-        body = event_of(preview.cut, LEAST, self._policy, preview.recall)
+        body = event_of(preview.selected, LEAST, self._policy, preview.recall)
         after = with_event(self.setup.planner(events, live=self._live), events, body)
         if little := self._too_little(before, after.totals.tokens):
             raise CompactionRefused("nothing", f"nothing to compact: even a summary of one word {little}")
 
-    def _check(self, draft: Draft) -> None:
+    def _check(self, draft: SummaryDraft) -> None:
         """Raise CompactionRefused for a draft that must not stand."""
         if not draft.summary.strip():
             raise CompactionRefused("empty", "the summary is empty")
@@ -234,22 +246,22 @@ class Compactor:
             return ""
         return f"would free {before - after:,} of {before:,} tokens = {percent(share, bound)} < {percent(bound)}"
 
-    def body(self, draft: Draft) -> Compaction:
+    def body(self, draft: SummaryDraft) -> Compaction:
         """The event to append; raises CompactionRefused when it must not stand."""
         self._check(draft)
-        body = event_of(draft.preview.cut, draft.summary, self._policy, draft.preview.recall)
+        body = event_of(draft.preview.selected, draft.summary, self._policy, draft.preview.recall)
         return structs.replace(body, meta=meta(draft))
 
 
-def _figures(made: Draft) -> dict[str, Any]:
+def _figures(made: SummaryDraft) -> dict[str, Any]:
     return {"summary_tokens": made.summary_tokens, "tokens_after": made.tokens_after}
 
 
-def meta(draft: Draft) -> dict[str, Any]:
+def meta(draft: SummaryDraft) -> dict[str, Any]:
     """How a compaction came about, in values that JSON has."""
-    preview, cut = draft.preview, draft.preview.cut
-    turns = [item.turn for item in cut.items]
-    for event in cut.previous:  # what they stand for is in the range, though only their summaries were read
+    preview, selected = draft.preview, draft.preview.selected
+    turns = [item.turn for item in selected.items]
+    for event in selected.previous:  # what they stand for is in the range, though only their summaries were read
         assert isinstance(event.body, Compaction)
         noted = details(event.body.meta)
         turns += [turn for turn in (noted.first_turn, noted.last_turn) if turn is not None]
@@ -275,6 +287,6 @@ def meta(draft: Draft) -> dict[str, Any]:
         "last_at": preview.last_at,
         "first_turn": min(turns, default=0),
         "last_turn": max(turns, default=0),
-        "kept_tokens": cut.kept_tokens,
+        "kept_tokens": selected.kept_tokens,
         "problems": list(draft.problems),
     }

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from workbench.compaction.record import Record
 from workbench.compaction.triggers import checks, percent, tokens_behind
-from workbench.compaction.values import Check, Trigger
+from workbench.compaction.values import Trigger, TriggerCheck
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy
 from workbench.log.events import Event
 
 
-class Outlook(NamedTuple):
+class Forecast(NamedTuple):
     """What fires next, and when."""
 
     trigger: Trigger | None
@@ -28,7 +28,7 @@ class Outlook(NamedTuple):
     why: str
 
 
-def outlook(
+def forecast(
     plan: ContextPlan,
     events: Sequence[Event],
     record: Record,
@@ -36,18 +36,18 @@ def outlook(
     *,
     growth: float | None = None,
     turn_over: bool = True,
-) -> Outlook:
+) -> Forecast:
     """Which trigger fires next, if turns go on as they did.
 
     `growth`: by how many tokens the context grows per turn, as the ledger knows it; without it, the mean of the turns
     since the last compaction.
     """
     if policy.mode == "off":
-        return Outlook(None, 0, None, "none, because compaction is off")
+        return Forecast(None, 0, None, "none, because compaction is off")
     looked = checks(plan, events, record, policy, turn_over=turn_over)
     due = next((check for check in looked if check.fired), None)
     if due:
-        return Outlook(due.trigger, due.limit, 0, f"now: {due.why}")
+        return Forecast(due.trigger, due.limit, 0, f"now: {due.why}")
     if growth is None and record.turns:
         growth = tokens_behind(plan, record.covered) / record.turns
     *set_by_policy, full, _ = looked
@@ -61,23 +61,23 @@ Distance = tuple[bool, float]
 
 
 def _coming(
-    check: Check, plan: ContextPlan, policy: CompactionPolicy, growth: float | None
-) -> tuple[Distance, Outlook]:
+    check: TriggerCheck, plan: ContextPlan, policy: CompactionPolicy, growth: float | None
+) -> tuple[Distance, Forecast]:
     if check.trigger == "turns":
         left = check.limit - check.measured
         why = f"at {check.limit} turns; now {check.measured}, in {left} more"
-        return (False, left), Outlook("turns", check.limit, left, why)
+        return (False, left), Forecast("turns", check.limit, left, why)
     words = f"{'at' if policy.inclusive else 'above'} {check.limit:,} tokens"
     if check.trigger == "threshold":
         words += f" ({percent(Fraction(str(policy.threshold)))} of {plan.limits.window:,})"
     return _at(check, check.limit + (not policy.inclusive), words, growth)
 
 
-def _at(check: Check, limit: int, words: str, growth: float | None) -> tuple[Distance, Outlook]:
+def _at(check: TriggerCheck, limit: int, words: str, growth: float | None) -> tuple[Distance, Forecast]:
     left, now = limit - check.measured, f"{words}; now {check.measured:,}"
     if growth is None or growth <= 0:
         why = f"{now}, and how fast that grows is not known"
-        return (True, left), Outlook(check.trigger, limit, None, why)
+        return (True, left), Forecast(check.trigger, limit, None, why)
     turns = ceil(left / growth)
     why = f"{now}, in about {turns:,} turns of {growth:,.0f} tokens"
-    return (False, left / growth), Outlook(check.trigger, limit, turns, why)
+    return (False, left / growth), Forecast(check.trigger, limit, turns, why)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from support.drafts import appended, compactor, drafted, work
 from support.logs import logs, number
 from support.talk import preset, turns
-from tui.compaction.views import SETUP, gist_of, seen
-from workbench.compaction.outlook import outlook
+from tui.compaction.views import SETUP, figures_of, seen
+from workbench.compaction.forecast import forecast
 from workbench.compaction.record import record
 from workbench.compaction.selection import select
 from workbench.compaction.triggers import decide
@@ -20,8 +20,8 @@ from workbench.compaction.values import CompactionRefused
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, Failure, Revert, Usage, UserMessage
-from workbench.session.compaction_values import Curve, Mark
-from workbench.session.compaction_view import POINTS, looked_at, thinned
+from workbench.session.compaction_values import CompactionMark, Curve
+from workbench.session.compaction_view import POINTS, audit_again, thinned
 
 POLICIES = [preset(name).compaction for name in ("workbench", "codex", "sliding", "window", "confirm")]
 
@@ -44,7 +44,7 @@ def test_the_thin_log_always_says_what_the_whole_log_says(
     events: list[Event], more: list[Body], policy: CompactionPolicy, over: bool, step: int
 ) -> None:
     events = number([*(event.body for event in events), *more])
-    thin = gist_of(events, step=step).events()
+    thin = figures_of(events, step=step).events()
     assert len(thin) <= len(events)
     whole, found = record(events), record(thin)
     assert found == whole
@@ -52,7 +52,7 @@ def test_the_thin_log_always_says_what_the_whole_log_says(
     assert decide(plan, thin, found, policy, headless=False, turn_over=over) == decide(
         plan, events, whole, policy, headless=False, turn_over=over
     )
-    assert outlook(plan, thin, found, policy, turn_over=over) == outlook(plan, events, whole, policy, turn_over=over)
+    assert forecast(plan, thin, found, policy, turn_over=over) == forecast(plan, events, whole, policy, turn_over=over)
     assert _cut(thin, plan, policy) == _cut(events, plan, policy)
 
 
@@ -71,7 +71,7 @@ def _cut(events: Sequence[Event], plan: ContextPlan, policy: CompactionPolicy) -
 def test_a_thinned_curve_keeps_now_the_highest_and_every_mark(
     sizes: list[int], marks: list[tuple[int, bool]], most: int
 ) -> None:
-    curve = Curve(tuple(sizes), tuple(Mark(at % len(sizes), undone) for at, undone in marks), len(sizes))
+    curve = Curve(tuple(sizes), tuple(CompactionMark(at % len(sizes), undone) for at, undone in marks), len(sizes))
     thin = thinned(curve, most)
     assert len(thin.sizes) <= most
     assert thin.sizes[-1] == sizes[-1]
@@ -84,18 +84,18 @@ def test_a_thinned_curve_keeps_now_the_highest_and_every_mark(
 def test_the_curve_has_one_size_a_turn_and_one_more_before_a_compaction() -> None:
     bodies: list[Body] = [UserMessage("a"), Usage("m", 5, 10), Usage("m", 15, 20), AssistantMessage("b", "r")]
     bodies += [Compaction(1, 4, "so far"), Usage("m", 6, 7), UserMessage("c"), Usage("m", 8, None), Revert(5)]
-    gist = gist_of(number(bodies))
-    curve = gist.curve(record(gist.events()), 30, 100, 200)
-    assert curve == Curve((20, 7, 8, 30), (Mark(0, True),), 2, 100, 200)
+    figures = figures_of(number(bodies))
+    curve = figures.curve(record(figures.events()), 30, 100, 200)
+    assert curve == Curve((20, 7, 8, 30), (CompactionMark(0, True),), 2, 100, 200)
 
 
 def test_a_log_of_a_hundred_thousand_events_leaves_a_short_curve_and_a_short_log() -> None:
     bodies: list[Body] = []
     for at in range(12_500):
         bodies += [UserMessage("q"), *[AssistantMessage("a", f"r{at}")] * 6, Usage("m", at, at)]
-    gist = gist_of(number(bodies), step=50_000)
-    assert len(gist.events()) == 12_501
-    assert len(gist.curve(record(gist.events()), 5, 0, 0).sizes) <= POINTS
+    figures = figures_of(number(bodies), step=50_000)
+    assert len(figures.events()) == 12_501
+    assert len(figures.curve(record(figures.events()), 5, 0, 0).sizes) <= POINTS
 
 
 def test_an_empty_session_has_nothing_to_compact_and_says_why() -> None:
@@ -120,14 +120,14 @@ async def test_a_compaction_looked_at_later_has_the_audit_it_was_made_with() -> 
     draft = await drafted(made, events, digest=True)
     log = appended(events, made.body(draft))
     entry = record(log).entries[0]
-    looked = looked_at(made.setup, log, entry)
+    looked = audit_again(made.setup, log, entry)
     assert looked.lost == draft.audit.lost
     assert looked.kept == len(draft.audit.kept)
     assert looked.summary == draft.summary
     assert {fact.event for fact in looked.lost} == set(looked.seqs)
     again = await drafted(made, [*log, *_later(work(6, first=9), len(log))], digest=True)
     longer = appended([*log, *_later(work(6, first=9), len(log))], made.body(again))
-    second = looked_at(made.setup, longer, record(longer).entries[1])
+    second = audit_again(made.setup, longer, record(longer).entries[1])
     assert second.lost == again.audit.lost
     assert second.forgotten == again.audit.forgotten
 
@@ -143,5 +143,5 @@ def test_it_says_what_comes_next_and_what_can_be_undone(over: bool) -> None:
     assert made.names[-2:] == ("left out", "overflow")
     assert made.can_undo
     assert made.last is not None
-    assert made.outlook.limit == 16_000
+    assert made.forecast.limit == 16_000
     assert made.curve.limit == 16_000

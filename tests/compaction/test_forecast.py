@@ -1,4 +1,4 @@
-"""The outlook: which trigger fires next, at how many tokens, and in about how many turns."""
+"""The forecast: which trigger fires next, at how many tokens, and in about how many turns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from support.deciding import sized
 from support.logs import number
 from support.talk import planned, preset, turns
-from workbench.compaction.outlook import outlook
+from workbench.compaction.forecast import forecast
 from workbench.compaction.record import record
 from workbench.context.budget import Limits
 from workbench.context.plan import ContextPlan
@@ -18,7 +18,7 @@ from workbench.log.events import Body
 
 def ahead(made: ContextPlan, log: list[Body], policy: CompactionPolicy, **more: Any) -> tuple[Any, ...]:
     events = number(log)
-    return tuple(outlook(made, events, record(events), policy, **more))
+    return tuple(forecast(made, events, record(events), policy, **more))
 
 
 def test_the_next_trigger_in_tokens_and_turns() -> None:

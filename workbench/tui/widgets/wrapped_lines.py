@@ -13,7 +13,7 @@ from workbench.config.text import printable
 from workbench.tui.widgets.cells import wrapped
 
 
-class Lines(Widget):
+class WrappedLines(Widget):
     """A widget of lines that it breaks itself; as high as they are many."""
 
     def lines(self, width: int) -> Sequence[Content]:
@@ -29,7 +29,7 @@ class Lines(Widget):
         return max(1, len(self.lines(width)))
 
 
-class Table(Lines):
+class FigureTable(WrappedLines):
     """Names in one column, figures in the other; or a line that says why there are none."""
 
     rows: reactive[Sequence[tuple[str, str]]] = reactive((), layout=True)

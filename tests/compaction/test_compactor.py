@@ -1,4 +1,4 @@
-"""The coordinator: drafts that can be edited, events with their metadata, and refusals with their numbers."""
+"""The compactor_module: drafts that can be edited, events with their metadata, and refusals with their numbers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from support.drafts import MODEL, appended, compactor, drafted, says, setup, wor
 from support.logs import number
 from support.provider import Provider
 from support.talk import iterations, words
-from workbench.compaction import coordinator
-from workbench.compaction.coordinator import NOBODY, TOO_WEAK, Compactor, meta
+from workbench.compaction import compactor as compactor_module
+from workbench.compaction.compactor import NOBODY, TOO_WEAK, Compactor, meta
 from workbench.compaction.prompts import load
 from workbench.compaction.record import record
 from workbench.compaction.values import CompactionRefused, Progress
@@ -41,7 +41,7 @@ async def test_a_draft_by_the_model_becomes_an_event_with_its_metadata() -> None
     body = made.body(draft)
     policy = made.setup.loaded.policy.compaction
     assert body.summary == "Port 9001 was chosen for src/app1.py."
-    assert (body.first, body.last, body.kept) == (1, 24, draft.preview.cut.kept)
+    assert (body.first, body.last, body.kept) == (1, 24, draft.preview.selected.kept)
     assert (body.preface, body.place, body.acknowledgement) == (policy.preface, "start", "")
     assert body.meta.keys() >= META
     assert json.loads(json.dumps(body.meta)) == body.meta
@@ -190,13 +190,13 @@ async def test_progress_is_told_in_order_and_from_the_callers_thread() -> None:
 async def test_selection_digest_and_audit_leave_the_loop_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[str] = []
     for name in ("audit", "digest_of", "source_of"):
-        real = getattr(coordinator, name)
+        real = getattr(compactor_module, name)
 
         def spy(*args: object, _real: object = real, **more: object) -> object:
             threads.append(threading.current_thread().name)
             return _real(*args, **more)  # type: ignore[operator]  # it is what stood there
 
-        monkeypatch.setattr(coordinator, name, spy)
+        monkeypatch.setattr(compactor_module, name, spy)
     async with Provider(says(" ")) as provider:
         made = compactor(provider.url)
         events = number(work(8))
@@ -224,7 +224,7 @@ def test_what_stands_always_frees_at_least_its_share(turns: int, lines: int, pol
 def test_metadata_of_an_empty_cut_is_still_whole() -> None:
     preview = compactor().preview(number(work(8)), "manual", digest=True)
     draft = asyncio.run(compactor().draft(number(work(8)), preview, digest=True))
-    bare = replace(draft, preview=replace(preview, cut=preview.cut._replace(items=())))
+    bare = replace(draft, preview=replace(preview, selected=preview.selected._replace(items=())))
     assert (meta(bare)["first_turn"], meta(bare)["last_turn"]) == (0, 0)
     assert isinstance(compactor().body(draft), Compaction)
 
@@ -234,6 +234,6 @@ def test_by_hand_a_transcript_that_is_one_long_turn_can_be_compacted_too() -> No
     made = compactor(made=setup("codex"))
     with pytest.raises(CompactionRefused, match="nothing to compact"):
         made.preview(events, "threshold")
-    cut = made.preview(events, "manual").cut
-    assert {item.kind for item in cut.items} == {"tool_call", "tool_result"}
-    assert cut.last < events[-1].seq, "the last iteration stays"
+    selected = made.preview(events, "manual").selected
+    assert {item.kind for item in selected.items} == {"tool_call", "tool_result"}
+    assert selected.last < events[-1].seq, "the last iteration stays"

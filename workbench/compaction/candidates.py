@@ -54,7 +54,7 @@ class RowUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Candidates:
     """A conversation, looked at for what may be summarised."""
 
     units: tuple[RowUnit, ...]
@@ -85,13 +85,13 @@ class Scene:
         return [unit for unit in self.units[:end] if unit.number not in self.barred]
 
 
-def scene_of(plan: ContextPlan, events: Iterable[Event]) -> Scene:
+def candidates_in(plan: ContextPlan, events: Iterable[Event]) -> Candidates:
     """The units of a plan, with what the log's own events say about them."""
     units = _units(plan.rows)
     stands = in_effect([event for event in events if type(event.body) in CONTROL])
     latest = next((unit.number for unit in reversed(units) if unit.is_user), -1)
     barred = {unit.number for unit in units if _is_barred(unit, stands)} | {latest}
-    return Scene(units, stands, latest, _open_from(units), frozenset(barred), _shortened(stands.compactions))
+    return Candidates(units, stands, latest, _open_from(units), frozenset(barred), _shortened(stands.compactions))
 
 
 def _units(rows: Iterable[Item]) -> tuple[RowUnit, ...]:

@@ -34,7 +34,7 @@ _TODOS = (
 )
 
 
-class Marks:
+class MarkerWords:
     """Words that mark a phrase.
 
     They are looked for one by one: a pattern of so many words is slow, and most texts have none of them.
@@ -65,7 +65,7 @@ def _stands_alone(word: str, text: str) -> bool:
     return False
 
 
-CONSTRAINTS, DECISIONS, _OPEN = Marks(_CONSTRAINTS), Marks(_DECISIONS), Marks(_TODOS)
+CONSTRAINTS, DECISIONS, _OPEN = MarkerWords(_CONSTRAINTS), MarkerWords(_DECISIONS), MarkerWords(_TODOS)
 _BOX = re.compile(r"[-*+] \[ \] +(.+)")
 _BULLET = re.compile(r"^(?:[-*+•]|\d{1,3}[.)]|#{1,6}) +")
 _END = re.compile(r"(?<=[.!?。！？])(?: +|(?<=[。！？]))")
