@@ -161,13 +161,15 @@ def test_percentages_are_of_the_real_window_and_count_the_real_overhead() -> Non
     assert full.tokens > bare.tokens + 800
     assert bare.tokens == bare.items + bare.framing > bare.items
     events = number(talk)
-    check, *_ = [each for each in _checks(made, events) if each.trigger == "threshold"]
+    check = _threshold(made, events)
     assert check.measured == bare.tokens
     assert f"{bare.tokens:,} of {made.limits.window:,} = " in check.why
 
 
-def _checks(made: Setup, events: list[Event]) -> tuple[TriggerCheck, ...]:
-    return checks(made.plan(events), events, record(events), made.loaded.policy.compaction, turn_over=True)
+def _threshold(made: Setup, events: list[Event]) -> TriggerCheck:
+    found = checks(made.plan(events), events, record(events), made.loaded.policy.compaction, turn_over=True)
+    assert found.threshold is not None
+    return found.threshold
 
 
 def test_cached_tokens_are_not_counted_twice() -> None:
@@ -175,7 +177,7 @@ def test_cached_tokens_are_not_counted_twice() -> None:
     assert ledger.total.tokens == 1_010
     made = setup("confirm", model="gpt-4o", window=1_100)
     events = number([UserMessage("hi"), AssistantMessage("ho"), Usage("gpt-4o", 900, 1_000, cached=600, upto=1)])
-    check, *_ = [each for each in _checks(made, events) if each.trigger == "threshold"]
+    check = _threshold(made, events)
     assert 1_000 <= check.measured < 1_100
 
 

@@ -6,14 +6,14 @@ from decimal import Decimal
 from itertools import count
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support.deciding import decision, failure, look, sized
 from support.logs import number
 from support.talk import COUNTER, ROOMY, iteration, iterations, planned, preset, turns, words
 from workbench.compaction.record import record
-from workbench.compaction.triggers import checks, decide, measured
+from workbench.compaction.triggers import checks, compacts_at, decide, measured
 from workbench.context.budget import Limits
 from workbench.context.planner import plan
 from workbench.context.policy import CompactionPolicy
@@ -107,6 +107,41 @@ def test_the_limit_is_the_whole_number_that_decides_as_the_share_does(
 def test_seventy_percent_of_a_window_that_is_no_round_number(inclusive: bool, limit: int) -> None:
     policy = CompactionPolicy(mode="auto", threshold=0.7, inclusive=inclusive)
     assert look(sized(1, 131_072), turns(1), policy)["threshold"].limit == limit
+
+
+@given(
+    window=st.integers(1, 2_000_000),
+    thousandths=st.integers(0, 1_000),
+    tokens=st.integers(0, 2_000_000),
+    inclusive=st.booleans(),
+    off=st.integers(-2, 2),
+)
+@example(window=131_072, thousandths=700, tokens=0, inclusive=True, off=0)
+@example(window=131_072, thousandths=700, tokens=0, inclusive=False, off=0)
+def test_the_threshold_that_is_shown_is_where_a_trigger_fires(
+    window: int, thousandths: int, tokens: int, inclusive: bool, off: int
+) -> None:
+    policy = CompactionPolicy("auto", threshold=thousandths / 1000, token_threshold=tokens, inclusive=inclusive)
+    shown = compacts_at(policy, window)
+    assert bool(shown) == bool(thousandths or tokens)
+    near = {max(0, at + off) for at in (shown, tokens, window * thousandths // 1000)}
+    for used in near:
+        found = checks(sized(used, window), [], record([]), policy)
+        assert any(check.fired for check in found.by_policy) == (0 < shown <= used)
+        assert shown == min((check.fires_at for check in found.by_policy), default=0)
+
+
+def test_the_threshold_is_the_lower_of_the_two() -> None:
+    def at(*sets: str, policy: str = "workbench") -> int:
+        return compacts_at(preset(policy, *sets).compaction, 10_000)
+
+    assert at() == 8_000
+    assert at(policy="codex") == 7_001, "70 % are not over 70 %"
+    assert at("compaction.token_threshold=5000") == 5_000
+    assert at("compaction.mode='off'") == 0
+    assert at(policy="layers") == 0
+    assert at(policy="sliding") == 0, "it looks at what came since the last one, not at the size"
+    assert at("compaction.threshold=0") == 0
 
 
 # What is measured
@@ -283,7 +318,7 @@ def test_the_documents_presets_drop_nothing_and_stay_literal(name: str) -> None:
     policy = preset(name)
     log = turns(4, 100)
     made = planned(log, policy, Limits(100_000, "option", 99_000, 0))
-    left_out = checks(made, number(log), record(number(log)), policy.compaction)[-2]
+    left_out = checks(made, number(log), record(number(log)), policy.compaction).left_out
     assert not left_out.fired
     total = made.totals.tokens
     assert left_out.why == f"nothing is left out; the request has {total:,} of the 1,000 it may have"

@@ -20,7 +20,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.session.insight import LogInsight, OverrideWish, Requests, compact_at, runs
+from workbench.session.insight import LogInsight, OverrideWish, Requests, runs
 
 
 def requests(bodies: list[Body]) -> list[tuple[int, int]]:
@@ -106,15 +106,3 @@ def test_requests_go_forward_and_lie_in_the_log(log: list[Event]) -> None:
     for event in log:
         found.add(event)
         assert all(0 <= mark.upto < event.seq for mark in found.marks[-1:])
-
-
-def test_the_threshold_is_the_lower_of_the_two() -> None:
-    def at(*sets: str, policy: str = "workbench") -> int:
-        return compact_at(setup(policy, *sets).loaded.policy, 10_000)
-
-    assert at() == 8_000
-    assert at("compaction.token_threshold=5000") == 5_000
-    assert at("compaction.mode='off'") == 0
-    assert at(policy="layers") == 0
-    assert at(policy="sliding") == 0, "it looks at what came since the last one, not at the size"
-    assert at("compaction.threshold=0") == 0

@@ -27,7 +27,7 @@ def sized(tokens: int, window: int, name: str = "codex", source: str = "option")
 def look(made: ContextPlan, log: Sequence[Body], policy: CompactionPolicy, **more: Any) -> dict[str, TriggerCheck]:
     """The checks by trigger; of the two about the window, the policy's own."""
     events = number(log)
-    return {check.trigger: check for check in reversed(checks(made, events, record(events), policy, **more))}
+    return {check.trigger: check for check in reversed(checks(made, events, record(events), policy, **more).all)}
 
 
 def decision(made: ContextPlan, log: Sequence[Body], policy: CompactionPolicy, **more: Any) -> CompactionDecision:

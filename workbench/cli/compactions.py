@@ -35,7 +35,7 @@ from workbench.compaction.forecast import Forecast, forecast
 from workbench.compaction.record import Metrics, Record, Spread, metrics, record
 from workbench.compaction.triggers import decide
 from workbench.compaction.undo import Change, Node, redo, tree, undo, undo_all_compactions
-from workbench.compaction.values import CompactionDecision
+from workbench.compaction.values import CompactionDecision, TriggerCheck
 from workbench.config.errors import WrongCall
 from workbench.config.text import print_json, printable, table, when
 from workbench.context.plan import ContextPlan
@@ -83,12 +83,16 @@ def _as_json(
         "tokens": plan.totals.tokens,
         "window": plan.limits.window,
         "decision": {key: said[key] for key in ("action", "trigger", "why", "question", "digest")},
-        "checks": [check._asdict() for check in decision.checks],
+        "checks": [_check_json(check) for check in decision.checks.all],
         "next": coming._asdict(),
         "history": [_node_json(node) for node in tree(found)],
         "failures": [{"event": one.seq, "kind": one.kind, "message": one.message} for one in found.failures],
         "metrics": _metrics_json(metrics(found)),
     }
+
+
+def _check_json(check: TriggerCheck) -> dict[str, Any]:
+    return {key: getattr(check, key) for key in ("trigger", "fired", "why", "measured", "limit")}
 
 
 def _headless_mode(policy: CompactionPolicy) -> str:
@@ -131,8 +135,7 @@ def _lines(
     elsewhere = f", {_headless_mode(policy)} where nobody can be asked" if policy.mode == "confirm" else ""
     used = f"{plan.totals.tokens:,} of {plan.limits.window:,} tokens"
     yield f"policy    {printable(plan.policy)}; mode {policy.mode}{elsewhere}; {used}"
-    names = [*(check.trigger for check in decision.checks[:-2]), "left out", "overflow"]
-    for name, check in zip(names, decision.checks, strict=True):
+    for name, check in decision.checks.named:
         yield f"{name:<10}{'fired' if check.fired else 'no'}: {check.why}"
     yield f"now       {_now(decision)}"
     yield f"next      {coming.why}"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from math import ceil
 from operator import itemgetter
 from typing import NamedTuple
 
 from workbench.compaction.record import Record
-from workbench.compaction.triggers import checks, percent, tokens_behind
+from workbench.compaction.triggers import checks, percent, share_of_window, tokens_behind
 from workbench.compaction.values import Trigger, TriggerCheck
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy
@@ -45,14 +44,14 @@ def forecast(
     if policy.mode == "off":
         return Forecast(None, 0, None, "none, because compaction is off")
     looked = checks(plan, events, record, policy, turn_over=turn_over)
-    due = next((check for check in looked if check.fired), None)
+    due = next((check for check in looked.all if check.fired), None)
     if due:
-        return Forecast(due.trigger, due.limit, 0, f"now: {due.why}")
+        return Forecast(due.trigger, due.fires_at, 0, f"now: {due.why}")
     if growth is None and record.turns:
         growth = tokens_behind(plan, record.covered) / record.turns
-    *set_by_policy, full, _ = looked
-    coming = [_coming(check, plan, policy, growth) for check in set_by_policy]
-    coming.append(_at(full, full.limit + 1, f"above {full.limit:,} tokens, the most that a request may have", growth))
+    coming = [_coming(check, plan, policy, growth) for check in looked.by_policy]
+    full = looked.left_out
+    coming.append(_at(full, f"above {full.limit:,} tokens, the most that a request may have", growth))
     return min(coming, key=itemgetter(0))[1]
 
 
@@ -69,12 +68,13 @@ def _coming(
         return (False, left), Forecast("turns", check.limit, left, why)
     words = f"{'at' if policy.inclusive else 'above'} {check.limit:,} tokens"
     if check.trigger == "threshold":
-        words += f" ({percent(Fraction(str(policy.threshold)))} of {plan.limits.window:,})"
-    return _at(check, check.limit + (not policy.inclusive), words, growth)
+        words += f" ({percent(share_of_window(policy))} of {plan.limits.window:,})"
+    return _at(check, words, growth)
 
 
-def _at(check: TriggerCheck, limit: int, words: str, growth: float | None) -> tuple[Distance, Forecast]:
-    left, now = limit - check.measured, f"{words}; now {check.measured:,}"
+def _at(check: TriggerCheck, words: str, growth: float | None) -> tuple[Distance, Forecast]:
+    limit, now = check.fires_at, f"{words}; now {check.measured:,}"
+    left = limit - check.measured
     if growth is None or growth <= 0:
         why = f"{now}, and how fast that grows is not known"
         return (True, left), Forecast(check.trigger, limit, None, why)

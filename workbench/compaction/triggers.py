@@ -20,7 +20,7 @@ from math import ceil, floor
 from typing import NamedTuple
 
 from workbench.compaction.record import Record
-from workbench.compaction.values import CompactionDecision, TriggerCheck
+from workbench.compaction.values import CompactionDecision, TriggerCheck, TriggerChecks
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy, Mode
@@ -89,57 +89,72 @@ def checks(
     *,
     turn_over: bool = True,
     overflow: bool = False,
-) -> tuple[TriggerCheck, ...]:
-    """Every trigger that the policy sets, with the reason in numbers; then two that are always there, always last:
-    whether something is left out, and whether the request is too long.
+) -> TriggerChecks:
+    """Every trigger that the policy sets, with the reason in numbers, and the two that are always there.
 
     `turn_over`: nobody is working on the newest turn. `overflow`: the provider said that the request is too long.
     """
-    found = []
-    if policy.turns:
-        found.append(_turns(record, policy.turns, turn_over))
     now = measured(plan, events, record, policy) if policy.token_threshold or policy.threshold else None
-    if policy.token_threshold and now:
-        found.append(_tokens(now, policy))
-    if policy.threshold and now:
-        found.append(_threshold(now, plan, policy))
-    return (*found, _left_out(plan), _overflow(plan, overflow))
+    return TriggerChecks(
+        turns=_turns(record, policy.turns, turn_over) if policy.turns else None,
+        tokens=_tokens(now, policy) if policy.token_threshold and now else None,
+        threshold=_threshold(now, plan, policy) if policy.threshold and now else None,
+        left_out=_left_out(plan),
+        overflow=_overflow(plan, overflow),
+    )
 
 
 def _turns(record: Record, theta: int, turn_over: bool) -> TriggerCheck:
     done = _finished(record.turns, turn_over)
     since = "the last compaction" if record.covered else "the beginning"
-    return TriggerCheck("turns", done >= theta, f"{done} of {theta} turns since {since}", done, theta)
+    return TriggerCheck("turns", done >= theta, f"{done} of {theta} turns since {since}", done, theta, theta)
 
 
 def _finished(opened: int, turn_over: bool) -> int:
     return opened if turn_over else max(0, opened - 1)
 
 
+def compacts_at(policy: CompactionPolicy, window: int) -> int:
+    """The least number of tokens of a request at which a trigger of the policy fires; 0: by size none does."""
+    if policy.mode == "off" or policy.measure == "since_compaction":
+        return 0
+    bounds = (Fraction(policy.token_threshold), share_of_window(policy) * max(window, 1))
+    return min((_fires_at(bound, policy) for bound in bounds if bound), default=0)
+
+
+def share_of_window(policy: CompactionPolicy) -> Fraction:
+    """The policy's threshold as it is written: 0.7 as a float is a little less than 70 %."""
+    return Fraction(str(policy.threshold))
+
+
+def _fires_at(bound: Fraction, policy: CompactionPolicy) -> int:
+    """The least whole number that is over the bound, or at it where that is enough."""
+    return ceil(bound) if policy.inclusive else floor(bound) + 1
+
+
 def _tokens(now: Measured, policy: CompactionPolicy) -> TriggerCheck:
     limit = policy.token_threshold
-    fired, sign = _compare(Fraction(now.tokens), Fraction(limit), policy.inclusive)
-    return TriggerCheck("tokens", fired, f"{now.tokens:,} tokens {sign} {limit:,}{_aside(now.what)}", now.tokens, limit)
+    fires_at = _fires_at(Fraction(limit), policy)
+    fired = now.tokens >= fires_at
+    told = f"{now.tokens:,} tokens {_sign(fired, policy)} {limit:,}"
+    return TriggerCheck("tokens", fired, told + _aside(now.what), now.tokens, limit, fires_at)
 
 
 def _threshold(now: Measured, plan: ContextPlan, policy: CompactionPolicy) -> TriggerCheck:
-    window = plan.limits.window
-    # The decimal as it is written: 0.7 as a float is a little less than 70 %.
-    share, bound = Fraction(now.tokens, max(window, 1)), Fraction(str(policy.threshold))
-    fired, sign = _compare(share, bound, policy.inclusive)
+    window, bound = plan.limits.window, share_of_window(policy)
+    fires_at = _fires_at(bound * max(window, 1), policy)
+    fired = now.tokens >= fires_at
     guess = "the window is a guess" if plan.limits.window_source == "guess" else ""
-    told = f"{now.tokens:,} of {window:,} = {percent(share, bound)} {sign} {percent(bound)}"
-    return TriggerCheck("threshold", fired, told + _aside(now.what, guess), now.tokens, _limit(bound * window, policy))
+    share = percent(Fraction(now.tokens, max(window, 1)), bound)
+    told = f"{now.tokens:,} of {window:,} = {share} {_sign(fired, policy)} {percent(bound)}"
+    limit = fires_at if policy.inclusive else fires_at - 1
+    return TriggerCheck("threshold", fired, told + _aside(now.what, guess), now.tokens, limit, fires_at)
 
 
-def _compare(value: Fraction, bound: Fraction, inclusive: bool) -> tuple[bool, str]:
-    fired = value >= bound if inclusive else value > bound
-    return fired, (">=" if fired else "<") if inclusive else (">" if fired else "<=")
-
-
-def _limit(bound: Fraction, policy: CompactionPolicy) -> int:
-    """The whole number that decides as the bound itself does."""
-    return ceil(bound) if policy.inclusive else floor(bound)
+def _sign(fired: bool, policy: CompactionPolicy) -> str:
+    if policy.inclusive:
+        return ">=" if fired else "<"
+    return ">" if fired else "<="
 
 
 def percent(share: Fraction, bound: Fraction | None = None) -> str:
@@ -175,7 +190,7 @@ def _left_out(plan: ContextPlan) -> TriggerCheck:
     gone = [notice.edits[0].why] if notice else []
     gone += [f"{groups:,} iteration groups of the turn are left out"] if groups else []
     told = f"{' and '.join(gone) or 'nothing is left out'}; the request has {total:,} of the {capacity:,} it may have"
-    return TriggerCheck("threshold", bool(gone), told, total, capacity)
+    return TriggerCheck("threshold", bool(gone), told, total, capacity, capacity + 1)
 
 
 def _opening_rows(plan: ContextPlan) -> Iterator[Item]:
@@ -195,7 +210,7 @@ def _overflow(plan: ContextPlan, told: bool) -> TriggerCheck:
         why = f"the provider found {total:,} tokens too long; a request may have {capacity:,} by our count"
     else:
         why = f"{total:,} tokens {'>' if fired else '<='} {capacity:,} that a request may have"
-    return TriggerCheck("overflow", fired, why, total, capacity)
+    return TriggerCheck("overflow", fired, why, total, capacity, capacity + 1)
 
 
 # The decision
@@ -218,12 +233,11 @@ def decide(
 ) -> CompactionDecision:
     """What the triggers, the mode and the brakes say together. `headless`: nobody can be asked."""
     looked = checks(plan, events, record, policy, turn_over=turn_over, overflow=overflow)
-    fired = [check for check in looked if check.fired]
+    fired = [check for check in looked.all if check.fired]
     if not fired:
         return CompactionDecision("none", None, "no trigger fired", looked)
-    left_out, too_long = looked[-2:]
-    is_overflow = too_long.fired
-    first = too_long if is_overflow else fired[0]
+    is_overflow = looked.overflow.fired
+    first = looked.overflow if is_overflow else fired[0]
     mode = _mode(policy, headless, is_overflow)
     held = _by_mode(mode, headless)
     digest = False
@@ -232,8 +246,8 @@ def decide(
         if is_overflow:
             digest = bool(brakes) or record.attempts > 0
             held = _by_attempts(record)
-        elif left_out.fired and _goes_on(record, turn_over):
-            first, held = left_out, brakes
+        elif looked.left_out.fired and _goes_on(record, turn_over):
+            first, held = looked.left_out, brakes
         else:
             held = brakes or _by_cooldown(record, policy, turn_over)
     if held:

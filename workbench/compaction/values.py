@@ -38,6 +38,38 @@ class TriggerCheck(NamedTuple):
     measured: int
     limit: int
     """What `measured` is compared with, in the same unit: turns or tokens."""
+    fires_at: int
+    """The least of `measured` at which it fires: the limit, or one more where the limit itself does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerChecks:
+    """All triggers, looked at."""
+
+    turns: TriggerCheck | None
+    """None where the policy sets no such trigger; so for the next two."""
+    tokens: TriggerCheck | None
+    threshold: TriggerCheck | None
+    left_out: TriggerCheck
+    """Whether the stages had to leave something out."""
+    overflow: TriggerCheck
+    """Whether the request is too long."""
+
+    @property
+    def by_policy(self) -> tuple[TriggerCheck, ...]:
+        """Those that the policy sets."""
+        return tuple(check for check in (self.turns, self.tokens, self.threshold) if check is not None)
+
+    @property
+    def all(self) -> tuple[TriggerCheck, ...]:
+        """In the order in which they count."""
+        return (*self.by_policy, self.left_out, self.overflow)
+
+    @property
+    def named(self) -> tuple[tuple[str, TriggerCheck], ...]:
+        """All of them, each with what people call it."""
+        own = ((str(check.trigger), check) for check in self.by_policy)
+        return (*own, ("left out", self.left_out), ("overflow", self.overflow))
 
 
 class CompactionDecision(NamedTuple):
@@ -47,7 +79,7 @@ class CompactionDecision(NamedTuple):
     trigger: Trigger | None
     why: str
     """Why it is done, or what holds it back: mode, cool-down, limit, circuit breaker."""
-    checks: tuple[TriggerCheck, ...]
+    checks: TriggerChecks
     question: str = ""
     """What to ask, where `action` is `ask`."""
     digest: bool = False

@@ -74,11 +74,6 @@ class CompactionView:
         """Whether a compaction holds that can be taken back."""
         return self.metrics.by_status.get("reverted", 0) < self.metrics.made
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What the decision's checks are called: the last two are always there."""
-        return (*(check.trigger for check in self.decision.checks[:-2]), "left out", "overflow")
-
 
 class PastAudit(NamedTuple):
     """One compaction, looked at closely: what the panel's own value leaves out because it takes long."""

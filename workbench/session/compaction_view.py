@@ -12,7 +12,7 @@ from workbench.compaction.audit import audit
 from workbench.compaction.forecast import forecast
 from workbench.compaction.record import CATEGORY, CompactionEntry, Record, metrics, record
 from workbench.compaction.selection import select
-from workbench.compaction.triggers import decide
+from workbench.compaction.triggers import compacts_at, decide
 from workbench.compaction.undo import tree
 from workbench.compaction.values import CompactionRefused, SelectedRange
 from workbench.context.control import CONTROL, in_effect, span
@@ -30,7 +30,6 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.session.compaction_values import CompactionMark, CompactionView, Curve, PastAudit
-from workbench.session.insight import compact_at
 
 FEW = 3_000
 """Rows up to which it is found out, unasked, whether there is anything to compact."""
@@ -147,7 +146,7 @@ def view(inputs: CompactionInputs) -> CompactionView:
         failed = None
     coming = forecast(plan, inputs.events, found, knobs, growth=inputs.growth, turn_over=inputs.turn_over)
     # The line of the plot stands where the line above it says; where turns alone decide, at what the policy names.
-    limit = coming.limit if coming.trigger not in (None, "turns") else compact_at(inputs.setup.loaded.policy, window)
+    limit = coming.limit if coming.trigger not in (None, "turns") else compacts_at(knobs, window)
     return CompactionView(
         policy=inputs.policy,
         mode=knobs.mode,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from workbench.agent.mentions import with_files
+from workbench.compaction.triggers import compacts_at
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import text_of
 from workbench.models.catalogue import is_local
 from workbench.models.framing import MESSAGE
 from workbench.models.ledger import Ledger
-from workbench.session.insight import compact_at
 from workbench.session.open_session import OpenSession
 from workbench.session.values import DraftCost, Status
 
@@ -88,7 +88,7 @@ def _left(ledger: Ledger, plan: ContextPlan) -> str:
 
 
 def _threshold(opened: OpenSession, plan: ContextPlan) -> str:
-    limit = compact_at(opened.setup.loaded.policy, plan.limits.window)
+    limit = compacts_at(opened.setup.loaded.policy.compaction, plan.limits.window)
     if not limit:
         return f"{opened.policy} does not compact by size"
     share = f"{limit / plan.limits.window:.0%}".replace("%", " %")

@@ -9,7 +9,6 @@ from typing import NamedTuple, Protocol
 
 from workbench.context.control import CONTROL
 from workbench.context.plan import ContextPlan
-from workbench.context.policy import Policy
 from workbench.context.setup import Setup
 from workbench.log.events import (
     AssistantMessage,
@@ -145,12 +144,3 @@ class Requests:
     def marks(self) -> Sequence[RequestMark]:
         """In order; the list grows with the log."""
         return self._reported or self._replies
-
-
-def compact_at(policy: Policy, window: int) -> int:
-    """From how many tokens on the policy compacts by the request's size; 0: by that it never does."""
-    knobs = policy.compaction
-    if knobs.mode == "off" or knobs.measure == "since_compaction":
-        return 0
-    wanted = [int(knobs.threshold * window), knobs.token_threshold]
-    return min((tokens for tokens in wanted if tokens), default=0)

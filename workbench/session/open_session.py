@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from workbench.agent.loop import Agent
 from workbench.agent.tools.base import Tool
+from workbench.compaction.triggers import compacts_at
 from workbench.context.load import preset_names, user_policies
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
@@ -16,7 +17,7 @@ from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.ledger import Ledger
 from workbench.session.context_view import ContextView
-from workbench.session.insight import LogInsight, Requests, compact_at
+from workbench.session.insight import LogInsight, Requests
 from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.session.source import Source
@@ -132,7 +133,7 @@ class OpenSession:
             len(self.events),
             insight=LogInsight(self.events, setup, live=self.writable),
             requests=self.requests.marks,
-            compact_at=compact_at(setup.loaded.policy, setup.limits.window),
+            compact_at=compacts_at(setup.loaded.policy.compaction, setup.limits.window),
             ledger=self.ledger,
             fixed=self.why_read_only,
         )

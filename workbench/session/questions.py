@@ -91,5 +91,5 @@ def compact(number: int, decision: CompactionDecision) -> UserQuestion:
         AnswerChoice("y", "yes", "compact without a model" if decision.digest else "compact now; it can be undone"),
         AnswerChoice("n", "no", "not now; ask again after the next reply"),
     )
-    detail = "\n".join(f"{check.trigger}: {check.why}" for check in decision.checks if check.fired)
+    detail = "\n".join(f"{check.trigger}: {check.why}" for check in decision.checks.all if check.fired)
     return UserQuestion(number, "compact", decision.question, detail, choices, "no")

@@ -140,7 +140,7 @@ def _later(bodies: Sequence[Body], after: int) -> list[Event]:
 def test_it_says_what_comes_next_and_what_can_be_undone(over: bool) -> None:
     made = seen(number([*turns(3, 50), Compaction(1, 2, "so far")]), turn_over=over)
     assert made.mode == "confirm"
-    assert made.names[-2:] == ("left out", "overflow")
+    assert [name for name, _ in made.decision.checks.named] == ["threshold", "left out", "overflow"]
     assert made.can_undo
     assert made.last is not None
     assert made.forecast.limit == 16_000

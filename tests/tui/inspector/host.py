@@ -17,6 +17,7 @@ from textual.worker import WorkerCancelled
 
 from support.logs import number
 from support.talk import words
+from workbench.compaction.triggers import compacts_at
 from workbench.config.settings import Settings
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import PlanOptions, Setup, set_up
@@ -36,7 +37,7 @@ from workbench.log.events import (
 from workbench.models.catalogue import Catalogue
 from workbench.models.ledger import Ledger
 from workbench.session.context_view import ContextView
-from workbench.session.insight import LogInsight, Requests, compact_at
+from workbench.session.insight import LogInsight, Requests
 from workbench.session.values import Live
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.inspector.row_list import RowList
@@ -150,7 +151,7 @@ class Model:
             len(self.events),
             insight=LogInsight(self.events, self.setup),
             requests=marks,
-            compact_at=compact_at(policy, self.setup.limits.window),
+            compact_at=compacts_at(policy.compaction, self.setup.limits.window),
             ledger=self.ledger,
         )
         if upto is None:

@@ -62,7 +62,7 @@ def next_line(view: CompactionView) -> Content:
 def check_lines(view: CompactionView, width: int) -> list[Content]:
     """Every trigger with its figures."""
     lines: list[Content] = []
-    for name, check in zip(view.names, view.decision.checks, strict=True):
+    for name, check in view.decision.checks.named:
         sign, colour = ("●", "bold $warning") if check.fired else ("○", "$quiet")
         head = Content.styled(f"{sign} {name:<10}{'fired' if check.fired else 'not yet':<8}", colour)
         lines += hanging(head, printable(check.why), width)
@@ -236,7 +236,7 @@ def status_rows(view: CompactionView) -> Rows:
         ("policy", f"{view.policy}; mode {view.mode}: {ABOUT_MODES[view.mode]}"),
         ("context", f"{view.tokens:,} of {view.window:,} tokens ({share} %)"),
     ]
-    for name, check in zip(view.names, view.decision.checks, strict=True):
+    for name, check in view.decision.checks.named:
         rows.append((name, f"{'fired' if check.fired else 'not yet'}: {check.why}"))
     rows += [("now", _now(view)), ("next", view.forecast.why), ("", "")]
     lines = [branch_line(branch).plain for branch in branches(view.history)]

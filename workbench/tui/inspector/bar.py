@@ -84,11 +84,12 @@ LEVELS = (0.7, 0.9)
 
 def ticks(window: int, compact_at: int) -> list[Tick]:
     """The thresholds of a window, the most important first."""
-    found = []
+    found, share = [], ""
     if compact_at:
         share = f"{compact_at / max(window, 1):.0%}"
         found.append(Tick(compact_at, f"{share} compacts", f"{share} cmp"))
-    found += [Tick(int(window * level), f"{level:.0%}", f"{level:.0%}") for level in LEVELS]
+    names = {f"{level:.0%}": int(window * level) for level in LEVELS}
+    found += [Tick(tokens, name, name) for name, tokens in names.items() if name != share]
     return [tick for at, tick in enumerate(found) if tick.tokens not in [other.tokens for other in found[:at]]]
 
 
