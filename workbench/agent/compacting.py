@@ -17,6 +17,7 @@ from workbench.compaction.values import (
     SummaryDraft,
     Trigger,
 )
+from workbench.config.background import in_background
 from workbench.context.plan import ContextPlan
 from workbench.log.events import Body, Event, Failure
 
@@ -57,7 +58,7 @@ class Compacting:
                 plan, events, record(events), policy, headless=headless, turn_over=turn_over, overflow=overflow
             )
 
-        return look() if len(events) < LONG else await asyncio.to_thread(look)
+        return look() if len(events) < LONG else await in_background(look)
 
     async def agreed(self, decision: CompactionDecision) -> bool:
         """Whether to go on: at once, or after the user has said yes."""
@@ -108,7 +109,7 @@ class Compacting:
         tell: Callable[[Progress], None],
     ) -> tuple[list[Failure], SummaryDraft]:
         tell(Progress("selecting"))
-        preview = await asyncio.to_thread(self.compactor.preview, events, trigger, why, digest=digest)
+        preview = await in_background(self.compactor.preview, events, trigger, why, digest=digest)
         noted = await self.before(preview)
         return noted, await self.compactor.draft(events, preview, digest=digest, progress=tell)
 

@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 from workbench.agent.tools.command import user_shell
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
-from workbench.agent.tools.threads import in_thread
+from workbench.config.background import in_background
 from workbench.config.errors import WrongCall
 from workbench.config.settings import escaped_name, shown
 
@@ -146,7 +146,7 @@ class Hooks:
         try:
             async with asyncio.timeout(self._seconds):
                 # In a thread: loading imports somebody's code, and a plain function may block.
-                said = await in_thread(lambda: entry_point.load()(payload))
+                said = await in_background(lambda: entry_point.load()(payload))
                 if inspect.isawaitable(said):
                     said = await said
         except TimeoutError:

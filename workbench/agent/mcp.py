@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from workbench.agent.mcp_link import Link, McpServer, import_mcp
 from workbench.agent.tools.base import Arguments, Kind, Tool, ToolContext, ToolLimits, ToolOutcome
 from workbench.agent.tools.environment import check_names
-from workbench.agent.tools.threads import in_thread
+from workbench.config.background import in_background
 from workbench.config.errors import WrongCall
 from workbench.config.settings import escaped_name, shown
 from workbench.models.framing import Style, count_tool
@@ -151,7 +151,7 @@ class McpTools:
     async def __aenter__(self) -> McpTools:
         if not self._servers:
             return self
-        await in_thread(import_mcp)
+        await in_background(import_mcp)
         self._links = [Link(server, self._cwd) for server in self._servers]
         try:
             await asyncio.gather(*map(self._wait_for, self._links))

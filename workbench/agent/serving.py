@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import NamedTuple
 
+from workbench.config.background import in_background
 from workbench.config.errors import WorkbenchError
 from workbench.context.setup import Setup
 from workbench.models.catalogue import LOCAL_WINDOW, is_local
@@ -49,7 +49,7 @@ async def summarising(routes: ModelRoutes, setup: Setup) -> AsyncIterator[Gatewa
     if model in ("", setup.model) or is_local(model):  # the embedded one is too weak to summarise
         yield None
         return
-    endpoint = await asyncio.to_thread(routes.endpoint, model)
+    endpoint = await in_background(routes.endpoint, model)
     async with serving(model, endpoint, routes.patience(model)) as gateway:
         yield gateway
 

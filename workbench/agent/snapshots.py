@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
-from workbench.agent.tools.threads import in_thread
+from workbench.config.background import in_background
 from workbench.config.errors import WorkbenchError
 from workbench.config.settings import shown
 from workbench.log.events import Snapshot
@@ -158,7 +158,7 @@ async def _record(git: _Git, folder: Path, why: str) -> Snapshot:
         # With the times in the user's index git need not read files that did not change.
         own = git.folder / os.fsdecode(output).removesuffix("\n")
         with suppress(FileNotFoundError):
-            await in_thread(lambda: shutil.copyfile(own, folder / "index"))
+            await in_background(lambda: shutil.copyfile(own, folder / "index"))
     status, _, complaint = await git("add", "-A", "--ignore-errors", "--", ".")
     if status not in (0, 1):
         raise SnapshotFailed(f"{git.folder}: git add failed: {complaint}")
@@ -225,7 +225,7 @@ async def _bring_back(snapshot: Snapshot, before: Snapshot, remove_created: bool
     with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
         git = _Git(root, Path(folder) / "index", seconds)
         found = await _difference(git, snapshot, before)
-        removed = await in_thread(lambda: _remove(root, found.created)) if remove_created else []
+        removed = await in_background(_remove, root, found.created) if remove_created else []
         if removed:  # what was in the way may be gone now
             found = await _difference(git, snapshot, before)
         if found.changed:

@@ -19,6 +19,7 @@ from workbench.compaction.cache import paid_back
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.triggers import question
 from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, Progress, SummaryDraft
+from workbench.config.background import in_background
 from workbench.config.errors import Refused
 from workbench.config.text import print_json, printable, printable_lines
 from workbench.context.setup import Setup
@@ -94,13 +95,13 @@ async def _compact(job: Job) -> SummaryDraft:
         compacting = Compacting(compactor, hooks)
         try:
             digest = options.digest or options.summary is not None
-            preview = await asyncio.to_thread(compactor.preview, job.events, "manual", "by hand", digest=digest)
+            preview = await in_background(compactor.preview, job.events, "manual", "by hand", digest=digest)
             if not options.json:
                 _agree(preview, setup, options.yes or options.dry_run, options.summary is not None)
             problems = await compacting.before(preview)
             tell = None if options.json else tell_progress
             draft = await compactor.draft(job.events, preview, digest=digest, progress=tell)
-            draft = await asyncio.to_thread(_edited, job, compactor, draft)
+            draft = await in_background(_edited, job, compactor, draft)
             body = compactor.body(draft)
         except CompactionRefused as refused:
             # That there is nothing to compact is no failure of anything.

@@ -6,7 +6,6 @@ provider that finds a request too long teaches us its limit, and the source is r
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
@@ -17,6 +16,7 @@ from typing import NamedTuple, ParamSpec, TypeVar
 from workbench.compaction.prompts import Prompt
 from workbench.compaction.requests import SummaryRequest, SummaryRequests, SummarySource, bare, lay_out, merge_groups
 from workbench.compaction.values import CompactionRefused, Progress
+from workbench.config.background import in_background
 from workbench.config.garbage import collector_paused
 from workbench.context.budget import Limits, limits
 from workbench.context.render import request
@@ -59,7 +59,7 @@ async def aside(work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
         with collector_paused():
             return work(*args, **more)
 
-    return await asyncio.to_thread(quietly)
+    return await in_background(quietly)
 
 
 class SummariserAccess(NamedTuple):

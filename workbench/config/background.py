@@ -1,12 +1,13 @@
-"""Work that must not hold up the screen."""
+"""Work in the background: it holds up neither the screen, nor an event loop, nor the end of the program."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Thread
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -29,3 +30,19 @@ def background(work: Callable[[], T]) -> Future[T]:
 
     Thread(target=run, daemon=True).start()
     return future
+
+
+async def in_background(work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
+    """Wait for such work; unlike in the loop's own pool, work that never comes back keeps no other from starting."""
+    import asyncio  # late: whoever waits has it, and others need not load it
+
+    def safely() -> T:
+        try:
+            return work(*args, **more)
+        except BaseException as error:
+            if isinstance(error, Exception) and not isinstance(error, StopIteration):
+                raise
+            # No future carries a StopIteration, and SystemExit and the like must not end the loop.
+            raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+    return await asyncio.wrap_future(background(safely))

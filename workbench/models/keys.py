@@ -7,14 +7,15 @@ the environment variable. The user puts a key there with keyring's own command: 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import wait
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any, Literal
 
+from workbench.config.background import background
 from workbench.models.catalogue import LOCAL_PROVIDERS, is_built_in
 
 SERVICE = "workbench"
@@ -91,20 +92,14 @@ def find_key(model: str, provider: str, environ: Mapping[str, str] = os.environ,
 
 def _from_store(variables: tuple[str, ...], seconds: float) -> Key:
     """Ask the key store in a thread that is left behind if it does not come back."""
-    said: list[Key] = []
-
-    def ask() -> None:
-        try:
-            found = _stored(variables)
-        except BaseException as error:  # a backend may do anything at all, and its thread has nobody else to tell
-            said.append(Key("none", variables, problem=f"the key store failed: {type(error).__name__}"))
-        else:
-            said.append(found)
-
-    thread = threading.Thread(target=ask, name="key store", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    return said[0] if said else Key("none", variables, problem=f"the key store did not answer within {seconds:g} s")
+    asked = background(lambda: _stored(variables))
+    wait([asked], seconds)
+    if not asked.done():
+        return Key("none", variables, problem=f"the key store did not answer within {seconds:g} s")
+    error = asked.exception()  # a backend may do anything at all
+    if error is not None:
+        return Key("none", variables, problem=f"the key store failed: {type(error).__name__}")
+    return asked.result()
 
 
 def _stored(variables: Sequence[str]) -> Key:

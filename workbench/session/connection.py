@@ -23,6 +23,7 @@ from workbench.agent.tools.environment import check_config as check_tools
 from workbench.agent.tools.registry import Toolbox
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.summariser import setup_for
+from workbench.config.background import in_background
 from workbench.context.setup import Setup
 from workbench.models.catalogue import is_local
 from workbench.session.open_session import OpenSession
@@ -139,7 +140,7 @@ class TurnConnection:
         routes, settings = services.routes, services.settings
         approvals, hooks, servers, _ = self.check()
         others = [name for name in options.fallbacks or settings.fallbacks(model) if name != model]
-        endpoint = await asyncio.to_thread(routes.endpoint, model, options.api_base)
+        endpoint = await in_background(routes.endpoint, model, options.api_base)
         own = serving(model, endpoint, routes.patience(model), may_fail=bool(others))
         gateway = await stack.enter_async_context(own)
         fallbacks = await stack.enter_async_context(Fallbacks(tuple(dict.fromkeys(others)), self._prepare))
@@ -166,7 +167,7 @@ class TurnConnection:
         assert opened is not None, "only a turn falls back"
         options = Options(policy=opened.policy, knobs=opened.knobs)
         source = as_source(opened.name, list(opened.events), live=True)._replace(knobs=())
-        return await asyncio.to_thread(self._services.fallback, model, options, source)
+        return await in_background(self._services.fallback, model, options, source)
 
     async def close(self) -> None:
         """Let go of connections and servers."""
@@ -193,6 +194,6 @@ async def compactor_for(
         yield Compactor(setup, None, catalogue=services.catalogue)
         return
     routes = services.routes
-    endpoint = await asyncio.to_thread(routes.endpoint, model, options.api_base if model == setup.model else "")
+    endpoint = await in_background(routes.endpoint, model, options.api_base if model == setup.model else "")
     async with serving(model, endpoint, routes.patience(model)) as gateway:
         yield Compactor(setup, gateway, schedule=routes.schedule, catalogue=services.catalogue)

@@ -13,6 +13,7 @@ from workbench.agent.loop import Agent
 from workbench.agent.mentions import with_files
 from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
 from workbench.compaction.values import CompactionDecision
+from workbench.config.background import in_background
 from workbench.config.errors import WorkbenchError
 from workbench.log.events import AssistantMessage, Failure, Override, Setting, ToolCall, ToolResult, UserMessage
 from workbench.session import questions
@@ -176,7 +177,7 @@ class Turns:
             agent = await self.agent(opened)
             if text is not None and not opened.said:
                 self._name(opened, text)
-            content = None if text is None else await asyncio.to_thread(with_files, text, Path.cwd())
+            content = None if text is None else await in_background(with_files, text, Path.cwd())
             async with aclosing(agent.turn(content)) as steps:
                 async for step in steps:
                     failed = isinstance(step, Appended) and isinstance(step.event.body, Failure)

@@ -8,8 +8,8 @@ from pathlib import Path
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolOutcome, parameters
 from workbench.agent.tools.files import check_regular, refuse_binary, replace_file
 from workbench.agent.tools.places import Places
-from workbench.agent.tools.threads import in_thread
 from workbench.agent.tools.write import check_writable, encoded
+from workbench.config.background import in_background
 
 MAX_BYTES = 16 * 1024 * 1024
 _COMPARED_LINES = 10_000
@@ -21,7 +21,7 @@ def edit_tool(places: Places) -> Tool:
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         path = places.find_writable(arguments["path"])
-        return ToolOutcome(await in_thread(lambda: _edit(path, places.name(path), arguments)))
+        return ToolOutcome(await in_background(lambda: _edit(path, places.name(path), arguments)))
 
     return Tool(
         "edit_file",

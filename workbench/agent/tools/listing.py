@@ -8,8 +8,8 @@ from pathlib import Path
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
 from workbench.agent.tools.globs import Glob
 from workbench.agent.tools.places import Places
-from workbench.agent.tools.threads import in_thread
 from workbench.agent.tools.walk import OutOfTime, walk
+from workbench.config.background import in_background
 
 _DEPTH = 3
 _DEEPEST = 64
@@ -22,7 +22,7 @@ def list_tool(places: Places, limits: ToolLimits) -> Tool:
         folder = places.find(arguments.get("path", "."))
         glob = arguments.get("glob", "")
         depth = arguments.get("depth", _DEEPEST if glob else _DEPTH)
-        return ToolOutcome(await in_thread(lambda: _list(folder, places, glob, depth, limits)))
+        return ToolOutcome(await in_background(_list, folder, places, glob, depth, limits))
 
     return Tool(
         "list_files",

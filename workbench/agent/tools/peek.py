@@ -19,9 +19,9 @@ from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
 from workbench.agent.tools.search_worker import BAD_PATTERN
-from workbench.agent.tools.threads import in_thread
 from workbench.compaction.continuation import CONTINUED_FROM
 from workbench.compaction.prompts import RECALL_TOOLS
+from workbench.config.background import in_background
 from workbench.config.errors import WorkbenchError
 from workbench.context.control import CONTROL, NO_DECISION, UserDecision, in_effect
 from workbench.log.errors import NotFound
@@ -92,13 +92,13 @@ def peek_tools(events: Events, limits: ToolLimits | None = None, earlier: Earlie
         return entries(events(), arguments["id"], earlier)
 
     async def head(arguments: Arguments, context: ToolContext) -> ToolOutcome:
-        return ToolOutcome(await in_thread(lambda: _head(look_up(arguments), _room(arguments))))
+        return ToolOutcome(await in_background(lambda: _head(look_up(arguments), _room(arguments))))
 
     async def tail(arguments: Arguments, context: ToolContext) -> ToolOutcome:
-        return ToolOutcome(await in_thread(lambda: _tail(look_up(arguments), _room(arguments))))
+        return ToolOutcome(await in_background(lambda: _tail(look_up(arguments), _room(arguments))))
 
     async def grep(arguments: Arguments, context: ToolContext) -> ToolOutcome:
-        return await _grep(await in_thread(lambda: look_up(arguments)), arguments["pattern"], limits)
+        return await _grep(await in_background(look_up, arguments), arguments["pattern"], limits)
 
     what = "a text that was cut, masked, dropped or summarised"
     pattern = {"type": "string", "minLength": 1, "description": "regular expression (Python's)"}
@@ -278,7 +278,7 @@ def _with_note(text: str, found: Sequence[PeekedEvent], what: str, shown: int) -
 
 async def _grep(found: Sequence[PeekedEvent], pattern: str, limits: ToolLimits) -> ToolOutcome:
     wanted = {"pattern": pattern, "texts": found, "limit": limits.max_matches, "seconds": limits.search_seconds}
-    stdin = await in_thread(lambda: json.dumps(wanted).encode())
+    stdin = await in_background(lambda: json.dumps(wanted).encode())
     output, errors = Output(limits.output_bytes, 0), Output(4096, 0)
     root = Path(workbench.__file__).parent.parent
     ended = await run_process(

@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from workbench.agent.tools.threads import in_thread
+from workbench.config.background import in_background
 
 GRACE = 2.0
 """Seconds between asking a group to end (SIGTERM) and ending it (SIGKILL)."""
@@ -75,7 +75,7 @@ async def run_process(
 
 
 async def _to_the_end(process: subprocess.Popen[bytes], pipes: Sequence[_Pipe], seconds: float) -> Ended:
-    ended = asyncio.ensure_future(in_thread(process.wait))
+    ended = asyncio.ensure_future(in_background(process.wait))
     timed_out = left_behind = False
     try:
         done, _ = await asyncio.wait((ended,), timeout=seconds)

@@ -10,7 +10,7 @@ from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure
 from workbench.agent.tools.files import SNIFF_BYTES, check_regular, refuse_binary
 from workbench.agent.tools.output import whole_end
 from workbench.agent.tools.places import Places
-from workbench.agent.tools.threads import in_thread
+from workbench.config.background import in_background
 
 _LINES = 2000
 _BLOCK = 1 << 20
@@ -37,7 +37,7 @@ def read_tool(places: Places, limits: ToolLimits) -> Tool:
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         path = places.find(arguments["path"])
         first, most = arguments.get("offset", 1), arguments.get("limit", _LINES)
-        return ToolOutcome(await in_thread(lambda: read_lines(path, places.name(path), limits, first, most)))
+        return ToolOutcome(await in_background(lambda: read_lines(path, places.name(path), limits, first, most)))
 
     return Tool(
         "read_file",

@@ -9,7 +9,7 @@ from pathlib import Path
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolOutcome, parameters
 from workbench.agent.tools.files import replace_file
 from workbench.agent.tools.places import Places
-from workbench.agent.tools.threads import in_thread
+from workbench.config.background import in_background
 
 
 def write_tool(places: Places) -> Tool:
@@ -17,7 +17,7 @@ def write_tool(places: Places) -> Tool:
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         path = places.find_writable(arguments["path"])
-        return ToolOutcome(await in_thread(lambda: _write(path, places.name(path), arguments["content"])))
+        return ToolOutcome(await in_background(lambda: _write(path, places.name(path), arguments["content"])))
 
     return Tool(
         "write_file",

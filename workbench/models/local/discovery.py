@@ -10,6 +10,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
+from workbench.config.background import in_background
+
 if TYPE_CHECKING:
     import httpx
 
@@ -53,7 +55,7 @@ Ask = Callable[..., Awaitable[Json]]
 async def discover(ports: Mapping[Kind, int] = PORTS, timeout: float = TIMEOUT) -> tuple[LocalServer, ...]:
     """The servers that answer, all asked at once; empty as well where httpx, which comes with litellm, is missing."""
     try:
-        http = await asyncio.to_thread(import_module, "httpx")  # a tenth of a second, kept off the event loop
+        http = await in_background(import_module, "httpx")  # a tenth of a second, kept off the event loop
     except ImportError:
         return ()
     # Neither proxies from the environment nor certificates: this is loopback.

@@ -6,11 +6,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from workbench.config.background import background
 from workbench.config.errors import WrongCall
 from workbench.config.settings import escaped_name, shown
 from workbench.models.endpoints import NO_KEY, Endpoint
@@ -125,5 +125,4 @@ def check_ports(table: Mapping[str, Any], origin: str = "config.toml") -> dict[K
 
 def look_around(ports: Mapping[Kind, int] = PORTS, timeout: float = TIMEOUT) -> tuple[LocalServer, ...]:
     """The servers that answer, for callers that have no event loop, or one that they must not block others with."""
-    with ThreadPoolExecutor(1, "discovery") as thread:
-        return thread.submit(lambda: asyncio.run(discover(ports, timeout))).result()
+    return background(lambda: asyncio.run(discover(ports, timeout))).result()

@@ -110,7 +110,7 @@ class Models(Finder[str]):
         if is_built_in(info.name):
             return Key("not needed")
         if info.provider not in self._keys:
-            lost = any(STORE_LOST in key.problem for key in self._keys.values())
+            lost = any(STORE_LOST in key.problem for key in [*self._keys.values()])  # another thread may add one
             self._keys[info.provider] = Key("other") if lost else self.main.services.routes.key(info.name)
         return self._keys[info.provider]
 
