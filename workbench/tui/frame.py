@@ -25,7 +25,7 @@ from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.config.settings import Settings
 from workbench.tui.colours import Colourless, Sixteen
-from workbench.tui.pasting import guard
+from workbench.tui.textual_patches import guard
 from workbench.tui.themes import VARIABLES, ThemeFolder
 
 if TYPE_CHECKING:

@@ -162,13 +162,13 @@ async def test_only_the_lines_that_changed_are_drawn_again(monkeypatch: pytest.M
         await settle(pilot)
         drawn: list[int] = []
         rows = app.pane.rows
-        draw: Callable[..., Strip] = rows._drawn
+        draw: Callable[..., Strip] = rows.draw_line
 
         def counted(*given: object) -> Strip:
             drawn.append(1)
             return draw(*given)
 
-        monkeypatch.setattr(rows, "_drawn", counted)
+        monkeypatch.setattr(rows, "draw_line", counted)
         app.live = Live("1", text="a")
         await settle(pilot)
         app.live = Live("1", text="ab")

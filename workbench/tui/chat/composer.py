@@ -15,8 +15,8 @@ from textual.widgets import TextArea
 from workbench.session.values import ChatEntry, DraftCost, Transcript
 from workbench.tui.chat.blocks import bare
 from workbench.tui.chat.completion import Wanted, wanted
-from workbench.tui.chat.resting import RestingArea
 from workbench.tui.messages import Drafting, EditAndResend, Send
+from workbench.tui.textual_patches import RestingTextArea
 
 LONG_LINE = 20_000
 """Characters in one line from which on lines are not wrapped: to wrap such a line anew for each key takes too long."""
@@ -51,7 +51,7 @@ def _slug(action: str) -> str:
     return action.replace("(True)", "-select").replace("_", "-")
 
 
-class Composer(RestingArea, inherit_bindings=False):
+class Composer(RestingTextArea, inherit_bindings=False):
     """The draft, what it would cost, and the messages before it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*_OWN, *_editing()]
@@ -134,7 +134,7 @@ class Composer(RestingArea, inherit_bindings=False):
 
     # Sending
 
-    async def _on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
         """Send in order: a binding with priority would overtake the keys that were typed just before it."""
         if not event.is_printable:
             found = self.screen.active_bindings.get(event.key)
@@ -142,8 +142,6 @@ class Composer(RestingArea, inherit_bindings=False):
                 event.stop()
                 event.prevent_default()
                 await self.run_action(found.binding.action)
-                return
-        await super()._on_key(event)
 
     def action_send(self) -> None:
         """Say it, or run it where it is a slash command; an edit goes into a fork."""
@@ -185,11 +183,11 @@ class Composer(RestingArea, inherit_bindings=False):
         self.replace(bare(text), (0, 0), self.document.end, maintain_selection_offset=False)
         self.move_cursor(self.document.end)
 
-    async def _on_paste(self, event: events.Paste) -> None:
+    def on_paste(self, event: events.Paste) -> None:
         """Pasted text loses what a terminal would act on."""
         event.prevent_default()
-        await super()._on_paste(events.Paste(bare(event.text)))
         event.stop()
+        self.type(event.text)
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         """Ask what the draft costs, and what could complete it."""

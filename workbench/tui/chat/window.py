@@ -6,14 +6,9 @@ line of it, and the scroll position follows from that: what is in view stays whe
 
 from __future__ import annotations
 
-import asyncio
-from time import monotonic
-
 from textual.content import Content
-from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import var
-from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style
@@ -21,18 +16,16 @@ from textual.visual import Visual
 
 from workbench.session.values import Live, Transcript
 from workbench.tui.chat.lines import Lines
+from workbench.tui.textual_patches import move_thumb, set_line_count
+from workbench.tui.widgets.virtual_list import VirtualList
 
-INTERVAL = 0.05
-"""Seconds between two repaints of an answer that comes in."""
 MOST_SELECTED = 5_000
 """Lines that the mouse can select at once."""
 MARGIN = 2
 """Cells for the mark of the cursor on the left, and to keep clear of the scrollbar on the right."""
-MOST_STRIPS = 1_000
-"""Lines that are kept ready to be drawn."""
 
 
-class Window(ScrollView, can_focus=True, inherit_bindings=False):
+class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
     """Shows a part of the lines, follows the end while it is in view, and stays in place otherwise."""
 
     class Below(Message):
@@ -59,63 +52,40 @@ class Window(ScrollView, can_focus=True, inherit_bindings=False):
         self._seen = 0
         self._below = (0, False)
         self._due = False
-        self._timer: asyncio.TimerHandle | None = None
         self._placing = False
-        self._painted = 0.0
-        self._strips: dict[tuple[int, bool], tuple[Content, Strip]] = {}
-        """By the line itself, which is kept beside, since the id of one that is gone may come again."""
 
     # What comes from above
 
     def watch_transcript(self) -> None:
         """An entry more, or another session."""
-        self._soon(0)
+        self._soon()
 
     def watch_live(self) -> None:
         """A piece of an answer, or its end."""
-        self._soon(self._painted + INTERVAL - monotonic())
+        self._soon()
 
-    def _soon(self, wait: float) -> None:
-        """Take in what changed: at once, so that what changes together is shown together, or a little later."""
-        if wait <= 0 and not self._due:
+    def _soon(self) -> None:
+        """Take in what changed, once what changes together is there."""
+        if not self._due:
             self._due = True
             self.call_later(self._take)
-        elif wait > 0 and self._timer is None:
-            # The loop's, because Textual's timer never rings if the loop was held up for longer than it was to wait.
-            self._timer = asyncio.get_running_loop().call_later(wait, self._take)
 
     @property
     def is_current(self) -> bool:
         """Whether all that came is taken in."""
-        return not self._due and self._timer is None
+        return not self._due
 
     def _take(self) -> None:
         self._due = False
-        self._stop_timer()
         if not self.is_mounted:
             return
-        self._painted = monotonic()
         if self.lines.take(self.transcript, self.live):
             self.following, self.cursor, self._jumped = True, None, False
         self._arrange()
 
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def on_unmount(self) -> None:
-        """Nothing more is taken in."""
-        self._stop_timer()
-
     def on_resize(self) -> None:
         """Lines are made for the width."""
         self._arrange()
-
-    def notify_style_update(self) -> None:
-        """Colours may be others now."""
-        super().notify_style_update()
-        self._strips.clear()
 
     # Where things are
 
@@ -132,23 +102,16 @@ class Window(ScrollView, can_focus=True, inherit_bindings=False):
         self.lines.measure(index, offset, height)  # as much above as in view, so that a step up finds it measured
         if index < len(self.lines):
             offset = min(offset, max(self.lines.heights[index] - 1, 0))
-        self._resize(Size(width, self.lines.total))
         self._scroll(self.lines.heights.top(index) + offset)
         self._tell_below()
-        if len(self._strips) > MOST_STRIPS:
-            self._strips.clear()
         self.refresh()
-
-    def _resize(self, size: Size) -> None:
-        """As many lines as there are. Not by assignment, which would lay out and repaint the whole screen each time."""
-        if size != self.virtual_size:
-            self.set_reactive(Window.virtual_size, size)
-            self.vertical_scrollbar.window_virtual_size = size.height
 
     def _scroll(self, line: int) -> None:
         self._placing = True
+        set_line_count(self, self.lines.total)
         self.scroll_to(y=self.max_scroll_y if self.following else line, animate=False, force=True)
         self._placing = False
+        move_thumb(self)
         self._place = self.lines.heights.at(self.scroll_offset.y)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -157,7 +120,7 @@ class Window(ScrollView, can_focus=True, inherit_bindings=False):
         if self._placing or round(old_value) == round(new_value):
             return
         index, offset = self._place
-        step, height = round(new_value) - round(old_value), self.scrollable_content_region.height
+        step, height = round(new_value) - round(old_value), self.view_height
         line = round(new_value)
         if abs(step) <= 2 * height:
             # A step goes so many lines from the place; after a leap the guesses are all there is to go by.
@@ -178,11 +141,11 @@ class Window(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def _bottom(self) -> int:
-        return self.scroll_offset.y + self.scrollable_content_region.height
+        return self.scroll_offset.y + self.view_height
 
     def _show(self, index: int, from_below: bool = False) -> None:
         """Bring an entry into view; of one that is taller than the view the end from which one comes."""
-        height = self.scrollable_content_region.height
+        height = self.view_height
         top, tall = self.lines.span(index)
         if tall > height:
             self._go(top + tall - height if from_below else top)
@@ -202,7 +165,7 @@ class Window(ScrollView, can_focus=True, inherit_bindings=False):
         if not len(self.lines):
             return
         self.cursor, self._jumped = self.lines.index_of(seq), True
-        height = self.scrollable_content_region.height
+        height = self.view_height
         self.following, self._place = False, (self.cursor, 0)
         self._arrange()
         self._go(self.lines.heights.top(self.cursor) - height // 4)
@@ -217,14 +180,15 @@ class Window(ScrollView, can_focus=True, inherit_bindings=False):
         marked = index == self.cursor and bool(line) and (self.has_focus or self._jumped)
         selection = self.text_selection
         if selection is not None and (span := selection.get_span(at)) is not None:
-            return self._strip(self._selected(_marked(line, marked), span)).apply_offsets(0, at)
-        key = (id(line), marked)
-        kept = self._strips.get(key)
-        if kept is None or kept[0] is not line:
-            kept = self._strips[key] = (line, self._strip(_marked(line, marked)))
-        return kept[1].apply_offsets(0, at)
+            return self._drawn(self._selected(_marked(line, marked), span)).apply_offsets(0, at)
+        # By the line itself: where entries above it are measured, it moves.
+        return self.strip((id(line), marked), (line, marked)).apply_offsets(0, at)
 
-    def _strip(self, line: Content) -> Strip:
+    def draw_line(self, look: tuple[Content, bool]) -> Strip:
+        """A line with the mark of the cursor, or with room for it."""
+        return self._drawn(_marked(*look))
+
+    def _drawn(self, line: Content) -> Strip:
         width, style = self.scrollable_content_region.width, self.visual_style
         strips = Visual.to_strips(self, line, width, 1, style, apply_selection=False)
         made = strips[0] if strips else Strip.blank(width)
@@ -258,5 +222,4 @@ class Window(ScrollView, can_focus=True, inherit_bindings=False):
 
 
 def _marked(line: Content, marked: bool) -> Content:
-    """A line with the mark of the cursor, or with room for it."""
     return Content.assemble(("▌", "bold $primary") if marked else " ", line)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ceil
 from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Region, Size
+from textual.geometry import Region
 from textual.message import Message
 from textual.reactive import var
-from textual.scroll_view import ScrollView
-from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 
 from workbench.context.compare import Mark
@@ -23,10 +20,10 @@ from workbench.session.values import Live
 from workbench.tui.inspector.columns import Columns, lay_out
 from workbench.tui.inspector.order import Group, Lines, near
 from workbench.tui.inspector.picture import Look, Scene, picture
+from workbench.tui.textual_patches import move_thumb, set_line_count
 from workbench.tui.widgets.cells import fit
+from workbench.tui.widgets.virtual_list import MOST_STRIPS, VirtualList
 
-MOST_KEPT = 1_000
-"""Pictures of lines that are kept; more than any screen has lines."""
 STYLES = (
     *("plain", "cursor", "selected", "quiet", "why", "share", "pin", "group", "live"),
     *("added", "changed", "gone"),
@@ -34,7 +31,7 @@ STYLES = (
 NO_MARKS: Mapping[str, Mark] = {}
 
 
-class Rows(ScrollView, can_focus=True):
+class Rows(VirtualList[Look]):
     """A line per row, a cursor, and perhaps a range of chosen lines."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"rows--{name}" for name in (*STYLES, *SIGNS)}
@@ -70,7 +67,6 @@ class Rows(ScrollView, can_focus=True):
 
     def __init__(self) -> None:
         super().__init__()
-        self._pictures: dict[int, tuple[Look, Strip]] = {}
         self._looks: dict[int, Look] = {}
         """Of the rows in the scene that was seen last."""
         self._scene: Scene | None = None
@@ -104,11 +100,6 @@ class Rows(ScrollView, can_focus=True):
     def _count(self) -> int:
         return len(self.lines) if self.lines is not None else 0
 
-    @property
-    def _height(self) -> int:
-        """All lines, that of the answer which is coming in included."""
-        return self._count + (self.live is not None)
-
     # Something new to show
 
     def watch_lines(self, old: Lines | None, new: Lines | None) -> None:
@@ -139,37 +130,20 @@ class Rows(ScrollView, can_focus=True):
         self.refresh()
 
     def _resize(self) -> None:
-        """There are more or fewer lines. Set behind Textual's back: it would lay out the whole screen for each."""
-        height, top = self._height, self.scroll_offset.y
-        if height != self.virtual_size.height:
-            self.set_reactive(ScrollView.virtual_size, Size(0, height))
-            self.scroll_y = self.validate_scroll_y(self.scroll_y)
+        """There are more or fewer lines."""
+        top = self.scroll_offset.y
+        set_line_count(self, self._count + (self.live is not None))
         self._follow()
-        self._move_thumb()  # not before: it would leave its place and come back
+        move_thumb(self)  # not before: it would leave its place and come back
         if self.scroll_offset.y == top:  # else all of it is repainted anyway
             self._refresh_changed(top)
-
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Another part is in view."""
-        self._move_thumb()
-        if round(old_value) != round(new_value):
-            self.refresh(self.size.region)
-
-    def _move_thumb(self) -> None:
-        """Tell the scrollbar. It is repainted only where its thumb moves: that costs more than all the rows."""
-        bar = self.vertical_scrollbar
-        before = _thumb(bar.window_size, bar.window_virtual_size, bar.position)
-        bar.set_reactive(ScrollBar.window_virtual_size, max(self._height, 1))
-        bar.set_reactive(ScrollBar.position, self.scroll_y)
-        if before != _thumb(bar.window_size, bar.window_virtual_size, bar.position):
-            bar.refresh()
 
     def _refresh_changed(self, top: int) -> None:
         """Repaint the lines in view whose picture is another."""
         size = self.size
         scene = self._seen()
         for y in range(size.height):
-            known = self._pictures.get(top + y)
+            known = self._strips.get(top + y)
             if known is None or known[0] != self._look(scene, top + y):
                 self.refresh(Region(0, y, size.width, 1))
 
@@ -205,7 +179,7 @@ class Rows(ScrollView, can_focus=True):
 
     def action_page(self, pages: int) -> None:
         """Move the cursor by what is in view."""
-        self.cursor += pages * max(1, self.scrollable_content_region.height - 1)
+        self.cursor += pages * self.page_lines
 
     def action_edge(self, side: int) -> None:
         """Move the cursor to the first or the last line."""
@@ -245,7 +219,6 @@ class Rows(ScrollView, can_focus=True):
         """Another theme, other pictures."""
         super().notify_style_update()
         self._styles.clear()
-        self._pictures.clear()
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Many lines at once: what they all depend on is looked up once for all of them.
@@ -254,7 +227,7 @@ class Rows(ScrollView, can_focus=True):
         and forgets them all when the list scrolls by one.
         """
         scene, top = self._seen(), self.scroll_offset.y
-        strips = [self._line(scene, top + y) for y in crop.line_range]
+        strips = [self.strip(top + y, self._look(scene, top + y)) for y in crop.line_range]
         background = self.background_colors[1]
         for line_filter in self.get_line_filters():
             strips = [strip.apply_filter(line_filter, background) for strip in strips]
@@ -264,25 +237,14 @@ class Rows(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """One line of what is in view."""
-        return self._line(self._seen(), self.scroll_offset.y + y)
-
-    def _line(self, scene: Scene, at: int) -> Strip:
-        """A line as it was drawn before, or anew where it looks otherwise."""
-        look = self._look(scene, at)
-        known = self._pictures.get(at)
-        if known is not None and known[0] == look:
-            return known[1]
-        if len(self._pictures) > MOST_KEPT:
-            self._pictures.clear()
-        made = self._drawn(look, self._width)
-        self._pictures[at] = (look, made)
-        return made
+        at = self.scroll_offset.y + y
+        return self.strip(at, self._look(self._seen(), at))
 
     def _seen(self) -> Scene:
         """Everything the lines are made of, as it is now."""
         chosen = self.chosen if self.start is not None else range(0)
         scene = Scene(self.lines, self.marks, self.empty, self.cursor, chosen, self._columns, self.live)
-        if self._scene is None or scene[:-1] != self._scene[:-1] or len(self._looks) > MOST_KEPT:
+        if self._scene is None or scene[:-1] != self._scene[:-1] or len(self._looks) > MOST_STRIPS:
             self._looks.clear()
         self._scene = scene
         return scene
@@ -303,13 +265,14 @@ class Rows(ScrollView, can_focus=True):
         if key != self._laid[0]:
             width = self.scrollable_content_region.width
             if width != self._width:
-                self._pictures.clear()
+                self._strips.clear()
             self._width = width
             self._laid = (key, lay_out(width - 1, self.events_count, bool(self.marks)))
         return self._laid[1]
 
-    def _drawn(self, look: Look, width: int) -> Strip:
-        what = look.what
+    def draw_line(self, look: Look) -> Strip:
+        """One line, in pieces of several styles."""
+        what, width = look.what, self._width
         if isinstance(what, str):
             return Strip([Segment(fit(f"  {what}" if what else "", width), self._style("quiet"))], width)
         base = self._style("cursor" if look.chosen else "selected" if look.selected else "plain")
@@ -329,12 +292,3 @@ class Rows(ScrollView, can_focus=True):
             each = (self.get_component_rich_style(f"rows--{name}", partial=True) for name in names.split())
             found = self._styles[f"partial {names}"] = sum(each, Style())
         return found
-
-
-def _thumb(window: float, virtual: float, position: float) -> tuple[int, int]:
-    """Where a scrollbar's thumb begins and ends, in eighths of a cell; as Textual draws it."""
-    if virtual <= window or not window:
-        return 0, 0
-    size = max(1, window * window / virtual)
-    start = int((window - size) * position / (virtual - window) * 8)
-    return start, start + ceil(size * 8)

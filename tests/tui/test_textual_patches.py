@@ -1,0 +1,261 @@
+"""The ways around Textual's faults, each beside a test of plain Textual.
+
+Where a test of plain Textual fails, Textual has mended its fault: the patch can go.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+
+from hypothesis import given
+from hypothesis import strategies as st
+from textual import events
+from textual._xterm_parser import XTermParser
+from textual.app import App, ComposeResult
+from textual.driver import Driver
+from textual.drivers.headless_driver import HeadlessDriver
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.widget import Widget
+from textual.widgets import Button, TextArea
+
+import workbench.tui
+from support.terminal import Terminal
+from tui.play import until
+from workbench.log.store import Store
+from workbench.tui.chat.blocks import bare
+from workbench.tui.textual_patches import END, START, PasteParser, RestingTextArea, guard, move_thumb, set_line_count
+
+# Where the patches are
+
+
+def test_private_parts_of_textual_are_imported_in_one_place() -> None:
+    folder = Path(workbench.tui.__file__).parent
+    found = {
+        path.name
+        for path in folder.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("textual._")
+    }
+    assert found == {"textual_patches.py"}
+
+
+def test_no_widget_overrides_a_private_method_of_textual() -> None:
+    for info in walk_packages(workbench.tui.__path__, "workbench.tui."):
+        for ours in vars(import_module(info.name)).values():
+            if inspect.isclass(ours) and ours.__module__ == info.name:
+                own = {name for name, each in vars(ours).items() if name[0] == "_" != name[1] and callable(each)}
+                for base in ours.__mro__:
+                    if base.__module__.startswith("textual"):
+                        assert not own & vars(base).keys(), f"{ours} overrides what is private to {base}"
+
+
+# Long lists and their scrollbars
+
+
+class Page(App[None]):
+    """A list of lines."""
+
+    CSS = "ScrollView { overflow-y: scroll; }"
+
+    def compose(self) -> ComposeResult:
+        yield ScrollView()
+
+
+def lays_out(widget: Widget) -> bool:
+    return widget._layout_required
+
+
+def repaints(widget: Widget) -> bool:
+    return widget._repaint_required
+
+
+async def test_plain_textual_lays_out_the_screen_for_every_line_and_ours_does_not() -> None:
+    app = Page()
+    async with app.run_test() as pilot:
+        view = app.query_one(ScrollView)
+        set_line_count(view, 100)
+        assert view.virtual_size.height == 100
+        assert not lays_out(view)
+        view.virtual_size = Size(0, 101)
+        assert lays_out(view)
+        await pilot.pause()
+
+
+async def test_plain_textual_repaints_a_scrollbar_that_looks_the_same_and_ours_does_not() -> None:
+    app = Page()
+    async with app.run_test() as pilot:
+        view = app.query_one(ScrollView)
+        set_line_count(view, 100_000)
+        move_thumb(view)
+        await pilot.pause()
+        bar = view.vertical_scrollbar
+        set_line_count(view, 100_001)
+        move_thumb(view)
+        assert bar.window_virtual_size == 100_001
+        assert not repaints(bar)
+        bar.window_virtual_size = 100_002
+        assert repaints(bar)
+        set_line_count(view, 50)
+        await pilot.pause()
+        move_thumb(view)
+        assert repaints(bar), "its thumb is longer now"
+
+
+async def test_a_list_that_gets_shorter_is_scrolled_to_where_it_has_lines() -> None:
+    app = Page()
+    async with app.run_test(size=(80, 24)):
+        view = app.query_one(ScrollView)
+        set_line_count(view, 100)
+        view.scroll_to(y=90, animate=False, force=True)
+        assert view.scroll_offset.y == 76
+        set_line_count(view, 30)
+        assert view.scroll_offset.y == 6
+
+
+# Cursors
+
+
+class Typing(App[None]):
+    """A text area and something else."""
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        yield RestingTextArea()
+        yield Button()
+
+
+async def test_the_cursor_rests_and_blinks_again_with_the_next_key() -> None:
+    app = Typing()
+    async with app.run_test() as pilot:
+        area = app.query_one(RestingTextArea)
+        area.focus()
+        await pilot.pause()
+        assert app.query_one(RestingTextArea).cursor_blink
+        area.rest()
+        assert not app.query_one(RestingTextArea).cursor_blink
+        await pilot.press("a")
+        await until(lambda: area.cursor_blink)
+        area.rest()
+        await pilot.press("left")
+        await until(lambda: area.cursor_blink)
+        area.rest()
+        await pilot.press("tab", "shift+tab")
+        await until(lambda: area.cursor_blink)
+
+
+async def test_it_rests_by_itself() -> None:
+    app = Typing()
+    async with app.run_test() as pilot:
+        area = app.query_one(RestingTextArea)
+        area.focus()
+        await pilot.pause()
+        area._resting._interval = 0.01  # its clock runs fast
+        await pilot.press("a")
+        await until(lambda: not area.cursor_blink)
+        assert area.text == "a"
+
+
+async def test_a_cursor_that_rests_is_seen_also_where_it_was_just_away() -> None:
+    app = Typing()
+    async with app.run_test() as pilot:
+        area = app.query_one(RestingTextArea)
+        area.focus()
+        await pilot.pause()
+        area._restart_blink()
+        shown = area.render_line(0)
+        area._toggle_cursor_blink_visible()
+        assert area.render_line(0) != shown
+        area.rest()
+        assert area.render_line(0) == shown
+
+
+async def test_plain_textual_leaves_a_cursor_away_that_stops_blinking_there() -> None:
+    class Plain(App[None]):
+        def compose(self) -> ComposeResult:
+            yield TextArea()
+
+    app = Plain()
+    async with app.run_test() as pilot:
+        area = app.query_one(TextArea)
+        area.focus()
+        await pilot.pause()
+        area._restart_blink()
+        shown = area.render_line(0)
+        area._toggle_cursor_blink_visible()
+        area.render_line(0)
+        area.cursor_blink = False
+        assert area.render_line(0) != shown
+
+
+# Pastes
+
+PIECES = st.lists(st.integers(1, 9), min_size=1, max_size=20)
+ESCAPES = ["\x1b", "\x1b[", "\x1b[31m", "\x1b[20", START, "\x1b]0;t\x07", "\x1b\x1b["]
+HOSTILE = st.lists(st.sampled_from([*ESCAPES, "[201~", "\r", "x", "é"])).map("".join)
+
+
+def fed(data: str, pieces: list[int]) -> list[events.Key | events.Paste]:
+    parser = PasteParser()
+    found: list[events.Key | events.Paste] = []
+    at = turn = 0
+    while at < len(data):
+        size = pieces[turn % len(pieces)]
+        found += [event for event in parser.feed(data[at : at + size]) if isinstance(event, events.Key | events.Paste)]
+        at, turn = at + size, turn + 1
+    return found
+
+
+def test_plain_textual_takes_what_is_pasted_for_keys() -> None:
+    found = [event for event in XTermParser().feed(f"{START}a\x1b[31mred\rb{END}") if isinstance(event, events.Key)]
+    assert "enter" in [event.key for event in found]
+
+
+@given(text=HOSTILE.filter(lambda text: END not in text + END[:-1]), pieces=PIECES)
+def test_a_paste_is_one_text_whatever_it_holds_and_however_it_comes(text: str, pieces: list[int]) -> None:
+    found = fed(f"a{START}x{text}y{END}b", pieces)
+    assert [getattr(event, "key", "") for event in found] == ["a", "", "b"]
+    paste = found[1]
+    assert isinstance(paste, events.Paste)
+    assert "\x1b" not in paste.text
+    assert paste.text[0] == "x"
+    assert paste.text[-1] == "y"
+
+
+@given(pieces=PIECES)
+def test_sequences_outside_a_paste_are_keys(pieces: list[int]) -> None:
+    found = fed(f"\x1b[A{START}one\rtwo{END}\x1b[B{START}three{END}\x1bOP", pieces)
+    said = [event.text if isinstance(event, events.Paste) else event.key for event in found]
+    assert said == ["up", "one\rtwo", "down", "three", "f1"]
+
+
+def test_colours_leave_a_pasted_log_whole() -> None:
+    [paste] = fed(f"{START}\x1b[1;31mfailed\x1b[0m: \x1b[4mtest_a\x1b[24m{END}", [3])
+    assert isinstance(paste, events.Paste)
+    assert bare(paste.text) == "failed: test_a"
+
+
+def test_the_end_of_input_reaches_the_parser() -> None:
+    parser = PasteParser()
+    assert list(parser.feed("")) == []
+    assert parser.is_eof
+
+
+def test_a_driver_without_that_parser_is_left_alone() -> None:
+    assert guard(HeadlessDriver) is HeadlessDriver
+    assert issubclass(HeadlessDriver, Driver)
+
+
+def test_a_pasted_log_sends_nothing(tmp_path: Path) -> None:
+    terminal = Terminal(WORKBENCH_DATA_DIR=str(tmp_path / "data"), WORKBENCH_CONFIG_DIR=str(tmp_path / "config"))
+    terminal.wait_for("no AI")
+    terminal.press(f"{START}one \x1b[31mred\x1b[0m\rtwo\r\x1b[1mthree\x1b[0m last{END}")
+    terminal.wait_for("three last")
+    terminal.press("\x11")
+    assert terminal.end() == 0
+    with Store.open(tmp_path / "data" / "workbench.db") as store:
+        assert store.list() == [], "a session in which nothing was said is not kept"
