@@ -1,14 +1,15 @@
 """An answer that streams into the chat, beside the same answer in Textual's own Markdown stream.
 
-Both get the same pieces at the same pace, on a screen of the same size. What is compared is the processor's time, and
-how long the screen could not answer a key in between.
+Both get the same pieces at the same pace, on a screen of the same size; ours as the screen gets them from a session.
+What is compared is the processor's time, and how long the screen could not answer a key in between.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from statistics import quantiles
 from typing import Any
 
@@ -17,7 +18,9 @@ from textual.containers import VerticalScroll
 from textual.widgets import Markdown
 
 from bench.harness import Rounds, Row, Scale, Target, now, wall
-from tui.chat.host import Host, ListTranscript, said
+from tui.chat.host import Host, ListTranscript, said, settle
+from tui.play import until
+from workbench.session.updates import Notice, UpdateQueue
 from workbench.session.values import Activity, Live
 
 PIECE = 5
@@ -72,14 +75,21 @@ async def _ours(text: str) -> tuple[float, float]:
         await pilot.pause()
         app.activity = Activity("answering")
         async with _measured() as figures:
+            updates = UpdateQueue(partial(_show, app), asyncio.get_running_loop())
             for end in range(PIECE, len(text) + PIECE, PIECE):
-                app.live = Live("1", "", text[:end])
+                updates.put(live=Live("1", "", text[:end]))
                 await asyncio.sleep(PACE)
-            app.transcript = ListTranscript([*app.transcript.entries, *said(("ai", text), first=21)])  # type: ignore[union-attr]  # the host's is one
-            app.live = None
-            await pilot.pause()
+            entries = [*app.transcript.entries, *said(("ai", text), first=21)]  # type: ignore[union-attr]  # the host's is one
+            updates.put(transcript=ListTranscript(entries), live=None)
+            await until(lambda: updates.is_clear)
+            await settle(pilot)
         assert len(app.pane.view.lines) == 21, "the answer is an entry now"
     return figures()
+
+
+def _show(app: Host, changes: Mapping[str, Any], notices: tuple[Notice, ...]) -> None:
+    for name, value in changes.items():
+        setattr(app, name, value)
 
 
 class _Peer(App[None]):

@@ -25,7 +25,7 @@ from workbench.session.values import Activity, Status
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.colours import SIXTEEN, Colourless, Sixteen, contrast, nearest, readable
 from workbench.tui.frame import Frame
-from workbench.tui.inspector.rows import Rows
+from workbench.tui.inspector.rows import RowsView
 from workbench.tui.main.lines import status_line
 from workbench.tui.widgets.chooser import Chooser, Option
 
@@ -121,7 +121,7 @@ async def test_focus_cursor_choice_and_warnings_are_seen_without_colours(colourl
         assert "system" in first
         assert "system" not in second
         assert "user" in second
-        assert screen.query_one(Rows).cursor == 1
+        assert screen.query_one(RowsView).cursor == 1
         await pilot.press("f9")
         await until(lambda: "warning" in shown(app))
         assert "┏" in shown(app)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tui.chat.host import Host, screen_of, settle
 from workbench.tui.chat import completion
-from workbench.tui.chat.completion import Files, Wanted, nearest, wanted
+from workbench.tui.chat.completion import CompletionQuery, Files, completion_query, nearest
 from workbench.tui.messages import Send
 
 
@@ -31,20 +31,20 @@ def project(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("before", "is_all", "expected"),
     [
-        ("/comp", True, Wanted("slash", "/comp")),
-        ("/model gp", True, Wanted("slash", "/model gp")),
+        ("/comp", True, CompletionQuery("slash", "/comp")),
+        ("/model gp", True, CompletionQuery("slash", "/model gp")),
         ("/comp", False, None),
         ("/a\nb", True, None),
-        ("look at @src/au", True, Wanted("file", "src/au")),
-        ("@", False, Wanted("file", "")),
-        ("(@a", True, Wanted("file", "a")),
+        ("look at @src/au", True, CompletionQuery("file", "src/au")),
+        ("@", False, CompletionQuery("file", "")),
+        ("(@a", True, CompletionQuery("file", "a")),
         ("ann@example", True, None),
         ("@a b", True, None),
         ("", True, None),
     ],
 )
-def test_what_is_being_typed(before: str, is_all: bool, expected: Wanted | None) -> None:
-    assert wanted(before, is_all) == expected
+def test_what_is_being_typed(before: str, is_all: bool, expected: CompletionQuery | None) -> None:
+    assert completion_query(before, is_all) == expected
 
 
 def test_files_that_git_ignores_are_not_offered_and_each_says_what_it_costs(project: Path) -> None:

@@ -7,6 +7,7 @@ from textual.events import Paste
 
 from tui.chat.host import Host, LongTranscript, said, screen_of, settle
 from workbench.session.values import Activity, DraftCost, Live
+from workbench.tui.chat.activity_lines import QueuedMessages
 from workbench.tui.chat.composer import LONG_LINE, cost_line
 from workbench.tui.messages import Drafting, Send, TakeBack
 
@@ -191,7 +192,7 @@ async def test_waiting_messages_are_shown_and_can_be_taken_back() -> None:
         await pilot.press(*"mine", "alt+up")
         await settle(pilot)
         assert app.pane.composer.text == "four [/b]\n\nmine"
-        await pilot.click("Waiting", offset=(8, 1))
+        await pilot.click(QueuedMessages, offset=(8, 1))
         assert [(message.index, message.text) for message in app.posted(TakeBack)] == [(3, "four [/b]"), (1, "two")]
         app.queue = ()
         await settle(pilot)

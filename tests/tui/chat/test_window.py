@@ -11,8 +11,8 @@ from textual.selection import Selection
 
 from tui.chat.host import Host, ListTranscript, LongTranscript, called, said, screen_of, settle
 from workbench.session.values import Live, LiveCall
+from workbench.tui.chat.activity_lines import ActivityLine
 from workbench.tui.chat.transcript import TranscriptView
-from workbench.tui.chat.words import NowLine
 
 SIZE = (80, 24)
 
@@ -103,7 +103,7 @@ async def test_nothing_jumps_when_the_user_has_scrolled_up_and_a_line_tells_what
         await settle(pilot)
         assert shown(app) == before
         assert "2 new below" in screen_of(app)
-        await pilot.click(NowLine)
+        await pilot.click(ActivityLine)
         await settle(pilot)
         assert "three" in shown(app)[-1]
         assert "new below" not in screen_of(app)

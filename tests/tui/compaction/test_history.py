@@ -15,7 +15,7 @@ from tui.compaction.views import nested
 from tui.play import program, settle, shown, told, until
 from workbench.session.services import Services
 from workbench.tui.compaction.history import HistoryScreen
-from workbench.tui.inspector.rows import Rows
+from workbench.tui.inspector.rows import RowsView
 from workbench.tui.messages import Run
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -100,7 +100,7 @@ async def test_the_range_is_shown_in_the_inspector(services: Services) -> None:
         await settle(pilot)
         assert pilot.app.screen is screen
         assert screen.arrangement.active == "context"
-        item = screen.query_one(Rows).item
+        item = screen.query_one(RowsView).item
         assert item is not None
         assert item.seq == 3
 

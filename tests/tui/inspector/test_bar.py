@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tui.inspector.sample import BUDGET
 from workbench.context.budget import Budget
-from workbench.tui.inspector.bar import PARTS, TICK, Tick, amounts, apportion, draw, labels, legend, ticks
+from workbench.tui.inspector.bar import SEGMENTS, TICK, Tick, amounts, apportion, draw, labels, legend, ticks
 
 figures = st.integers(0, 2_000_000)
 budgets = st.builds(Budget, *[figures] * 10, st.integers(-500_000, 2_000_000))
@@ -55,7 +55,7 @@ def test_the_legend_is_one_line(budget: Budget, width: int) -> None:
 
 
 def test_parts_have_characters_of_their_own() -> None:
-    assert len({part.char for part in PARTS}) == len(PARTS)
+    assert len({part.char for part in SEGMENTS}) == len(SEGMENTS)
 
 
 def test_what_must_stay_empty_is_at_the_right_end() -> None:
@@ -78,7 +78,7 @@ def test_the_legend_uses_the_room_it_has() -> None:
     assert "▒ instructions 40" in wide
     assert "reserve 2,000" in wide
     assert "hist 5.0k" in narrow
-    assert all(part.char in narrow for part, amount in zip(PARTS, amounts(BUDGET), strict=True) if amount)
+    assert all(part.char in narrow for part, amount in zip(SEGMENTS, amounts(BUDGET), strict=True) if amount)
 
 
 def test_the_thresholds_stand_on_the_bar_where_they_are() -> None:

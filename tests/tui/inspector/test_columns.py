@@ -13,7 +13,7 @@ from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Edit, State
 from workbench.session.values import Live, LiveCall
 from workbench.tui.inspector.columns import MARKS, Cells, cells, head_cells, heads, lay_out, live_cells, share_bar
-from workbench.tui.inspector.order import Group
+from workbench.tui.inspector.order import RowGroup
 
 
 def width_of(made: Cells, gap: int, roomy: bool, marked: bool = False) -> int:
@@ -87,14 +87,14 @@ def test_the_answer_that_comes_in_is_as_wide_as_the_line(width: int, text: str) 
 
 def test_the_head_of_a_group_has_its_sums() -> None:
     columns = lay_out(120, 10)
-    made = head_cells(Group("3", range(12), 500, 2_000), "turn", False, columns, 1_000)
+    made = head_cells(RowGroup("3", range(12), 500, 2_000), "turn", False, columns, 1_000)
     assert (made.seq.strip(), made.who.strip(), made.tokens.strip()) == ("▾", "turn 3", "500")
     assert (made.original.strip(), made.state.strip(), made.text.strip()) == (
         "2,000",
         "12 rows",
         "50.0 % of the request",
     )
-    folded = head_cells(Group("0", range(1), 5, 5), "turn", True, columns, 1_000)
+    folded = head_cells(RowGroup("0", range(1), 5, 5), "turn", True, columns, 1_000)
     assert (folded.seq.strip(), folded.who.strip(), folded.state.strip()) == ("▸", "before turn 1", "1 row")
 
 

@@ -16,8 +16,8 @@ from workbench.context.compare import Effect
 from workbench.context.plan import ContextPlan
 from workbench.log.events import AssistantMessage, Body
 from workbench.session.insight import Insight, OverrideWish
-from workbench.tui.inspector.choices import Choice, Preview
-from workbench.tui.inspector.words import question
+from workbench.tui.inspector.info_lines import question
+from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides
 
 WIDE = (120, 40)
 
@@ -64,16 +64,16 @@ async def test_a_decision_is_asked_first_with_what_it_does() -> None:
 def test_the_keys_that_answer_are_never_left_out(
     width: int, seq: int, freed: int, changed: int | None, rewritten: int, fits: bool
 ) -> None:
-    choice = Choice((OverrideWish("exclude", seq, seq),), 1, "exclude")
-    line = question(Preview(choice, Effect(freed, changed, rewritten), fits, False), width)
+    choice = ProposedOverrides((OverrideWish("exclude", seq, seq),), 1, "exclude")
+    line = question(OverridePreview(choice, Effect(freed, changed, rewritten), fits, False), width)
     assert line.cell_length <= width
     assert "enter" in line.plain
     assert "esc" in line.plain
 
 
 def test_beside_the_chat_it_says_what_is_freed_and_rewritten_as_well() -> None:
-    choice = Choice((OverrideWish("exclude", 95, 95),), 1, "exclude")
-    line = question(Preview(choice, Effect(1_619, 2_860, 422), True, False), 64)
+    choice = ProposedOverrides((OverrideWish("exclude", 95, 95),), 1, "exclude")
+    line = question(OverridePreview(choice, Effect(1_619, 2_860, 422), True, False), 64)
     assert line.plain == "exclude event 95? · frees 1,619 · rewrites 422 · enter esc"
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.logs import texts
-from workbench.tui.inspector.difference import MOST, Piece, difference
+from workbench.tui.inspector.difference import MOST, DiffPiece, difference
 
 lines = st.lists(st.sampled_from(["a", "b", "a longer line of text", "测试内容", ""]), max_size=30).map("\n".join)
 many = st.one_of(texts(), lines)
@@ -29,7 +29,7 @@ def test_a_long_cut_is_told_whole_and_at_once() -> None:
     original = "".join(f"line {at}\n" for at in range(50_000))
     kept = "".join(f"line {at}\n" for at in range(100))
     pieces = difference(original, kept + "[truncated]\n")
-    assert pieces[0] == Piece("same", kept)
+    assert pieces[0] == DiffPiece("same", kept)
     assert [piece.kind for piece in pieces] == ["same", "removed", "added"]
 
 
@@ -42,5 +42,5 @@ def test_a_header_put_first_does_not_hide_what_stayed() -> None:
 
 
 def test_what_is_the_same_is_one_piece() -> None:
-    assert difference("a\nb", "a\nb") == [Piece("same", "a\nb")]
+    assert difference("a\nb", "a\nb") == [DiffPiece("same", "a\nb")]
     assert difference("", "") == []

@@ -19,11 +19,11 @@ from workbench.tui.inspector.filters import Filter, parse
 from workbench.tui.inspector.order import (
     GROUPINGS,
     SORTINGS,
-    Group,
     Grouping,
-    Lines,
+    RowGroup,
+    RowLines,
+    RowOrder,
     Sorting,
-    Wish,
     arrange,
     find,
     plain,
@@ -48,7 +48,7 @@ rows = st.lists(
 plans = rows.map(plan_of)
 
 
-def arranged(made: ContextPlan, wish: Wish, folded: frozenset[str] = frozenset()) -> Lines:
+def arranged(made: ContextPlan, wish: RowOrder, folded: frozenset[str] = frozenset()) -> RowLines:
     lines = arrange(made, wish, folded)
     assert lines is not None
     return lines
@@ -57,7 +57,7 @@ def arranged(made: ContextPlan, wish: Wish, folded: frozenset[str] = frozenset()
 @given(plans, st.sampled_from(["", "role:user", ">20", "state:sent,masked"]), st.sampled_from(GROUPINGS))
 def test_every_row_that_matches_is_there_once(made: ContextPlan, text: str, group: Grouping) -> None:
     wanted = parse(text)
-    lines = arranged(made, Wish(wanted, group))
+    lines = arranged(made, RowOrder(wanted, group))
     rows = [line for line in map(lines.__getitem__, range(len(lines))) if isinstance(line, int)]
     assert sorted(rows) == [number for number, row in enumerate(made.rows) if wanted.holds(row)]
     assert lines.matches == len(rows)
@@ -67,14 +67,14 @@ def test_every_row_that_matches_is_there_once(made: ContextPlan, text: str, grou
 def test_heads_stand_before_their_rows_and_add_them_up(
     made: ContextPlan, by: Grouping, sort: Sorting, data: st.DataObject
 ) -> None:
-    lines = arranged(made, Wish(Filter(), by, sort))
+    lines = arranged(made, RowOrder(Filter(), by, sort))
     keys = [group.key for group in lines.groups]
     folded = frozenset(data.draw(st.lists(st.sampled_from(keys), unique=True))) if keys and by else frozenset()
     lines = lines.fold(folded)
-    under: Group | None = None
+    under: RowGroup | None = None
     for number in range(len(lines)):
         line = lines[number]
-        if isinstance(line, Group):
+        if isinstance(line, RowGroup):
             under = line
             assert line.tokens == sum(made.rows[row].tokens for row in line.rows)
             assert line.original_tokens == sum(made.rows[row].original_tokens for row in line.rows)
@@ -89,16 +89,16 @@ def test_heads_stand_before_their_rows_and_add_them_up(
 
 @given(plans, st.sampled_from(["largest", "smallest"]))
 def test_sorting_orders_by_tokens(made: ContextPlan, sort: Sorting) -> None:
-    lines = arranged(made, Wish(sort=sort))
+    lines = arranged(made, RowOrder(sort=sort))
     tokens = [row.tokens for row in map(lines.item, range(len(lines))) if row is not None]
     assert tokens == sorted(tokens, reverse=sort == "largest")
 
 
 @given(plans, st.sampled_from(GROUPINGS))
 def test_a_search_finds_what_a_filter_would(made: ContextPlan, by: Grouping) -> None:
-    lines = arranged(made, Wish(group=by))
+    lines = arranged(made, RowOrder(group=by))
     found = find(lines, parse("alpha"))
-    assert len(found) == arranged(made, Wish(parse("alpha"))).matches
+    assert len(found) == arranged(made, RowOrder(parse("alpha"))).matches
     assert list(found) == sorted(found)
     for position in found:
         match = lines.item(lines.line_at(position))
@@ -140,20 +140,25 @@ def test_the_plain_order_looks_at_no_row() -> None:
 def test_a_pass_that_nobody_wants_any_more_ends() -> None:
     looked = iter([False, True])
     rows = [SAMPLE[0]] * 1_000
-    assert arrange(plan_of(rows), Wish(sort="largest"), stop=lambda: next(looked)) is None
+    assert arrange(plan_of(rows), RowOrder(sort="largest"), stop=lambda: next(looked)) is None
 
 
 def test_groups_come_in_their_own_order() -> None:
     made = plan_of(SAMPLE)
-    assert [group.key for group in arranged(made, Wish(group="slot")).groups] == ["system", "tools", "history", "turn"]
-    states = [group.key for group in arranged(made, Wish(group="state")).groups]
+    assert [group.key for group in arranged(made, RowOrder(group="slot")).groups] == [
+        "system",
+        "tools",
+        "history",
+        "turn",
+    ]
+    states = [group.key for group in arranged(made, RowOrder(group="state")).groups]
     assert states == ["sent", "truncated", "masked", "dropped", "aside"]
     rows = [SAMPLE[0]._replace(turn=turn) for turn in (10, 9, 2)]
-    assert [group.key for group in arranged(plan_of(rows), Wish(group="turn")).groups] == ["2", "9", "10"]
+    assert [group.key for group in arranged(plan_of(rows), RowOrder(group="turn")).groups] == ["2", "9", "10"]
 
 
 def test_a_folded_row_is_found_at_the_head_of_its_group() -> None:
-    lines = arranged(plan_of(SAMPLE), Wish(group="state"), frozenset({"sent"}))
+    lines = arranged(plan_of(SAMPLE), RowOrder(group="state"), frozenset({"sent"}))
     assert lines.line_of(2) == 0
     assert lines.line_at(3) == 0
     assert lines.group_at(0).key == "sent"
@@ -162,11 +167,11 @@ def test_a_folded_row_is_found_at_the_head_of_its_group() -> None:
 
 
 def test_a_filter_that_hides_a_row_has_no_line_for_it() -> None:
-    assert arranged(plan_of(SAMPLE), Wish(parse("state:masked"))).line_of(0) is None
-    assert arrange(plan_of(SAMPLE), Wish()) is not None
+    assert arranged(plan_of(SAMPLE), RowOrder(parse("state:masked"))).line_of(0) is None
+    assert arrange(plan_of(SAMPLE), RowOrder()) is not None
 
 
 def test_sums_leave_heads_out() -> None:
-    lines = arranged(plan_of(SAMPLE), Wish(group="state"))
+    lines = arranged(plan_of(SAMPLE), RowOrder(group="state"))
     whole = sum(row.original_tokens for row in SAMPLE)
     assert sums(lines, range(len(lines))) == (10, sum(row.tokens for row in SAMPLE), whole)

@@ -12,11 +12,10 @@ from workbench.log.events import UserMessage
 from workbench.session.context_view import ContextView
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.inspector.detail import Detail
+from workbench.tui.inspector.info_lines import ContextTitle, VerdictLine
 from workbench.tui.inspector.pages import TABS
 from workbench.tui.inspector.request import RequestScreen
-from workbench.tui.inspector.rows import Rows
-from workbench.tui.inspector.words import ContextTitle
-from workbench.tui.inspector.words import Verdict as VerdictLine
+from workbench.tui.inspector.rows import RowsView
 from workbench.tui.messages import Jump, Run
 from workbench.tui.widgets.text_view import TextView
 
@@ -132,7 +131,7 @@ async def test_the_detail_takes_the_focus_and_turns_its_pages() -> None:
         assert "399  def test_login_399" in "\n".join(lines_of(app.pane.detail.reader.view))
         await press(pilot, "home", "j", "k", "pagedown", "pageup", "G", "g")
         await press(pilot, "escape")
-        assert isinstance(app.focused, Rows)
+        assert isinstance(app.focused, RowsView)
         assert not app.pane.detail.display
 
 

@@ -10,7 +10,7 @@ from rich.color import Color
 
 from tui.inspector.host import SUMMARISED, Host, Model, host, press, settle
 from workbench.session.values import Live
-from workbench.tui.inspector.rows import Rows
+from workbench.tui.inspector.rows import RowsView
 from workbench.tui.widgets.text_view import TextView
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ async def test_every_style_can_be_read(theme: str) -> None:
     app = host(theme=theme)
     async with app.run_test() as pilot:
         await settle(pilot)
-        for view in (app.query_one(Rows), app.query_one(TextView)):
+        for view in (app.query_one(RowsView), app.query_one(TextView)):
             for name in sorted(view.COMPONENT_CLASSES):
                 style = view.get_component_rich_style(name)
                 assert style.color is not None

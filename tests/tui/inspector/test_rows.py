@@ -13,7 +13,7 @@ from workbench.context.items import Item
 from workbench.log.events import AssistantMessage, Override, UserMessage
 from workbench.session.context_view import ContextView
 from workbench.session.values import Live, LiveCall
-from workbench.tui.inspector.rows import Rows
+from workbench.tui.inspector.rows import RowsView
 from workbench.tui.widgets.input_line import InputLine
 
 LAST = len(BODIES) - 1
@@ -43,11 +43,11 @@ async def test_a_click_puts_the_cursor_there_and_with_shift_ends_a_range() -> No
     app = host()
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        await pilot.click(Rows, offset=(5, 4))
+        await pilot.click(RowsView, offset=(5, 4))
         assert app.pane.rows.cursor == 4
-        await pilot.click(Rows, offset=(5, 6), shift=True)
+        await pilot.click(RowsView, offset=(5, 6), shift=True)
         assert app.pane.rows.chosen == range(4, 7)
-        await pilot.click(Rows, offset=(5, 31))
+        await pilot.click(RowsView, offset=(5, 31))
         assert app.pane.rows.cursor == 6
 
 
@@ -239,7 +239,7 @@ async def test_the_filter_works_while_it_is_typed_and_counts() -> None:
         assert app.told.startswith("3 of 29 rows match · filter state:masked")
         assert [line.split()[0] for line in lines_of(app.pane.rows)[:2]] == ["12", "15"]
         await press(pilot, "enter")
-        assert isinstance(app.focused, Rows)
+        assert isinstance(app.focused, RowsView)
         await press(pilot, "f")
         await type_in(pilot, "state:masked zzz")
         assert "no row matches the filter" in lines_of(app.pane.rows)[0]

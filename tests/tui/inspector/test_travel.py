@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tui.inspector.host import Model, decisions, host, lines_of, press, settle
 from workbench.log.events import Override, UserMessage
-from workbench.tui.inspector.words import Past
+from workbench.tui.inspector.info_lines import Past
 from workbench.tui.messages import Travel
 
 WIDE = (120, 40)

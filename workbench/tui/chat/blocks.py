@@ -46,7 +46,7 @@ _ESCAPES = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b(?:\][^\x07\x1b]*(?
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
 
-Lines = Callable[[str], Iterable[Content]]
+MakeLines = Callable[[str], Iterable[Content]]
 
 
 class Fold(NamedTuple):
@@ -148,7 +148,7 @@ def _folded(entry: ChatEntry, standing: EntryState | None, width: int, fold: Fol
     """Reasoning, a summary or the system prompt: a line with its size, or all of it."""
     name = {"reasoning": "reasoning", "summary": "summary of what came before"}.get(entry.kind, entry.kind)
     size = f"{standing.tokens:,} t" if standing and standing.tokens else f"{len(entry.text):,} characters"
-    yield _head(name, "", [*_state(standing), Part(size, QUIET, 0)], width, fold.is_open)
+    yield _head(name, "", [*_state(standing), HeadPart(size, QUIET, 0)], width, fold.is_open)
     if fold.is_open:
         if entry.kind == "summary":
             yield from _bounded(entry.text, fold, lambda text: markdown.render(text, width - 2), "  ")
@@ -184,7 +184,7 @@ def output(live: LiveCall | None, width: int) -> Iterator[Content]:
             yield Content.styled(fit(f"  │ {line}", width).rstrip(), QUIET)
 
 
-class Part(NamedTuple):
+class HeadPart(NamedTuple):
     """Something on the right of a head."""
 
     text: str
@@ -193,7 +193,7 @@ class Part(NamedTuple):
     """Where there is no room for all, the highest go first."""
 
 
-def _head(name: str, text: str, right: list[Part], width: int, is_open: bool) -> Content:
+def _head(name: str, text: str, right: list[HeadPart], width: int, is_open: bool) -> Content:
     """`▸ run_command pytest -x     8,000 t`: what it is on the left, what became of it on the right."""
     mark = "▾ " if is_open else "▸ "
     left = Content.assemble((mark, QUIET), (printable(name), "bold"), f" {printable(text)}".rstrip())
@@ -208,25 +208,25 @@ def _head(name: str, text: str, right: list[Part], width: int, is_open: bool) ->
     return Content.assemble(left, " " * (width - left.cell_length - tail.cell_length), tail)
 
 
-def _outcome(call: ChatCall, standing: EntryState | None, live: LiveCall | None) -> list[Part]:
+def _outcome(call: ChatCall, standing: EntryState | None, live: LiveCall | None) -> list[HeadPart]:
     """Whether it went well, how long it took, and what it costs in the context; tokens last, one under the other."""
     if call.result is None:
         words = {"writing": "… being written", "asking": "? asks you", "running": "… running"}
-        return [Part(words[live.state] if live else "✗ no result", "$warning", 0)]
-    parts = [Part("✗ failed", "$error", 1) if call.is_error else Part("✓", "$success", 1)]
+        return [HeadPart(words[live.state] if live else "✗ no result", "$warning", 0)]
+    parts = [HeadPart("✗ failed", "$error", 1) if call.is_error else HeadPart("✓", "$success", 1)]
     if call.seconds is not None:
-        parts.append(Part(duration(call.seconds), QUIET, 3))
+        parts.append(HeadPart(duration(call.seconds), QUIET, 3))
     parts += _state(standing)
     if standing:
-        parts.append(Part(f"{standing.tokens:,} t".rjust(8), QUIET, 0))
+        parts.append(HeadPart(f"{standing.tokens:,} t".rjust(8), QUIET, 0))
     return parts
 
 
-def _state(standing: EntryState | None) -> list[Part]:
+def _state(standing: EntryState | None) -> list[HeadPart]:
     """A state that is not plainly sent, as its letter and its word."""
     if standing is None or standing.state in ("sent", "aside"):
-        return [Part("⚑ pinned", "$accent", 2)] if standing and standing.pinned else []
-    return [Part(f"{SIGNS[standing.state]} {standing.state}", _state_style(standing), 2)]
+        return [HeadPart("⚑ pinned", "$accent", 2)] if standing and standing.pinned else []
+    return [HeadPart(f"{SIGNS[standing.state]} {standing.state}", _state_style(standing), 2)]
 
 
 def duration(seconds: float) -> str:
@@ -292,7 +292,7 @@ def _rows(text: str, width: int, fold: Fold) -> Iterator[Content]:
         yield Content.styled(f"… {len(lines) - shown:,} more lines · m shows more", f"{QUIET} italic")
 
 
-def _bounded(text: str, fold: Fold, make: Lines, indent: str = "") -> Iterator[Content]:
+def _bounded(text: str, fold: Fold, make: MakeLines, indent: str = "") -> Iterator[Content]:
     """A message up to a size, and how to see the rest of it."""
     over = 0 if fold.whole else len(text) - MOST_TEXT
     for line in make(clean(text[:MOST_TEXT] if over > 0 else text)):

@@ -33,7 +33,7 @@ _AT = re.compile(r"(?:^|(?<=[\s(]))@([^\s@]*)$")
 Count = Callable[[str], int]
 
 
-class Wanted(NamedTuple):
+class CompletionQuery(NamedTuple):
     """What is being typed."""
 
     kind: Literal["slash", "file"]
@@ -41,12 +41,12 @@ class Wanted(NamedTuple):
     """The whole text, or what stands behind the `@`."""
 
 
-def wanted(before: str, is_all: bool) -> Wanted | None:
+def completion_query(before: str, is_all: bool) -> CompletionQuery | None:
     """What the text before the cursor asks to be completed; `is_all` where nothing follows it."""
     if is_all and before.startswith("/") and "\n" not in before:
-        return Wanted("slash", before)
+        return CompletionQuery("slash", before)
     found = _AT.search(before[-500:])
-    return Wanted("file", found[1]) if found else None
+    return CompletionQuery("file", found[1]) if found else None
 
 
 class Files:

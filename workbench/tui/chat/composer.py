@@ -14,7 +14,7 @@ from textual.widgets import TextArea
 
 from workbench.session.values import ChatEntry, DraftCost, Transcript
 from workbench.tui.chat.blocks import bare
-from workbench.tui.chat.completion import Wanted, wanted
+from workbench.tui.chat.completion import CompletionQuery, completion_query
 from workbench.tui.messages import Drafting, EditAndResend, Send
 from workbench.tui.textual_patches import RestingTextArea
 
@@ -59,7 +59,7 @@ class Composer(RestingTextArea, inherit_bindings=False):
     class Wants(Message):
         """What is being typed can be completed, or cannot any more."""
 
-        def __init__(self, what: Wanted | None) -> None:
+        def __init__(self, what: CompletionQuery | None) -> None:
             super().__init__()
             self.what = what
 
@@ -79,7 +79,7 @@ class Composer(RestingTextArea, inherit_bindings=False):
     class Back(Message):
         """The last waiting message, please."""
 
-    class Page(Message):
+    class ScrollPage(Message):
         """Scroll the transcript."""
 
         def __init__(self, step: int) -> None:
@@ -102,7 +102,7 @@ class Composer(RestingTextArea, inherit_bindings=False):
         self._shown = ""
         self._draft = ""
         """What was typed before the past, or an edit, took its place."""
-        self._wants: Wanted | None = None
+        self._wants: CompletionQuery | None = None
 
     def on_mount(self) -> None:
         """Say what this is for."""
@@ -207,7 +207,7 @@ class Composer(RestingTextArea, inherit_bindings=False):
         row, column = self.cursor_location
         line = self.document.get_line(row)
         before = text if text.startswith("/") else line[:column]
-        wants = wanted(before, (row, column) == self.document.end)
+        wants = completion_query(before, (row, column) == self.document.end)
         if wants != self._wants:
             self._wants = wants
             self.post_message(self.Wants(wants))
@@ -237,7 +237,7 @@ class Composer(RestingTextArea, inherit_bindings=False):
 
     def action_page(self, step: int) -> None:
         """Read above while typing."""
-        self.post_message(self.Page(step))
+        self.post_message(self.ScrollPage(step))
 
     def action_cursor_up(self, select: bool = False) -> None:
         """A line up; from the first line: the user's message before."""

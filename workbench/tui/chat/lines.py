@@ -20,7 +20,7 @@ RECENT = 64
 """Entries at the end among which the calls that still run are looked for."""
 
 
-class Kept(NamedTuple):
+class KeptEntry(NamedTuple):
     """An entry's lines, and all that they were made from."""
 
     version: int
@@ -31,14 +31,14 @@ class Kept(NamedTuple):
     drawn: Drawn
 
 
-class Wish(NamedTuple):
+class ReasoningChoice(NamedTuple):
     """How the user wants to see the reasoning of an answer that comes in; its entry stays so."""
 
     reply: str
     is_open: bool
 
 
-class Lines:
+class TranscriptLines:
     """Where each line of the chat comes from."""
 
     def __init__(self) -> None:
@@ -49,11 +49,11 @@ class Lines:
         self._coming: Live | None = None
         self._version = 0
         self._first = ""
-        self._kept: OrderedDict[int, Kept] = OrderedDict()
+        self._kept: OrderedDict[int, KeptEntry] = OrderedDict()
         self._folds: dict[int, Fold] = {}
         """By event, so that they stay where entries are made anew."""
         self._calls: dict[str, LiveCall] = {}
-        self._wish: Wish | None = None
+        self._wish: ReasoningChoice | None = None
 
     def __len__(self) -> int:
         """Entries."""
@@ -158,7 +158,7 @@ class Lines:
             drawn = kept.drawn
         else:
             drawn = draw(entry, standing, self.width, fold, live)
-        self._kept[index] = Kept(self._version, entry, standing, fold, live, drawn)
+        self._kept[index] = KeptEntry(self._version, entry, standing, fold, live, drawn)
         self._kept.move_to_end(index)
         if len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
@@ -199,7 +199,7 @@ class Lines:
 
     def _toggle_live(self) -> None:
         if self._coming is not None:
-            self._wish = Wish(self._coming.reply, self._wish is None or not self._wish.is_open)
+            self._wish = ReasoningChoice(self._coming.reply, self._wish is None or not self._wish.is_open)
             self._take_live()
 
     def more(self, index: int) -> None:

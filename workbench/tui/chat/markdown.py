@@ -7,13 +7,12 @@ scrolled without a wait and an answer can stream in without one. Nothing in it c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 from textual.content import Content, Span
-
-from workbench.tui.chat.tables import table
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -27,6 +26,8 @@ PROSE = 100
 """Cells of a line of prose at most, for the eye to find the next; code and tables take the room that they need."""
 NARROWEST = 8
 """Cells that a nested block gets at least, however deep it lies."""
+BETWEEN = " │ "
+"""Two columns of a table."""
 MOST_COLOURED = 20_000
 """Characters of code that are still coloured by their grammar."""
 
@@ -75,7 +76,7 @@ def _block(node: SyntaxTreeNode, width: int, depth: int) -> Iterator[Content]:
             yield Content.styled("─" * prose(width), QUIET)
         case "table":
             rows = [[_inline(cell) for cell in row.children] for part in node.children for row in part.children]
-            yield from table(rows, width)
+            yield from _table(rows, width)
         case _:
             yield from _inline(node).wrap(prose(width))
 
@@ -104,6 +105,45 @@ def _list(node: SyntaxTreeNode, width: int, depth: int) -> Iterator[Content]:
         lines = list(_blocks(item.children, _inside(width, indent), depth + 1, not tight)) or [Content()]
         yield Content.assemble((mark.rjust(indent - 1) + " ", QUIET), lines[0])
         yield from (Content.assemble(" " * indent, line) for line in lines[1:])
+
+
+def _table(rows: Sequence[Sequence[Content]], width: int) -> Iterator[Content]:
+    """The lines of a table; its first row is the head.
+
+    Columns share the width, and what a cell cannot hold goes on in the next line.
+    """
+    if not rows or not rows[0]:
+        return
+    widths = _column_widths(rows, width)
+    for number, row in enumerate(rows):
+        yield from _table_row(row, widths, "bold" if number == 0 else "")
+        if number == 0:
+            yield Content.styled("─┼─".join("─" * column for column in widths)[:width], QUIET)
+
+
+def _column_widths(rows: Sequence[Sequence[Content]], width: int) -> list[int]:
+    """What each column needs, the widest cut down to one size where there is not room for all."""
+    count = max(map(len, rows))
+    needs = [max([2, *(row[column].cell_length for row in rows if column < len(row))]) for column in range(count)]
+    room = width - len(BETWEEN) * (count - 1)
+    if sum(needs) <= room:
+        return needs
+    # The largest size at which they fit; a wide character needs two cells.
+    sizes = range(2, max(needs) + 1)
+    at = bisect_right(sizes, room, key=lambda size: sum(min(need, size) for need in needs))
+    most = sizes[max(at - 1, 0)]
+    return [min(need, most) for need in needs]
+
+
+def _table_row(row: Sequence[Content], widths: Sequence[int], style: str) -> Iterator[Content]:
+    cells = [row[column].wrap(size) if column < len(row) else [Content()] for column, size in enumerate(widths)]
+    for line in range(max(map(len, cells))):
+        parts: list[Content | tuple[str, str]] = []
+        for column, size in enumerate(widths):
+            piece = cells[column][line] if line < len(cells[column]) else Content()
+            parts.append(piece.extend_right(max(size - piece.cell_length, 0)).stylize(style))
+            parts.append((BETWEEN, QUIET))
+        yield Content.assemble(*parts[:-1])
 
 
 def code(text: str, language: str, width: int) -> Iterator[Content]:

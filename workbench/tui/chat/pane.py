@@ -19,11 +19,11 @@ from textual.widget import Widget
 
 from workbench.config.background import background
 from workbench.session.values import Activity, DraftCost, Live, Transcript, UserQuestion
-from workbench.tui.chat.completion import Count, Files, Offers, Wanted
+from workbench.tui.chat.activity_lines import ActivityLine, Place, QueuedMessages, is_working
+from workbench.tui.chat.completion import CompletionQuery, Count, Files, Offers
 from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.chat.transcript import TranscriptView
-from workbench.tui.chat.words import NowLine, Place, Waiting, is_working
 from workbench.tui.messages import Interrupt, TakeBack
 from workbench.tui.widgets.command import Completion
 
@@ -50,14 +50,14 @@ class ChatPane(Vertical):
     box = query_one(QuestionBox)
     offers = query_one(Offers)
     composer = query_one(Composer)
-    now = query_one(NowLine)
+    now = query_one(ActivityLine)
 
     def __init__(self, complete: Complete | None = None, root: Path | None = None, count: Count | None = None) -> None:
         """`complete` knows the slash commands, `root` is the project, `count` gives the tokens of a text."""
         super().__init__()
         self._complete = complete
         self._files = None if root is None else Files(root, count)
-        self._wanted: Wanted | None = None
+        self._wanted: CompletionQuery | None = None
         self._before: Widget | None = None
         """Where the focus was before the question took it."""
 
@@ -65,8 +65,8 @@ class ChatPane(Vertical):
         """From top to bottom."""
         yield TranscriptView().data_bind(ChatPane.transcript, ChatPane.live)
         yield QuestionBox().data_bind(ChatPane.question)
-        yield NowLine().data_bind(ChatPane.activity)
-        yield Waiting().data_bind(ChatPane.queue)
+        yield ActivityLine().data_bind(ChatPane.activity)
+        yield QueuedMessages().data_bind(ChatPane.queue)
         yield Offers()
         yield Composer().data_bind(ChatPane.transcript, ChatPane.draft_cost, refusal=ChatPane.read_only)
 
@@ -103,8 +103,8 @@ class ChatPane(Vertical):
             (self._before or self.composer).focus()
         self._before = None
 
-    @on(QuestionBox.Typed)
-    def _typed(self, message: QuestionBox.Typed) -> None:
+    @on(QuestionBox.StrayTyping)
+    def _typed(self, message: QuestionBox.StrayTyping) -> None:
         message.stop()
         self.composer.type(message.text)
         self.composer.focus()
@@ -116,17 +116,17 @@ class ChatPane(Vertical):
         message.stop()
         self.now.below = (message.count, message.coming)
 
-    @on(NowLine.Pressed)
-    @on(Composer.Page)
-    def _scroll(self, message: NowLine.Pressed | Composer.Page) -> None:
+    @on(ActivityLine.EndWanted)
+    @on(Composer.ScrollPage)
+    def _scroll(self, message: ActivityLine.EndWanted | Composer.ScrollPage) -> None:
         message.stop()
-        if isinstance(message, Composer.Page):
+        if isinstance(message, Composer.ScrollPage):
             self.view.action_page(message.step)
         elif any(self.now.below):
             self.view.action_last()
 
-    @on(TranscriptView.Edit)
-    def _edit(self, message: TranscriptView.Edit) -> None:
+    @on(TranscriptView.EditAsked)
+    def _edit(self, message: TranscriptView.EditAsked) -> None:
         message.stop()
         if self.read_only:
             self.notify(self.read_only, severity="warning", markup=False)
@@ -141,8 +141,8 @@ class ChatPane(Vertical):
         message.stop()
         self._take_back(len(self.queue) - 1)
 
-    @on(Waiting.Pressed)
-    def _one_back(self, message: Waiting.Pressed) -> None:
+    @on(QueuedMessages.OneWanted)
+    def _one_back(self, message: QueuedMessages.OneWanted) -> None:
         message.stop()
         self._take_back(message.index)
 
@@ -168,7 +168,7 @@ class ChatPane(Vertical):
                 self._files.forget()
             self.run_worker(self._find(self._files, message.what), exclusive=True, group="files")
 
-    async def _find(self, files: Files, what: Wanted) -> None:
+    async def _find(self, files: Files, what: CompletionQuery) -> None:
         found = await wrap_future(background(partial(files.offers, what.text)))
         if self._wanted == what:
             self._offer(tuple(found))

@@ -39,7 +39,7 @@ class QuestionBox(Vertical, can_focus=True):
         Binding("pagedown", "scroll_detail(1)", "scroll down what it is about", id="question.page-down", show=False),
     ]
 
-    class Typed(Message):
+    class StrayTyping(Message):
         """Something was typed that was not meant for the question."""
 
         def __init__(self, text: str) -> None:
@@ -156,7 +156,7 @@ class QuestionBox(Vertical, can_focus=True):
                 event.stop()
                 event.prevent_default()
             elif event.is_printable and event.character:
-                self.post_message(self.Typed(event.character))
+                self.post_message(self.StrayTyping(event.character))
                 event.stop()
                 event.prevent_default()
             return
@@ -170,7 +170,7 @@ class QuestionBox(Vertical, can_focus=True):
     def on_paste(self, event: events.Paste) -> None:
         """A paste was never meant as an answer."""
         event.stop()
-        self.post_message(self.Typed(event.text))
+        self.post_message(self.StrayTyping(event.text))
 
     def action_choose(self, step: int) -> None:
         """To another answer; the first time it only wakes."""

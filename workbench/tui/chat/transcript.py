@@ -31,7 +31,7 @@ class TranscriptView(Window, inherit_bindings=False):
         Binding("i", "inspect", "show it in the inspector", id="chat.inspect"),
     ]
 
-    class Edit(Message):
+    class EditAsked(Message):
         """The user wants to say something else in place of this."""
 
         def __init__(self, entry: ChatEntry) -> None:
@@ -133,7 +133,7 @@ class TranscriptView(Window, inherit_bindings=False):
         if entry is None or entry.kind != "you":
             self.notify("only your own messages can be edited", severity="warning", markup=False)
         else:
-            self.post_message(self.Edit(entry))
+            self.post_message(self.EditAsked(entry))
 
     def action_retry(self) -> None:
         """Ask the model again."""

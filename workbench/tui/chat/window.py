@@ -15,7 +15,7 @@ from textual.style import Style
 from textual.visual import Visual
 
 from workbench.session.values import Live, Transcript
-from workbench.tui.chat.lines import Lines
+from workbench.tui.chat.lines import TranscriptLines
 from workbench.tui.textual_patches import move_thumb, set_line_count
 from workbench.tui.widgets.virtual_list import VirtualList
 
@@ -41,7 +41,7 @@ class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
 
     def __init__(self) -> None:
         super().__init__()
-        self.lines = Lines()
+        self.lines = TranscriptLines()
         self.cursor: int | None = None
         """The entry that keys speak of."""
         self.following = True

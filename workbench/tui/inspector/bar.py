@@ -16,7 +16,7 @@ from workbench.session.context_view import ContextView
 from workbench.tui.widgets.cells import number
 
 
-class Part(NamedTuple):
+class BarSegment(NamedTuple):
     """A part of the budget as it is drawn: a character of its own, so that the bar can be read without colour."""
 
     name: str
@@ -24,18 +24,18 @@ class Part(NamedTuple):
     char: str
 
 
-PARTS = (
-    Part("system", "sys", "▓"),
-    Part("instructions", "instr", "▒"),
-    Part("memory", "mem", "▀"),
-    Part("tools", "tools", "▚"),
-    Part("summaries", "sums", "▄"),
-    Part("history", "hist", "█"),
-    Part("turn", "turn", "▌"),
-    Part("framing", "frame", "+"),
-    Part("free", "free", "·"),
-    Part("margin", "margin", "╱"),
-    Part("reserve", "res", "░"),
+SEGMENTS = (
+    BarSegment("system", "sys", "▓"),
+    BarSegment("instructions", "instr", "▒"),
+    BarSegment("memory", "mem", "▀"),
+    BarSegment("tools", "tools", "▚"),
+    BarSegment("summaries", "sums", "▄"),
+    BarSegment("history", "hist", "█"),
+    BarSegment("turn", "turn", "▌"),
+    BarSegment("framing", "frame", "+"),
+    BarSegment("free", "free", "·"),
+    BarSegment("margin", "margin", "╱"),
+    BarSegment("reserve", "res", "░"),
 )
 """In the order of the bar: what is sent, what is free, and at the right end what must stay empty."""
 
@@ -64,7 +64,7 @@ def apportion(amounts: Sequence[int], width: int) -> list[int]:
 
 def amounts(budget: Budget) -> list[int]:
     """The parts of a budget in the bar's order; nothing is free when it is overdrawn."""
-    return [max(0, getattr(budget, part.name)) for part in PARTS]
+    return [max(0, getattr(budget, part.name)) for part in SEGMENTS]
 
 
 class Tick(NamedTuple):
@@ -134,12 +134,12 @@ def _parts(budget: Budget, window: int, width: int) -> list[tuple[str, str]]:
     parts = amounts(budget)
     end = width * window // max(sum(parts), 1)
     found: list[tuple[str, str]] = []
-    for part, cells in zip(PARTS, apportion(parts, width), strict=True):
+    for part, cells in zip(SEGMENTS, apportion(parts, width), strict=True):
         found += [(part.char, f"$slot-{part.name}")] * cells
     return [(char, style if at < end else "$error") for at, (char, style) in enumerate(found)]
 
 
-class Form(NamedTuple):
+class LegendForm(NamedTuple):
     """One way to write the legend."""
 
     short: bool
@@ -149,17 +149,22 @@ class Form(NamedTuple):
     between: str
 
 
-FORMS = (Form(False, 12, " ", "  "), Form(True, 12, " ", "  "), Form(True, 4, " ", "  "), Form(True, 4, "", " "))
+LEGEND_FORMS = (
+    LegendForm(False, 12, " ", "  "),
+    LegendForm(True, 12, " ", "  "),
+    LegendForm(True, 4, " ", "  "),
+    LegendForm(True, 4, "", " "),
+)
 """From the fullest to the shortest."""
 
 
 def legend(budget: Budget, width: int) -> Content:
     """What the bar's characters mean, as fully as a line allows: at last with figures for the largest parts alone."""
-    parts = {part: amount for part, amount in zip(PARTS, amounts(budget), strict=True) if amount}
+    parts = {part: amount for part, amount in zip(SEGMENTS, amounts(budget), strict=True) if amount}
     over = f"over by {-budget.free:,}" if budget.free < 0 else ""
     largest = sorted(parts, key=lambda part: -parts[part])
-    tries = [(form, largest) for form in FORMS]
-    tries += [(FORMS[-1], largest[:count]) for count in range(len(largest) - 1, -1, -1)]
+    tries = [(form, largest) for form in LEGEND_FORMS]
+    tries += [(LEGEND_FORMS[-1], largest[:count]) for count in range(len(largest) - 1, -1, -1)]
     for form, figured in tries:
         entries = [(part, _entry(part, amount, form, part in figured)) for part, amount in parts.items()]
         texts = [*([over] if over else []), *(text for _, text in entries)]
@@ -172,7 +177,7 @@ def legend(budget: Budget, width: int) -> Content:
     return line if line.cell_length <= width else line.truncate(width, ellipsis=True)
 
 
-def _entry(part: Part, amount: int, form: Form, figured: bool) -> str:
+def _entry(part: BarSegment, amount: int, form: LegendForm, figured: bool) -> str:
     name = part.short if form.short else part.name
     return f"{part.char}{form.gap}{name}{f' {number(amount, form.digits)}' if figured else ''}"
 

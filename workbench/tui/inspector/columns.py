@@ -1,16 +1,21 @@
-"""The columns of the inspector: how wide each is, and what stands in them for an item."""
+"""The columns of the inspector: how wide each is, their heads, what stands in them for an item, and in which styles."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from rich.cells import cell_len
+from rich.segment import Segment
+from textual.reactive import var
+from textual.strip import Strip
+from textual.widget import Widget
 
 from workbench.config.text import printable
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item
 from workbench.session.values import Live
-from workbench.tui.inspector.order import Group, Grouping
+from workbench.tui.inspector.order import Grouping, RowGroup, RowLines
 from workbench.tui.widgets.cells import fit, fit_end, number
 
 ROOMY = 110
@@ -27,6 +32,7 @@ CHARS_PER_TOKEN = 4
 ASIDES = ("usage", "snapshot", "error")
 MARKS: dict[Mark, str] = {"added": "+", "changed": "±", "gone": "−"}
 """A sign for what became of an item between two requests."""
+NO_MARKS: Mapping[str, Mark] = {}
 
 
 class Columns(NamedTuple):
@@ -117,7 +123,7 @@ def _who(row: Item) -> str:
     return first if first in ASIDES else row.who
 
 
-def head_cells(group: Group, by: Grouping, folded: bool, columns: Columns, total: int) -> Cells:
+def head_cells(group: RowGroup, by: Grouping, folded: bool, columns: Columns, total: int) -> Cells:
     """What the head of a group shows: its name and its sums."""
     name = f"{by} {group.key}" if by == "turn" else group.key
     if by == "turn" and group.key == "0":
@@ -182,3 +188,103 @@ def share_bar(part: int, whole: int, width: int) -> str:
     eighths = min(round(part * width * 8 / whole), width * 8) if whole > 0 else 0
     full, rest = divmod(eighths, 8)
     return (BLOCKS[8] * full + (BLOCKS[rest] if rest else "")).ljust(width)
+
+
+class Heads(Widget):
+    """The line above the rows; it stands still while they scroll."""
+
+    events_count: var[int] = var(0)
+    marks: var[Mapping[str, Mark]] = var(NO_MARKS)
+
+    def watch_events_count(self, old: int, new: int) -> None:
+        """The first column may be wider."""
+        if len(str(old)) != len(str(new)):
+            self.refresh()
+
+    def watch_marks(self) -> None:
+        """There is one column more, or fewer."""
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """The columns' names, where the rows have their columns."""
+        width = self.size.width
+        columns = lay_out(width - 1, self.events_count, bool(self.marks))
+        return Strip([Segment(fit(f" {heads(columns)}", width), self.rich_style)], width)
+
+
+class Look(NamedTuple):
+    """Everything a line's picture is made of: as long as it is the same, the picture is."""
+
+    what: Item | RowGroup | Live | str
+    columns: Columns
+    share: str = ""
+    """The bar of a row's share: it changes less often than the sum it is a share of."""
+    total: int = 0
+    """The whole request, for the head of a group."""
+    chosen: bool = False
+    """The cursor is here."""
+    selected: bool = False
+    mark: Mark | None = None
+    by: Grouping = ""
+    folded: bool = False
+
+
+class ListState(NamedTuple):
+    """What is to be seen in all lines."""
+
+    lines: RowLines | None
+    marks: Mapping[str, Mark]
+    empty: str
+    cursor: int
+    chosen: range
+    columns: Columns
+    live: Live | None
+    """The last one: no row depends on it."""
+
+    def look(self, at: int) -> Look:
+        """One line."""
+        lines, columns = self.lines, self.columns
+        count = 0 if lines is None else len(lines)
+        if lines is not None and at < count:
+            what, total = lines[at], lines.plan.totals.tokens
+            here, chosen = at == self.cursor, at in self.chosen
+            if isinstance(what, RowGroup):
+                share = share_bar(what.tokens, total, columns.share)
+                folded = what.key in lines.folded
+                return Look(what, columns, share, total, here, chosen, None, lines.wish.group, folded)
+            row = lines.plan.rows[what]
+            share = share_bar(row.tokens, total, columns.share)
+            return Look(row, columns, share, 0, here, chosen, self.marks.get(row.id))
+        if self.live is not None and at == count:
+            return Look(self.live, columns)
+        return Look(self.empty if at == 0 else "", columns)
+
+
+def picture(look: Look) -> list[tuple[str, str]]:
+    """The pieces of a line, each with the names of its styles."""
+    what, columns = look.what, look.columns
+    plain = state = ""
+    if isinstance(what, Item):
+        made = cells(what, columns, look.share, look.mark)
+        plain = "" if what.in_request else "quiet"
+        state = what.state
+    elif isinstance(what, RowGroup):
+        made = head_cells(what, look.by, look.folded, columns, look.total)
+        plain = state = "group"
+    else:
+        assert isinstance(what, Live)
+        made = live_cells(what, columns)
+        state = "live"
+    gap = " " * columns.gap
+    return [
+        ("▌" if look.chosen else "┃" if look.selected else " ", "share"),
+        (made.seq + gap, "quiet"),
+        (made.mark + gap if columns.mark else "", look.mark or ""),
+        (made.who + gap + made.tokens + gap, plain),
+        (made.original + gap if columns.original else "", "quiet"),
+        (made.share + gap, "share"),
+        (made.pin + gap, "pin"),
+        (made.state + gap, state),
+        (made.why, f"{plain} why"),
+        (made.text, "quiet" if made.why else plain),
+    ]

@@ -16,14 +16,14 @@ SNAP = 200
 """A cut this near behind the beginning of a line is told with the whole line."""
 
 
-class Piece(NamedTuple):
+class DiffPiece(NamedTuple):
     """A part of both texts, or of one of them."""
 
     kind: Literal["same", "removed", "added"]
     text: str
 
 
-def difference(original: str, sent: str) -> list[Piece]:
+def difference(original: str, sent: str) -> list[DiffPiece]:
     """The original as pieces that stayed, went and came.
 
     What both begin and end with is found first. That is all there is to a truncation, however long the text; only a
@@ -33,7 +33,11 @@ def difference(original: str, sent: str) -> list[Piece]:
     end = same_start(original[start:][::-1], sent[start:][::-1])
     end = _line_end(original, end)
     old, new = original[start : len(original) - end], sent[start : len(sent) - end]
-    pieces = [Piece("same", original[:start]), *_middle(old, new), Piece("same", original[len(original) - end :])]
+    pieces = [
+        DiffPiece("same", original[:start]),
+        *_middle(old, new),
+        DiffPiece("same", original[len(original) - end :]),
+    ]
     return [piece for piece in pieces if piece.text]
 
 
@@ -49,27 +53,27 @@ def _line_end(text: str, size: int) -> int:
     return len(text) - line if line and line - at <= SNAP and at else size
 
 
-def _middle(old: str, new: str) -> Iterator[Piece]:
+def _middle(old: str, new: str) -> Iterator[DiffPiece]:
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     if len(before) > MOST or len(after) > MOST:
         yield from _long(before, after)
         return
     for tag, low, high, first, last in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag == "equal":
-            yield Piece("same", "".join(before[low:high]))
+            yield DiffPiece("same", "".join(before[low:high]))
         else:
-            yield Piece("removed", "".join(before[low:high]))
-            yield Piece("added", "".join(after[first:last]))
+            yield DiffPiece("removed", "".join(before[low:high]))
+            yield DiffPiece("added", "".join(after[first:last]))
 
 
-def _long(before: list[str], after: list[str]) -> Iterator[Piece]:
+def _long(before: list[str], after: list[str]) -> Iterator[DiffPiece]:
     """Too much to compare: a header that was put first is looked for, and the rest is told as a whole."""
     header = 1 if len(after) > 1 and before[:1] == after[1:2] else 0
     kept = 0
     while header and kept < min(len(before), len(after) - header) and before[kept] == after[header + kept]:
         kept += 1
     if header:
-        yield Piece("added", "".join(after[:header]))
-        yield Piece("same", "".join(before[:kept]))
-    yield Piece("removed", "".join(before[kept:]))
-    yield Piece("added", "".join(after[header + kept :]))
+        yield DiffPiece("added", "".join(after[:header]))
+        yield DiffPiece("same", "".join(before[:kept]))
+    yield DiffPiece("removed", "".join(before[kept:]))
+    yield DiffPiece("added", "".join(after[header + kept :]))

@@ -29,7 +29,7 @@ NEAR = 64
 """How far around its old place an item is looked for under a new plan; summaries and notices move it by a few rows."""
 
 
-class Wish(NamedTuple):
+class RowOrder(NamedTuple):
     """How the rows are to be shown."""
 
     filter: Filter = Filter()
@@ -42,7 +42,7 @@ class Wish(NamedTuple):
         return not (self.filter or self.group or self.sort)
 
 
-class Group(NamedTuple):
+class RowGroup(NamedTuple):
     """Rows under one head."""
 
     key: str
@@ -51,10 +51,10 @@ class Group(NamedTuple):
     original_tokens: int
 
 
-class Lines:
+class RowLines:
     """The lines of the list: row numbers, and groups for their heads."""
 
-    def __init__(self, plan: ContextPlan, wish: Wish, groups: Sequence[Group], folded: frozenset[str]) -> None:
+    def __init__(self, plan: ContextPlan, wish: RowOrder, groups: Sequence[RowGroup], folded: frozenset[str]) -> None:
         """Without grouping there is one group, which has no head."""
         self.plan = plan
         self.wish = wish
@@ -68,7 +68,7 @@ class Lines:
     def __len__(self) -> int:
         return self._starts[-1]
 
-    def __getitem__(self, line: int) -> int | Group:
+    def __getitem__(self, line: int) -> int | RowGroup:
         """The row number of a line, or the group whose head it is."""
         at = bisect_right(self._starts, line) - 1
         within = line - self._starts[at] - self._heads
@@ -84,7 +84,7 @@ class Lines:
         at = bisect_right(self._starts, line) - 1
         return self._counts[at] + max(0, line - self._starts[at] - self._heads)
 
-    def group_at(self, position: int) -> Group:
+    def group_at(self, position: int) -> RowGroup:
         """The group of a matching row."""
         return self.groups[bisect_right(self._counts, position) - 1]
 
@@ -115,17 +115,17 @@ class Lines:
             return start if group.key in self.folded else start + self._heads + within
         return None
 
-    def fold(self, folded: frozenset[str]) -> Lines:
+    def fold(self, folded: frozenset[str]) -> RowLines:
         """The same lines with other groups folded."""
-        return Lines(self.plan, self.wish, self.groups, folded)
+        return RowLines(self.plan, self.wish, self.groups, folded)
 
 
-def plain(plan: ContextPlan) -> Lines:
+def plain(plan: ContextPlan) -> RowLines:
     """All rows in the order of the request."""
-    return Lines(plan, Wish(), (Group("", range(len(plan.rows)), 0, 0),), frozenset())
+    return RowLines(plan, RowOrder(), (RowGroup("", range(len(plan.rows)), 0, 0),), frozenset())
 
 
-def near(old: Lines | None, new: Lines | None, place: int) -> int:
+def near(old: RowLines | None, new: RowLines | None, place: int) -> int:
     """Where an item is now, if it is near its old place; else that place."""
     was = old.item(place) if old is not None else None
     if was is not None and new is not None:
@@ -154,18 +154,18 @@ class Gathered:
         self.tokens += row.tokens
         self.original_tokens += row.original_tokens
 
-    def group(self, key: str, sort: Sorting) -> Group:
+    def group(self, key: str, sort: Sorting) -> RowGroup:
         """All of them, in order."""
         rows = self.rows
         if sort:
             order = sorted(range(len(rows)), key=self.sizes.__getitem__, reverse=sort == "largest")
             rows = array("L", (rows[at] for at in order))
-        return Group(key, rows, self.tokens, self.original_tokens)
+        return RowGroup(key, rows, self.tokens, self.original_tokens)
 
 
 def arrange(
-    plan: ContextPlan, wish: Wish, folded: frozenset[str] = frozenset(), stop: Callable[[], bool] = lambda: False
-) -> Lines | None:
+    plan: ContextPlan, wish: RowOrder, folded: frozenset[str] = frozenset(), stop: Callable[[], bool] = lambda: False
+) -> RowLines | None:
     """Filter, sort and group: one pass over all rows. None where `stop` said that nobody wants it any more."""
     if wish.is_plain:
         return plain(plan)
@@ -180,7 +180,7 @@ def arrange(
                 found[key] = Gathered()
             found[key].add(number, row)
     groups = [found[key].group(key, wish.sort) for key in (sorted(found, key=_rank) if by else found)]
-    return Lines(plan, wish, groups, folded)
+    return RowLines(plan, wish, groups, folded)
 
 
 _RANKS: dict[str, int] = {name: at for at, name in enumerate((*SLOTS, *SIGNS))}
@@ -191,7 +191,7 @@ def _rank(key: str) -> tuple[int, int]:
     return (0, int(key)) if key.lstrip("-").isdigit() else (1, _RANKS.get(key, len(_RANKS)))
 
 
-def find(lines: Lines, wanted: Filter) -> array[int]:
+def find(lines: RowLines, wanted: Filter) -> array[int]:
     """Which of the matching rows, by their place among them, a search finds: one pass over all of them."""
     rows = lines.plan.rows
     if lines.wish.is_plain:
@@ -200,7 +200,7 @@ def find(lines: Lines, wanted: Filter) -> array[int]:
     return array("L", (number for number, row in enumerate(all_rows) if wanted.holds(row)))
 
 
-def sums(lines: Lines, chosen: range) -> tuple[int, int, int]:
+def sums(lines: RowLines, chosen: range) -> tuple[int, int, int]:
     """Of some lines: how many rows they are, and their tokens, as sent and if whole."""
     items = [item for item in map(lines.item, chosen) if item is not None]
     return len(items), sum(item.tokens for item in items), sum(item.original_tokens for item in items)

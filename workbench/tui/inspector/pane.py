@@ -25,16 +25,16 @@ from workbench.context.compare import changes
 from workbench.context.items import Item
 from workbench.session.context_view import ContextView
 from workbench.session.values import Live
-from workbench.tui.inspector import words
+from workbench.tui.inspector import info_lines
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.inspector.bar import BudgetBar
-from workbench.tui.inspector.choices import Choice, Preview, Verb, choose, preview
 from workbench.tui.inspector.detail import Detail
+from workbench.tui.inspector.info_lines import ContextTitle, Past, TotalsLine, VerdictLine
+from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides, Verb, choose, preview
 from workbench.tui.inspector.pages import TABS
 from workbench.tui.inspector.request import RequestScreen
 from workbench.tui.inspector.row_list import RowList, problem
-from workbench.tui.inspector.rows import Rows
-from workbench.tui.inspector.words import ContextTitle, Past, Totals, Verdict
+from workbench.tui.inspector.rows import RowsView
 from workbench.tui.messages import Decide, Jump, Run, Travel
 from workbench.tui.widgets.reader import copy
 
@@ -75,11 +75,11 @@ class InspectorPane(Vertical):
     shown: var[ContextView | None] = var(None)
     live: var[Live | None] = var(None)
     detailed: var[bool] = var(False, toggle_class="-detailed")
-    asked: var[Preview | None] = var(None)
+    asked: var[OverridePreview | None] = var(None)
     """What the user is asked about; nothing is done before Enter."""
 
     row_list = query_one(RowList)
-    rows = query_one(Rows)
+    rows = query_one(RowsView)
     detail = query_one(Detail)
 
     def compose(self) -> ComposeResult:
@@ -90,8 +90,8 @@ class InspectorPane(Vertical):
         with Container(classes="inspector--body"):
             yield RowList().data_bind(InspectorPane.shown, InspectorPane.live)
             yield Detail()
-        yield Verdict().data_bind(InspectorPane.shown)
-        yield Totals().data_bind(InspectorPane.shown)
+        yield VerdictLine().data_bind(InspectorPane.shown)
+        yield TotalsLine().data_bind(InspectorPane.shown)
 
     # For the main screen
 
@@ -128,7 +128,7 @@ class InspectorPane(Vertical):
         if shown is self.shown:
             self.row_list.found = found
 
-    @on(Rows.Moved)
+    @on(RowsView.Moved)
     def _moved(self) -> None:
         if self.rows.item is not None and self.detailed:
             self.detail.show(self.rows.item)
@@ -213,7 +213,7 @@ class InspectorPane(Vertical):
         self._preview(shown, choice)
 
     @work(exclusive=True, group="preview")
-    async def _preview(self, shown: ContextView, choice: Choice) -> None:
+    async def _preview(self, shown: ContextView, choice: ProposedOverrides) -> None:
         if shown.insight is None:
             return
         try:
@@ -227,9 +227,9 @@ class InspectorPane(Vertical):
             self.row_list.notice = problem(f"to {choice.verb} this would change nothing")
         else:
             self.asked = made
-            self.row_list.notice = words.question(made, self.row_list.foot.size.width)
+            self.row_list.notice = info_lines.question(made, self.row_list.foot.size.width)
 
-    def _agree(self, choice: Choice) -> None:
+    def _agree(self, choice: ProposedOverrides) -> None:
         self._forget()
         self.rows.start = None
         for decision in choice.decisions:

@@ -24,11 +24,11 @@ from workbench.context.compare import Mark, RequestChanges
 from workbench.session.context_view import ContextView
 from workbench.session.row_lookup import row_of
 from workbench.session.values import Live
-from workbench.tui.inspector import words
+from workbench.tui.inspector import info_lines
+from workbench.tui.inspector.columns import NO_MARKS, Heads
 from workbench.tui.inspector.filters import FORMS, Filter, parse
-from workbench.tui.inspector.heads import Heads
-from workbench.tui.inspector.order import GROUPINGS, SORTINGS, Lines, Wish, arrange, find, plain, sums
-from workbench.tui.inspector.rows import NO_MARKS, Rows
+from workbench.tui.inspector.order import GROUPINGS, SORTINGS, RowLines, RowOrder, arrange, find, plain, sums
+from workbench.tui.inspector.rows import RowsView
 from workbench.tui.widgets.input_line import InputLine
 from workbench.tui.widgets.reader import FootLine
 
@@ -56,15 +56,15 @@ class RowList(Vertical):
     live: var[Live | None] = var(None)
     found: var[RequestChanges | None] = var(None)
     """What changed since the request before, where one looks at the past."""
-    lines: var[Lines | None] = var(None)
-    wish: var[Wish] = var(Wish())
+    lines: var[RowLines | None] = var(None)
+    wish: var[RowOrder] = var(RowOrder())
     notice: var[Content | None] = var(None)
     """What is to be told before anything else."""
     marks: var[Mapping[str, Mark]] = var(NO_MARKS)
     events_count: var[int] = var(0)
     empty: var[str] = var("")
 
-    rows = query_one(Rows)
+    rows = query_one(RowsView)
     ask = query_one(InputLine)
     foot = query_one(FootLine)
 
@@ -74,14 +74,14 @@ class RowList(Vertical):
         self._arranging = False
         self._wanted = Filter()
         self._matches: array[int] = array("L")
-        self._searched: Lines | None = None
+        self._searched: RowLines | None = None
         """The lines that the matches are of."""
         self._match = -1
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
         yield Heads().data_bind(RowList.events_count, RowList.marks)
-        yield Rows().data_bind(RowList.lines, RowList.live, RowList.events_count, RowList.marks, RowList.empty)
+        yield RowsView().data_bind(RowList.lines, RowList.live, RowList.events_count, RowList.marks, RowList.empty)
         yield InputLine()
         yield FootLine()
 
@@ -101,7 +101,7 @@ class RowList(Vertical):
         self.marks = found.marks if found else NO_MARKS
         self.tell()
 
-    def watch_lines(self, lines: Lines | None) -> None:
+    def watch_lines(self, lines: RowLines | None) -> None:
         """Say what there is where there is nothing."""
         self.empty = "" if lines is None or len(lines) else NO_MATCH if lines.wish.filter else NOTHING
         self.tell()
@@ -131,7 +131,7 @@ class RowList(Vertical):
                 self.lines = made
         self._arranging = False
 
-    def _arranged(self, shown: ContextView, wish: Wish) -> Lines | None:
+    def _arranged(self, shown: ContextView, wish: RowOrder) -> RowLines | None:
         return arrange(shown.plan, wish, self._folded, lambda: wish is not self.wish)
 
     # Filter, groups and order
@@ -154,7 +154,7 @@ class RowList(Vertical):
     def as_they_are(self) -> None:
         """All rows in the order of the request."""
         self._folded = frozenset()
-        self.wish = Wish()
+        self.wish = RowOrder()
 
     def fold(self, key: str) -> None:
         """Fold a group, or unfold it."""
@@ -171,21 +171,21 @@ class RowList(Vertical):
         if self.lines is not None:
             self.lines = self.lines.fold(folded)
 
-    @on(InputLine.Typed)
-    def _typed(self, message: InputLine.Typed) -> None:
+    @on(InputLine.Edited)
+    def _typed(self, message: InputLine.Edited) -> None:
         message.stop()
         if message.topic == "filter":
             self._filter(message.text)
 
-    @on(InputLine.Left)
-    def _left(self, message: InputLine.Left) -> None:
+    @on(InputLine.Cancelled)
+    def _left(self, message: InputLine.Cancelled) -> None:
         message.stop()
         if message.topic == "filter":
             self._filter(message.text)
         self.rows.focus()
 
-    @on(InputLine.Said)
-    def _said(self, message: InputLine.Said) -> None:
+    @on(InputLine.Entered)
+    def _said(self, message: InputLine.Entered) -> None:
         message.stop()
         if message.topic == "filter":
             self._filter(message.text)
@@ -247,12 +247,12 @@ class RowList(Vertical):
             self._match = (bisect_right(found, here) if by else bisect_left(found, here)) % len(found)
         self._show(lines, found[self._match])
 
-    def _is_searched(self, lines: Lines) -> bool:
+    def _is_searched(self, lines: RowLines) -> bool:
         """Whether the matches are of these lines, folded or not."""
         done = self._searched
         return done is not None and done.plan is lines.plan and done.wish is lines.wish
 
-    def _show(self, lines: Lines, position: int) -> None:
+    def _show(self, lines: RowLines, position: int) -> None:
         key = lines.group_at(position).key
         if key in lines.folded:
             self.fold(key)
@@ -288,25 +288,25 @@ class RowList(Vertical):
         if self._match >= 0 and self.lines is not None and self._is_searched(self.lines):
             return Content(f"match {self._match + 1:,} of {len(self._matches):,} for {printable(self._wanted.text)}")
         if self.lines is not None and not self.lines.wish.is_plain:
-            return words.arranged(self.lines, width)
+            return info_lines.arranged(self.lines, width)
         if self.found is not None:
-            return words.changed(self.found, width)
-        return words.hints(width)
+            return info_lines.changed(self.found, width)
+        return info_lines.hints(width)
 
-    def _chosen(self, lines: Lines, width: int) -> Content:
+    def _chosen(self, lines: RowLines, width: int) -> Content:
         range_ = self.rows.chosen
         if len(range_) <= SUMMED_AT_ONCE:
-            return words.chosen(*sums(lines, range_), width)
+            return info_lines.chosen(*sums(lines, range_), width)
         self._sum(lines, range_)
-        return words.chosen(len(range_), None, None, width)
+        return info_lines.chosen(len(range_), None, None, width)
 
     @work(exclusive=True, group="sum")
-    async def _sum(self, lines: Lines, range_: range) -> None:
+    async def _sum(self, lines: RowLines, range_: range) -> None:
         made = await wrap_future(background(partial(sums, lines, range_)))
         if lines is self.lines and range_ == self.rows.chosen and self.notice is None:
-            self.foot.said = words.chosen(*made, self.foot.size.width)
+            self.foot.said = info_lines.chosen(*made, self.foot.size.width)
 
-    @on(Rows.Moved)
+    @on(RowsView.Moved)
     def _moved(self) -> None:
         self.tell()
 

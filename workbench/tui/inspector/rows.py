@@ -17,9 +17,8 @@ from textual.strip import Strip
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item
 from workbench.session.values import Live
-from workbench.tui.inspector.columns import Columns, lay_out
-from workbench.tui.inspector.order import Group, Lines, near
-from workbench.tui.inspector.picture import Look, Scene, picture
+from workbench.tui.inspector.columns import NO_MARKS, Columns, ListState, Look, lay_out, picture
+from workbench.tui.inspector.order import RowGroup, RowLines, near
 from workbench.tui.textual_patches import move_thumb, set_line_count
 from workbench.tui.widgets.cells import fit
 from workbench.tui.widgets.virtual_list import MOST_STRIPS, VirtualList
@@ -28,10 +27,9 @@ STYLES = (
     *("plain", "cursor", "selected", "quiet", "why", "share", "pin", "group", "live"),
     *("added", "changed", "gone"),
 )
-NO_MARKS: Mapping[str, Mark] = {}
 
 
-class Rows(VirtualList[Look]):
+class RowsView(VirtualList[Look]):
     """A line per row, a cursor, and perhaps a range of chosen lines."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"rows--{name}" for name in (*STYLES, *SIGNS)}
@@ -50,7 +48,7 @@ class Rows(VirtualList[Look]):
         Binding("shift+end", "extend_to(1)", "extend the range to the last row", id="inspector.range-last"),
     ]
 
-    lines: var[Lines | None] = var(None)
+    lines: var[RowLines | None] = var(None)
     live: var[Live | None] = var(None)
     events_count: var[int] = var(0)
     """How long the log is: the width of the first column."""
@@ -69,7 +67,7 @@ class Rows(VirtualList[Look]):
         super().__init__()
         self._looks: dict[int, Look] = {}
         """Of the rows in the scene that was seen last."""
-        self._scene: Scene | None = None
+        self._scene: ListState | None = None
         self._width = 0
         self._laid: tuple[object, Columns] = (None, lay_out(0, 0))
         self._styles: dict[str, Style] = {}
@@ -82,12 +80,12 @@ class Rows(VirtualList[Look]):
         return self.lines.item(self.cursor) if self.lines else None
 
     @property
-    def group(self) -> Group | None:
+    def group(self) -> RowGroup | None:
         """The group whose head is under the cursor."""
         if self.lines is None or not 0 <= self.cursor < len(self.lines):
             return None
         found = self.lines[self.cursor]
-        return found if isinstance(found, Group) else None
+        return found if isinstance(found, RowGroup) else None
 
     @property
     def chosen(self) -> range:
@@ -102,7 +100,7 @@ class Rows(VirtualList[Look]):
 
     # Something new to show
 
-    def watch_lines(self, old: Lines | None, new: Lines | None) -> None:
+    def watch_lines(self, old: RowLines | None, new: RowLines | None) -> None:
         """Keep the cursor on its item; where it stood at the end, it stays at the end."""
         at_end = old is None or not len(old)
         if old is not None and new is not None and old.wish == new.wish:
@@ -110,7 +108,7 @@ class Rows(VirtualList[Look]):
         place = self._count - 1 if at_end else near(old, new, self.cursor)
         if self.start is not None and (old is None or new is None or old.wish != new.wish or len(new) < len(old)):
             self.start = None  # the range would be one of other rows
-        self.set_reactive(Rows.cursor, self.validate_cursor(place))
+        self.set_reactive(RowsView.cursor, self.validate_cursor(place))
         self._resize()
         self.post_message(self.Moved())
 
@@ -240,16 +238,16 @@ class Rows(VirtualList[Look]):
         at = self.scroll_offset.y + y
         return self.strip(at, self._look(self._seen(), at))
 
-    def _seen(self) -> Scene:
+    def _seen(self) -> ListState:
         """Everything the lines are made of, as it is now."""
         chosen = self.chosen if self.start is not None else range(0)
-        scene = Scene(self.lines, self.marks, self.empty, self.cursor, chosen, self._columns, self.live)
+        scene = ListState(self.lines, self.marks, self.empty, self.cursor, chosen, self._columns, self.live)
         if self._scene is None or scene[:-1] != self._scene[:-1] or len(self._looks) > MOST_STRIPS:
             self._looks.clear()
         self._scene = scene
         return scene
 
-    def _look(self, scene: Scene, at: int) -> Look:
+    def _look(self, scene: ListState, at: int) -> Look:
         """A row's look is made once for each scene: plans make their rows when they are asked for them."""
         if at >= self._count:
             return scene.look(at)

@@ -15,7 +15,7 @@ class InputLine(Input):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave the line", id="ask.leave", show=False)]
 
-    class Said(Message):
+    class Entered(Message):
         """The user typed this and pressed Enter."""
 
         def __init__(self, topic: str, text: str) -> None:
@@ -23,7 +23,7 @@ class InputLine(Input):
             self.topic = topic
             self.text = text
 
-    class Typed(Message):
+    class Edited(Message):
         """The text changed."""
 
         def __init__(self, topic: str, text: str) -> None:
@@ -31,7 +31,7 @@ class InputLine(Input):
             self.topic = topic
             self.text = text
 
-    class Left(Message):
+    class Cancelled(Message):
         """The user does not want to after all; `text` is what stood there before."""
 
         def __init__(self, topic: str, text: str) -> None:
@@ -59,16 +59,16 @@ class InputLine(Input):
     def _changed(self, message: Input.Changed) -> None:
         message.stop()
         if self.display:
-            self.post_message(self.Typed(self.topic, self.value))
+            self.post_message(self.Edited(self.topic, self.value))
 
     @on(Input.Submitted)
     def _submitted(self, message: Input.Submitted) -> None:
         message.stop()
         self.display = False
-        self.post_message(self.Said(self.topic, self.value))
+        self.post_message(self.Entered(self.topic, self.value))
 
     def action_leave(self) -> None:
         """Close the line; what stood in it before holds."""
         self.display = False
         self.value = self._before
-        self.post_message(self.Left(self.topic, self._before))
+        self.post_message(self.Cancelled(self.topic, self._before))

@@ -81,19 +81,19 @@ class TextReader(Vertical):
         """Open the line to type in."""
         self.ask.open("search", self.ask.value)
 
-    @on(InputLine.Said)
-    def _said(self, message: InputLine.Said) -> None:
+    @on(InputLine.Entered)
+    def _said(self, message: InputLine.Entered) -> None:
         message.stop()
         self.view.focus()
         self.view.find(message.text)
 
-    @on(InputLine.Left)
-    def _left(self, message: InputLine.Left) -> None:
+    @on(InputLine.Cancelled)
+    def _left(self, message: InputLine.Cancelled) -> None:
         message.stop()
         self.view.focus()
 
-    @on(InputLine.Typed)
-    def _typed(self, message: InputLine.Typed) -> None:
+    @on(InputLine.Edited)
+    def _typed(self, message: InputLine.Edited) -> None:
         message.stop()  # a search begins with Enter
 
     def action_step(self, by: int) -> None:

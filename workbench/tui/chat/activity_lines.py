@@ -41,7 +41,7 @@ def is_working(activity: Activity) -> bool:
     return activity.kind not in RESTING and activity.kind != "loading"
 
 
-class NowLine(Widget):
+class ActivityLine(Widget):
     """What goes on, what is new below, and the keys of whatever has the focus."""
 
     activity: reactive[Activity] = reactive(Activity())
@@ -49,7 +49,7 @@ class NowLine(Widget):
     """Entries that came since the user scrolled up, and whether one is coming in."""
     place: reactive[Place] = reactive("")
 
-    class Pressed(Message):
+    class EndWanted(Message):
         """The user wants to see what is below."""
 
     def render(self) -> Content:
@@ -73,19 +73,19 @@ class NowLine(Widget):
 
     def on_click(self) -> None:
         """To the end."""
-        self.post_message(self.Pressed())
+        self.post_message(self.EndWanted())
 
 
 def _key(key: str, does: str) -> Content:
     return Content.assemble((key, "bold $quiet"), (f" {does}", "$quiet"))
 
 
-class Waiting(Widget):
+class QueuedMessages(Widget):
     """The messages that wait for the model to be done."""
 
     queue: reactive[tuple[str, ...]] = reactive((), layout=True)
 
-    class Pressed(Message):
+    class OneWanted(Message):
         """The user wants one back."""
 
         def __init__(self, index: int) -> None:
@@ -119,4 +119,4 @@ class Waiting(Widget):
         """That one, please."""
         index = self._first + event.y - bool(self._first)
         if self._first <= index < len(self.queue):
-            self.post_message(self.Pressed(index))
+            self.post_message(self.OneWanted(index))

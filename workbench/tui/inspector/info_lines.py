@@ -11,9 +11,9 @@ from textual.widget import Widget
 from workbench.config.text import printable
 from workbench.context.compare import Effect, Mark, RequestChanges
 from workbench.session.context_view import ContextView
-from workbench.tui.inspector.choices import Preview
 from workbench.tui.inspector.columns import MARKS
-from workbench.tui.inspector.order import Lines
+from workbench.tui.inspector.order import RowLines
+from workbench.tui.inspector.overrides import OverridePreview
 from workbench.tui.widgets.cells import fit_end, joined
 
 WINDOW_SOURCES = {
@@ -79,7 +79,7 @@ def _pair(name: str, value: str) -> Content:
     return Content.assemble((f"{name} ", "$quiet"), value)
 
 
-class Verdict(Widget):
+class VerdictLine(Widget):
     """Whether it fits, in words and in colour."""
 
     shown: reactive[ContextView | None] = reactive(None)
@@ -112,7 +112,7 @@ def fullness(tokens: int, window: int) -> tuple[str, str]:
     return "$error", "nearly full" if share <= 1 else "more than it holds"
 
 
-class Totals(Widget):
+class TotalsLine(Widget):
     """The sums, as far as the line reaches."""
 
     shown: reactive[ContextView | None] = reactive(None)
@@ -144,7 +144,7 @@ def hints(width: int) -> Content:
     return joined(parts, width, "  ")
 
 
-def question(preview: Preview, width: int) -> Content:
+def question(preview: OverridePreview, width: int) -> Content:
     """What a change would do, before it is made, and the keys that answer, which are never left out."""
     choice, effect = preview.choice, preview.effect
     first = choice.decisions[0]
@@ -198,7 +198,7 @@ def changed(found: RequestChanges, width: int) -> Content:
     return joined(parts, width)
 
 
-def arranged(lines: Lines, width: int) -> Content:
+def arranged(lines: RowLines, width: int) -> Content:
     """How the rows are shown, where they are not as they are."""
     wish = lines.wish
     parts = []

@@ -10,7 +10,7 @@ from workbench.config.errors import WrongCall
 from workbench.context.items import Edit, Item
 from workbench.log.events import Override, OverrideAction, ToolResult, UserMessage
 from workbench.session.insight import OverrideWish
-from workbench.tui.inspector.choices import MOST_RUNS, Preview, Verb, choose, preview, why_not
+from workbench.tui.inspector.overrides import MOST_RUNS, OverridePreview, Verb, choose, preview, why_not
 
 
 def rows(model: Model, *seqs: int) -> list[Item]:
@@ -24,7 +24,7 @@ def choice(model: Model, verb: Verb, *seqs: int) -> tuple[tuple[OverrideWish, ..
     return made.decisions, made.verb
 
 
-def previewed(model: Model, verb: Verb, *seqs: int) -> Preview:
+def previewed(model: Model, verb: Verb, *seqs: int) -> OverridePreview:
     shown = model.shown()
     assert shown.insight is not None
     return preview(shown.plan, choose(verb, rows(model, *seqs), shown.insight), shown.insight)

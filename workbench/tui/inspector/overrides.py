@@ -19,7 +19,7 @@ MOST_RUNS = 50
 """A choice in more pieces than this would fill the log with overrides."""
 
 
-class Choice(NamedTuple):
+class ProposedOverrides(NamedTuple):
     """What is to be done, before the user has agreed to it."""
 
     decisions: tuple[OverrideWish, ...]
@@ -28,10 +28,10 @@ class Choice(NamedTuple):
     """In a word or two: `pin`, `unmask`, `restore`."""
 
 
-class Preview(NamedTuple):
+class OverridePreview(NamedTuple):
     """What a choice would do."""
 
-    choice: Choice
+    choice: ProposedOverrides
     effect: Effect
     fits: bool
     """Whether the request could still be sent."""
@@ -39,7 +39,7 @@ class Preview(NamedTuple):
     """Whether it would change nothing at all."""
 
 
-def choose(verb: Verb, items: Sequence[Item], insight: Insight) -> Choice:
+def choose(verb: Verb, items: Sequence[Item], insight: Insight) -> ProposedOverrides:
     """The overrides for a wish; a WrongCall says why there are none.
 
     A wish that all rows have fulfilled already is the wish to take it back.
@@ -62,7 +62,7 @@ def choose(verb: Verb, items: Sequence[Item], insight: Insight) -> Choice:
         raise WrongCall(f"{len(found)} separate pieces are chosen; expected at most {MOST_RUNS} at once")
     kinds = {decision.action for decision in found}
     told = found[0].action if len(kinds) == 1 and verb != "restore" else verb
-    return Choice(tuple(found), len(decided), told)
+    return ProposedOverrides(tuple(found), len(decided), told)
 
 
 def why_not(verb: Verb, item: Item) -> str:
@@ -108,15 +108,15 @@ def _restoring(item: Item) -> OverrideAction:
     return "unpin" if item.state == "sent" else "pin"
 
 
-def preview(before: ContextPlan, choice: Choice, insight: Insight) -> Preview:
+def preview(before: ContextPlan, choice: ProposedOverrides, insight: Insight) -> OverridePreview:
     """What a choice would do. Plans the log again, so it is for a thread."""
     after = insight.what_if(choice.decisions)
     found = effect(before, after)
     nothing = found.first_changed is None and not _any_row_changes(before, after, choice)
-    return Preview(choice, found, after.verdict.fits or not before.verdict.fits, nothing)
+    return OverridePreview(choice, found, after.verdict.fits or not before.verdict.fits, nothing)
 
 
-def _any_row_changes(before: ContextPlan, after: ContextPlan, choice: Choice) -> bool:
+def _any_row_changes(before: ContextPlan, after: ContextPlan, choice: ProposedOverrides) -> bool:
     """Whether a row's state or pin is another, though the request is the same."""
     for decision in choice.decisions:
         for seq in range(decision.first, decision.last + 1):
