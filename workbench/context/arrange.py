@@ -10,13 +10,16 @@ from workbench.context.budget import Budget
 from workbench.context.draft import Draft
 from workbench.context.fixed_slots import FixedSlots
 from workbench.context.items import SLOTS, Edit, Item, Kind, Slot, Stage
-from workbench.context.measure import Meter
+from workbench.context.measure import Meter, framing
 from workbench.context.plan import ContextPlan, Cuts, PlacedSummary, PlanRows, Totals, Verdict
 from workbench.context.running_sums import UnitCost
 from workbench.context.stages import groups, history, normalise
 from workbench.context.stages.history import NO_CAP, HistoryCut
-from workbench.models.framing import MESSAGE, REPLY_PRIMING
+from workbench.models.framing import REPLY_PRIMING
 from workbench.models.tokens import Count
+
+_SYNTHETIC = framing("message", True)
+"""Around a row that is a message of its own: a summary, a notice, the result of a call that did not return."""
 
 
 class RequestBase(NamedTuple):
@@ -47,9 +50,9 @@ def base_of(fixed: FixedSlots, summaries: tuple[PlacedSummary, ...]) -> RequestB
     slots: dict[Slot, int] = dict.fromkeys(SLOTS, 0)
     for row in rows:
         slots[row.slot] += row.tokens
-    framing = fixed.framing + REPLY_PRIMING + MESSAGE * sum(len(summary.rows) for summary in summaries)
+    around = fixed.framing + REPLY_PRIMING + sum(_SYNTHETIC for summary in summaries for _ in summary.rows)
     original_tokens = sum(row.original_tokens for row in rows)
-    return RequestBase(fixed.rows, summaries, slots, sum(slots.values()) + framing, framing, original_tokens)
+    return RequestBase(fixed.rows, summaries, slots, sum(slots.values()) + around, around, original_tokens)
 
 
 def notice_text(count: int) -> str:
@@ -122,7 +125,7 @@ class _Arranger:
         left = self._capacity - self._base.cost - kept - self._spare()
         turn_first = self._policy.history.turn_first or not self._policy.turn.drop_groups
         cut, notice, history_why = self._cut_history(left - (middle if turn_first else 0))
-        left -= self._history_span(cost, cut) + (notice.tokens + MESSAGE if notice else 0)
+        left -= self._history_span(cost, cut) + (notice.tokens + _SYNTHETIC if notice else 0)
         first, groups_why = self._drop_groups(middle, left)
         cuts = self._cuts(cut, first, history_why, groups_why)
         return self._result(cuts, notice, self._opening(cut))
@@ -136,13 +139,13 @@ class _Arranger:
         """What is kept of the turn: its user message, held units, and all from the unit `first` on."""
         cost = self._sums.cost
         kept = cost[self._behind] - cost[self._start] + cost[self._units] - cost[first]
-        lacking = len(self._lacking) * (self._meter.no_result.tokens + MESSAGE)
+        lacking = len(self._lacking) * (self._meter.no_result.tokens + _SYNTHETIC)
         return kept + lacking + sum(held.cost for held in self._present)
 
     def _turn_framing(self, first: int) -> int:
-        framing = self._sums.framing
-        kept = framing[self._behind] - framing[self._start] + framing[self._units] - framing[first]
-        return kept + len(self._lacking) * MESSAGE + sum(held.framing for held in self._present)
+        around = self._sums.framing
+        kept = around[self._behind] - around[self._start] + around[self._units] - around[first]
+        return kept + len(self._lacking) * _SYNTHETIC + sum(held.framing for held in self._present)
 
     # History
 
@@ -169,7 +172,7 @@ class _Arranger:
 
     def _widest_notice(self, count: int) -> int:
         """What the notice costs at most: its number is not known yet, but has no more digits than `count`."""
-        return self._meter.text(notice_text(10 ** len(str(count)) - 1)).tokens + MESSAGE
+        return self._meter.text(notice_text(10 ** len(str(count)) - 1)).tokens + _SYNTHETIC
 
     def _notice(self, count: int) -> Item:
         text, why = notice_text(count), f"{count:,} messages of history are left out"
@@ -204,7 +207,7 @@ class _Arranger:
 
     def _spare(self) -> int:
         """Room for that note, kept wherever it might be needed."""
-        return 0 if self._is_plain() else self._meter.text(normalise.OPENING).tokens + MESSAGE
+        return 0 if self._is_plain() else self._meter.text(normalise.OPENING).tokens + _SYNTHETIC
 
     def _is_plain(self) -> bool:
         """A user opened the conversation and no single item was touched: whatever is cut, a user opens what is left."""
@@ -255,11 +258,11 @@ class _Arranger:
         slots = base.slots.copy()
         slots["history"] += past - past_framing + added
         slots["turn"] += turn - turn_framing
-        framing = base.framing + past_framing + turn_framing + MESSAGE * len(extra)
+        around = base.framing + past_framing + turn_framing + _SYNTHETIC * len(extra)
         items = sum(slots.values())
-        total = items + framing
+        total = items + around
         # The budget's parts are the slots, in their order, and then these.
-        budget = Budget._make((*slots.values(), framing, limits.margin, limits.reserve, self._capacity - total))
+        budget = Budget._make((*slots.values(), around, limits.margin, limits.reserve, self._capacity - total))
         repairs = len(draft.repairs)
         original = draft.original_tokens + base.original_tokens + added
         original += (repairs + len(self._lacking)) * self._meter.no_result.tokens
@@ -269,7 +272,7 @@ class _Arranger:
             self._policy.name,
             self._verdict(total, slots),
             budget,
-            Totals(total, items, framing, original),
+            Totals(total, items, around, original),
             PlanRows(
                 base.rows + extra,
                 self._view,

@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 
 from workbench.context.fixed_slots import is_merged
 from workbench.context.items import Item
+from workbench.context.measure import framing
 from workbench.context.plan import ContextPlan
-from workbench.models.framing import CALL, MESSAGE
 
 Mark = Literal["added", "changed", "gone"]
 
@@ -87,10 +87,10 @@ def _same_tokens(before: ContextPlan, after: ContextPlan) -> int | None:
     for old, new in zip_longest(_framed(before), _framed(after)):
         if old is None or new is None:
             return tokens
-        (was, _), (row, framing) = old, new
+        (was, _), (row, around) = old, new
         if _said(was) != _said(row):
             return tokens + _same_part(was, row)
-        tokens += row.tokens + framing
+        tokens += row.tokens + around
     return None
 
 
@@ -99,13 +99,13 @@ def _framed(plan: ContextPlan) -> Iterator[tuple[Item, int]]:
     last: Item | None = None
     for row in plan.rows.in_request():
         if row.kind == "tool_definition":
-            framing = 0
+            begins = False
         elif is_merged(row):
-            framing = MESSAGE * (last is None)
+            begins = last is None
         else:
             goes_on = last is not None and row.role == last.role == "assistant" and row.unit == last.unit >= 0
-            framing = MESSAGE * (not goes_on)
-        yield row, framing + CALL * (row.kind == "tool_call")
+            begins = not goes_on
+        yield row, framing(row.kind, begins)
         last = row
 
 

@@ -43,6 +43,14 @@ def decide(own: UserDecision, action: OverrideAction, seq: int) -> UserDecision:
             return own._replace(excluded=False, by=seq)
 
 
+def with_pair(decision: UserDecision, other: UserDecision) -> UserDecision:
+    """The decision on one half of a call and its result, given that on the other half.
+
+    A pair is excluded as a whole, and the later decision on either half holds.
+    """
+    return decision._replace(excluded=other.excluded, by=other.by) if other.by > decision.by else decision
+
+
 @dataclass(frozen=True, slots=True)
 class InEffect:
     """What holds at the end of a log."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.context.cells import Cell, Unit
-from workbench.context.measure import Meter
+from workbench.context.measure import Meter, framing
 from workbench.context.stages import normalise
 from workbench.context.stages.normalise import is_blank
 from workbench.context.tally import Preconditions, Tally
@@ -25,7 +25,6 @@ from workbench.log.events import (
     ToolResult,
     UserMessage,
 )
-from workbench.models.framing import CALL, MESSAGE
 from workbench.models.tokens import Count
 
 _NOTHING = Count(0, True)
@@ -110,10 +109,7 @@ class Draft(Tally):
         if renamed:
             cell.note = f"{cell.note}; {renamed}" if cell.note else renamed
         unit.calls += 1
-        if unit.cells:
-            self._join(unit, cell, cell.tokens, CALL, 0)
-        else:
-            self._join(unit, cell, cell.tokens, CALL + MESSAGE, 1)
+        self._join(unit, cell, cell.tokens, not unit.cells)
         return True
 
     def _add_result(self, event: Event, body: ToolResult) -> bool:
@@ -139,7 +135,7 @@ class Draft(Tally):
             cell.cut = cut
         unit = self.units[newest]
         unit.results += 1
-        self._join(unit, cell, cell.tokens if cut is None else cut.tokens, MESSAGE, 1)
+        self._join(unit, cell, cell.tokens if cut is None else cut.tokens, True)
         if self._mask.active and cell.cover < 0:
             self._number(cell)
         return True
@@ -156,11 +152,7 @@ class Draft(Tally):
             if kept is not None and kept.text and not is_blank(kept.text):
                 cell.cut = self._meter.kept(cell, kept.text)
                 tokens = cell.cut.tokens
-        framing = self._meter.name(name) if name else 0
-        if unit.cells:
-            self._join(unit, cell, tokens, framing, 0)
-        else:
-            self._join(unit, cell, tokens, framing + MESSAGE, 1)
+        self._join(unit, cell, tokens, not unit.cells, self._meter.name(name))
 
     # Units
 
@@ -183,7 +175,7 @@ class Draft(Tally):
         self.repairs.extend(lacking)
         if self._plain:
             count = len(lacking)
-            self.sums.add(count * self._meter.no_result.tokens, count * MESSAGE, count)
+            self.sums.add(count * self._meter.no_result.tokens, count * framing("tool_result", True), count)
         else:
             self._measure([self.cells[lacking[0]].unit])
 

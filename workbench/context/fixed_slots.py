@@ -8,9 +8,9 @@ from typing import NamedTuple
 from workbench.context.cells import Cell
 from workbench.context.control import NO_DECISION, UserDecision
 from workbench.context.items import Edit, Item
-from workbench.context.measure import Meter
+from workbench.context.measure import Meter, framing
 from workbench.log.events import Event, SlotContent
-from workbench.models.framing import MESSAGE, TOOLS_END, count_tool
+from workbench.models.framing import TOOLS_END, count_tool
 
 SLOT_ORDER = ("system", "instructions", "memory", "tools")
 HEADINGS = {"system": "", "instructions": "# Instructions: {name}\n\n", "memory": "# Memory: {name}\n\n"}
@@ -35,23 +35,23 @@ def fill(
     """The rows of the fixed slots, in the order of the request: the one system message, then a transcript's own."""
     contents = [(event, event.body) for event in slots if isinstance(event.body, SlotContent)]
     rows: list[Item] = []
-    framing = 0
+    around = 0
     for slot in SLOT_ORDER:
         for event, body in contents:
             if body.slot == slot:
                 row = _slot_row(event, body, overrides, meter)
                 rows.append(row)
                 if row.in_request and slot != "tools":
-                    framing += meter.counter.count(heading(slot, body.name)).tokens
+                    around += meter.counter.count(heading(slot, body.name)).tokens
         if slot == "memory":
             for cell in preamble:
                 row = _preamble_row(cell, overrides)
                 rows.append(row)
-                framing += (MESSAGE + meter.name(cell.name)) * row.in_request
+                around += framing(row.kind, True, meter.name(cell.name)) * row.in_request
     sent = [row for row in rows if row.in_request]
-    framing += MESSAGE * any(is_merged(row) for row in sent)
-    framing += TOOLS_END * any(row.slot == "tools" for row in sent)
-    return FixedSlots(tuple(rows), framing)
+    around += framing("message", any(is_merged(row) for row in sent))
+    around += TOOLS_END * any(row.slot == "tools" for row in sent)
+    return FixedSlots(tuple(rows), around)
 
 
 _MERGED = -2

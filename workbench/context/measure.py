@@ -8,12 +8,13 @@ from weakref import WeakKeyDictionary
 
 from workbench.context.budget import Limits
 from workbench.context.cells import Cell
+from workbench.context.items import Kind
 from workbench.context.policy import Policy
 from workbench.context.stages import mask, normalise
 from workbench.context.stages.history import resident_limit
 from workbench.context.stages.truncate import TruncatedText, TruncationRule, rule_for, truncate
 from workbench.log.events import Content, ImagePart, OtherPart, Part, TextPart, ToolCall, text_of
-from workbench.models.framing import count_call, count_name, tool_style
+from workbench.models.framing import CALL, MESSAGE, count_call, count_name, tool_style
 from workbench.models.images import image_tokens
 from workbench.models.tokens import Count, TokenCounter
 
@@ -29,6 +30,11 @@ _CUTS: WeakKeyDictionary[TokenCounter, _Cuts] = WeakKeyDictionary()
 
 All threads share them, and any may clear them at any time. So an entry is read once, never looked for and then read.
 """
+
+
+def framing(kind: Kind, begins: bool, name: int = 0) -> int:
+    """The tokens around one item: those of the message that it begins, of its author's name, and of a call."""
+    return MESSAGE * begins + name + CALL * (kind == "tool_call")
 
 
 class Meter:

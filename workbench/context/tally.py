@@ -9,11 +9,10 @@ from operator import attrgetter
 
 from workbench.context.cells import Cell, Unit
 from workbench.context.control import NO_DECISION, UserDecision
-from workbench.context.measure import Meter
+from workbench.context.measure import Meter, framing
 from workbench.context.running_sums import RunningSums, UnitCost
 from workbench.context.view import View, fate_of, is_sent
 from workbench.log.events import KeptEvent
-from workbench.models.framing import CALL, MESSAGE
 
 _by_seq = attrgetter("seq")
 
@@ -97,13 +96,13 @@ class Tally:
         self.cells.append(cell)
         self.original_tokens += cell.original_tokens
 
-    def _join(self, unit: Unit, cell: Cell, tokens: int, framing: int, messages: int) -> None:
-        """Put a cell into the newest unit and its cost into the sums."""
+    def _join(self, unit: Unit, cell: Cell, tokens: int, begins: bool, name: int = 0) -> None:
+        """Put a cell into the newest unit and its cost into the sums; `begins`: a message of its own."""
         unit.cells.append(len(self.cells))
         self.cells.append(cell)
         self.original_tokens += cell.tokens if cell.whole is None else cell.whole
         if self._plain:
-            self.sums.add(tokens, framing, messages)
+            self.sums.add(tokens, framing(cell.kind, begins, name), int(begins))
         else:
             self._join_special(unit, cell)
 
@@ -191,21 +190,18 @@ class Tally:
         self.sums.put({number: self._cost(self.units[number], view, number < newest) for number in numbers}, self._held)
 
     def _cost(self, unit: Unit, view: View, complete: bool) -> UnitCost:
-        tokens = framing = messages = 0
-        head = False
+        tokens = around = messages = 0
+        begun = False
         for at in unit.cells:
             cell = self.cells[at]
             _, size, content, _ = fate_of(cell, view)
             if content is None:
                 continue
             tokens += size
-            if cell.kind == "tool_result":
-                framing, messages = framing + MESSAGE, messages + 1
-                continue
-            head = True
-            framing += CALL if cell.kind == "tool_call" else self._meter.name(cell.name)
+            begins = cell.kind == "tool_result" or not begun
+            begun = begun or cell.kind != "tool_result"
+            around, messages = around + framing(cell.kind, begins, self._meter.name(cell.name)), messages + begins
             if complete and cell.kind == "tool_call" and cell.partner < 0:
-                tokens, framing, messages = tokens + self._meter.no_result.tokens, framing + MESSAGE, messages + 1
-        if head:
-            framing, messages = framing + MESSAGE, messages + 1
-        return UnitCost(tokens + framing, framing, messages)
+                tokens, messages = tokens + self._meter.no_result.tokens, messages + 1
+                around += framing("tool_result", True)
+        return UnitCost(tokens + around, around, messages)

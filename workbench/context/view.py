@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.context.cells import Cell
-from workbench.context.control import NO_DECISION, UserDecision
+from workbench.context.control import NO_DECISION, UserDecision, with_pair
 from workbench.context.items import Edit, Stage, State
 from workbench.context.stages import mask
 from workbench.log.events import Content, KeptEvent
@@ -43,13 +43,11 @@ def partner_of(cell: Cell, view: View) -> Cell | None:
 
 
 def own_of(cell: Cell, view: View) -> UserDecision:
-    """The user's decision on a cell. A pair is excluded as a whole; the later decision on either half holds."""
+    """The user's decision on a cell, that on the other half of its pair considered."""
     own = view.overrides.get(cell.seq, NO_DECISION)
     partner = partner_of(cell, view)
     if partner is not None:
-        other = view.overrides.get(partner.seq, NO_DECISION)
-        if other.by > own.by:
-            own = own._replace(excluded=other.excluded)
+        own = with_pair(own, view.overrides.get(partner.seq, NO_DECISION))
     return own
 
 

@@ -23,7 +23,7 @@ from workbench.compaction.continuation import CONTINUED_FROM
 from workbench.compaction.prompts import RECALL_TOOLS
 from workbench.config.background import in_background
 from workbench.config.errors import WorkbenchError
-from workbench.context.control import CONTROL, NO_DECISION, UserDecision, in_effect
+from workbench.context.control import CONTROL, NO_DECISION, UserDecision, in_effect, with_pair
 from workbench.log.errors import NotFound
 from workbench.log.events import (
     AssistantMessage,
@@ -194,24 +194,16 @@ def _origin(log: Sequence[Event]) -> str:
 
 
 def excluded(events: Sequence[Event]) -> frozenset[int]:
-    """What the user excluded. A pair is excluded as a whole; the later decision on either half holds."""
+    """What the user excluded, the other half of a call and its result included."""
     overrides = in_effect([event for event in events if type(event.body) in CONTROL]).overrides
     if not overrides:
         return frozenset()
+    call_ids = {event.seq: event.body.call_id for event in events if isinstance(event.body, ToolCall | ToolResult)}
     pairs: dict[str, UserDecision] = {}
-    for event in events:
-        own = overrides.get(event.seq, NO_DECISION)
-        if isinstance(event.body, ToolCall | ToolResult) and own.by > pairs.get(event.body.call_id, NO_DECISION).by:
-            pairs[event.body.call_id] = own
-    return frozenset(
-        event.seq
-        for event in events
-        if (
-            pairs.get(event.body.call_id, NO_DECISION)
-            if isinstance(event.body, ToolCall | ToolResult)
-            else overrides.get(event.seq, NO_DECISION)
-        ).excluded
-    )
+    for seq, call_id in call_ids.items():
+        pairs[call_id] = with_pair(pairs.get(call_id, NO_DECISION), overrides.get(seq, NO_DECISION))
+    alone = {seq for seq, decision in overrides.items() if decision.excluded and seq not in call_ids}
+    return frozenset(alone.union(seq for seq, call_id in call_ids.items() if pairs[call_id].excluded))
 
 
 def _who(event: Event) -> str:
