@@ -197,7 +197,6 @@ def test_what_the_catalogue_is_told_of_it() -> None:
     assert model.info.name == "local"
     assert (model.info.window, model.info.max_output) == (2048, 512)
     assert "tools" not in model.info.capabilities
-    assert not model.summarises
     assert model.info.input_price == model.info.output_price == 0
 
 

@@ -47,9 +47,6 @@ class _Running(NamedTuple):
 class LocalModel:
     """A small model that runs in a process of its own. Belongs to the event loop it was first started on."""
 
-    summarises = False
-    """Too weak to be trusted with a summary: its sessions use the digest that is made without a model."""
-
     def __init__(self, path: str | Path | None = None, ctx: int = 4096, deadline: float = 60.0) -> None:
         if ctx < SMALLEST:
             raise WrongCall(f"the window of the model `local` is {ctx}: expected at least {SMALLEST} tokens")
