@@ -76,14 +76,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """Coverage is counted where single cases say what happens; with it, random cases and screens take twice the time.
+    """Coverage is counted where single cases say what happens; with it, random cases and pictures take twice the time.
 
     pytest-cov has a marker for that, but in the processes of pytest-xdist there are two counts, one below the other,
     and it stops one of them.
     """
     is_random = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
     stopped: list[Coverage] = []
-    if is_random or "/tui/" in item.nodeid or item.get_closest_marker("long"):
+    if is_random or "pictures" in getattr(item, "fixturenames", ()) or item.get_closest_marker("long"):
         while (count := Coverage.current()) is not None:
             count.stop()
             stopped.append(count)
