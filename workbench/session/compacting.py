@@ -59,12 +59,12 @@ class SessionCompactions:
         self._settling: asyncio.Task[None] | None = None
         self._making: asyncio.Task[Any] | None = None
         """One that was asked for by hand."""
-        turns.beside = self
+        turns.watcher = self
 
     # What the panel shows
 
     def show(self, opened: OpenSession) -> None:
-        """The log has grown, or another one lies open."""
+        """The log has grown, or another one is open."""
         if opened is not self._opened:
             self._opened, self._figures, self._view = opened, LogFigures(), None
         self._stale = True

@@ -133,7 +133,7 @@ class SessionModel:
         self._do(lambda work: work.travel_to(upto))
 
     def ask(self, question: Callable[[OpenSession], T]) -> Future[T]:
-        """Work something out from what lies open, in the session's thread; Refused where nothing does."""
+        """Work something out from what is open, in the session's thread; Refused where nothing does."""
 
         async def asked() -> T:
             return await self._worker().asked(question)

@@ -1,4 +1,4 @@
-"""What lies open: a session of the store or a file, with its plan. Lives in the session's thread."""
+"""What is open: a session of the store or a file, with its plan. Lives in the session's thread."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from workbench.agent.loop import Agent
 from workbench.agent.tools.base import Tool
 from workbench.compaction.triggers import compacts_at
-from workbench.context.load import preset_names, user_policies
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.setup import Setup
@@ -148,9 +147,3 @@ def make_setup(services: Services, options: Options, source: Source, policy: str
     return services.set_up(
         replace(options, policy=policy, knobs=tuple(knobs), model=source.model), source._replace(knobs=())
     )
-
-
-def policies(opened: str) -> tuple[str, ...]:
-    """The policies to choose from, the one that holds first."""
-    own = [str(path) for path in user_policies()]
-    return tuple(dict.fromkeys([opened, *preset_names(), *own]))

@@ -27,8 +27,8 @@ from workbench.session.updates import Notice, UpdateQueue
 from workbench.session.values import Activity, UserQuestion
 
 
-class Beside(Protocol):
-    """Whoever compacts beside the turns."""
+class TurnWatcher(Protocol):
+    """Whoever compacts between and beside the turns."""
 
     def taken(self, step: Step) -> None:
         """A step of a turn."""
@@ -48,7 +48,7 @@ class Beside(Protocol):
 
 
 class Turns:
-    """Runs the turns of whatever session lies open."""
+    """Runs the turns of whatever session is open."""
 
     def __init__(self, services: Services, options: Options, updates: UpdateQueue, publish: Callable[[], None]) -> None:
         """`publish` shows what is in the log by now."""
@@ -66,7 +66,7 @@ class Turns:
         self._questions = 0
         self.free = asyncio.Lock()
         """Held by a turn, and by whatever must not happen during one."""
-        self.beside: Beside | None = None
+        self.watcher: TurnWatcher | None = None
 
     @property
     def busy(self) -> bool:
@@ -196,10 +196,10 @@ class Turns:
             opened.catch_up()
             self._updates.put(live=None)
             self._publish()
-            if self.beside is not None:
-                self.beside.turn_ended()
-        if not failed and self.beside is not None:
-            self.beside.turn_over(opened)
+            if self.watcher is not None:
+                self.watcher.turn_ended()
+        if not failed and self.watcher is not None:
+            self.watcher.turn_over(opened)
         return not failed
 
     async def agent(self, opened: OpenSession) -> Agent:
@@ -241,15 +241,15 @@ class Turns:
                     self._updates.put(activity=Activity("tools", self._live.doing))
                 self._publish()
                 self._updates.put(live=self._live.live())
-        if self.beside is not None:
-            self.beside.taken(step)
+        if self.watcher is not None:
+            self.watcher.taken(step)
 
     async def _ask_first(self, decision: CompactionDecision) -> bool:
-        if self.beside is None:
+        if self.watcher is None:
             return False
         self._updates.put(activity=Activity("waiting"))
         try:
-            return await self.beside.ask_first(decision)
+            return await self.watcher.ask_first(decision)
         finally:
             self._updates.put(activity=Activity("asking"))
 

@@ -1,4 +1,4 @@
-"""Undo and redo on what lies open. Lives in the session's thread."""
+"""Undo and redo on what is open. Lives in the session's thread."""
 
 from __future__ import annotations
 

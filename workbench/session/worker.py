@@ -43,7 +43,7 @@ STAND_IN = (
 
 
 class SessionWorker:
-    """What lies open, and what is done with it."""
+    """What is open, and what is done with it."""
 
     def __init__(self, services: Services, options: Options, updates: UpdateQueue, *, warm: bool) -> None:
         self._services = services
@@ -62,7 +62,7 @@ class SessionWorker:
         """Whether the draft, or what it would be added to, has changed since it was counted."""
         self.held = 0
         """Jobs that wait for the user's answer."""
-        self._beside: set[asyncio.Task[None]] = set()
+        self._side_tasks: set[asyncio.Task[None]] = set()
         """What goes on until the end, or until something else is opened."""
 
     @property
@@ -82,7 +82,7 @@ class SessionWorker:
         return opened
 
     async def asked(self, question: Callable[[OpenSession], T]) -> T:
-        """Something worked out from what lies open."""
+        """Something worked out from what is open."""
         return question(self._current())
 
     def count(self, text: str) -> int:
@@ -103,7 +103,7 @@ class SessionWorker:
         if self._current().stands_in:
             self._updates.tell(Notice(STAND_IN, "warning", "no AI yet"))
         if self._warm:
-            self._go_beside(Gateway().warm())
+            self._start_side_task(Gateway().warm())
 
     async def open(self, ref: str) -> None:
         """A session or a file."""
@@ -123,7 +123,7 @@ class SessionWorker:
             self._updates.tell(Notice(f"this is {self._current().name}; the other one is as it was"))
 
     async def _exchange(self, make: Callable[[], OpenSession]) -> None:
-        """Open something else in place of what lies open."""
+        """Open something else in place of what is open."""
         if self._turns.busy or self.compactions.busy:
             raise Refused("the model is still at work; Escape stops it")
         self._updates.put(activity=Activity("loading", "opening…"))
@@ -135,28 +135,28 @@ class SessionWorker:
     async def _open(self, make: Callable[[], OpenSession]) -> None:
         made = await asyncio.wrap_future(background(make))
         async with self._turns.free:
-            self._stop_beside()
+            self._stop_side_tasks()
             await self.compactions.close()
             self._put_away()
             self._opened = made
             self._travel.home()
         self._updates.put(live=None, question=None, queue=(), activity=Activity())
         self.publish()
-        self._go_beside(self._look_for_key(made))
+        self._start_side_task(self._look_for_key(made))
         if made.session is not None and not made.writable:
-            self._go_beside(self._watch(made))
+            self._start_side_task(self._watch(made))
 
-    def _go_beside(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start_side_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
+        self._side_tasks.add(task)
+        task.add_done_callback(self._side_tasks.discard)
 
-    def _stop_beside(self) -> None:
-        for task in self._beside:
+    def _stop_side_tasks(self) -> None:
+        for task in self._side_tasks:
             task.cancel()
 
     def _put_away(self) -> None:
-        """Close what lies open. A session of ours in which nothing was said goes again."""
+        """Close what is open. A session of ours in which nothing was said goes again."""
         opened, self._opened = self._opened, None
         if opened is None or opened.session is None:
             return
@@ -267,7 +267,7 @@ class SessionWorker:
                 opening.fill_slots(opened)
             self._travel.forget()
         self.publish()
-        self._go_beside(self._look_for_key(opened))
+        self._start_side_task(self._look_for_key(opened))
 
     def _refill(self, opened: OpenSession) -> None:
         opening.fill_slots(opened)
@@ -325,11 +325,11 @@ class SessionWorker:
             self._updates.put(shown=shown)
         self.compactions.show(opened)
         if self._draft:
-            self._go_beside(self.count_draft(self._draft))
+            self._start_side_task(self.count_draft(self._draft))
 
     async def close(self) -> None:
         """The end: what came is kept, connections are closed."""
-        self._stop_beside()
+        self._stop_side_tasks()
         await self.compactions.close()
         await self._turns.close()
         self._put_away()

@@ -230,7 +230,7 @@ class MainScreen(WorkerScreen, Screen[None]):
             self.tell(str(error), "error")
 
     async def asked(self, question: Callable[[OpenSession], T]) -> T:
-        """Something worked out by the model from what lies open."""
+        """Something worked out by the model from what is open."""
         return await asyncio.wrap_future(self.model.ask(question))
 
     async def in_background(self, work: Callable[[], T]) -> T:

@@ -37,7 +37,7 @@ class Subject(NamedTuple):
 
 
 def subject(opened: OpenSession) -> Subject:
-    """What lies open now."""
+    """What is open now."""
     live = opened.session is not None and opened.session.is_written
     return Subject(
         opened.name,

@@ -65,7 +65,7 @@ class Sessions(Finder[Chosen]):
     ]
 
     def __init__(self, main: MainScreen, opened: str) -> None:
-        """`opened`: the session that lies open behind this screen."""
+        """`opened`: the session that is open behind this screen."""
         super().__init__(main)
         self._store = main.services.store
         self._open = opened
