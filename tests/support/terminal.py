@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import pytest
 
-DEADLINE = 60
+DEADLINE = 180
 """Seconds after which a screen that shows nothing is taken for dead."""
 WORKBENCH = (sys.executable, "-m", "workbench")
 

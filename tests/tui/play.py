@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 SMALL = (90, 30)
 """A screen with one pane at a time, which is drawn faster."""
-DEADLINE = 60
+DEADLINE = 180
 """Seconds after which what was waited for is taken for lost."""
 
 Said = Part | ModelFailure | threading.Event
