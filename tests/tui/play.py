@@ -23,6 +23,7 @@ from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.session.updates import Notice
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.commands.registry import WorkbenchScreen
 from workbench.tui.main.screen import MainScreen
 
 T = TypeVar("T")
@@ -139,13 +140,12 @@ def top(pilot: Pilot[Any]) -> Screen[Any]:
 
 def main_screen(app: App[Any]) -> MainScreen:
     """The screen that everything else lies over."""
-    screen = app.screen_stack[0]
-    assert isinstance(screen, MainScreen)
-    return screen
+    return next(screen for screen in app.screen_stack if isinstance(screen, MainScreen))
 
 
 async def settle(pilot: Pilot[Any]) -> None:
     """Wait until the model is at rest and everything is drawn."""
+    await until(lambda: any(isinstance(screen, MainScreen) for screen in pilot.app.screen_stack))
     screen = main_screen(pilot.app)
     await pilot.pause()
     await until(lambda: hasattr(screen, "model"))
@@ -156,12 +156,17 @@ async def settle(pilot: Pilot[Any]) -> None:
         await settle(pilot)
 
 
+def full_screen(services: Services, ref: str = "", **options: Any) -> WorkbenchApp:
+    """The app that users start, over these services."""
+    return WorkbenchApp(services.settings, lambda: lambda: WorkbenchScreen(services, Options(**options), ref))
+
+
 @asynccontextmanager
 async def program(
     services: Services, size: tuple[int, int] = (120, 40), ref: str = "", **options: Any
 ) -> AsyncIterator[tuple[Pilot[Any], MainScreen]]:
     """The program on a screen of this size, settled."""
-    app = WorkbenchApp(services, Options(**options), ref)
+    app = full_screen(services, ref, **options)
     async with app.run_test(size=size, notifications=True) as pilot:
         await settle(pilot)
         yield pilot, main_screen(app)

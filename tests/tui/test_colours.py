@@ -22,9 +22,9 @@ from workbench.config.settings import Settings
 from workbench.context.items import SIGNS
 from workbench.session.services import Services
 from workbench.session.values import Activity, Status
+from workbench.tui.app import WorkbenchApp
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.colours import SIXTEEN, Colourless, Sixteen, contrast, nearest, readable
-from workbench.tui.frame import Frame
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.main.lines import status_line
 from workbench.tui.widgets.chooser import Chooser, Option
@@ -197,9 +197,9 @@ def test_without_colours_all_else_of_a_style_stays(
 def test_with_many_colours_nothing_is_translated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
-    many = Frame(Settings(), lambda: pytest.fail("not loaded"))
+    many = WorkbenchApp(Settings(), lambda: pytest.fail("not loaded"))
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("COLORTERM", raising=False)
-    few = Frame(Settings(), lambda: pytest.fail("not loaded"))
+    few = WorkbenchApp(Settings(), lambda: pytest.fail("not loaded"))
     assert not any(isinstance(each, Sixteen) for each in many.get_line_filters())
     assert any(isinstance(each, Sixteen) for each in few.get_line_filters())

@@ -11,10 +11,9 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from tui.play import main_screen, settle, until
+from tui.play import full_screen, main_screen, settle, until
 from workbench.session import opening
 from workbench.session.services import Services
-from workbench.tui.app import WorkbenchApp
 from workbench.tui.demo import recording
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.widgets.help import Help
@@ -36,7 +35,7 @@ async def demo(services: Services, patch: pytest.MonkeyPatch) -> AsyncIterator[t
     patch.setattr(opening, "fill_slots", lambda opened: None)
     with services.store.import_events(recording(), "demo") as session:
         found = session.id
-    app = WorkbenchApp(services, ref=found)
+    app = full_screen(services, found)
     async with app.run_test(size=(80, 24)) as pilot:  # without notifications, which come and go
         await settle(pilot)
         yield pilot, main_screen(app)

@@ -21,8 +21,9 @@ from workbench.log.events import UserMessage
 from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.tui import start
+from workbench.tui.app import Opening, WorkbenchApp
 from workbench.tui.chat.composer import Composer
-from workbench.tui.frame import Frame, Opening
+from workbench.tui.commands.registry import WorkbenchScreen
 from workbench.tui.main.screen import MainScreen
 
 QUIT = "\x11"
@@ -45,7 +46,7 @@ from workbench.cli import main as _
 from workbench.config.settings import load_settings
 from workbench.session.options import Options
 from workbench.tui import start
-from workbench.tui.frame import Frame
+from workbench.tui.app import WorkbenchApp
 
 HEAVY = {{"litellm", "openai", "mcp", "splintr", "tiktoken", "tokenizers", "xllamacpp", "sqlite3"}}
 OURS = {{"workbench.agent", "workbench.compaction", "workbench.context", "workbench.models", "workbench.traces"}}
@@ -56,7 +57,7 @@ def load(stack):
 
 async def main():
     with ExitStack() as stack:
-        app = Frame(load_settings(), lambda: load(stack))
+        app = WorkbenchApp(load_settings(), lambda: load(stack))
         async with app.run_test() as pilot:
             await pilot.press("h", "i")
             while getattr(app.screen, "shown", None) is None:
@@ -75,10 +76,10 @@ async def test_what_is_typed_before_the_panes_are_there_is_not_lost() -> None:
     def load(stack: ExitStack) -> Callable[[], MainScreen]:
         gate.wait(DEADLINE)
         services = stack.enter_context(Services())
-        return lambda: MainScreen(services, Options())
+        return lambda: WorkbenchScreen(services, Options())
 
     with ExitStack() as stack:
-        app = Frame(load_settings(), lambda: load(stack))
+        app = WorkbenchApp(load_settings(), lambda: load(stack))
         async with app.run_test() as pilot:
             await pilot.press("h", "i", "left")
             await until(lambda: isinstance(app.screen, Opening) and app.screen.typed == "hi")

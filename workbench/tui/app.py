@@ -1,29 +1,235 @@
-"""The application with its main screen from the first frame on, for whoever has imported everything already."""
+"""The application around the main screen: themes, keys, and a first frame that waits for nothing.
+
+Importing the panes takes longer than showing a frame, so it is done in the background while one is on the screen.
+"""
 
 from __future__ import annotations
 
+import sys
+from asyncio import wrap_future
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, work
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.color import Color
+from textual.content import Content
+from textual.filter import LineFilter, Monochrome
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
+from textual.widgets import Static
 
-from workbench.session.options import Options
-from workbench.session.services import Services
-from workbench.tui.frame import SHEETS, Frame
-from workbench.tui.main.screen import MainScreen
+from workbench.config.background import background
+from workbench.config.errors import WorkbenchError
+from workbench.config.settings import Settings
+from workbench.tui.colours import Colourless, Sixteen
+from workbench.tui.textual_patches import guard
+from workbench.tui.themes import VARIABLES, ThemeFolder
+
+if TYPE_CHECKING:
+    from textual.command import Provider
+    from textual.driver import Driver
+
+    from workbench.tui.main.screen import MainScreen
+
+DEFAULT = "ink"
+"""The theme of those who wish for none."""
+
+GROUNDS = ("cursor", "block-cursor-blurred-background", "input-selection-background", "screen-selection-background")
+"""What marks a row or a text by its ground alone."""
+
+WATCH = 2.0
+"""Seconds between two looks at the folder of themes, and at the terminal."""
+
+Load = Callable[[], Callable[[], "MainScreen"]]
+"""Imports what the main screen needs, in the background; what it gives makes the screen."""
 
 
-class WorkbenchApp(Frame):
-    """The full screen over the services."""
+def is_terminal() -> bool:
+    """Whether keys come from a terminal that is there."""
+    return sys.__stdin__ is not None and sys.__stdin__.isatty()
 
-    CSS_PATH = [*SHEETS]  # noqa: RUF012 - Textual types it as an instance's own
 
-    def __init__(
-        self, services: Services, options: Options | None = None, ref: str = "", *, warm: bool = False
-    ) -> None:
-        """`ref`: what to open first; nothing: the newest session, or a new one. `warm`: load litellm in the end."""
-        main = MainScreen(services, options or Options(), ref, warm=warm)
-        super().__init__(services.settings, lambda: lambda: main)
-        self._main = main
+def _hits() -> type[Provider]:
+    """Imported when the palette first opens."""
+    from workbench.tui.commands.palette import CommandHits
+
+    return CommandHits
+
+
+class Opening(Screen[None]):
+    """What is seen until the main screen is there. What is typed meanwhile is not lost."""
+
+    CSS = """
+    Opening { background: $background; color: $quiet; }
+    Opening Static { height: 1; background: $panel; padding: 0 1; }
+    Opening #rest { height: 1fr; background: $background; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.typed = ""
+
+    def compose(self) -> ComposeResult:
+        """The lines above and below the panes, as the main screen has them."""
+        yield Static(Content("F2 chat   F3 context   F4 compaction"))
+        yield Static(id="rest")
+        yield Static(Content("opening…"))
+
+    def on_key(self, event: events.Key) -> None:
+        """For the composer."""
+        if event.is_printable and event.character:
+            self.typed += event.character
+
+
+class WorkbenchApp(App[WorkbenchError]):
+    """The full screen. Its result is the error that ended it, if one did."""
+
+    TITLE = "workbench"
+    CSS = Opening.CSS  # Textual does not load the sheet of a default screen
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (140, "-wide")]  # noqa: RUF012 - an instance's own
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_hits}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+q", "leave", "quit", id="app.quit", show=False, priority=True),
+        # Without it Textual binds a key of its own, before that of our command.
+        Binding("f20", "command_palette", "command palette", id="app.palette", show=False),
+    ]
+
+    _few: Sixteen | Colourless | None = None
+    """What translates the colours for a terminal that has few, or for a user who wants none."""
+
+    def __init__(self, settings: Settings, load: Load) -> None:
+        super().__init__()
+        self._load = load
+        self._keys = settings.keys
+        self._main: MainScreen | None = None
+        self._folder = ThemeFolder()
+        self._problems: list[str] = []
+        self._few = self._few_colours()
+        self.set_class(self._few is not None, "-few-colours")
+        self._choose_theme(settings.theme)
+
+    def get_driver_class(self) -> type[Driver]:
+        """Textual's, with a parser that takes a paste for text."""
+        return guard(super().get_driver_class())
+
+    # Colours
+
+    def _few_colours(self) -> Sixteen | Colourless | None:
+        if self.no_color:
+            return Colourless(lambda: Color.parse(self.current_theme.background or "black"))
+        return Sixteen() if self.console.color_system == "standard" else None
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Ours in place of Textual's shades of grey."""
+        found = [each for each in super().get_line_filters() if not isinstance(each, Monochrome)]
+        return found if self._few is None else [*found, self._few]
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """The screen's own colours, for themes that do not name them."""
+        return VARIABLES
+
+    def get_css_variables(self) -> dict[str, str]:
+        """With few colours, grounds that are seen among them."""
+        variables = super().get_css_variables()
+        if self._few is not None:
+            dark = self.current_theme.dark
+            ground = variables["foreground"] if self.no_color else "#0000aa" if dark else "#aaaaaa"
+            variables.update(dict.fromkeys(GROUNDS, ground))
+        return variables
 
     def get_default_screen(self) -> Screen[None]:
-        """The one that everything else lies over."""
-        assert self._main is not None
-        return self._main
+        """Something to look at."""
+        return Opening()
+
+    def on_mount(self) -> None:
+        """Tell what was wrong with a theme; the program runs all the same."""
+        self._warn("theme", self._problems)
+        self.set_interval(WATCH, self._look_at_themes)
+        if is_terminal():
+            self.set_interval(WATCH, self._look_at_terminal)
+        self.call_after_refresh(self._begin)
+
+    @work
+    async def _begin(self) -> None:
+        """The main screen, once the first frame is out."""
+        make = await wrap_future(background(self._load))
+        self._main = make()
+        opening = self.screen
+        await self.push_screen(self._main)
+        if isinstance(opening, Opening) and opening.typed:
+            self._main.chat.composer.type(opening.typed)
+        self.call_after_refresh(self._set_keys, self._main)  # when all panes, and so all bindings, are there
+
+    def _set_keys(self, main: MainScreen) -> None:
+        from workbench.tui.commands.keys import keymap
+
+        keys = keymap(self._keys, main)
+        self.set_keymap(keys.keymap)
+        main.own_keys = keys.keymap
+        self._warn("keys", keys.problems)
+
+    def _warn(self, title: str, problems: Iterable[str]) -> None:
+        for problem in problems:
+            self.notify(problem, title=title, severity="warning", markup=False)
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """A warning or an error says that it is one, since its colour alone does not."""
+        title = title or ("" if severity == "information" else severity)
+        super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
+
+    # Themes
+
+    def _load_themes(self) -> list[str]:
+        """Register all there are; the result is their names. One that broke stays as it was."""
+        loaded = self._folder.load()
+        self._problems = list(loaded.problems)
+        for each in loaded.themes:
+            self.register_theme(each)
+        return [each.name for each in loaded.themes]
+
+    def _choose_theme(self, wanted: str) -> None:
+        names = self._load_themes()
+        if wanted and wanted not in names:
+            self._problems.append(f"no theme named {wanted!r}; expected one of {', '.join(names)}")
+        self.theme = next((name for name in (wanted, DEFAULT) if name in names), self.theme)
+
+    def _look_at_themes(self) -> None:
+        """A theme that was changed on the disk shows at once."""
+        if self._folder.changed():
+            self._load_themes()
+            self.mutate_reactive(WorkbenchApp.theme)
+            self._warn("theme", self._problems)
+
+    # The end
+
+    async def _look_at_terminal(self) -> None:
+        """A terminal that is gone without a signal would leave the program running, unseen, for ever."""
+        if not is_terminal():
+            await self.action_leave()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """On the main screen, the command does it, whatever its key is."""
+        return self.screen is not self._main if action == "leave" else True
+
+    async def action_leave(self) -> None:
+        """End the program from a screen that lies over the main one, or before that is there."""
+        await self._close()
+        self.exit()
+
+    async def on_unmount(self) -> None:
+        """However it ends, what came is kept."""
+        await self._close()
+
+    async def _close(self) -> None:
+        if self._main is not None and self._main.is_mounted:
+            await self._main.model.close()

@@ -31,10 +31,10 @@ def run(source: str, options: Options) -> int:
     settings = load_settings()
     if source:
         check(source, options)
-    from workbench.tui.frame import Frame  # late: a mistake is told before the imports of a screen
+    from workbench.tui.app import WorkbenchApp  # late: a mistake is told before the imports of a screen
 
     with ExitStack() as stack:
-        app = Frame(settings, lambda: load(source, options, stack))
+        app = WorkbenchApp(settings, lambda: load(source, options, stack))
         error = app.run()
         if error is not None:
             raise error
@@ -44,10 +44,10 @@ def run(source: str, options: Options) -> int:
 def load(source: str, options: Options, stack: ExitStack) -> Callable[[], MainScreen]:
     """Import what the main screen needs; the services are closed with the stack."""
     from workbench.session.services import Services
-    from workbench.tui.main.screen import MainScreen
+    from workbench.tui.commands.registry import WorkbenchScreen
 
     services = stack.enter_context(Services())
-    return lambda: MainScreen(services, options, source, warm=True)
+    return lambda: WorkbenchScreen(services, options, source, warm=True)
 
 
 def check(source: str, options: Options) -> None:

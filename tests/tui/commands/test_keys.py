@@ -10,7 +10,6 @@ from textual.widgets import TextArea
 
 from tui.play import SMALL, program, settle, shown, told
 from workbench.session.services import Services
-from workbench.tui.app import WorkbenchApp
 from workbench.tui.chat.composer import Composer
 from workbench.tui.commands.keys import bindings_of
 from workbench.tui.commands.registry import REGISTRY
@@ -108,10 +107,9 @@ async def test_a_key_of_another_command_and_one_to_write_with_are_refused(tmp_pa
     wanted = '[keys]\ntokens = "ctrl+g"\nledger = "x"\nlab = "space"\nhelp = "ctrl+r"\nretry = "f1"\n"rows.pin" = "P"\n'
     (tmp_path / "config" / "config.toml").write_text(wanted)
     with Services() as services:
-        async with program(services, (120, 40)) as (pilot, _):
-            assert isinstance(pilot.app, WorkbenchApp)
+        async with program(services, (120, 40)) as (pilot, screen):
             said = told(pilot.app)
             assert "keys.tokens: ctrl+g is the key of compact already" in said
             assert "keys.ledger: x is needed to write with" in said
             assert "keys.lab: space is needed to write with" in said
-            assert set(pilot.app.own_keys) - {"rows.pin"} == {"help", "retry"}, "two may change places"
+            assert set(screen.own_keys) - {"rows.pin"} == {"help", "retry"}, "two may change places"

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 from textual import on
 from textual.app import App, ComposeResult
+from textual.dom import DOMNode
 from textual.pilot import Pilot
 from textual.reactive import var
 from textual.screen import Screen
@@ -18,6 +19,7 @@ from textual.screen import Screen
 from tui.compaction.long_talk import WINDOW, stored
 from tui.compaction.views import SHEET
 from tui.play import until
+from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.session.compaction_values import CompactionView
 from workbench.session.model import SessionModel
@@ -28,9 +30,9 @@ from workbench.session.updates import Notice
 from workbench.session.values import Status
 from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.compaction.panel import CompactionPanel
-from workbench.tui.main.screen import MainScreen
-from workbench.tui.messages import Jump, Run
+from workbench.tui.messages import Run
 from workbench.tui.themes import VARIABLES, load_themes
+from workbench.tui.widgets.host import Host
 
 T = TypeVar("T")
 WAITING = ("commands", "leave")
@@ -81,9 +83,36 @@ class Light(Screen[None]):
         """All that was told so far."""
         return " | ".join(self.told)
 
-    async def asked(self, question: Callable[[OpenSession], T]) -> T:
+    # A Host, as far as the screens need one.
+
+    def push(self, screen: Screen[Any]) -> None:
+        """Over the panel."""
+        self.app.push_screen(screen)
+
+    async def ask(self, screen: Screen[T]) -> T | None:
+        """Over the panel, and wait."""
+        return await self.app.push_screen_wait(screen)
+
+    async def from_session(self, question: Callable[[OpenSession], T]) -> T:
         """From the session's thread."""
         return await asyncio.wrap_future(self.model.ask(question))
+
+    async def in_background(self, work: Callable[[], T]) -> T:
+        """In another thread."""
+        return await asyncio.wrap_future(background(work))
+
+    def follow(self, value: str, who: DOMNode, changed: Callable[..., None]) -> None:
+        """As the main screen does it."""
+        who.watch(self, value, changed)
+
+    def show_event(self, seq: int, pane: str) -> None:
+        """Keep it for the test."""
+        self.jumped.append(seq)
+
+    @property
+    def theme(self) -> str:
+        """The colours."""
+        return self.app.theme
 
     @on(Run)
     def _run(self, message: Run) -> None:
@@ -91,15 +120,11 @@ class Light(Screen[None]):
 
     async def _carry_out(self, name: str, argument: str) -> None:
         try:
-            done = REGISTRY[name].run(cast(MainScreen, self), argument)
+            done = REGISTRY[name].run(cast(Host, self), argument)
             if isawaitable(done):
                 await done
         except WorkbenchError as error:
             self.told.append(str(error))
-
-    @on(Jump)
-    def _jump(self, message: Jump) -> None:
-        self.jumped.append(message.seq)
 
 
 class LightApp(App[None]):

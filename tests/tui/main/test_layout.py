@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.tui.main.layout import BESIDE, LARGEST, PANES, SMALLEST, Arrangement, PaneName
+from workbench.tui.main.layout import BESIDE, LARGEST, SMALLEST, PaneLayout
+from workbench.tui.widgets.host import PANES, PaneName
 
 PANE = st.sampled_from(PANES)
 STEP = st.one_of(
@@ -16,7 +17,7 @@ STEP = st.one_of(
 )
 
 
-def moved(arrangement: Arrangement, step: tuple[str, object]) -> Arrangement:
+def moved(arrangement: PaneLayout, step: tuple[str, object]) -> PaneLayout:
     what, value = step
     if what == "size":
         assert isinstance(value, tuple)
@@ -31,7 +32,7 @@ def moved(arrangement: Arrangement, step: tuple[str, object]) -> Arrangement:
 def test_whatever_is_done_a_pane_is_seen_and_it_is_the_active_one(
     steps: list[tuple[str, object]], width: int, height: int, maximised: bool
 ) -> None:
-    arrangement = Arrangement(maximised=maximised)
+    arrangement = PaneLayout(maximised=maximised)
     for step in steps:
         arrangement = moved(arrangement, step)
         fitted = arrangement.fitted(width, height)
@@ -43,7 +44,7 @@ def test_whatever_is_done_a_pane_is_seen_and_it_is_the_active_one(
 
 
 def test_a_hidden_pane_comes_back_when_one_goes_there() -> None:
-    arrangement = Arrangement().toggled("context").toggled("compaction")
+    arrangement = PaneLayout().toggled("context").toggled("compaction")
     assert arrangement.visible == {"chat"}
     assert arrangement.toggled("chat").visible == {"chat"}
     assert arrangement.with_active("context").visible == {"chat", "context"}
@@ -51,5 +52,5 @@ def test_a_hidden_pane_comes_back_when_one_goes_there() -> None:
 
 
 def test_a_low_terminal_has_no_room_for_two_panes_over_each_other() -> None:
-    assert Arrangement().fitted(120, 15).visible == {"chat", "context"}
-    assert Arrangement(active="compaction").fitted(120, 15).visible == set(PANES)
+    assert PaneLayout().fitted(120, 15).visible == {"chat", "context"}
+    assert PaneLayout(active="compaction").fitted(120, 15).visible == set(PANES)

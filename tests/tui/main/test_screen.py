@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 from textual.geometry import Region
 
-from tui.play import Script, answer, main_screen, program, settle, shown, told, typed, until
+from tui.play import Script, answer, full_screen, main_screen, program, settle, shown, told, typed, until
 from workbench.config.errors import WorkbenchError
 from workbench.log.events import UserMessage
 from workbench.session.services import Services
 from workbench.session.values import Activity, Status
 from workbench.tui import messages
-from workbench.tui.app import WorkbenchApp
 from workbench.tui.main.lines import status_line
 from workbench.tui.main.screen import MainScreen
 
@@ -153,7 +152,7 @@ async def test_quitting_ends_the_program_and_the_session_is_found_again(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Script(answer("kept")).play(monkeypatch)
-    app = WorkbenchApp(services)
+    app = full_screen(services)
     async with app.run_test() as pilot:
         await settle(pilot)
         await typed(pilot, "say it")
@@ -165,7 +164,7 @@ async def test_quitting_ends_the_program_and_the_session_is_found_again(
 
 
 async def test_quitting_works_over_another_screen(services: Services) -> None:
-    app = WorkbenchApp(services)
+    app = full_screen(services)
     async with app.run_test() as pilot:
         await settle(pilot)
         await pilot.press("f1")
@@ -176,7 +175,7 @@ async def test_quitting_works_over_another_screen(services: Services) -> None:
 
 
 async def test_what_cannot_be_opened_ends_the_program_with_its_error(services: Services) -> None:
-    app = WorkbenchApp(services, None, "nowhere")
+    app = full_screen(services, "nowhere")
     async with app.run_test():
         await until(lambda: not app.is_running)
     assert isinstance(app.return_value, WorkbenchError)

@@ -8,7 +8,7 @@ import pytest
 
 from tui.play import SMALL, program, told, until
 from workbench.session.services import Services
-from workbench.tui import frame
+from workbench.tui import app
 from workbench.tui.themes import COLOURS
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -27,7 +27,7 @@ def themes(tmp_path: Path) -> Path:
 
 
 async def test_a_theme_is_reloaded_while_the_screen_is_up(themes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frame, "WATCH", 0.01)
+    monkeypatch.setattr(app, "WATCH", 0.01)
     with Services() as services:
         async with program(services, SMALL) as (pilot, screen):
             assert pilot.app.theme == "mine"

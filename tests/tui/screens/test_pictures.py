@@ -21,9 +21,10 @@ from workbench.models.model_routes import ModelRoutes
 from workbench.session import opening
 from workbench.session.options import Options
 from workbench.session.services import Services
+from workbench.tui.app import WorkbenchApp
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.demo import recording
-from workbench.tui.frame import SHEETS, Frame
+from workbench.tui.main.screen import SHEETS
 from workbench.tui.messages import Run
 from workbench.tui.widgets.finder import Finder
 
@@ -59,7 +60,7 @@ class BareApp(LightApp):
     """As wide or narrow as the program."""
 
     CSS_PATH = [*SHEETS]  # noqa: RUF012 - Textual types it as an instance's own
-    HORIZONTAL_BREAKPOINTS = Frame.HORIZONTAL_BREAKPOINTS
+    HORIZONTAL_BREAKPOINTS = WorkbenchApp.HORIZONTAL_BREAKPOINTS
 
 
 @asynccontextmanager

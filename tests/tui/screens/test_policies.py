@@ -71,7 +71,7 @@ async def test_the_lab_has_a_row_for_each_and_its_figures_are_those_of_the_plan(
     async with program(services, (160, 50)) as (pilot, screen):
         finder = await look(pilot, screen, "lab")
         await until(lambda: "…" not in str(finder.found.options[-1].prompt))
-        asked = await screen.asked(subject)
+        asked = await screen.from_session(subject)
         for ref in preset_names():
             made = outcome(set_up(services, screen.options, asked, ref, ()), asked, ref)
             row = next(str(option.prompt) for option in finder.found.options if option.id == ref)
@@ -141,7 +141,7 @@ async def test_a_knob_with_few_values_is_chosen_from_them_and_used_in_this_sessi
         await until(lambda: pilot.app.screen is main_screen(pilot.app))
         await until(lambda: screen.status.policy == "codex")
         await settle(pilot)
-        assert set(await screen.asked(knobs)) == {"truncation.strategy=head", "truncation.max_tokens=120"}
+        assert set(await screen.from_session(knobs)) == {"truncation.strategy=head", "truncation.max_tokens=120"}
         assert screen.status.tokens < before
 
 

@@ -62,16 +62,16 @@ async def test_a_tool_is_switched_off_for_this_session_and_stays_off_when_it_is_
         names = [tool["function"]["name"] for tool in script.requests[0]["tools"]]
         assert "run_command" not in names
         assert "read_file" in names
-        assert "run_command" not in await screen.asked(offered)
+        assert "run_command" not in await screen.from_session(offered)
     with Services() as again:
         async with program(again) as (pilot, screen):
-            assert "run_command" not in await screen.asked(offered)
+            assert "run_command" not in await screen.from_session(offered)
             await look(pilot, screen, "tools")
             await narrowed(pilot, "run_command")
             await seen(pilot, "○ off")
             await pilot.press("enter")
             await seen(pilot, "● on")
-            assert "run_command" in await screen.asked(offered)
+            assert "run_command" in await screen.from_session(offered)
 
 
 async def test_a_tool_that_goes_off_between_two_turns_is_no_longer_offered(

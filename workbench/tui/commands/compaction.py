@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from workbench.config.errors import Refused, WrongCall
 from workbench.session.compaction_values import MODES, CompactionOutcome, CompactionView
 from workbench.tui.compaction.descriptions import ABOUT_MODES, percent, status_rows
 from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
 from workbench.tui.compaction.history import HistoryScreen
-from workbench.tui.widgets.chooser import Option, choose
-from workbench.tui.widgets.command import Commands
+from workbench.tui.widgets.chooser import Chooser, Option
+from workbench.tui.widgets.command import Commands, read_only
+from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.report import Report
-
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
 
 COMMANDS = Commands("compaction")
 
 
-def _fixed(screen: MainScreen) -> str:
-    return screen.read_only
-
-
-def _seen(screen: MainScreen) -> CompactionView:
-    view = screen.compaction
+def _seen(host: Host) -> CompactionView:
+    view = host.compaction
     if not isinstance(view, CompactionView):
         raise Refused("nothing is open yet")
     return view
@@ -35,47 +27,47 @@ def _seen(screen: MainScreen) -> CompactionView:
     "compact now",
     "summarise the past to make room; shows the figures and asks first",
     keys=("ctrl+g", "f8"),
-    why_not=_fixed,
+    why_not=read_only,
 )
-async def compact(screen: MainScreen, argument: str) -> None:
+async def compact(host: Host, argument: str) -> None:
     """From anywhere, the composer included."""
-    await _by_hand(screen, digest=False)
+    await _by_hand(host, digest=False)
 
 
-@COMMANDS.add("digest", "compact without a model", "the same by a digest of the text, with no model", why_not=_fixed)
-async def digest(screen: MainScreen, argument: str) -> None:
+@COMMANDS.add("digest", "compact without a model", "the same by a digest of the text, with no model", why_not=read_only)
+async def digest(host: Host, argument: str) -> None:
     """Costs nothing, and cannot fail as a model does."""
-    await _by_hand(screen, digest=True)
+    await _by_hand(host, digest=True)
 
 
-async def _by_hand(screen: MainScreen, *, digest: bool) -> None:
-    answer = await screen.app.push_screen_wait(CompactDialog(screen, digest=digest))
+async def _by_hand(host: Host, *, digest: bool) -> None:
+    answer = await host.ask(CompactDialog(host, digest=digest))
     if answer == "preview":
-        await _preview(screen, digest=digest)
+        await _preview(host, digest=digest)
     elif answer in ("yes", "digest"):
-        await _make(screen, digest=answer == "digest")
+        await _make(host, digest=answer == "digest")
 
 
-async def _make(screen: MainScreen, *, digest: bool) -> None:
-    dialog = ProgressDialog(screen)
-    screen.app.push_screen(dialog)
+async def _make(host: Host, *, digest: bool) -> None:
+    dialog = ProgressDialog(host)
+    host.push(dialog)
     try:
-        outcome = await screen.model.compacting(lambda work: work.compactions.compact(digest))
+        outcome = await host.model.compacting(lambda work: work.compactions.compact(digest))
     finally:
         if dialog.is_current:
             dialog.dismiss()
-    _show(screen, outcome, quietly=dialog.left)
+    _show(host, outcome, quietly=dialog.left)
 
 
-def _show(screen: MainScreen, outcome: CompactionOutcome, *, quietly: bool = False) -> None:
+def _show(host: Host, outcome: CompactionOutcome, *, quietly: bool = False) -> None:
     """The summary and the new usage; only a note where the user has turned to something else."""
     usage = f"{outcome.before:,} → {outcome.after:,} of {outcome.window:,} tokens"
     head = f"compacted: {usage} ({percent(outcome.after, outcome.window)})"
     if quietly:
-        screen.tell(f"{head}; F9 undoes it")
+        host.tell(f"{head}; F9 undoes it")
     else:
         lines = [f"{head}; u undoes it, later F9", *outcome.problems]
-        screen.app.push_screen(HistoryScreen(screen, outcome.seq, "; ".join(lines)))
+        host.push(HistoryScreen(host, outcome.seq, "; ".join(lines)))
 
 
 @COMMANDS.add(
@@ -84,37 +76,37 @@ def _show(screen: MainScreen, outcome: CompactionOutcome, *, quietly: bool = Fal
     "what it would summarise, keep, free and cost; then a draft to edit, accept or throw away",
     keys=("shift+f8",),
 )
-async def preview(screen: MainScreen, argument: str) -> None:
+async def preview(host: Host, argument: str) -> None:
     """Changes nothing by itself."""
-    await _preview(screen, digest=False)
+    await _preview(host, digest=False)
 
 
-async def _preview(screen: MainScreen, *, digest: bool) -> None:
+async def _preview(host: Host, *, digest: bool) -> None:
     from workbench.tui.compaction.preview import PreviewScreen  # late: the first frame does not wait for it
 
-    outcome = await screen.app.push_screen_wait(PreviewScreen(screen, digest=digest))
+    outcome = await host.ask(PreviewScreen(host, digest=digest))
     if outcome is not None:
-        _show(screen, outcome)
+        _show(host, outcome)
 
 
 @COMMANDS.add("stop-compacting", "stop compacting", "stop the compaction that is being made; nothing of it stays")
-def stop(screen: MainScreen, argument: str) -> None:
+def stop(host: Host, argument: str) -> None:
     """A turn goes on."""
-    screen.model.stop_compacting()
+    host.model.stop_compacting()
 
 
-@COMMANDS.add("peel", "undo the newest compaction", "take it back, whatever overrides came after it", why_not=_fixed)
-def peel(screen: MainScreen, argument: str) -> None:
+@COMMANDS.add("peel", "undo the newest compaction", "take it back, whatever overrides came after it", why_not=read_only)
+def peel(host: Host, argument: str) -> None:
     """Those that it had replaced stand again."""
-    screen.model.peel()
+    host.model.peel()
 
 
 @COMMANDS.add(
-    "undo-compactions", "undo all compactions", "take every compaction back, the newest first", why_not=_fixed
+    "undo-compactions", "undo all compactions", "take every compaction back, the newest first", why_not=read_only
 )
-def undo_all(screen: MainScreen, argument: str) -> None:
+def undo_all(host: Host, argument: str) -> None:
     """The log still has them: each can be brought back."""
-    screen.model.undo_compactions()
+    host.model.undo_compactions()
 
 
 @COMMANDS.add(
@@ -123,11 +115,11 @@ def undo_all(screen: MainScreen, argument: str) -> None:
     "the compactions of this session as a tree, with their summaries and what they lost",
     argument="[SEQ]",
 )
-def history(screen: MainScreen, argument: str) -> None:
+def history(host: Host, argument: str) -> None:
     """Beginning with the one of an event, else with the newest."""
     if argument and not argument.isdecimal():
         raise WrongCall(f"{argument}: expected the number of an event")
-    screen.app.push_screen(HistoryScreen(screen, int(argument or 0)))
+    host.push(HistoryScreen(host, int(argument or 0)))
 
 
 @COMMANDS.add(
@@ -135,9 +127,9 @@ def history(screen: MainScreen, argument: str) -> None:
     "status of compaction",
     "triggers with their figures, the history, and the counters",
 )
-def status(screen: MainScreen, argument: str) -> None:
+def status(host: Host, argument: str) -> None:
     """In full."""
-    screen.app.push_screen(Report("compaction", status_rows(_seen(screen))))
+    host.push(Report("compaction", status_rows(_seen(host))))
 
 
 @COMMANDS.add(
@@ -147,13 +139,13 @@ def status(screen: MainScreen, argument: str) -> None:
     argument="[MODE]",
     arguments=lambda: MODES,
 )
-async def mode(screen: MainScreen, argument: str) -> None:
+async def mode(host: Host, argument: str) -> None:
     """By name, or chosen from a list; it holds for this session."""
-    now = _seen(screen).mode
+    now = _seen(host).mode
     if not argument:
         options = [Option(each, each, f"{ABOUT_MODES[each]}{', now' if each == now else ''}") for each in MODES]
-        argument = await choose(screen, "when to compact", options)
+        argument = await host.ask(Chooser("when to compact", options)) or ""
     if argument and argument not in MODES:
         raise WrongCall(f"{argument}: expected one of {', '.join(MODES)}")
     if argument and argument != now:
-        screen.model.set_knob(f"compaction.mode={argument}")
+        host.model.set_knob(f"compaction.mode={argument}")

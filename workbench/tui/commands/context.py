@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from workbench.config.errors import WrongCall
 from workbench.context.knobs import knob_table
 from workbench.context.load import preset_names, user_policies
 from workbench.log.events import OverrideAction
 from workbench.tui.commands.screens import choose_policy, show_instructions
-from workbench.tui.widgets.command import Commands
+from workbench.tui.widgets.command import Commands, read_only
+from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.report import Report
-
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
 
 COMMANDS = Commands("context")
 RANGE = "SEQ[-SEQ]"
@@ -27,12 +24,12 @@ RANGE = "SEQ[-SEQ]"
     "used and window, the latest and the average turn, turns left, the threshold of compaction, and the cost",
     keys=("ctrl+t",),
 )
-async def tokens(screen: MainScreen, argument: str) -> None:
+async def tokens(host: Host, argument: str) -> None:
     """The account of the session."""
     from workbench.session import reports  # late: it brings along what a turn needs
 
-    rows = await screen.asked(reports.tokens)
-    screen.app.push_screen(Report("tokens", rows))
+    rows = await host.from_session(reports.tokens)
+    host.push(Report("tokens", rows))
 
 
 @COMMANDS.add(
@@ -40,21 +37,21 @@ async def tokens(screen: MainScreen, argument: str) -> None:
     "instructions",
     "the loaded AGENTS.md and preferences with their tokens, and what was cut",
 )
-async def instructions(screen: MainScreen, argument: str) -> None:
+async def instructions(host: Host, argument: str) -> None:
     """What stands in the slots of instructions and memory."""
-    await show_instructions(screen)
+    await show_instructions(host)
 
 
 @COMMANDS.add("request", "the request", "the request as it will be sent: searchable, as JSON or as a curl command")
-def request(screen: MainScreen, argument: str) -> None:
+def request(host: Host, argument: str) -> None:
     """Drawn by the inspector, from the plan it shows."""
-    screen.inspector.action_request()
+    host.show_request()
 
 
 @COMMANDS.add("ledger", "the ledger", "request by request: our count, the provider's, the difference, and the cost")
-def ledger(screen: MainScreen, argument: str) -> None:
+def ledger(host: Host, argument: str) -> None:
     """Drawn by the inspector as well."""
-    screen.inspector.action_account()
+    host.show_ledger()
 
 
 def policy_names() -> Iterable[str]:
@@ -69,12 +66,12 @@ def policy_names() -> Iterable[str]:
     argument="[NAME|FILE]",
     arguments=policy_names,
 )
-async def policy(screen: MainScreen, argument: str) -> None:
+async def policy(host: Host, argument: str) -> None:
     """By name, or chosen from a list."""
     if argument:
-        screen.model.switch_policy(argument)
+        host.model.switch_policy(argument)
     else:
-        await choose_policy(screen)
+        await choose_policy(host)
 
 
 @COMMANDS.add(
@@ -84,13 +81,9 @@ async def policy(screen: MainScreen, argument: str) -> None:
     argument="KNOB=VALUE",
     arguments=lambda: [f"{row.name}=" for row in knob_table()],
 )
-def set_knob(screen: MainScreen, argument: str) -> None:
+def set_knob(host: Host, argument: str) -> None:
     """Checked by the policy itself."""
-    screen.model.set_knob(argument)
-
-
-def _fixed(screen: MainScreen) -> str:
-    return screen.read_only
+    host.model.set_knob(argument)
 
 
 def _range(argument: str) -> tuple[int, int]:
@@ -101,9 +94,9 @@ def _range(argument: str) -> tuple[int, int]:
 
 
 def _add_override(action: OverrideAction, text: str) -> None:
-    @COMMANDS.add(action, action, text, argument=RANGE, why_not=_fixed)
-    def decide(screen: MainScreen, argument: str) -> None:
-        screen.model.decide(action, *_range(argument))
+    @COMMANDS.add(action, action, text, argument=RANGE, why_not=read_only)
+    def decide(host: Host, argument: str) -> None:
+        host.model.decide(action, *_range(argument))
 
 
 _add_override("pin", "send an item whole, whatever the stages say")
@@ -114,13 +107,13 @@ _add_override("exclude", "leave an item out of the request, with its pair")
 _add_override("include", "take an excluded item back in")
 
 
-@COMMANDS.add("undo", "undo", "take back the last override or compaction", keys=("f9",), why_not=_fixed)
-def undo(screen: MainScreen, argument: str) -> None:
+@COMMANDS.add("undo", "undo", "take back the last override or compaction", keys=("f9",), why_not=read_only)
+def undo(host: Host, argument: str) -> None:
     """An event like any other: nothing is lost."""
-    screen.model.undo()
+    host.model.undo()
 
 
-@COMMANDS.add("redo", "redo", "bring back what was undone last", keys=("shift+f9",), why_not=_fixed)
-def redo(screen: MainScreen, argument: str) -> None:
+@COMMANDS.add("redo", "redo", "bring back what was undone last", keys=("shift+f9",), why_not=read_only)
+def redo(host: Host, argument: str) -> None:
     """The other way."""
-    screen.model.redo()
+    host.model.redo()

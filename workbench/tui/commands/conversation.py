@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from workbench.config.errors import Refused
-from workbench.tui.widgets.command import Commands
-
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
+from workbench.tui.widgets.command import Commands, read_only
+from workbench.tui.widgets.host import Host
 
 COMMANDS = Commands("conversation")
 
@@ -19,13 +15,9 @@ COMMANDS = Commands("conversation")
     "stop the model; what came so far is kept and marked, and a message that waits goes next",
     keys=("escape",),
 )
-def interrupt(screen: MainScreen, argument: str) -> None:
+def interrupt(host: Host, argument: str) -> None:
     """Escape also leaves the past."""
-    screen.model.interrupt()
-
-
-def _not_retried(screen: MainScreen) -> str:
-    return screen.read_only
+    host.model.interrupt()
 
 
 @COMMANDS.add(
@@ -33,21 +25,21 @@ def _not_retried(screen: MainScreen) -> str:
     "ask again",
     "ask the model again; the answer that failed, broke off or did not please leaves the context",
     keys=("ctrl+r",),
-    why_not=_not_retried,
+    why_not=read_only,
 )
-def retry(screen: MainScreen, argument: str) -> None:
+def retry(host: Host, argument: str) -> None:
     """The last user message once more."""
-    screen.model.retry()
+    host.model.retry()
 
 
 @COMMANDS.add("copy", "copy the last answer", "put the model's last answer on the clipboard", keys=("f12",))
-def copy(screen: MainScreen, argument: str) -> None:
+def copy(host: Host, argument: str) -> None:
     """The text as the model wrote it."""
-    transcript = screen.transcript
+    transcript = host.transcript
     for at in range(len(transcript) - 1, -1, -1):
         entry = transcript[at]
         if entry.kind == "ai":
-            screen.app.copy_to_clipboard(entry.text)
-            screen.tell(f"copied {len(entry.text):,} characters")
+            host.copy(entry.text)
+            host.tell(f"copied {len(entry.text):,} characters")
             return
     raise Refused("there is no answer to copy yet")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from textual.binding import Binding
 from textual.screen import Screen
@@ -14,9 +14,7 @@ from textual.widget import Widget
 
 from workbench.config.settings import shown
 from workbench.tui import screens
-
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
+from workbench.tui.main.screen import MainScreen
 
 TYPED = frozenset({"enter", "tab", "space", "backspace", "delete", "left", "right", "up", "down"})
 """Keys that write or move in a text. Those of a command work everywhere, and so in the composer as well."""
@@ -34,7 +32,7 @@ def keymap(wanted: Mapping[str, Any], screen: MainScreen) -> Keymap:
     if not wanted:
         return Keymap({}, ())
     known = {binding.id for binding in (*bindings_of(screen), *over_the_panes()) if binding.id}
-    commands = {command.name: command.keys for command in screen.registry.commands}
+    commands = {command.name: command.keys for command in screen.REGISTRY.commands}
     kept = {key: name for name, keys in commands.items() if name not in wanted for key in keys}
     taken: dict[str, str] = {}
     found: dict[str, str] = {}

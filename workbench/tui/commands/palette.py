@@ -6,10 +6,9 @@ from functools import partial
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.widgets.command import Command
-from workbench.tui.widgets.help import keys_of, own_keys
+from workbench.tui.widgets.help import keys_of
 
 
 class CommandHits(Provider):
@@ -34,7 +33,7 @@ class CommandHits(Provider):
             return []
         return [
             command
-            for command in REGISTRY.commands
+            for command in screen.REGISTRY.commands
             if command.name != "palette"
             and not command.needs_argument
             and not (command.why_not is not None and command.why_not(screen))
@@ -46,5 +45,6 @@ class CommandHits(Provider):
         return partial(screen.run_command, command)
 
     def _shown(self, command: Command) -> str:
-        keys = keys_of(command, own_keys(self.app))
+        assert isinstance(self.screen, MainScreen)
+        keys = keys_of(command, self.screen.own_keys)
         return f"{command.title}  ({keys})" if keys else command.title

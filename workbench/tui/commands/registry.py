@@ -1,8 +1,13 @@
-"""The registry with all commands. A module of commands that is not in this list does not exist."""
+"""All commands, and the main screen that has them. A module of commands that is not in this list does not exist."""
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from textual.binding import BindingType
+
 from workbench.tui.commands import compaction, context, conversation, program, screens, session, view
+from workbench.tui.main.screen import MainScreen
 from workbench.tui.widgets.command import Registry
 
 REGISTRY = Registry(
@@ -17,3 +22,10 @@ REGISTRY = Registry(
         program.COMMANDS,
     ],
 )
+
+
+class WorkbenchScreen(MainScreen):
+    """The main screen with every command, by its name and by its keys."""
+
+    REGISTRY = REGISTRY
+    BINDINGS: ClassVar[list[BindingType]] = [*REGISTRY.bindings()]

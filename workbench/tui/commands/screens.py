@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from workbench.config.errors import WrongCall
 from workbench.tui.widgets.command import Commands
+from workbench.tui.widgets.host import Host
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
-    from workbench.tui.main.screen import MainScreen
     from workbench.tui.screens.knobs import Wanted
 
 CONTEXT = Commands("context")
@@ -30,40 +30,37 @@ def session_id(opened: OpenSession) -> str:
 # Sessions and models
 
 
-async def choose_session(screen: MainScreen) -> None:
+async def choose_session(host: Host) -> None:
     """Open what was chosen; where it was found by its words, go to those."""
     from workbench.tui.screens.sessions import Sessions
 
-    now = await screen.asked(session_id)
-    chosen = await screen.app.push_screen_wait(Sessions(screen, now))
+    now = await host.from_session(session_id)
+    chosen = await host.ask(Sessions(host, now))
     if chosen is None:
         return
     if not chosen.id:
-        screen.model.new_session()
+        host.model.new_session()
         return
     if chosen.id != now:
-        await screen.model.compacting(lambda work: work.open(chosen.id))
+        await host.model.compacting(lambda work: work.open(chosen.id))
     if chosen.seq is not None:
-        await screen.model.settled()
-        screen.focus_pane("chat")
-        screen.chat.show_event(chosen.seq)
+        await host.model.settled()
+        host.show_event(chosen.seq, "chat")
 
 
-async def choose_model(screen: MainScreen) -> str:
+async def choose_model(host: Host) -> str:
     """The name of a model; empty where none was chosen."""
     from workbench.tui.screens.models import Models
 
-    return await screen.app.push_screen_wait(Models(screen)) or ""
+    return await host.ask(Models(host)) or ""
 
 
-async def asked_for(
-    screen: MainScreen, title: str, text: str, about: str, check: Callable[[str], object] | None = None
-) -> str:
+async def asked_for(host: Host, title: str, text: str, about: str, check: Callable[[str], object] | None = None) -> str:
     """Something to type; empty where it was left as it is."""
     from workbench.tui.widgets.text_dialog import TextDialog
 
     asking = TextDialog(title, text, about, check) if check else TextDialog(title, text, about)
-    return (await screen.app.push_screen_wait(asking) or "").strip()
+    return (await host.ask(asking) or "").strip()
 
 
 def new_file(text: str) -> None:
@@ -82,42 +79,42 @@ def file_name(title: str) -> str:
 # The context
 
 
-async def choose_policy(screen: MainScreen) -> None:
+async def choose_policy(host: Host) -> None:
     """Go on under another policy, or look at its knobs first."""
     from workbench.tui.screens.planning import subject
     from workbench.tui.screens.policies import Policies
 
-    picked = await screen.app.push_screen_wait(Policies(screen, await screen.asked(subject)))
+    picked = await host.ask(Policies(host, await host.from_session(subject)))
     if picked is not None and picked.edit:
-        await edit_policy(screen, picked.ref)
+        await edit_policy(host, picked.ref)
     elif picked is not None:
-        screen.model.switch_policy(picked.ref)
+        host.model.switch_policy(picked.ref)
 
 
-async def edit_policy(screen: MainScreen, ref: str) -> None:
+async def edit_policy(host: Host, ref: str) -> None:
     """The policy editor; what it gives back holds for this session."""
     from workbench.tui.screens.knobs import Knobs
     from workbench.tui.screens.planning import subject
 
-    asked = await screen.asked(subject)
-    wanted = await screen.app.push_screen_wait(Knobs(screen, asked, ref or asked.policy))
+    asked = await host.from_session(subject)
+    wanted = await host.ask(Knobs(host, asked, ref or asked.policy))
     if wanted is not None:
-        await _use(screen, wanted, asked.policy)
+        await _use(host, wanted, asked.policy)
 
 
-async def _use(screen: MainScreen, wanted: Wanted, now: str) -> None:
+async def _use(host: Host, wanted: Wanted, now: str) -> None:
     policy = wanted.policy if wanted.policy != now else ""
     if policy:
-        await screen.model.compacting(lambda work: work.switch(policy=policy))
+        await host.model.compacting(lambda work: work.switch(policy=policy))
     for knob in wanted.knobs:
-        screen.model.set_knob(knob)
+        host.model.set_knob(knob)
 
 
-async def show_instructions(screen: MainScreen) -> None:
+async def show_instructions(host: Host) -> None:
     """What stands in the slots of instructions and memory."""
     from workbench.tui.screens.instructions import Instructions, loaded
 
-    screen.app.push_screen(Instructions(screen, await screen.asked(loaded)))
+    host.push(Instructions(host, await host.from_session(loaded)))
 
 
 @CONTEXT.add(
@@ -126,43 +123,43 @@ async def show_instructions(screen: MainScreen) -> None:
     "every knob of the policy: what it means, where its value came from; change it here, or save a policy of your own",
     argument="[NAME|FILE]",
 )
-async def knobs(screen: MainScreen, argument: str) -> None:
+async def knobs(host: Host, argument: str) -> None:
     """Of the policy that holds, or of another."""
-    await edit_policy(screen, argument)
+    await edit_policy(host, argument)
 
 
 @CONTEXT.add(
     "lab", "lab", "this session under every policy, side by side: tokens, items by state, verdict, next compaction"
 )
-async def lab(screen: MainScreen, argument: str) -> None:
+async def lab(host: Host, argument: str) -> None:
     """Enter goes on under the marked one."""
     from workbench.tui.screens.lab import Lab
     from workbench.tui.screens.planning import subject
 
-    asked = await screen.asked(subject)
-    chosen = await screen.app.push_screen_wait(Lab(screen, asked))
+    asked = await host.from_session(subject)
+    chosen = await host.ask(Lab(host, asked))
     if chosen and chosen != asked.policy:
-        screen.model.switch_policy(chosen)
+        host.model.switch_policy(chosen)
 
 
 @CONTEXT.add(
     "tools", "tools", "the tools with what their definitions cost, on or off for this session; saved approvals"
 )
-async def tools(screen: MainScreen, argument: str) -> None:
+async def tools(host: Host, argument: str) -> None:
     """Those of servers among them."""
     from workbench.tui.screens.tools import Tools, offered
 
-    screen.app.push_screen(Tools(screen, await screen.asked(offered)))
+    host.push(Tools(host, await host.from_session(offered)))
 
 
 # The program
 
 
 @PROGRAM.add("settings", "settings", "what config.toml says and where it lies; theme, model and policy for this run")
-async def settings(screen: MainScreen, argument: str) -> None:
+async def settings(host: Host, argument: str) -> None:
     """The screen says which command comes next."""
     from workbench.tui.screens.settings import SettingsScreen
 
-    command = await screen.app.push_screen_wait(SettingsScreen(screen))
+    command = await host.ask(SettingsScreen(host))
     if command:
-        screen.run_command(screen.registry[command])
+        host.run(command)

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from workbench.config.errors import WrongCall
-from workbench.tui.main.layout import PANES, PaneName
 from workbench.tui.themes import load_themes
-from workbench.tui.widgets.chooser import Option, choose
+from workbench.tui.widgets.chooser import Chooser, Option
 from workbench.tui.widgets.command import Commands
-
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
+from workbench.tui.widgets.host import PANES, Host, PaneName
 
 COMMANDS = Commands("view")
 
 
 def _add_pane(name: PaneName, key: str, text: str) -> None:
     @COMMANDS.add(f"view-{name}", f"go to the {name}", text, keys=(key,), slashes=())
-    def go(screen: MainScreen, argument: str) -> None:
-        screen.focus_pane(name)
+    def go(host: Host, argument: str) -> None:
+        host.focus_pane(name)
 
 
 _add_pane("chat", "f2", "to where you type")
@@ -30,9 +25,9 @@ _add_pane("compaction", "f4", "to what was summarised and what comes next")
 
 
 @COMMANDS.add("maximise", "maximise", "show this pane alone, or all of them again", keys=("f5",))
-def maximise(screen: MainScreen, argument: str) -> None:
+def maximise(host: Host, argument: str) -> None:
     """The other panes follow the focus meanwhile."""
-    screen.arrangement = replace(screen.arrangement, maximised=not screen.arrangement.maximised)
+    host.maximise()
 
 
 @COMMANDS.add(
@@ -43,22 +38,18 @@ def maximise(screen: MainScreen, argument: str) -> None:
     argument="[PANE]",
     arguments=lambda: PANES,
 )
-def hide(screen: MainScreen, argument: str) -> None:
+def hide(host: Host, argument: str) -> None:
     """One pane always stays."""
-    arrangement = screen.arrangement
-    if not argument:
-        screen.arrangement = arrangement.toggled_side()
-        return
     name = next((pane for pane in PANES if pane == argument), None)
-    if name is None:
+    if argument and name is None:
         raise WrongCall(f"{argument}: expected one of {', '.join(PANES)}")
-    screen.arrangement = replace(arrangement.toggled(name), maximised=False)
+    host.hide(name)
 
 
 def _add_resize(name: str, key: str, columns: int, lines: int, text: str) -> None:
     @COMMANDS.add(name, text, f"move the border between the panes: {text}", keys=(key,), slashes=())
-    def resize(screen: MainScreen, argument: str) -> None:
-        screen.arrangement = screen.arrangement.resized(columns, lines)
+    def resize(host: Host, argument: str) -> None:
+        host.resize(columns, lines)
 
 
 _add_resize("chat-narrower", "alt+left", -1, 0, "a narrower chat")
@@ -73,13 +64,13 @@ def theme_names() -> Iterable[str]:
 
 
 @COMMANDS.add("theme", "theme", "choose the colours", argument="[NAME]", arguments=theme_names)
-async def theme(screen: MainScreen, argument: str) -> None:
+async def theme(host: Host, argument: str) -> None:
     """By name, or chosen from a list."""
     names = [*theme_names()]
     if not argument:
-        options = [Option(name, name, "now" if name == screen.app.theme else "") for name in names]
-        argument = await choose(screen, "theme", options) or ""
+        options = [Option(name, name, "now" if name == host.theme else "") for name in names]
+        argument = await host.ask(Chooser("theme", options)) or ""
     if argument and argument not in names:
         raise WrongCall(f"{argument}: no such theme; expected one of {', '.join(names)}")
     if argument:
-        screen.app.theme = argument
+        host.theme = argument

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -20,11 +20,9 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.tui.compaction import descriptions
 from workbench.tui.widgets.buttons import Button, ButtonLine
+from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.worker_screen import WorkerScreen
 from workbench.tui.widgets.wrapped_lines import FigureTable
-
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
 
 Answer = Literal["no", "yes", "digest", "preview"]
 WORKING = "working out what it would do…"
@@ -46,10 +44,10 @@ class CompactDialog(WorkerScreen, ModalScreen[Answer]):
     figures = query_one(FigureTable)
     buttons = query_one(ButtonLine)
 
-    def __init__(self, main: MainScreen, *, digest: bool = False) -> None:
+    def __init__(self, host: Host, *, digest: bool = False) -> None:
         """`digest`: the question is about a compaction without a model."""
         super().__init__()
-        self._main = main
+        self._host = host
         self._digest = digest
         self._preview: CompactionPreview | None = None
 
@@ -58,7 +56,7 @@ class CompactDialog(WorkerScreen, ModalScreen[Answer]):
         with Vertical(classes="dialog") as box:
             box.border_title = "compact without a model" if self._digest else "compact"
             box.border_subtitle = "Enter and Escape: no"
-            status = self._main.status
+            status = self._host.status
             yield Static(f"? {question(status.tokens, status.window)}", classes="dialog--question", markup=False)
             with VerticalScroll(can_focus=False):
                 yield FigureTable()
@@ -73,7 +71,7 @@ class CompactDialog(WorkerScreen, ModalScreen[Answer]):
     @work
     async def _work_out(self) -> None:
         try:
-            self._preview = await self._main.model.compacting(lambda work: work.drafts.preview(self._digest))
+            self._preview = await self._host.model.compacting(lambda work: work.drafts.preview(self._digest))
         except WorkbenchError as error:
             self.figures.note = Content.styled(printable(str(error)), "$warning")
             return
@@ -111,9 +109,9 @@ class ProgressDialog(ModalScreen[None]):
 
     said = query_one("#progress-said", Static)
 
-    def __init__(self, main: MainScreen) -> None:
+    def __init__(self, host: Host) -> None:
         super().__init__()
-        self._main = main
+        self._host = host
         self._since = time.monotonic()
         self.left = False
         """Whether the user has turned to something else."""
@@ -132,10 +130,10 @@ class ProgressDialog(ModalScreen[None]):
             Button("x", "stop", "stop"),
         )
         self.set_interval(TICK, self._draw)
-        self.watch(self._main, "compaction", self._draw)
+        self._host.follow("compaction", self, self._draw)
 
     def _draw(self) -> None:
-        running = self._main.compaction.running if self._main.compaction is not None else None
+        running = self._host.compaction.running if self._host.compaction is not None else None
         if running is None:
             waited = int(time.monotonic() - self._since)
             self.said.update(Content.assemble(("⟳ ", "bold $accent"), f"getting ready · {waited} s"))
@@ -149,7 +147,7 @@ class ProgressDialog(ModalScreen[None]):
 
     def action_stop(self) -> None:
         """Whoever waits for it closes this."""
-        self._main.model.stop_compacting()
+        self._host.model.stop_compacting()
 
     def action_leave(self) -> None:
         """It goes on; the panel shows how far it is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -24,13 +24,10 @@ from workbench.config.text import printable
 from workbench.session.compaction_values import CompactionView, PastAudit
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
-from workbench.tui.messages import Jump
+from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.reader import TextReader
 from workbench.tui.widgets.text_view import text_page
 from workbench.tui.widgets.worker_screen import WorkerScreen
-
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
 
 EMPTY = "nothing was compacted yet"
 BESIDE = 100
@@ -96,10 +93,10 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
     reader = query_one(TextReader)
     figures = query_one("#history-figures", Static)
 
-    def __init__(self, main: MainScreen, seq: int = 0, head: str = "") -> None:
+    def __init__(self, host: Host, seq: int = 0, head: str = "") -> None:
         """`seq`: the compaction to begin with; `head`: what to say above all, such as that it was made just now."""
         super().__init__()
-        self._main = main
+        self._host = host
         self._seq = seq
         self._head = head
         self._looked: dict[int, PastAudit] = {}
@@ -119,7 +116,7 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
     def on_mount(self) -> None:
         """What is shown follows the session."""
         self.query_one("#history-head").display = bool(self._head)
-        self.watch(self._main, "compaction", self._show)
+        self._host.follow("compaction", self, self._show)
         self.history.focus()
 
     def on_resize(self, event: Resize) -> None:
@@ -154,7 +151,7 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
         if seq not in self._looked:
             self.facts.waiting()
             try:
-                self._looked[seq] = await self._main.model.compacting(lambda work: work.compactions.audit_again(entry))
+                self._looked[seq] = await self._host.model.compacting(lambda work: work.compactions.audit_again(entry))
             except WorkbenchError as error:
                 self.facts.none(str(error))
                 return
@@ -168,14 +165,14 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
     @on(FactList.SourceWanted)
     def _jump(self, message: FactList.SourceWanted) -> None:
         self.dismiss()
-        self._main.post_message(Jump(message.seq, "inspector"))
+        self._host.show_event(message.seq, "inspector")
 
     def action_inspect(self) -> None:
         """Leave for the inspector."""
         entry = self.history.marked
         if entry is not None:
             self.dismiss()
-            self._main.post_message(Jump(entry.range[0], "inspector"))
+            self._host.show_event(entry.range[0], "inspector")
 
     def action_undo(self) -> None:
         """Take it back; what it stood for is sent again, or what it had replaced stands again."""
@@ -194,15 +191,15 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
         self._change("undo-compactions", 0)
 
     def _change(self, name: str, seq: int) -> None:
-        main = self._main
-        if main.read_only:
-            self.notify(main.read_only, severity="warning", markup=False)
+        host = self._host
+        if host.read_only:
+            self.notify(host.read_only, severity="warning", markup=False)
         elif name == "undo":
-            main.model.undo(seq)
+            host.model.undo(seq)
         elif name == "redo":
-            main.model.redo(seq)
+            host.model.redo(seq)
         else:
-            main.model.undo_compactions()
+            host.model.undo_compactions()
 
 
 def _figures(entry: CompactionEntry) -> Content:

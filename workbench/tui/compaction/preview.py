@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -32,12 +32,10 @@ from workbench.tui.compaction.source import SourceScreen, page, seqs_of
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.dialogs import ConfirmDialog
+from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.reader import TextReader
 from workbench.tui.widgets.worker_screen import WorkerScreen
 from workbench.tui.widgets.wrapped_lines import FigureTable
-
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
 
 Stage = Literal["working", "refused", "look", "drafting", "draft", "accepting"]
 COUNT_PAUSE = 0.3
@@ -93,10 +91,10 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
     figures = query_one(FigureTable)
     buttons = query_one(ButtonLine)
 
-    def __init__(self, main: MainScreen, *, digest: bool = False) -> None:
+    def __init__(self, host: Host, *, digest: bool = False) -> None:
         """`digest`: begin with the one that asks no model."""
         super().__init__()
-        self._main = main
+        self._host = host
         self._by_digest = digest
         self._preview: CompactionPreview | None = None
         self._draft: SummaryDraft | None = None
@@ -117,7 +115,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
 
     def on_mount(self) -> None:
         """The figures come first."""
-        self.watch(self._main, "compaction", self._told)
+        self._host.follow("compaction", self, self._told)
         self.set_interval(1.0, self._told)
         self._work_out()
 
@@ -153,7 +151,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
 
     def _told(self) -> None:
         """How far the draft is."""
-        view = self._main.compaction
+        view = self._host.compaction
         if self.stage == "drafting" and view is not None and view.running is not None:
             self._tell(descriptions.running_line(view.running, time.monotonic()))
 
@@ -163,7 +161,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
     async def _work_out(self) -> None:
         digest = self._by_digest
         try:
-            made = await self._main.model.compacting(lambda work: work.drafts.preview(digest))
+            made = await self._host.model.compacting(lambda work: work.drafts.preview(digest))
         except WorkbenchError as error:
             self.stage = "refused"
             self._tell(Content(printable(str(error))))
@@ -198,7 +196,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
     @work(exclusive=True, group="work")
     async def _make(self, preview: CompactionPreview, digest: bool) -> None:
         try:
-            made = await self._main.model.compacting(lambda work: work.drafts.draft(preview, digest))
+            made = await self._host.model.compacting(lambda work: work.drafts.draft(preview, digest))
         except WorkbenchError as error:
             self._look(preview)
             self._fail(f"no draft: {error}")
@@ -214,7 +212,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
     def _take(self, draft: SummaryDraft) -> None:
         """Another draft: its figures and its audit."""
         self._draft = draft
-        self._tell(descriptions.draft_line(draft, self._main.status.window))
+        self._tell(descriptions.draft_line(draft, self._host.status.window))
         self.facts.show_audit(draft.audit, seqs_of(draft.preview.selected))
 
     @on(TextArea.Changed)
@@ -233,7 +231,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
         assert before is not None
         if text == "\n".join(printable_lines(before.summary)):
             return before
-        draft = await self._main.model.compacting(lambda work: work.drafts.edited(before, text))
+        draft = await self._host.model.compacting(lambda work: work.drafts.edited(before, text))
         if text == self.editor.text:
             self._take(draft)
         return draft
@@ -251,7 +249,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
             if not chosen:
                 self.notify("nothing that the audit looks for was lost", markup=False)
                 return
-            made = await self._main.model.compacting(lambda work: work.drafts.with_lost(draft, chosen))
+            made = await self._host.model.compacting(lambda work: work.drafts.with_lost(draft, chosen))
         except WorkbenchError as error:
             self._fail(str(error))
             return
@@ -272,7 +270,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
     async def _accept(self) -> None:
         try:
             draft = await self._current()
-            outcome = await self._main.model.compacting(lambda work: work.drafts.accept(draft))
+            outcome = await self._host.model.compacting(lambda work: work.drafts.accept(draft))
         except WorkbenchError as error:
             self.stage = "draft"
             self._fail(f"not accepted: {error}")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
-PaneName = Literal["chat", "context", "compaction"]
-PANES: tuple[PaneName, ...] = ("chat", "context", "compaction")
+from workbench.tui.widgets.host import PANES, PaneName
 
 BESIDE = 100
 """Columns from which on the panes stand side by side; below, one at a time."""
@@ -16,7 +14,7 @@ STEP = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Arrangement:
+class PaneLayout:
     """What the user chose, and what the terminal allows."""
 
     active: PaneName = "chat"
@@ -37,17 +35,17 @@ class Arrangement:
             return frozenset({self.active})
         return frozenset(PANES) - self.hidden
 
-    def fitted(self, width: int, height: int) -> Arrangement:
+    def fitted(self, width: int, height: int) -> PaneLayout:
         """For a terminal of this size; a low one has no room for two panes over each other."""
         tabs = width < BESIDE
         low = height < 18 and not tabs and self.active != "compaction"
         return replace(self, tabs=tabs, hidden=self.hidden | {"compaction"} if low else self.hidden)
 
-    def with_active(self, name: PaneName) -> Arrangement:
+    def with_active(self, name: PaneName) -> PaneLayout:
         """Go to a pane; a hidden one comes back."""
         return replace(self, active=name, hidden=self.hidden - {name})
 
-    def toggled(self, name: PaneName) -> Arrangement:
+    def toggled(self, name: PaneName) -> PaneLayout:
         """Hide a pane, or bring it back. One always stays."""
         if name in self.hidden:
             return replace(self, hidden=self.hidden - {name})
@@ -57,14 +55,14 @@ class Arrangement:
             return self
         return replace(self, hidden=hidden, active=self.active if self.active in left else left[0])
 
-    def toggled_side(self) -> Arrangement:
+    def toggled_side(self) -> PaneLayout:
         """Hide everything beside the chat, or bring it back."""
         side: frozenset[PaneName] = frozenset({"context", "compaction"})
         if side <= self.hidden:
             return replace(self, hidden=self.hidden - side, maximised=False)
         return replace(self, hidden=side, active="chat", maximised=False)
 
-    def resized(self, columns: int, lines: int) -> Arrangement:
+    def resized(self, columns: int, lines: int) -> PaneLayout:
         """Move the borders by so many steps: to the right, and down."""
         return replace(
             self,

@@ -10,8 +10,9 @@ from textual.widget import Widget
 
 from workbench.config.text import printable
 from workbench.session.values import Activity, Status
-from workbench.tui.main.layout import PANES, Arrangement, PaneName
+from workbench.tui.main.layout import PaneLayout
 from workbench.tui.widgets.cells import fit
+from workbench.tui.widgets.host import PANES, PaneName
 
 LEVELS = {
     "calm": ("$success", "roomy"),
@@ -100,11 +101,11 @@ KEYS = ("F2", "F3", "F4")
 class TabLine(Widget):
     """Which pane has the focus, or is seen where there is room for one; and what is open."""
 
-    arrangement: reactive[Arrangement] = reactive(Arrangement())
+    arrangement: reactive[PaneLayout] = reactive(PaneLayout())
     session_title: reactive[str] = reactive("")
     read_only: reactive[str] = reactive("")
 
-    class Chosen(Message):
+    class Clicked(Message):
         """A tab was clicked."""
 
         def __init__(self, pane: PaneName) -> None:
@@ -128,5 +129,5 @@ class TabLine(Widget):
         for name in PANES:
             end = start + len(name) + 5
             if start <= event.x < end:
-                self.post_message(self.Chosen(name))
+                self.post_message(self.Clicked(name))
             start = end

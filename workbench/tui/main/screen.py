@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from inspect import isawaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.getters import query_one
+from textual.dom import DOMNode
 from textual.reactive import var
 from textual.screen import Screen
-from textual.widget import Widget
 
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
@@ -30,28 +28,32 @@ from workbench.session.updates import Notice
 from workbench.session.values import Activity, DraftCost, Live, Status, Transcript, UserQuestion
 from workbench.tui import messages
 from workbench.tui.chat.pane import ChatPane
-from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.compaction.panel import CompactionPanel
-from workbench.tui.frame import SHEETS
 from workbench.tui.inspector.pane import InspectorPane
-from workbench.tui.main.layout import Arrangement, PaneName
 from workbench.tui.main.lines import StatusLine, TabLine
-from workbench.tui.widgets.command import Command
-from workbench.tui.widgets.help import Keys
-from workbench.tui.widgets.worker_screen import WorkerScreen
+from workbench.tui.main.panes import PaneScreen
+from workbench.tui.widgets.command import Command, Registry
+from workbench.tui.widgets.help import Help
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
 
 T = TypeVar("T")
 
+SHEETS = [str(path) for path in sorted(Path(__file__).parents[1].rglob("*.tcss"))]
+"""Each lies beside its pane."""
 
-class MainScreen(WorkerScreen, Screen[None]):
-    """Values come from the model and go down to the panes; what the panes ask for goes to the model."""
+
+class MainScreen(PaneScreen):
+    """Values come from the model and go down to the panes; what the panes ask for goes to the model.
+
+    To commands, dialogs and other screens it is a `Host`.
+    """
 
     CSS_PATH = [*SHEETS]  # noqa: RUF012 - Textual types it as an instance's own
-    BINDINGS: ClassVar[list[BindingType]] = [*REGISTRY.bindings()]
     AUTO_FOCUS = None
+    REGISTRY: ClassVar[Registry]
+    """The commands. Whoever has them makes a class of this, with their keys."""
 
     session_title: var[str] = var("")
     transcript: var[Transcript] = var(NOTHING)
@@ -69,21 +71,15 @@ class MainScreen(WorkerScreen, Screen[None]):
     shown: var[ContextView | None] = var(None)
     compaction: var[CompactionView | None] = var(None)
     status: var[Status] = var(Status(ready="loading"))
-    arrangement: var[Arrangement] = var(Arrangement())
-
-    chat = query_one(ChatPane)
-    inspector = query_one(InspectorPane)
-    panel = query_one(CompactionPanel)
 
     def __init__(self, services: Services, options: Options, ref: str = "", *, warm: bool = False) -> None:
         """`ref`: what to open first; nothing: the newest session, or a new one."""
         super().__init__()
         self.services = services
-        self.registry = REGISTRY
         self.options = options
         self._ref = ref
         self._warm = warm
-        self._focused: dict[PaneName, Widget] = {}
+        self.own_keys: Mapping[str, str] = {}
         self.model: SessionModel
         """There once the screen is mounted."""
 
@@ -91,7 +87,7 @@ class MainScreen(WorkerScreen, Screen[None]):
         """The panes side by side, or one at a time under a line of tabs; the status line below."""
         yield TabLine().data_bind(MainScreen.arrangement, MainScreen.session_title, MainScreen.read_only)
         with Horizontal(id="panes"):
-            yield ChatPane(REGISTRY.complete, Path.cwd(), self._count).data_bind(
+            yield ChatPane(self.REGISTRY.complete, Path.cwd(), self._count).data_bind(
                 MainScreen.transcript,
                 MainScreen.live,
                 MainScreen.activity,
@@ -108,12 +104,7 @@ class MainScreen(WorkerScreen, Screen[None]):
     def on_mount(self) -> None:
         """Nothing slow starts before the first frame is out."""
         self.model = SessionModel(self.services, self.options, self._show, asyncio.get_running_loop(), warm=self._warm)
-        self.focus_pane("chat")
         self.call_after_refresh(self.model.start, self._ref)
-
-    async def close_model(self) -> None:
-        """Keep what came, and let go of everything."""
-        await self.model.close()
 
     def _count(self, text: str) -> int:
         """The tokens of a text; asked in the background."""
@@ -138,10 +129,6 @@ class MainScreen(WorkerScreen, Screen[None]):
         writing = live and live._replace(calls=tuple(call for call in live.calls if call.state == "writing"))
         self.coming = writing if writing and (writing.text or writing.reasoning or writing.calls) else None
 
-    def tell(self, text: str, severity: str = "information", title: str = "") -> None:
-        """Something to read in the corner."""
-        self.notify(printable(text), title=title, severity=severity, markup=False)  # type: ignore[arg-type]  # ours are Textual's
-
     # What the panes ask for
 
     @on(messages.Send)
@@ -151,7 +138,7 @@ class MainScreen(WorkerScreen, Screen[None]):
     def say(self, text: str) -> None:
         """A slash command is run, all else is said."""
         try:
-            found = REGISTRY.parse(text)
+            found = self.REGISTRY.parse(text)
         except WorkbenchError as error:
             self.tell(str(error), "error")
             return
@@ -194,24 +181,17 @@ class MainScreen(WorkerScreen, Screen[None]):
 
     @on(messages.Run)
     def _run(self, message: messages.Run) -> None:
-        self.run_command(REGISTRY[message.name], message.argument)
-
-    @on(messages.Jump)
-    def _jump(self, message: messages.Jump) -> None:
-        name: PaneName = "chat" if message.pane == "chat" else "context"
-        self.focus_pane(name)
-        pane = self.chat if message.pane == "chat" else self.inspector
-        pane.show_event(message.seq)
-
-    @on(TabLine.Chosen)
-    def _tab(self, message: TabLine.Chosen) -> None:
-        self.focus_pane(message.pane)
+        self.run(message.name, message.argument)
 
     # Commands
 
     def action_command(self, name: str) -> None:
         """By key."""
-        self.run_command(REGISTRY[name])
+        self.run(name)
+
+    def run(self, name: str, argument: str = "") -> None:
+        """By name."""
+        self.run_command(self.REGISTRY[name], argument)
 
     def run_command(self, command: Command, argument: str = "") -> None:
         """By whatever way; one that cannot be done now says why."""
@@ -229,7 +209,21 @@ class MainScreen(WorkerScreen, Screen[None]):
         except WorkbenchError as error:
             self.tell(str(error), "error")
 
-    async def asked(self, question: Callable[[OpenSession], T]) -> T:
+    # What commands, dialogs and other screens ask for
+
+    def push(self, screen: Screen[Any]) -> None:
+        """Show a screen over the panes."""
+        self.app.push_screen(screen)
+
+    async def ask(self, screen: Screen[T]) -> T | None:
+        """Show a screen and wait for what comes of it."""
+        return await self.app.push_screen_wait(screen)
+
+    def tell(self, text: str, severity: str = "information", title: str = "") -> None:
+        """Something to read in the corner."""
+        self.notify(printable(text), title=title, severity=severity, markup=False)  # type: ignore[arg-type]  # ours are Textual's
+
+    async def from_session(self, question: Callable[[OpenSession], T]) -> T:
         """Something worked out by the model from what is open."""
         return await asyncio.wrap_future(self.model.ask(question))
 
@@ -237,79 +231,44 @@ class MainScreen(WorkerScreen, Screen[None]):
         """The result of something that must not hold up the screen."""
         return await asyncio.wrap_future(background(work))
 
-    def active_keys(self) -> list[Keys]:
-        """The keys of the panes, of whoever has them, for the help."""
-        found: list[Keys] = []
-        for name, pane in self.panes():
-            bindings = [
-                binding
-                for widget in (pane, *pane.walk_children(Widget))
-                for binding in type(widget).BINDINGS
-                if isinstance(binding, Binding) and binding.id and binding.description
-            ]
-            if bindings:
-                found.append(Keys(name, list(dict.fromkeys(bindings))))
-        return found
+    def follow(self, value: str, who: DOMNode, changed: Callable[..., None]) -> None:
+        """Have a value of this screen watched."""
+        who.watch(self, value, changed)
 
-    # The panes
+    def copy(self, text: str) -> None:
+        """Put a text on the clipboard."""
+        self.app.copy_to_clipboard(text)
 
-    def panes(self) -> Iterator[tuple[PaneName, Widget]]:
-        """The panes by name, in the order of their tabs."""
-        yield "chat", self.chat
-        yield "context", self.inspector
-        yield "compaction", self.panel
+    @property
+    def theme(self) -> str:
+        """The colours."""
+        return self.app.theme
 
-    def watch_arrangement(self, arrangement: Arrangement) -> None:
-        """Show, hide and size the panes."""
-        if self.is_mounted:
-            self._lay_out()
+    @theme.setter
+    def theme(self, name: str) -> None:
+        self.app.theme = name
 
-    def on_resize(self) -> None:
-        """A narrow terminal has room for one pane at a time."""
-        self._lay_out()
+    def show_event(self, seq: int, pane: Literal["chat", "inspector"]) -> None:
+        """Once what lies over the panes is gone."""
+        self.post_message(messages.Jump(seq, pane))
 
-    def _lay_out(self) -> None:
-        arrangement = self.arrangement.fitted(self.size.width, self.size.height)
-        visible = arrangement.visible
-        for name, pane in self.panes():
-            pane.display = name in visible
-        self.query_one("#side").display = bool({"context", "compaction"} & visible)
-        self.set_class(arrangement.tabs, "-tabs")
-        self.chat.styles.width = f"{arrangement.chat_share}fr"
-        self.query_one("#side").styles.width = f"{100 - arrangement.chat_share}fr"
-        self.inspector.styles.height = f"{arrangement.context_share}fr"
-        self.panel.styles.height = f"{100 - arrangement.context_share}fr"
-        focused = self._pane_of(self.focused)
-        if focused is None or focused not in visible:
-            self._focus(arrangement.active)
+    def show_request(self) -> None:
+        """Drawn by the inspector, from the plan it shows."""
+        self.inspector.action_request()
 
-    def _pane_of(self, widget: Widget | None) -> PaneName | None:
-        """The pane that a widget is in."""
-        for name, pane in self.panes():
-            if widget is not None and pane in widget.ancestors_with_self:
-                return name
-        return None
+    def show_ledger(self) -> None:
+        """Drawn by the inspector as well."""
+        self.inspector.action_account()
 
-    def on_descendant_focus(self) -> None:
-        """Remember where the focus was in each pane; the tabs follow it."""
-        name = self._pane_of(self.focused)
-        if name is not None and self.focused is not None:
-            self._focused[name] = self.focused
-            if self.arrangement.active != name:
-                self.arrangement = self.arrangement.with_active(name)
+    def show_help(self) -> None:
+        """Made from the registry, and from the keys of the panes."""
+        self.push(Help(self.REGISTRY, self.active_keys(), self.own_keys))
 
-    def focus_pane(self, name: PaneName) -> None:
-        """Show a pane and go there."""
-        self.arrangement = self.arrangement.with_active(name)
-        self._focus(name)
+    def show_palette(self) -> None:
+        """All that can be done."""
+        self.app.action_command_palette()
 
-    def _focus(self, name: PaneName) -> None:
-        last = self._focused.get(name)
-        if last is not None and last.is_attached and last.focusable:
-            last.focus()
-        elif name == "chat":
-            self.chat.take_focus()
-        elif name == "context":
-            self.inspector.take_focus()
-        else:
-            self.panel.take_focus()
+    async def leave(self) -> None:
+        """What the model is saying is kept as far as it came."""
+        await self.model.close()
+        self.app.exit()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -18,9 +18,7 @@ from workbench.session.open_session import OpenSession
 from workbench.tui.screens.telling import blocks, lines, pairs, paragraph, tokens
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, Found
-
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
+from workbench.tui.widgets.host import Host
 
 NONE = (
     "No AGENTS.md was found from here up to the project's root, nor in the config folder, and no preferences.md there."
@@ -71,8 +69,8 @@ class Instructions(Finder[None]):
         Binding("ctrl+y", "copy", "copy the text", id="instructions.copy", priority=True),
     ]
 
-    def __init__(self, main: MainScreen, found: Loaded) -> None:
-        super().__init__(main)
+    def __init__(self, host: Host, found: Loaded) -> None:
+        super().__init__(host)
         self._files = {file.path: file for file in found.files}
         self._policy = found.policy
         self._problems: tuple[str, ...] | None = None
@@ -80,7 +78,7 @@ class Instructions(Finder[None]):
     async def find(self, text: str) -> Found:
         """Files by path and text; the problems are looked for on the disk, once."""
         if self._problems is None:
-            self._problems = await self.in_background(partial(_problems, self._policy))
+            self._problems = await self.host.in_background(partial(_problems, self._policy))
         words = text.lower().split()
         rows = [
             Row(file.path, (_end(file.path), file.slot, f"{file.tokens:,}", Content.styled(_state(file), "$warning")))

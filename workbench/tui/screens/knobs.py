@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from textual import work
 from textual.binding import Binding, BindingType
@@ -21,10 +21,8 @@ from workbench.tui.widgets.chooser import Chooser, Option
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.finder import Finder, Found
+from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.text_dialog import TextDialog
-
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
 
 SESSION = "--set"
 """What the policy calls the origin of a knob that was set for one session."""
@@ -52,9 +50,9 @@ class Knobs(Finder[Wanted]):
         Binding("ctrl+n", "tool", "one for a tool", id="knobs.tool", priority=True),
     ]
 
-    def __init__(self, main: MainScreen, asked: Subject, ref: str) -> None:
+    def __init__(self, host: Host, asked: Subject, ref: str) -> None:
         """`ref`: the policy to begin with; what was set in the session holds on top of it."""
-        super().__init__(main)
+        super().__init__(host)
         self._asked = asked
         self._ref = ref
         self._changed: dict[str, str] = {}
@@ -67,8 +65,8 @@ class Knobs(Finder[Wanted]):
 
     async def find(self, text: str) -> Found:
         """Knobs by name and meaning."""
-        setup = await self.in_background(
-            partial(set_up, self.main.services, self.main.options, self._asked, self._ref, self._sets())
+        setup = await self.host.in_background(
+            partial(set_up, self.host.services, self.host.options, self._asked, self._ref, self._sets())
         )
         self._rows_by_name = {row.name: row for row in describe(setup.loaded)}
         words = text.lower().split()
@@ -94,13 +92,13 @@ class Knobs(Finder[Wanted]):
         box.border_title = f"policy {short_name(self._ref)}" + (" (changed)" if self._changed else "")
         box.border_subtitle = "planning…"
         try:
-            said = await self.in_background(partial(self._effect, self._sets()))
+            said = await self.host.in_background(partial(self._effect, self._sets()))
         except WorkbenchError as error:
             said = str(error)
         box.border_subtitle = Content(said).markup if "[" in said else said
 
     def _effect(self, sets: list[str]) -> str:
-        plan = planned(set_up(self.main.services, self.main.options, self._asked, self._ref, sets), self._asked)
+        plan = planned(set_up(self.host.services, self.host.options, self._asked, self._ref, sets), self._asked)
         after, before = plan.totals.tokens, self._asked.tokens
         share = per_cent(after, plan.limits.window)
         return f"this session: {before:,} → {after:,} tokens ({share}), {plan.verdict.status.replace('_', ' ')}"
@@ -205,7 +203,7 @@ class Knobs(Finder[Wanted]):
             if not await self.app.push_screen_wait(ConfirmDialog("save", what, "replace it", "leave it")):
                 return
         try:
-            path = await self.in_background(partial(policy_files.save, name, self._ref, self._values(), over=over))
+            path = await self.host.in_background(partial(policy_files.save, name, self._ref, self._values(), over=over))
         except WorkbenchError as error:
             self.said = str(error)
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import work
 from textual.binding import Binding, BindingType
@@ -16,9 +16,7 @@ from workbench.tui.screens.planning import Outcome, Subject, outcome, set_up
 from workbench.tui.screens.telling import blocks, pairs, paragraph, per_cent
 from workbench.tui.widgets.columns import Cell, Column, Row
 from workbench.tui.widgets.finder import Finder, Found
-
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
+from workbench.tui.widgets.host import Host
 
 COUNTED: tuple[State, ...] = ("sent", "truncated", "masked", "summarised", "dropped", "excluded")
 VERDICTS = {"fits": "fits", "too_large": "too large", "waiting": "waiting"}
@@ -56,8 +54,8 @@ class Lab(Finder[str]):
         Binding("enter", "take", "go on under this policy", id="lab.use", priority=True),
     ]
 
-    def __init__(self, main: MainScreen, asked: Subject) -> None:
-        super().__init__(main)
+    def __init__(self, host: Host, asked: Subject) -> None:
+        super().__init__(host)
         self.add_class("-below")
         self._asked = asked
         self._made: dict[str, Outcome | WorkbenchError] = {}
@@ -69,7 +67,7 @@ class Lab(Finder[str]):
     @work(group="lab")
     async def _work_out(self) -> None:
         for ref in policy_names(self._asked.policy):
-            self._made[ref] = await self.in_background(partial(self._outcome, ref))
+            self._made[ref] = await self.host.in_background(partial(self._outcome, ref))
             self.redraw(ref, self._cells(ref))
             if self.marked == ref:
                 self.retell()
@@ -77,7 +75,7 @@ class Lab(Finder[str]):
     def _outcome(self, ref: str) -> Outcome | WorkbenchError:
         # What was set in this session holds under each of them, as it would if one went on under it.
         try:
-            setup = set_up(self.main.services, self.main.options, self._asked, ref, self._asked.knobs)
+            setup = set_up(self.host.services, self.host.options, self._asked, ref, self._asked.knobs)
             return outcome(setup, self._asked, ref)
         except WorkbenchError as error:
             return error

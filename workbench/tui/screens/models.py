@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import work
 from textual.binding import Binding, BindingType
@@ -18,9 +18,7 @@ from workbench.tui.screens.telling import blocks, pairs, paragraph
 from workbench.tui.widgets.cells import number
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import MOST, Finder, Found
-
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
+from workbench.tui.widgets.host import Host
 
 HERE = {
     REHEARSAL: "A stand-in that follows rules: no AI, no network, no key. Good for trying things out.",
@@ -47,9 +45,9 @@ class Models(Finder[str]):
         Binding("enter", "take", "use it from the next turn on", id="models.use", priority=True),
     ]
 
-    def __init__(self, main: MainScreen) -> None:
-        super().__init__(main)
-        self._catalogue = main.services.catalogue
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self._catalogue = host.services.catalogue
         self._offers: dict[str, Offer] = {}
         self._looking = True
         """Whether the servers on this machine are still being asked."""
@@ -63,9 +61,9 @@ class Models(Finder[str]):
 
     @work
     async def _look_around(self) -> None:
-        routes = self.main.services.routes
+        routes = self.host.services.routes
         try:
-            found = await self.in_background(routes.all_offers)
+            found = await self.host.in_background(routes.all_offers)
         finally:
             self._looking = False
         self._offers = {offer.name: offer for offer in found}
@@ -73,7 +71,7 @@ class Models(Finder[str]):
 
     async def find(self, text: str) -> Found:
         """Ours and the user's first; then those with a key; the better match before the worse."""
-        return await self.in_background(partial(self._search, text.strip()))
+        return await self.host.in_background(partial(self._search, text.strip()))
 
     def _search(self, text: str) -> Found:
         if not self._names:
@@ -90,7 +88,7 @@ class Models(Finder[str]):
         return Found(rows, "asking the servers on this machine…" if self._looking else note)
 
     def _best(self, names: Iterable[str], text: str, first: set[str]) -> list[str]:
-        now = self.main.status.model
+        now = self.host.status.model
 
         def rank(name: str) -> tuple[bool, bool, bool, bool, int]:
             lower = name.lower()
@@ -111,11 +109,11 @@ class Models(Finder[str]):
             return Key("not needed")
         if info.provider not in self._keys:
             lost = any(STORE_LOST in key.problem for key in [*self._keys.values()])  # another thread may add one
-            self._keys[info.provider] = Key("other") if lost else self.main.services.routes.key(info.name)
+            self._keys[info.provider] = Key("other") if lost else self.host.services.routes.key(info.name)
         return self._keys[info.provider]
 
     def _row(self, info: ModelInfo, name: str) -> Row:
-        if name == self.main.status.model:
+        if name == self.host.status.model:
             title = Content.assemble(("● ", "$success"), name, ("  now", "$quiet"))
         elif name in HERE or name in self._offers:
             where = "no AI" if name == REHEARSAL else "on this machine"
@@ -142,13 +140,13 @@ class Models(Finder[str]):
 
     async def tell(self, value: str) -> Content:
         """All that is known of it, and how."""
-        return await self.in_background(partial(self._told, value))
+        return await self.host.in_background(partial(self._told, value))
 
     def _told(self, name: str) -> Content:
         info, offer = self._info(name), self._offers.get(name)
         kind = "input alone" if info.input_only else "input and output together"
         price_in, price_out = _prices(info)
-        address = offer.server.url if offer else self.main.services.routes.address(name)
+        address = offer.server.url if offer else self.host.services.routes.address(name)
         facts = pairs(
             [
                 ("window", f"{info.window:,} tokens for {kind} ({info.window_source})"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -15,9 +15,7 @@ from workbench.tui.screens.planning import Subject, planned, set_up
 from workbench.tui.screens.telling import blocks, pairs, paragraph, per_cent
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, Found
-
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
+from workbench.tui.widgets.host import Host
 
 
 class Picked(NamedTuple):
@@ -37,14 +35,14 @@ class Policies(Finder[Picked]):
         Binding("ctrl+e", "edit", "its knobs", id="policies.edit", priority=True),
     ]
 
-    def __init__(self, main: MainScreen, asked: Subject) -> None:
-        super().__init__(main)
+    def __init__(self, host: Host, asked: Subject) -> None:
+        super().__init__(host)
         self._asked = asked
 
     async def find(self, text: str) -> Found:
         """By name and by what it does; the mark begins on the one that holds."""
         words = text.lower().split()
-        rows = await self.in_background(lambda: [self._row(ref) for ref in policy_names(self._asked.policy)])
+        rows = await self.host.in_background(lambda: [self._row(ref) for ref in policy_names(self._asked.policy)])
         matching = [row for row in rows if all(word in f"{row.value} {row.cells[1]}".lower() for word in words)]
         names = [row for row in matching if all(word in row.value.lower() for word in words)]
         others = [row for row in matching if row not in names]
@@ -61,11 +59,11 @@ class Policies(Finder[Picked]):
 
     async def tell(self, value: str) -> Content:
         """What it would do to this session, and which knobs it turns."""
-        return await self.in_background(partial(self._told, value))
+        return await self.host.in_background(partial(self._told, value))
 
     def _told(self, ref: str) -> Content:
         asked = self._asked
-        setup = set_up(self.main.services, self.main.options, asked, ref, asked.knobs)
+        setup = set_up(self.host.services, self.host.options, asked, ref, asked.knobs)
         plan = planned(setup, asked)
         after, window = plan.totals.tokens, plan.limits.window
         facts = pairs(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from textual import work
 from textual.binding import Binding, BindingType
@@ -20,10 +20,8 @@ from workbench.tui.screens.telling import blocks, pairs
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.finder import MOST, Finder, Found
+from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.text_dialog import TextDialog
-
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
 
 LAST = 60
 """Events from the end that the preview looks at."""
@@ -64,17 +62,17 @@ class Sessions(Finder[Chosen]):
         Binding("ctrl+d", "delete", "delete", id="sessions.delete", priority=True),
     ]
 
-    def __init__(self, main: MainScreen, opened: str) -> None:
+    def __init__(self, host: Host, opened: str) -> None:
         """`opened`: the session that is open behind this screen."""
-        super().__init__(main)
-        self._store = main.services.store
+        super().__init__(host)
+        self._store = host.services.store
         self._open = opened
         self._infos: dict[str, SessionInfo] = {}
         self._hits: dict[str, Hit] = {}
 
     async def find(self, text: str) -> Found:
         """By title first, then by what was said."""
-        infos, hits = await self.in_background(partial(_found, self._store, text.strip()))
+        infos, hits = await self.host.in_background(partial(_found, self._store, text.strip()))
         self._infos, self._hits = infos, hits
         rows = [self._row(info) for info in infos.values() if info.id not in hits]
         rows += [self._hit_row(hit, infos[hit.session_id]) for hit in hits.values()]
@@ -94,7 +92,7 @@ class Sessions(Finder[Chosen]):
     async def tell(self, value: str) -> Content:
         """What the log says of it, and the last things said, or those around what was found."""
         info, hit = self._infos[value], self._hits.get(value)
-        events = await self.in_background(partial(_events, self._store, info, hit))
+        events = await self.host.in_background(partial(_events, self._store, info, hit))
         forked = f"{info.forked_from[0]}, event {info.forked_from[1]:,}" if info.forked_from else ""
         facts = pairs(
             [
@@ -135,7 +133,7 @@ class Sessions(Finder[Chosen]):
             return
         if value == self._open:
             # Its planner must hear of every event, so the model appends this one.
-            await self.main.model.compacting(lambda work: work.rename(wanted.strip()))
+            await self.host.model.compacting(lambda work: work.rename(wanted.strip()))
             self.refill()
         else:
             await self._change(partial(self._store.rename, value, wanted.strip()), "renamed")
@@ -165,7 +163,7 @@ class Sessions(Finder[Chosen]):
 
     async def _change(self, work: partial[None], done: str) -> None:
         try:
-            await self.in_background(work)
+            await self.host.in_background(work)
         except WorkbenchError as error:
             self.said = str(error)
             return

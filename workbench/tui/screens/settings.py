@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -15,9 +15,7 @@ from workbench.models.endpoints import is_secret_name
 from workbench.tui.screens.telling import blocks, pairs, paragraph
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, Found
-
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
+from workbench.tui.widgets.host import Host
 
 DEFAULT = "–"
 
@@ -80,11 +78,11 @@ class SettingsScreen(Finder[str]):
         Binding("ctrl+y", "copy", "copy the file's path", id="settings.copy", priority=True),
     ]
 
-    def __init__(self, main: MainScreen) -> None:
-        super().__init__(main)
-        self._settings = main.services.settings
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self._settings = host.services.settings
         self._path = str(self._settings.file or config_dir() / FILE_NAME)
-        found = lines_of(self._settings, main.status.model, main.status.policy, main.app.theme)
+        found = lines_of(self._settings, host.status.model, host.status.policy, host.theme)
         self._lines = {line.name: line for line in found}
 
     async def find(self, text: str) -> Found:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from textual import work
 from textual.binding import Binding, BindingType
@@ -25,9 +25,7 @@ from workbench.tui.screens.telling import blocks, lines, pairs, paragraph, token
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.finder import Finder, Found
-
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
+from workbench.tui.widgets.host import Host
 
 KINDS = {
     "read": "looks only; never asks",
@@ -103,8 +101,8 @@ class Tools(Finder[None]):
         Binding("enter", "take", "on or off for this session; take an approval back", id="tools.switch", priority=True),
     ]
 
-    def __init__(self, main: MainScreen, found: Offered) -> None:
-        super().__init__(main)
+    def __init__(self, host: Host, found: Offered) -> None:
+        super().__init__(host)
         self._offered = found
         self._off = set(found.off)
         self._tools = {tool.name: tool for tool in found.tools}
@@ -119,7 +117,7 @@ class Tools(Finder[None]):
 
     @work
     async def _ask_servers(self) -> None:
-        settings = self.main.services.settings
+        settings = self.host.services.settings
         try:
             servers = check_config(settings.mcp, str(settings.file))
         except WorkbenchError as error:
@@ -128,7 +126,7 @@ class Tools(Finder[None]):
         if servers and not self._offered.served:
             self._problems = ["starting the servers…"]
             ask = partial(_ask, servers, self._offered.counter, self._offered.provider)
-            self._costs, self._problems = await self.in_background(ask)
+            self._costs, self._problems = await self.host.in_background(ask)
             self.refill()
 
     async def find(self, text: str) -> Found:
@@ -136,7 +134,7 @@ class Tools(Finder[None]):
         words = text.lower().split()
         rows = [self._row(tool) for tool in self._tools.values()]
         rows += [self._cost_row(cost) for cost in self._costs]
-        rows += await self.in_background(self._saved)
+        rows += await self.host.in_background(self._saved)
         on = [tool.tokens for tool in self._tools.values() if tool.name not in self._off]
         total = sum(on) + sum(cost.tokens for cost in self._costs if not cost.is_off and cost.name not in self._off)
         said = f"{tokens(total)} of definitions in every request" if self._offered.calls else "this model gets no tools"
@@ -204,7 +202,7 @@ class Tools(Finder[None]):
     async def _flip(self, name: str) -> None:
         off = self._off ^ {name}
         try:
-            await self.main.model.compacting(lambda work: work.tools.switch(off))
+            await self.host.model.compacting(lambda work: work.tools.switch(off))
         except WorkbenchError as error:
             self.said = str(error)
             return
@@ -217,7 +215,7 @@ class Tools(Finder[None]):
         what = f"{pattern} is {'allowed' if choice == 'always' else 'refused'} without asking. Ask again from now on?"
         if await self.app.push_screen_wait(ConfirmDialog("approval", what, "ask again", "leave it")):
             try:
-                await self.main.model.compacting(lambda work: work.tools.forget(pattern))
+                await self.host.model.compacting(lambda work: work.tools.forget(pattern))
             except WorkbenchError as error:
                 self.said = str(error)
             self.refill()

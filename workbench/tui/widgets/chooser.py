@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
@@ -16,9 +16,6 @@ from textual.widgets import Input, OptionList
 from textual.widgets import option_list as options_of
 
 from workbench.config.text import printable
-
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
 
 MOST = 200
 """Options that are shown at a time; typing narrows them down."""
@@ -101,8 +98,3 @@ class Chooser(ModalScreen[str]):
     def action_leave(self) -> None:
         """Nothing is chosen."""
         self.dismiss("")
-
-
-async def choose(screen: MainScreen, title: str, options: Sequence[Option]) -> str:
-    """What the user chose; an empty text where it was nothing."""
-    return await screen.app.push_screen_wait(Chooser(title, options)) or ""

@@ -6,17 +6,15 @@ import difflib
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from textual.binding import Binding
 
 from workbench.config.errors import WrongCall
+from workbench.tui.widgets.host import Host
 
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
-
-Function = Callable[["MainScreen", str], Awaitable[None] | None]
-"""Gets the main screen and the argument as typed, without blanks around it."""
+Function = Callable[[Host, str], Awaitable[None] | None]
+"""Gets the argument as typed, without blanks around it."""
 Group = Literal["conversation", "context", "compaction", "session", "view", "program"]
 GROUPS: tuple[Group, ...] = ("conversation", "context", "compaction", "session", "view", "program")
 
@@ -44,7 +42,7 @@ class Command:
     """What may follow the slash command, as in `[NAME]`; required where it is without brackets."""
     arguments: Callable[[], Iterable[str]] | None = None
     """What an argument may be, for completion."""
-    why_not: Callable[[MainScreen], str] | None = None
+    why_not: Callable[[Host], str] | None = None
     """Why it cannot be done now; an empty text when it can."""
 
     @property
@@ -60,6 +58,11 @@ class Completion(NamedTuple):
     """The whole text of the composer with it."""
     label: str
     help: str
+
+
+def read_only(host: Host) -> str:
+    """Why nothing can be changed: the `why_not` of all that changes the session."""
+    return host.read_only
 
 
 class Commands:
@@ -79,7 +82,7 @@ class Commands:
         slashes: tuple[str, ...] | None = None,
         argument: str = "",
         arguments: Callable[[], Iterable[str]] | None = None,
-        why_not: Callable[[MainScreen], str] | None = None,
+        why_not: Callable[[Host], str] | None = None,
     ) -> Callable[[Function], Function]:
         """Register a function; `text` is its help. Its name is its slash command, unless others are given."""
         shown = (name,) if slashes is None else slashes

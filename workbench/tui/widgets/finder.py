@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -18,17 +17,14 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.columns import Column, Row, header, line
 from workbench.tui.widgets.command import Registry
 from workbench.tui.widgets.help import Help, Keys, named
+from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.worker_screen import WorkerScreen
-
-if TYPE_CHECKING:
-    from workbench.tui.main.screen import MainScreen
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -98,9 +94,9 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
     about = query_one("#finder-about", Static)
     note = query_one("#finder-note", Static)
 
-    def __init__(self, main: MainScreen) -> None:
+    def __init__(self, host: Host) -> None:
         super().__init__(classes="finder")
-        self.main = main
+        self.host = host
         self._rows: Sequence[Row] = ()
         self._note = ""
         self._finding = 1
@@ -251,10 +247,6 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
             self.about.update(said)
             self.page.scroll_home(animate=False)
 
-    async def in_background(self, job: Callable[[], R]) -> R:
-        """The result of something that must not hold up the screen."""
-        return await asyncio.wrap_future(background(job))
-
     # Keys
 
     def action_take(self) -> None:
@@ -292,7 +284,7 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
 
     def action_help(self) -> None:
         """The keys of this screen, made from its bindings."""
-        self.app.push_screen(Help(Registry([]), [Keys(self.NAME, bindings_of(type(self)))]))
+        self.app.push_screen(Help(Registry([]), [Keys(self.NAME, bindings_of(type(self)))], self.host.own_keys))
 
 
 def bindings_of(kind: type) -> list[Binding]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
@@ -15,7 +15,6 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from workbench.context.items import SIGNS
-from workbench.tui.frame import Frame
 from workbench.tui.widgets.cells import wrapped
 from workbench.tui.widgets.command import Command, Registry
 
@@ -68,10 +67,12 @@ class Help(ModalScreen[None]):
     page = query_one(VerticalScroll)
     text = query_one("#help-text", Static)
 
-    def __init__(self, registry: Registry, panes: Sequence[Keys]) -> None:
+    def __init__(self, registry: Registry, panes: Sequence[Keys], own: Mapping[str, str]) -> None:
+        """`own`: the keys that the user chose, by the ids of their bindings."""
         super().__init__()
         self._registry = registry
         self._panes = panes
+        self._own = own
 
     def compose(self) -> ComposeResult:
         """The line to search with, and what matches."""
@@ -111,17 +112,16 @@ class Help(ModalScreen[None]):
 
     def _sections(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         """Titles, and under each what to press or type with what it does."""
-        own = own_keys(self.app)
         for group, commands in self._registry.grouped():
             rows = []
             for command in commands:
                 typed = [f"/{slash}" for slash in command.slashes[:1]]
-                rows.append((" ".join([keys_of(command, own), *typed]).strip(), command.help))
+                rows.append((" ".join([keys_of(command, self._own), *typed]).strip(), command.help))
             yield group, rows
         for pane in self._panes:
             yield (
                 f"keys: {pane.title}",
-                [(named(own.get(each.id or "", each.key)), each.description) for each in pane.bindings],
+                [(named(self._own.get(each.id or "", each.key)), each.description) for each in pane.bindings],
             )
         yield "states of an item", [(f"{sign} {state}", STATES[state]) for state, sign in SIGNS.items()]
         signs = [("⚑", "pinned: passes every stage untouched"), ("~", "before a number: approximate")]
@@ -132,11 +132,6 @@ def _lines(what: str, text: str, width: int) -> Iterator[Content]:
     """What to press or type, and the explanation beside it, in as many lines as it takes."""
     for number, piece in enumerate(wrapped(text, max(width, 20))):
         yield Content.assemble((("" if number else what).ljust(WIDE), "bold"), f" {piece}")
-
-
-def own_keys(app: App[Any]) -> Mapping[str, str]:
-    """The keys that the user chose, by the ids of their bindings."""
-    return app.own_keys if isinstance(app, Frame) else {}
 
 
 def keys_of(command: Command, own: Mapping[str, str]) -> str:

@@ -1,0 +1,94 @@
+"""What commands, dialogs and screens may ask of the main screen. Its panes are not their business."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+
+from textual.dom import DOMNode
+from textual.screen import Screen
+
+from workbench.session.compaction_values import CompactionView
+from workbench.session.model import SessionModel
+from workbench.session.options import Options
+from workbench.session.services import Services
+from workbench.session.values import Status, Transcript
+
+if TYPE_CHECKING:
+    from workbench.session.open_session import OpenSession
+
+T = TypeVar("T")
+
+PaneName = Literal["chat", "context", "compaction"]
+PANES: tuple[PaneName, ...] = ("chat", "context", "compaction")
+
+
+class Host(Protocol):
+    """The session, what the screen shows of it, and a few things to do."""
+
+    services: Services
+    options: Options
+    model: SessionModel
+    session_title: str
+    transcript: Transcript
+    compaction: CompactionView | None
+    status: Status
+    read_only: str
+    """Why nothing can be changed; empty: it can."""
+    own_keys: Mapping[str, str]
+    """The keys that the user chose, by the ids of their bindings."""
+    theme: str
+
+    def push(self, screen: Screen[Any]) -> None:
+        """Show a screen over the panes."""
+
+    async def ask(self, screen: Screen[T]) -> T | None:
+        """Show a screen and wait for what comes of it; None where it was left."""
+
+    def tell(self, text: str, severity: str = "information", title: str = "") -> None:
+        """Something to read in the corner."""
+
+    def run(self, name: str, argument: str = "") -> None:
+        """Run a command by its name."""
+
+    async def from_session(self, question: Callable[[OpenSession], T]) -> T:
+        """Something worked out in the session's thread, from what lies open."""
+
+    async def in_background(self, work: Callable[[], T]) -> T:
+        """The result of something that must not hold up the screen."""
+
+    def follow(self, value: str, who: DOMNode, changed: Callable[..., None]) -> None:
+        """Call `changed` with one of the values above now and whenever it is another, until `who` is gone."""
+
+    def copy(self, text: str) -> None:
+        """Put a text on the clipboard."""
+
+    def show_event(self, seq: int, pane: Literal["chat", "inspector"]) -> None:
+        """Go to an event in a pane."""
+
+    def show_request(self) -> None:
+        """The request as it will be sent."""
+
+    def show_ledger(self) -> None:
+        """The account of all requests."""
+
+    def show_help(self) -> None:
+        """All commands and keys."""
+
+    def show_palette(self) -> None:
+        """All commands, to find one."""
+
+    def focus_pane(self, name: PaneName) -> None:
+        """Show a pane and go there."""
+
+    def maximise(self) -> None:
+        """Show the active pane alone, or all of them again."""
+
+    def hide(self, name: PaneName | None) -> None:
+        """Hide a pane or bring it back; None: all beside the chat."""
+
+    def resize(self, columns: int, lines: int) -> None:
+        """Move the borders between the panes by so many steps: to the right, and down."""
+
+    async def leave(self) -> None:
+        """End the program; what came is kept."""
