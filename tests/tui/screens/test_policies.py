@@ -21,7 +21,7 @@ from workbench.log.events import AssistantMessage, ToolCall, ToolResult, UserMes
 from workbench.session.open_session import OpenSession
 from workbench.session.services import Services
 from workbench.tui.screens import policy_files
-from workbench.tui.screens.planning import outcome, set_up, subject
+from workbench.tui.screens.what_if import outcome, set_up, snapshot
 from workbench.tui.widgets.chooser import Chooser
 from workbench.tui.widgets.text_dialog import TextDialog
 
@@ -71,7 +71,7 @@ async def test_the_lab_has_a_row_for_each_and_its_figures_are_those_of_the_plan(
     async with program(services, (160, 50)) as (pilot, screen):
         finder = await look(pilot, screen, "lab")
         await until(lambda: "…" not in str(finder.found.options[-1].prompt))
-        asked = await screen.from_session(subject)
+        asked = await screen.from_session(snapshot)
         for ref in preset_names():
             made = outcome(set_up(services, screen.options, asked, ref, ()), asked, ref)
             row = next(str(option.prompt) for option in finder.found.options if option.id == ref)

@@ -12,7 +12,7 @@ from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.log.events import UserMessage
 from workbench.session.services import Services
 from workbench.tui.commands.registry import REGISTRY
-from workbench.tui.commands.screens import file_name
+from workbench.tui.commands.session import file_name
 from workbench.tui.screens.settings import lines_of
 from workbench.tui.widgets.text_dialog import TextDialog
 
@@ -64,7 +64,7 @@ async def test_settings_show_what_holds_and_lead_to_the_commands_that_change_it(
             await narrowed(pilot, "policy")
             await pilot.press("enter")
             finder = await listed(pilot)
-            await until(lambda: type(pilot.app.screen).__name__ == "Policies")
+            await until(lambda: type(pilot.app.screen).__name__ == "PoliciesScreen")
             assert finder is not None
 
 

@@ -1,18 +1,24 @@
-"""Commands on the context: what the model sees, and under which policy."""
+"""Commands on the context: what the model sees, and under which policy.
+
+The screens are imported when they are first asked for: the first frame does not wait for them.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from workbench.config.errors import WrongCall
 from workbench.context.knobs import knob_table
 from workbench.context.load import preset_names, user_policies
 from workbench.log.events import OverrideAction
-from workbench.tui.commands.screens import choose_policy, show_instructions
 from workbench.tui.widgets.command import Commands, read_only
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.report import Report
+
+if TYPE_CHECKING:
+    from workbench.tui.screens.policy_editor import PolicyChange
 
 COMMANDS = Commands("context")
 RANGE = "SEQ[-SEQ]"
@@ -39,7 +45,9 @@ async def tokens(host: Host, argument: str) -> None:
 )
 async def instructions(host: Host, argument: str) -> None:
     """What stands in the slots of instructions and memory."""
-    await show_instructions(host)
+    from workbench.tui.screens.instructions import InstructionsScreen, loaded
+
+    host.push(InstructionsScreen(host, await host.from_session(loaded)))
 
 
 @COMMANDS.add("request", "the request", "the request as it will be sent: searchable, as JSON or as a curl command")
@@ -117,3 +125,69 @@ def undo(host: Host, argument: str) -> None:
 def redo(host: Host, argument: str) -> None:
     """The other way."""
     host.model.redo()
+
+
+async def choose_policy(host: Host) -> None:
+    """Go on under another policy, or look at its knobs first."""
+    from workbench.tui.screens.policies import PoliciesScreen
+    from workbench.tui.screens.what_if import snapshot
+
+    picked = await host.ask(PoliciesScreen(host, await host.from_session(snapshot)))
+    if picked is not None and picked.edit:
+        await edit_policy(host, picked.ref)
+    elif picked is not None:
+        host.model.switch_policy(picked.ref)
+
+
+async def edit_policy(host: Host, ref: str) -> None:
+    """The policy editor; what it gives back holds for this session."""
+    from workbench.tui.screens.policy_editor import PolicyEditor
+    from workbench.tui.screens.what_if import snapshot
+
+    asked = await host.from_session(snapshot)
+    wanted = await host.ask(PolicyEditor(host, asked, ref or asked.policy))
+    if wanted is not None:
+        await _use(host, wanted, asked.policy)
+
+
+async def _use(host: Host, wanted: PolicyChange, now: str) -> None:
+    policy = wanted.policy if wanted.policy != now else ""
+    if policy:
+        await host.model.compacting(lambda work: work.switch(policy=policy))
+    for knob in wanted.knobs:
+        host.model.set_knob(knob)
+
+
+@COMMANDS.add(
+    "knobs",
+    "policy editor",
+    "every knob of the policy: what it means, where its value came from; change it here, or save a policy of your own",
+    argument="[NAME|FILE]",
+)
+async def knobs(host: Host, argument: str) -> None:
+    """Of the policy that holds, or of another."""
+    await edit_policy(host, argument)
+
+
+@COMMANDS.add(
+    "lab", "lab", "this session under every policy, side by side: tokens, items by state, verdict, next compaction"
+)
+async def lab(host: Host, argument: str) -> None:
+    """Enter goes on under the marked one."""
+    from workbench.tui.screens.lab import LabScreen
+    from workbench.tui.screens.what_if import snapshot
+
+    asked = await host.from_session(snapshot)
+    chosen = await host.ask(LabScreen(host, asked))
+    if chosen and chosen != asked.policy:
+        host.model.switch_policy(chosen)
+
+
+@COMMANDS.add(
+    "tools", "tools", "the tools with what their definitions cost, on or off for this session; saved approvals"
+)
+async def tools(host: Host, argument: str) -> None:
+    """Those of servers among them."""
+    from workbench.tui.screens.tools import ToolsScreen, session_tools
+
+    host.push(ToolsScreen(host, await host.from_session(session_tools)))

@@ -8,6 +8,16 @@ from workbench.tui.widgets.host import Host
 COMMANDS = Commands("program")
 
 
+@COMMANDS.add("settings", "settings", "what config.toml says and where it lies; theme, model and policy for this run")
+async def settings(host: Host, argument: str) -> None:
+    """The screen says which command comes next."""
+    from workbench.tui.screens.settings import SettingsScreen
+
+    command = await host.ask(SettingsScreen(host))
+    if command:
+        host.run(command)
+
+
 @COMMANDS.add("help", "help", "all commands and keys, searchable", keys=("f1",))
 def show_help(host: Host, argument: str) -> None:
     """Made from the registry, and from the keys of whoever has the focus."""

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from workbench.tui.commands import compaction, context, conversation, program, screens, session, view
+from workbench.tui.commands import compaction, context, conversation, program, session, view
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.widgets.command import Registry
 
@@ -14,11 +14,9 @@ REGISTRY = Registry(
     [
         conversation.COMMANDS,
         context.COMMANDS,
-        screens.CONTEXT,
         compaction.COMMANDS,
         session.COMMANDS,
         view.COMMANDS,
-        screens.PROGRAM,
         program.COMMANDS,
     ],
 )

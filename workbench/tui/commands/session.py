@@ -2,17 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from workbench.config.errors import Refused
+from workbench.config.errors import Refused, WrongCall
 from workbench.models.catalogue import LOCAL, REHEARSAL, Catalogue
-from workbench.tui.commands.screens import asked_for, choose_model, choose_session, file_name, new_file
 from workbench.tui.widgets.command import Commands, read_only
 from workbench.tui.widgets.host import Host
 
+if TYPE_CHECKING:
+    from workbench.session.open_session import OpenSession
+
 COMMANDS = Commands("session")
+
+
+def session_id(opened: OpenSession) -> str:
+    """The session that lies open; none for a file."""
+    return opened.session.id if opened.session is not None else ""
+
+
+async def choose_session(host: Host) -> None:
+    """Open what was chosen; where it was found by its words, go to those."""
+    from workbench.tui.screens.sessions import SessionsScreen
+
+    now = await host.from_session(session_id)
+    chosen = await host.ask(SessionsScreen(host, now))
+    if chosen is None:
+        return
+    if not chosen.id:
+        host.model.new_session()
+        return
+    if chosen.id != now:
+        await host.model.compacting(lambda work: work.open(chosen.id))
+    if chosen.seq is not None:
+        await host.model.settled()
+        host.show_event(chosen.seq, "chat")
+
+
+async def choose_model(host: Host) -> str:
+    """The name of a model; empty where none was chosen."""
+    from workbench.tui.screens.models import ModelsScreen
+
+    return await host.ask(ModelsScreen(host)) or ""
+
+
+async def asked_for(host: Host, title: str, text: str, about: str, check: Callable[[str], object] | None = None) -> str:
+    """Something to type; empty where it was left as it is."""
+    from workbench.tui.widgets.text_dialog import TextDialog
+
+    asking = TextDialog(title, text, about, check) if check else TextDialog(title, text, about)
+    return (await host.ask(asking) or "").strip()
+
+
+def new_file(text: str) -> None:
+    """Raise for what cannot be the name of a new file."""
+    path = Path(text.strip()).expanduser()
+    if not text.strip() or path.exists():
+        raise WrongCall(f"{text.strip() or 'nothing'}: expected the name of a file that is not there yet")
+
+
+def file_name(title: str) -> str:
+    """A file's name from a session's title."""
+    words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-")
+    return f"{words or 'session'}.jsonl"
 
 
 @COMMANDS.add("new", "new session", "begin an empty session; the one that is open stays as it is", keys=("ctrl+n",))

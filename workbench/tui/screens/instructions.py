@@ -15,9 +15,9 @@ from workbench.agent.memory import load_memory
 from workbench.config.paths import config_dir
 from workbench.context.policy import InstructionsPolicy
 from workbench.session.open_session import OpenSession
-from workbench.tui.screens.telling import blocks, lines, pairs, paragraph, tokens
+from workbench.tui.screens.text_blocks import blocks, lines, pairs, paragraph, tokens
 from workbench.tui.widgets.columns import Column, Row
-from workbench.tui.widgets.finder import Finder, Found
+from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
 
 NONE = (
@@ -25,7 +25,7 @@ NONE = (
 )
 
 
-class File(NamedTuple):
+class InstructionFile(NamedTuple):
     """A file in the slot of instructions or of memory."""
 
     path: str
@@ -37,27 +37,27 @@ class File(NamedTuple):
     """The marker that says what was cut; empty: nothing was."""
 
 
-class Loaded(NamedTuple):
+class LoadedInstructions(NamedTuple):
     """What stands in the slots, and by which rules it got there."""
 
-    files: tuple[File, ...]
+    files: tuple[InstructionFile, ...]
     policy: InstructionsPolicy
 
 
-def loaded(opened: OpenSession) -> Loaded:
+def loaded(opened: OpenSession) -> LoadedInstructions:
     """What the plan has of them; asked in the session's thread."""
     found = []
     for item in opened.plan.rows:
         if item.slot in ("instructions", "memory"):
             marker = item.original.rstrip("\n").rpartition("\n")[2]
             cut = marker.strip("[]") if marker.startswith("[truncated") else ""
-            found.append(File(item.name, item.slot, item.tokens, item.original, cut))
+            found.append(InstructionFile(item.name, item.slot, item.tokens, item.original, cut))
         elif item.slot in ("history", "turn"):
             break
-    return Loaded(tuple(found), opened.setup.loaded.policy.instructions)
+    return LoadedInstructions(tuple(found), opened.setup.loaded.policy.instructions)
 
 
-class Instructions(Finder[None]):
+class InstructionsScreen(Finder[None]):
     """A row per file, then a row per file that could not be used."""
 
     NAME = "instructions"
@@ -69,13 +69,13 @@ class Instructions(Finder[None]):
         Binding("ctrl+y", "copy", "copy the text", id="instructions.copy", priority=True),
     ]
 
-    def __init__(self, host: Host, found: Loaded) -> None:
+    def __init__(self, host: Host, found: LoadedInstructions) -> None:
         super().__init__(host)
         self._files = {file.path: file for file in found.files}
         self._policy = found.policy
         self._problems: tuple[str, ...] | None = None
 
-    async def find(self, text: str) -> Found:
+    async def find(self, text: str) -> FinderResult:
         """Files by path and text; the problems are looked for on the disk, once."""
         if self._problems is None:
             self._problems = await self.host.in_background(partial(_problems, self._policy))
@@ -91,7 +91,7 @@ class Instructions(Finder[None]):
             if all(word in problem.lower() for word in words)
         ]
         total = sum(file.tokens for file in self._files.values())
-        return Found(rows, f"{tokens(total)} in every request" if self._files else "")
+        return FinderResult(rows, f"{tokens(total)} in every request" if self._files else "")
 
     async def tell(self, value: str) -> Content:
         """Its figures and its text; of a problem: what is wrong."""
@@ -128,5 +128,5 @@ def _end(path: str) -> str:
     return path if len(parts) <= 3 else "…/" + "/".join(parts[-2:])
 
 
-def _state(file: File) -> str:
+def _state(file: InstructionFile) -> str:
     return "cut" if file.cut else ""

@@ -12,10 +12,10 @@ from textual.content import Content
 from workbench.config.errors import WorkbenchError
 from workbench.context.items import SIGNS, State
 from workbench.context.load import preset_names, user_policies
-from workbench.tui.screens.planning import Outcome, Subject, outcome, set_up
-from workbench.tui.screens.telling import blocks, pairs, paragraph, per_cent
+from workbench.tui.screens.text_blocks import blocks, pairs, paragraph, per_cent
+from workbench.tui.screens.what_if import PolicyOutcome, SessionSnapshot, outcome, set_up
 from workbench.tui.widgets.columns import Cell, Column, Row
-from workbench.tui.widgets.finder import Finder, Found
+from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
 
 COUNTED: tuple[State, ...] = ("sent", "truncated", "masked", "summarised", "dropped", "excluded")
@@ -34,7 +34,7 @@ def short_name(ref: str) -> str:
     return ref.rpartition("/")[2].removesuffix(".toml")
 
 
-class Lab(Finder[str]):
+class LabScreen(Finder[str]):
     """A row per policy; Enter goes on under it."""
 
     NAME = "lab: this session under every policy"
@@ -54,11 +54,11 @@ class Lab(Finder[str]):
         Binding("enter", "take", "go on under this policy", id="lab.use", priority=True),
     ]
 
-    def __init__(self, host: Host, asked: Subject) -> None:
+    def __init__(self, host: Host, asked: SessionSnapshot) -> None:
         super().__init__(host)
         self.add_class("-below")
         self._asked = asked
-        self._made: dict[str, Outcome | WorkbenchError] = {}
+        self._made: dict[str, PolicyOutcome | WorkbenchError] = {}
 
     def on_mount(self) -> None:
         """The rows fill one after the other."""
@@ -72,7 +72,7 @@ class Lab(Finder[str]):
             if self.marked == ref:
                 self.retell()
 
-    def _outcome(self, ref: str) -> Outcome | WorkbenchError:
+    def _outcome(self, ref: str) -> PolicyOutcome | WorkbenchError:
         # What was set in this session holds under each of them, as it would if one went on under it.
         try:
             setup = set_up(self.host.services, self.host.options, self._asked, ref, self._asked.knobs)
@@ -80,11 +80,11 @@ class Lab(Finder[str]):
         except WorkbenchError as error:
             return error
 
-    async def find(self, text: str) -> Found:
+    async def find(self, text: str) -> FinderResult:
         """All policies whose names have the words in them."""
         words = text.lower().split()
         names = [ref for ref in policy_names(self._asked.policy) if all(word in ref.lower() for word in words)]
-        return Found([Row(ref, self._cells(ref)) for ref in names])
+        return FinderResult([Row(ref, self._cells(ref)) for ref in names])
 
     def _cells(self, ref: str) -> tuple[Cell, ...]:
         now = Content.assemble(("● ", "$success"), short_name(ref), ("  now", "$quiet"))

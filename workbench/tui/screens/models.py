@@ -14,10 +14,10 @@ from workbench.context.setup import corrected
 from workbench.models.catalogue import LOCAL, REHEARSAL, ModelInfo, is_built_in
 from workbench.models.keys import SERVICE, Key
 from workbench.models.local.offers import Offer
-from workbench.tui.screens.telling import blocks, pairs, paragraph
+from workbench.tui.screens.text_blocks import blocks, pairs, paragraph
 from workbench.tui.widgets.cells import number
 from workbench.tui.widgets.columns import Column, Row
-from workbench.tui.widgets.finder import MOST, Finder, Found
+from workbench.tui.widgets.finder import MOST, Finder, FinderResult
 from workbench.tui.widgets.host import Host
 
 HERE = {
@@ -29,7 +29,7 @@ STORE_LOST = "did not answer"
 """How a key store that hangs is told; the others are not asked then."""
 
 
-class Models(Finder[str]):
+class ModelsScreen(Finder[str]):
     """Windows, prices, and whether a key is set."""
 
     NAME = "models"
@@ -69,11 +69,11 @@ class Models(Finder[str]):
         self._offers = {offer.name: offer for offer in found}
         self.refill()
 
-    async def find(self, text: str) -> Found:
+    async def find(self, text: str) -> FinderResult:
         """Ours and the user's first; then those with a key; the better match before the worse."""
         return await self.host.in_background(partial(self._search, text.strip()))
 
-    def _search(self, text: str) -> Found:
+    def _search(self, text: str) -> FinderResult:
         if not self._names:
             self._names = self._catalogue.names()
         words = text.lower().split()
@@ -85,7 +85,7 @@ class Models(Finder[str]):
         if text and " " not in text and text.lower() not in {name.lower() for name in every}:
             rows.append(self._unknown(text))
         note = f"{len(shown):,} of {len(matching):,}; type to find the others" if len(matching) > MOST else ""
-        return Found(rows, "asking the servers on this machine…" if self._looking else note)
+        return FinderResult(rows, "asking the servers on this machine…" if self._looking else note)
 
     def _best(self, names: Iterable[str], text: str, first: set[str]) -> list[str]:
         now = self.host.status.model

@@ -11,21 +11,21 @@ from textual.content import Content
 from workbench.config.errors import WorkbenchError
 from workbench.context.load import LoadedPolicy, describe, load_policy
 from workbench.tui.screens.lab import policy_names, short_name
-from workbench.tui.screens.planning import Subject, planned, set_up
-from workbench.tui.screens.telling import blocks, pairs, paragraph, per_cent
+from workbench.tui.screens.text_blocks import blocks, pairs, paragraph, per_cent
+from workbench.tui.screens.what_if import SessionSnapshot, planned, set_up
 from workbench.tui.widgets.columns import Column, Row
-from workbench.tui.widgets.finder import Finder, Found
+from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
 
 
-class Picked(NamedTuple):
+class PolicyChoice(NamedTuple):
     """A policy, and whether its knobs are to be looked at before it is used."""
 
     ref: str
     edit: bool = False
 
 
-class Policies(Finder[Picked]):
+class PoliciesScreen(Finder[PolicyChoice]):
     """Enter goes on under the marked one."""
 
     NAME = "policies"
@@ -35,18 +35,18 @@ class Policies(Finder[Picked]):
         Binding("ctrl+e", "edit", "its knobs", id="policies.edit", priority=True),
     ]
 
-    def __init__(self, host: Host, asked: Subject) -> None:
+    def __init__(self, host: Host, asked: SessionSnapshot) -> None:
         super().__init__(host)
         self._asked = asked
 
-    async def find(self, text: str) -> Found:
+    async def find(self, text: str) -> FinderResult:
         """By name and by what it does; the mark begins on the one that holds."""
         words = text.lower().split()
         rows = await self.host.in_background(lambda: [self._row(ref) for ref in policy_names(self._asked.policy)])
         matching = [row for row in rows if all(word in f"{row.value} {row.cells[1]}".lower() for word in words)]
         names = [row for row in matching if all(word in row.value.lower() for word in words)]
         others = [row for row in matching if row not in names]
-        return Found([*names, *others])
+        return FinderResult([*names, *others])
 
     def _row(self, ref: str) -> Row:
         name = short_name(ref)
@@ -80,12 +80,12 @@ class Policies(Finder[Picked]):
 
     def take(self, value: str) -> None:
         """Go on under it."""
-        self.dismiss(Picked(value))
+        self.dismiss(PolicyChoice(value))
 
     def action_edit(self) -> None:
         """Look at its knobs, and change some."""
         if self.marked is not None:
-            self.dismiss(Picked(self.marked, edit=True))
+            self.dismiss(PolicyChoice(self.marked, edit=True))
 
 
 def _turned(loaded: LoadedPolicy, width: int) -> Content:

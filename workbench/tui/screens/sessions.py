@@ -16,10 +16,10 @@ from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult, 
 from workbench.log.search import Hit
 from workbench.log.session import SessionInfo
 from workbench.log.store import Store
-from workbench.tui.screens.telling import blocks, pairs
+from workbench.tui.screens.text_blocks import blocks, pairs
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
-from workbench.tui.widgets.finder import MOST, Finder, Found
+from workbench.tui.widgets.finder import MOST, Finder, FinderResult
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.text_dialog import TextDialog
 
@@ -34,7 +34,7 @@ AROUND = 6
 HITS = 100
 
 
-class Chosen(NamedTuple):
+class SessionChoice(NamedTuple):
     """What was chosen; an empty id means a new session."""
 
     id: str
@@ -42,7 +42,7 @@ class Chosen(NamedTuple):
     """The event that was found by its words."""
 
 
-class Sessions(Finder[Chosen]):
+class SessionsScreen(Finder[SessionChoice]):
     """All sessions, the last changed first."""
 
     NAME = "sessions"
@@ -70,14 +70,14 @@ class Sessions(Finder[Chosen]):
         self._infos: dict[str, SessionInfo] = {}
         self._hits: dict[str, Hit] = {}
 
-    async def find(self, text: str) -> Found:
+    async def find(self, text: str) -> FinderResult:
         """By title first, then by what was said."""
         infos, hits = await self.host.in_background(partial(_found, self._store, text.strip()))
         self._infos, self._hits = infos, hits
         rows = [self._row(info) for info in infos.values() if info.id not in hits]
         rows += [self._hit_row(hit, infos[hit.session_id]) for hit in hits.values()]
         note = f"the {MOST} that were changed last; type to find the others" if len(rows) >= MOST else ""
-        return Found(rows, note if rows or text.strip() else "There is no session yet: ctrl+n begins one.")
+        return FinderResult(rows, note if rows or text.strip() else "There is no session yet: ctrl+n begins one.")
 
     def _row(self, info: SessionInfo) -> Row:
         name = printable(info.title) or info.id
@@ -111,11 +111,11 @@ class Sessions(Finder[Chosen]):
     def take(self, value: str) -> None:
         """Open it."""
         hit = self._hits.get(value)
-        self.dismiss(Chosen(value, hit.seq if hit else None))
+        self.dismiss(SessionChoice(value, hit.seq if hit else None))
 
     def action_new(self) -> None:
         """Begin an empty one."""
-        self.dismiss(Chosen(""))
+        self.dismiss(SessionChoice(""))
 
     # Changing one
 

@@ -12,15 +12,15 @@ from textual.content import Content
 from workbench.config.paths import config_dir, data_dir
 from workbench.config.settings import FILE_NAME, Settings
 from workbench.models.endpoints import is_secret_name
-from workbench.tui.screens.telling import blocks, pairs, paragraph
+from workbench.tui.screens.text_blocks import blocks, pairs, paragraph
 from workbench.tui.widgets.columns import Column, Row
-from workbench.tui.widgets.finder import Finder, Found
+from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
 
 DEFAULT = "–"
 
 
-class Line(NamedTuple):
+class Setting(NamedTuple):
     """One setting."""
 
     name: str
@@ -32,14 +32,14 @@ class Line(NamedTuple):
     """The command that changes it for this run; empty: only the file does."""
 
 
-def lines_of(settings: Settings, model: str, policy: str, theme: str) -> Iterator[Line]:
+def lines_of(settings: Settings, model: str, policy: str, theme: str) -> Iterator[Setting]:
     """All settings; the first three with what holds in this run."""
     run = "Enter changes it for this run; the file says what a new session begins with."
-    yield Line("theme", theme, settings.theme, f"The colours. {run}", "theme")
-    yield Line("model", model, settings.model, f"Whom you talk to. {run}", "model")
-    yield Line("policy", policy, settings.policy, f"What the model gets to see. {run}", "policy")
+    yield Setting("theme", theme, settings.theme, f"The colours. {run}", "theme")
+    yield Setting("model", model, settings.model, f"Whom you talk to. {run}", "model")
+    yield Setting("policy", policy, settings.policy, f"What the model gets to see. {run}", "policy")
     others = ", ".join(settings.fallback)
-    yield Line("fallback", others, others, "Models to ask, in this order, where the first cannot answer.")
+    yield Setting("fallback", others, others, "Models to ask, in this order, where the first cannot answer.")
     yield from _table("keys", settings.keys, "Other keys for commands, by their names; the help lists them.")
     yield from _table("models", settings.models, "A model of your own, or your figures for a known one.")
     yield from _table("mcp", settings.mcp, "A server whose tools the model may call; /tools lists them.")
@@ -49,12 +49,12 @@ def lines_of(settings: Settings, model: str, policy: str, theme: str) -> Iterato
     yield from _table("tools", settings.tools, "What holds for the built-in tools.")
 
 
-def _table(name: str, table: Mapping[str, Any], about: str) -> Iterator[Line]:
+def _table(name: str, table: Mapping[str, Any], about: str) -> Iterator[Setting]:
     if not table:
-        yield Line(name, "", "", about)
+        yield Setting(name, "", "", about)
     for key, value in table.items():
         said = _value(value)
-        yield Line(f"{name}.{key}", said, said, about)
+        yield Setting(f"{name}.{key}", said, said, about)
 
 
 def _value(value: Any, name: str = "") -> str:
@@ -85,16 +85,16 @@ class SettingsScreen(Finder[str]):
         found = lines_of(self._settings, host.status.model, host.status.policy, host.theme)
         self._lines = {line.name: line for line in found}
 
-    async def find(self, text: str) -> Found:
+    async def find(self, text: str) -> FinderResult:
         """By name and value."""
         words = text.lower().split()
         matching = [
             each for each in self._lines.values() if all(word in f"{each.name} {each.value}".lower() for word in words)
         ]
         there = "" if self._settings.file else " (there is none yet)"
-        return Found([self._row(each) for each in matching], f"file: {self._path}{there}")
+        return FinderResult([self._row(each) for each in matching], f"file: {self._path}{there}")
 
-    def _row(self, line: Line) -> Row:
+    def _row(self, line: Setting) -> Row:
         can = Content.styled("this run" if line.command else "", "$accent")
         return Row(line.name, (line.name, line.value or Content.styled(DEFAULT, "$quiet"), can))
 

@@ -21,10 +21,10 @@ from workbench.models.framing import count_tool, tool_style
 from workbench.models.tokens import TokenCounter
 from workbench.session.open_session import OpenSession
 from workbench.session.tools import toolbox
-from workbench.tui.screens.telling import blocks, lines, pairs, paragraph, tokens
+from workbench.tui.screens.text_blocks import blocks, lines, pairs, paragraph, tokens
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
-from workbench.tui.widgets.finder import Finder, Found
+from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
 
 KINDS = {
@@ -35,7 +35,7 @@ KINDS = {
 APPROVED = {"always": "done without asking, in all sessions", "never": "refused without asking, in all sessions"}
 
 
-class Known(NamedTuple):
+class KnownTool(NamedTuple):
     """A tool, on or off."""
 
     name: str
@@ -46,10 +46,10 @@ class Known(NamedTuple):
     definition: str
 
 
-class Offered(NamedTuple):
+class SessionTools(NamedTuple):
     """The tools of a session; taken in its thread, used in any."""
 
-    tools: tuple[Known, ...]
+    tools: tuple[KnownTool, ...]
     off: frozenset[str]
     calls: bool
     """Whether the model is told of tools at all."""
@@ -61,7 +61,7 @@ class Offered(NamedTuple):
     """Why nothing can be changed; empty: it can."""
 
 
-def offered(opened: OpenSession) -> Offered:
+def session_tools(opened: OpenSession) -> SessionTools:
     """The tools that there are, switched off or not."""
     box, setup = toolbox(opened, every=True), opened.setup
     provider = setup.info.provider or "openai"
@@ -69,8 +69,8 @@ def offered(opened: OpenSession) -> Offered:
     for definition in box.definitions():
         name, text = definition["function"]["name"], json.dumps(definition, ensure_ascii=False)
         count = count_tool(setup.counter, text, tool_style(provider)).tokens
-        found.append(Known(name, box.kind(name), _origin(name), count, text))
-    return Offered(
+        found.append(KnownTool(name, box.kind(name), _origin(name), count, text))
+    return SessionTools(
         tuple(found),
         frozenset(opened.off),
         setup.calls_tools,
@@ -86,7 +86,7 @@ def _origin(name: str) -> str:
     return f"server {server}" if twice else "peek" if name.startswith("peek_") else "built in"
 
 
-class Tools(Finder[None]):
+class ToolsScreen(Finder[None]):
     """Tools first, then what was allowed or forbidden for good."""
 
     NAME = "tools"
@@ -101,7 +101,7 @@ class Tools(Finder[None]):
         Binding("enter", "take", "on or off for this session; take an approval back", id="tools.switch", priority=True),
     ]
 
-    def __init__(self, host: Host, found: Offered) -> None:
+    def __init__(self, host: Host, found: SessionTools) -> None:
         super().__init__(host)
         self._offered = found
         self._off = set(found.off)
@@ -129,7 +129,7 @@ class Tools(Finder[None]):
             self._costs, self._problems = await self.host.in_background(ask)
             self.refill()
 
-    async def find(self, text: str) -> Found:
+    async def find(self, text: str) -> FinderResult:
         """Tools and approvals by name."""
         words = text.lower().split()
         rows = [self._row(tool) for tool in self._tools.values()]
@@ -139,9 +139,9 @@ class Tools(Finder[None]):
         total = sum(on) + sum(cost.tokens for cost in self._costs if not cost.is_off and cost.name not in self._off)
         said = f"{tokens(total)} of definitions in every request" if self._offered.calls else "this model gets no tools"
         note = " · ".join([said, *self._problems])
-        return Found([row for row in rows if all(word in row.value.lower() for word in words)], note)
+        return FinderResult([row for row in rows if all(word in row.value.lower() for word in words)], note)
 
-    def _row(self, tool: Known) -> Row:
+    def _row(self, tool: KnownTool) -> Row:
         return Row(tool.name, (tool.name, tool.kind, tool.origin, f"{tool.tokens:,}", self._switch(tool.name)))
 
     def _cost_row(self, cost: ToolCost) -> Row:

@@ -33,7 +33,7 @@ MOST = 200
 """Rows that are shown at a time; typing narrows them down."""
 
 
-class Found(NamedTuple):
+class FinderResult(NamedTuple):
     """What a text finds."""
 
     rows: Sequence[Row]
@@ -108,7 +108,7 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
 
     # What a subclass says
 
-    async def find(self, text: str) -> Found:
+    async def find(self, text: str) -> FinderResult:
         """What a text finds. Raises WorkbenchError."""
         raise NotImplementedError
 
@@ -167,7 +167,7 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
         try:
             found = await self.find(text)
         except WorkbenchError as error:
-            found = Found((), str(error))
+            found = FinderResult((), str(error))
         if number != self._finding:
             return  # something else was typed meanwhile
         self._rows = found.rows

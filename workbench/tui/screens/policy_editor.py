@@ -15,12 +15,12 @@ from workbench.context.knobs import Knob, as_toml, find, parse_text
 from workbench.context.load import PolicyRow, describe, load_policy
 from workbench.tui.screens import policy_files
 from workbench.tui.screens.lab import short_name
-from workbench.tui.screens.planning import Subject, planned, set_up
-from workbench.tui.screens.telling import blocks, pairs, paragraph, per_cent
+from workbench.tui.screens.text_blocks import blocks, pairs, paragraph, per_cent
+from workbench.tui.screens.what_if import SessionSnapshot, planned, set_up
 from workbench.tui.widgets.chooser import Chooser, Option
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
-from workbench.tui.widgets.finder import Finder, Found
+from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.text_dialog import TextDialog
 
@@ -28,7 +28,7 @@ SESSION = "--set"
 """What the policy calls the origin of a knob that was set for one session."""
 
 
-class Wanted(NamedTuple):
+class PolicyChange(NamedTuple):
     """What to go on with."""
 
     policy: str
@@ -36,7 +36,7 @@ class Wanted(NamedTuple):
     """As `masking.keep_last=3`."""
 
 
-class Knobs(Finder[Wanted]):
+class PolicyEditor(Finder[PolicyChange]):
     """A copy of the policy to work on; nothing holds before it is used or saved."""
 
     NAME = "policy"
@@ -50,7 +50,7 @@ class Knobs(Finder[Wanted]):
         Binding("ctrl+n", "tool", "one for a tool", id="knobs.tool", priority=True),
     ]
 
-    def __init__(self, host: Host, asked: Subject, ref: str) -> None:
+    def __init__(self, host: Host, asked: SessionSnapshot, ref: str) -> None:
         """`ref`: the policy to begin with; what was set in the session holds on top of it."""
         super().__init__(host)
         self._asked = asked
@@ -63,7 +63,7 @@ class Knobs(Finder[Wanted]):
         """What holds on top of the policy, the later over the earlier."""
         return [*self._asked.knobs, *(f"{name}={value}" for name, value in self._changed.items()), *more]
 
-    async def find(self, text: str) -> Found:
+    async def find(self, text: str) -> FinderResult:
         """Knobs by name and meaning."""
         setup = await self.host.in_background(
             partial(set_up, self.host.services, self.host.options, self._asked, self._ref, self._sets())
@@ -77,7 +77,7 @@ class Knobs(Finder[Wanted]):
         ]
         found.sort(key=lambda row: not all(word in row.name for word in words))
         self._show_effect()
-        return Found([self._row(row) for row in found])
+        return FinderResult([self._row(row) for row in found])
 
     def _row(self, row: PolicyRow) -> Row:
         changed = row.name in self._changed
@@ -184,7 +184,7 @@ class Knobs(Finder[Wanted]):
 
     def action_use(self) -> None:
         """From the next turn on, in this session."""
-        self.dismiss(Wanted(self._ref, tuple(f"{name}={value}" for name, value in self._changed.items())))
+        self.dismiss(PolicyChange(self._ref, tuple(f"{name}={value}" for name, value in self._changed.items())))
 
     def action_save(self) -> None:
         """As a file in the config folder, for all sessions."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workbench.session.services import Services
 
 
-class Subject(NamedTuple):
+class SessionSnapshot(NamedTuple):
     """What is planned again: taken in the session's thread, used in any."""
 
     name: str
@@ -36,10 +36,10 @@ class Subject(NamedTuple):
     """Tokens a turn."""
 
 
-def subject(opened: OpenSession) -> Subject:
+def snapshot(opened: OpenSession) -> SessionSnapshot:
     """What is open now."""
     live = opened.session is not None and opened.session.is_written
-    return Subject(
+    return SessionSnapshot(
         opened.name,
         tuple(opened.events),
         opened.setup.model,
@@ -52,18 +52,18 @@ def subject(opened: OpenSession) -> Subject:
     )
 
 
-def set_up(services: Services, options: Options, asked: Subject, policy: str, knobs: Sequence[str]) -> Setup:
+def set_up(services: Services, options: Options, asked: SessionSnapshot, policy: str, knobs: Sequence[str]) -> Setup:
     """A setup for the same model under a policy; raises WorkbenchError where that cannot be read."""
     source = Source(asked.name, [*asked.events], asked.model, policy, asked.live, asked.is_file)
     return make_setup(services, options, source, policy, knobs)
 
 
-def planned(setup: Setup, asked: Subject) -> ContextPlan:
+def planned(setup: Setup, asked: SessionSnapshot) -> ContextPlan:
     """What the model would see."""
     return setup.plan(asked.events, live=asked.live)
 
 
-class Outcome(NamedTuple):
+class PolicyOutcome(NamedTuple):
     """One policy's row in the comparison."""
 
     policy: str
@@ -82,12 +82,12 @@ class Outcome(NamedTuple):
     about: str
 
 
-def outcome(setup: Setup, asked: Subject, policy: str) -> Outcome:
+def outcome(setup: Setup, asked: SessionSnapshot, policy: str) -> PolicyOutcome:
     """Plan the log, and look at what came of it and what comes next."""
     plan = planned(setup, asked)
     rules = setup.loaded.policy
     following = forecast(plan, asked.events, record(asked.events), rules.compaction, growth=asked.growth)
-    return Outcome(
+    return PolicyOutcome(
         policy,
         plan.totals.tokens,
         plan.totals.original_tokens,
