@@ -1,11 +1,23 @@
-"""What each part of the program pulls in, seen from a process of its own."""
+"""What each part of the program pulls in: by its source, type imports counted, and from a process of its own."""
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).parents[1]
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): ast.parse(path.read_text())
+    for path in sorted((ROOT / "workbench").rglob("*.py"))
+}
 
 SCREEN = {"textual", "rich"}
 TOKENIZERS = {"splintr", "tiktoken"}
@@ -49,3 +61,87 @@ def test_planning_a_file_needs_no_litellm_and_no_screen(tmp_path: object) -> Non
     found = loaded_by(code)
     assert len(found & TOKENIZERS) == 1
     assert not found & (SCREEN | HEAVY - TOKENIZERS)
+
+
+def imports() -> Mapping[str, set[str]]:
+    """What each module imports of ours, anywhere in it and for whatever reason."""
+    return {name: set(_imported(tree)) - {name} for name, tree in MODULES.items()}
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module in MODULES:
+            names = (f"{node.module}.{each.name}" for each in node.names)
+            yield from (name if name in MODULES else node.module for name in names)
+        elif isinstance(node, ast.Import):
+            yield from (each.name for each in node.names if each.name in MODULES)
+
+
+def test_no_imports_run_in_a_circle() -> None:
+    try:
+        TopologicalSorter(imports()).prepare()
+    except CycleError as error:
+        pytest.fail(f"a circle: {' <- '.join(error.args[1])}")
+
+
+def floors() -> Mapping[str, int]:
+    """The rooms of the contracts in pyproject.toml, each with its floor, counted from the top."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    return {
+        ".".join([*contract.get("containers", ()), room.strip()]): number
+        for contract in contracts
+        if contract["type"] == "layers"
+        for number, rooms in enumerate(contract["layers"])
+        for room in rooms.split("|")
+    }
+
+
+def test_each_room_uses_only_those_below_it() -> None:
+    floor = floors()
+    wrong = []
+    for name, used in ((name, used) for name, found in imports().items() for used in found):
+        for depth in (2, 3):
+            here, there = (".".join(each.split(".")[:depth]) for each in (name, used))
+            if here != there and here in floor and there in floor and floor[here] >= floor[there]:
+                wrong.append(f"{name} imports {used}")
+    assert not wrong
+    assert {name for name in MODULES if name.count(".") == 1} - floor.keys() <= {"workbench.__main__"}
+
+
+TWICE = {
+    "Choice",
+    "Column",
+    "Command",
+    "Draft",
+    "Edit",
+    "Group",
+    "Lines",
+    "Options",
+    "Page",
+    "Part",
+    "Preconditions",
+    "Pressed",
+    "Preview",
+    "Reader",
+    "Scene",
+    "Source",
+    "Table",
+    "Terms",
+    "Totals",
+    "Typed",
+    "Verdict",
+    "Waiting",
+    "Wanted",
+    "Wish",
+}
+"""Names that are still to go."""
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    """Also where they stand inside another class."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for name, tree in MODULES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(name)
+    assert {name: found for name, found in places.items() if len(found) > 1 and name not in TWICE} == {}

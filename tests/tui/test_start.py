@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import subprocess
@@ -87,7 +88,8 @@ async def test_what_is_typed_before_the_panes_are_there_is_not_lost() -> None:
             await until(lambda: [each.text for each in app.screen.query(Composer)] == ["hi"])
             main = app.screen
             assert isinstance(main, MainScreen)
-            await until(lambda: main.model.is_settled)
+            async with asyncio.timeout(DEADLINE):
+                await main.model.settled()
 
 
 def test_a_file_opens_in_a_real_terminal_and_q_quits(talk: Path) -> None:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from inspect import isawaitable
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from textual import on
@@ -17,8 +16,8 @@ from textual.reactive import var
 from textual.screen import Screen
 
 from tui.compaction.long_talk import WINDOW, stored
-from tui.compaction.views import SHEET
-from tui.play import until
+from tui.compaction.views import FOLDER, SHEETS
+from tui.play import DEADLINE, until
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.session.compaction_values import CompactionView
@@ -37,7 +36,6 @@ from workbench.tui.widgets.host import Host
 T = TypeVar("T")
 WAITING = ("commands", "leave")
 """Workers that may wait for the user: commands, and the question before a loss."""
-FOLDER = Path(SHEET).parents[1]
 
 
 class Light(Screen[None]):
@@ -130,7 +128,7 @@ class Light(Screen[None]):
 class LightApp(App[None]):
     """Only what the screens need."""
 
-    CSS_PATH = [SHEET, FOLDER / "widgets" / "text.tcss", FOLDER / "commands" / "commands.tcss"]  # noqa: RUF012 - Textual types it as an instance's own
+    CSS_PATH = [*SHEETS, FOLDER / "widgets" / "text.tcss"]  # noqa: RUF012 - Textual types it as an instance's own
 
     def __init__(self, main: Light) -> None:
         super().__init__()
@@ -158,7 +156,8 @@ async def rest(pilot: Pilot[Any]) -> None:
     assert isinstance(main, Light)
     for _ in range(2):
         await pilot.pause()
-        await until(lambda: main.model.is_settled)
+        async with asyncio.timeout(DEADLINE):
+            await main.model.settled()
         await until(lambda: not any(each.is_running for each in pilot.app.workers if each.group not in WAITING))
     await pilot.pause()
 

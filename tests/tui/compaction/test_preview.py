@@ -51,7 +51,7 @@ async def drafted(pilot: Pilot[Any], key: str = "enter") -> PreviewScreen:
 
 async def summaries(screen: Light) -> list[str]:
     """Of the compactions in the log."""
-    events = await screen.asked(lambda opened: list(opened.events))
+    events = await screen.from_session(lambda opened: list(opened.events))
     return [event.body.summary for event in events if isinstance(event.body, Compaction)]
 
 

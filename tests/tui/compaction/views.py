@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from textual import on
@@ -24,7 +24,8 @@ from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.messages import Run
 from workbench.tui.themes import VARIABLES, load_themes
 
-SHEET = Path(panel_module.__file__).parent / "compaction.tcss"
+FOLDER = Path(panel_module.__file__).parents[1]
+SHEETS: list[str | PurePath] = [FOLDER / "compaction" / "compaction.tcss", FOLDER / "widgets" / "dialogs.tcss"]
 SETUP = setup()
 
 
@@ -69,7 +70,7 @@ def log(bodies: Sequence[Body]) -> list[Event]:
 class Host(App[None]):
     """The panel, bound to a value that a test sets; what it asks for is kept."""
 
-    CSS_PATH = SHEET
+    CSS_PATH = SHEETS
 
     compaction: var[CompactionView | None] = var(None)
 

@@ -26,7 +26,8 @@ async def listed(pilot: Pilot[Any]) -> Finder[Any]:
     await until(lambda: isinstance(pilot.app.screen, Finder) and pilot.app.screen.is_mounted)
     finder = pilot.app.screen
     assert isinstance(finder, Finder)
-    await until(lambda: finder.is_settled)
+    async with asyncio.timeout(DEADLINE):
+        await finder.settled()
     await pilot.pause()
     return finder
 

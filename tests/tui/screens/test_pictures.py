@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -26,7 +26,6 @@ from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.demo import recording
 from workbench.tui.main.screen import SHEETS
 from workbench.tui.messages import Run
-from workbench.tui.widgets.finder import Finder
 
 if TYPE_CHECKING:
     from tui.snapshots import Pictures
@@ -79,12 +78,6 @@ async def opened(
         yield pilot, main
 
 
-def settled(pilot: Pilot[Any], main: Bare) -> Callable[[], bool]:
-    """Whether the list shows what it found."""
-    screen = pilot.app.screen
-    return lambda: main.model.is_settled and (not isinstance(screen, Finder) or screen.is_settled)
-
-
 @pytest.mark.parametrize(
     ("command", "text"),
     [("policy", ""), ("knobs", "masking"), ("lab", ""), ("tools", "read"), ("instructions", "")],
@@ -92,7 +85,7 @@ def settled(pilot: Pilot[Any], main: Bare) -> Callable[[], bool]:
 )
 async def test_what_is_said_of_the_session(services: Services, command: str, text: str, pictures: Pictures) -> None:
     async with opened(services, RECORDING, command, text) as (pilot, main):
-        await pictures.compare(pilot, command, at_rest=settled(pilot, main))
+        await pictures.compare(pilot, command, at_rest=lambda: main.model.is_settled)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +110,7 @@ async def test_what_is_said_of_the_program(
         with services.store.import_events(recording(), "demo") as session:
             ref = session.id
         async with opened(services, ref, command, text) as (pilot, main):
-            await pictures.compare(pilot, command, at_rest=settled(pilot, main))
+            await pictures.compare(pilot, command, at_rest=lambda: main.model.is_settled)
 
 
 @pytest.mark.parametrize("theme", ["ink", "paper"])

@@ -25,7 +25,7 @@ NONE = (
 )
 
 
-class InstructionFile(NamedTuple):
+class SlotFile(NamedTuple):
     """A file in the slot of instructions or of memory."""
 
     path: str
@@ -40,7 +40,7 @@ class InstructionFile(NamedTuple):
 class LoadedInstructions(NamedTuple):
     """What stands in the slots, and by which rules it got there."""
 
-    files: tuple[InstructionFile, ...]
+    files: tuple[SlotFile, ...]
     policy: InstructionsPolicy
 
 
@@ -51,7 +51,7 @@ def loaded(opened: OpenSession) -> LoadedInstructions:
         if item.slot in ("instructions", "memory"):
             marker = item.original.rstrip("\n").rpartition("\n")[2]
             cut = marker.strip("[]") if marker.startswith("[truncated") else ""
-            found.append(InstructionFile(item.name, item.slot, item.tokens, item.original, cut))
+            found.append(SlotFile(item.name, item.slot, item.tokens, item.original, cut))
         elif item.slot in ("history", "turn"):
             break
     return LoadedInstructions(tuple(found), opened.setup.loaded.policy.instructions)
@@ -128,5 +128,5 @@ def _end(path: str) -> str:
     return path if len(parts) <= 3 else "…/" + "/".join(parts[-2:])
 
 
-def _state(file: InstructionFile) -> str:
+def _state(file: SlotFile) -> str:
     return "cut" if file.cut else ""

@@ -20,7 +20,7 @@ from workbench.tui.widgets.host import Host
 DEFAULT = "–"
 
 
-class Setting(NamedTuple):
+class SettingRow(NamedTuple):
     """One setting."""
 
     name: str
@@ -32,14 +32,14 @@ class Setting(NamedTuple):
     """The command that changes it for this run; empty: only the file does."""
 
 
-def lines_of(settings: Settings, model: str, policy: str, theme: str) -> Iterator[Setting]:
+def lines_of(settings: Settings, model: str, policy: str, theme: str) -> Iterator[SettingRow]:
     """All settings; the first three with what holds in this run."""
     run = "Enter changes it for this run; the file says what a new session begins with."
-    yield Setting("theme", theme, settings.theme, f"The colours. {run}", "theme")
-    yield Setting("model", model, settings.model, f"Whom you talk to. {run}", "model")
-    yield Setting("policy", policy, settings.policy, f"What the model gets to see. {run}", "policy")
+    yield SettingRow("theme", theme, settings.theme, f"The colours. {run}", "theme")
+    yield SettingRow("model", model, settings.model, f"Whom you talk to. {run}", "model")
+    yield SettingRow("policy", policy, settings.policy, f"What the model gets to see. {run}", "policy")
     others = ", ".join(settings.fallback)
-    yield Setting("fallback", others, others, "Models to ask, in this order, where the first cannot answer.")
+    yield SettingRow("fallback", others, others, "Models to ask, in this order, where the first cannot answer.")
     yield from _table("keys", settings.keys, "Other keys for commands, by their names; the help lists them.")
     yield from _table("models", settings.models, "A model of your own, or your figures for a known one.")
     yield from _table("mcp", settings.mcp, "A server whose tools the model may call; /tools lists them.")
@@ -49,12 +49,12 @@ def lines_of(settings: Settings, model: str, policy: str, theme: str) -> Iterato
     yield from _table("tools", settings.tools, "What holds for the built-in tools.")
 
 
-def _table(name: str, table: Mapping[str, Any], about: str) -> Iterator[Setting]:
+def _table(name: str, table: Mapping[str, Any], about: str) -> Iterator[SettingRow]:
     if not table:
-        yield Setting(name, "", "", about)
+        yield SettingRow(name, "", "", about)
     for key, value in table.items():
         said = _value(value)
-        yield Setting(f"{name}.{key}", said, said, about)
+        yield SettingRow(f"{name}.{key}", said, said, about)
 
 
 def _value(value: Any, name: str = "") -> str:
@@ -94,7 +94,7 @@ class SettingsScreen(Finder[str]):
         there = "" if self._settings.file else " (there is none yet)"
         return FinderResult([self._row(each) for each in matching], f"file: {self._path}{there}")
 
-    def _row(self, line: Setting) -> Row:
+    def _row(self, line: SettingRow) -> Row:
         can = Content.styled("this run" if line.command else "", "$accent")
         return Row(line.name, (line.name, line.value or Content.styled(DEFAULT, "$quiet"), can))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
@@ -99,8 +100,8 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
         self.host = host
         self._rows: Sequence[Row] = ()
         self._note = ""
-        self._finding = 1
-        """Texts that were typed and whose answer is not there yet."""
+        self._answered = asyncio.Event()
+        """Whether the list shows what the text finds."""
         self._text = ""
         """The one that was asked about last."""
         self._taking = False
@@ -157,23 +158,20 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
         self._ask(None)
 
     def _ask(self, marked: str | None) -> None:
-        self._finding += 1
+        self._answered.clear()
         self._text = self.field.value
         self._find(self._text, marked)
 
     @work(group="find", exclusive=True)
     async def _find(self, text: str, marked: str | None) -> None:
-        number = self._finding
         try:
             found = await self.find(text)
         except WorkbenchError as error:
             found = FinderResult((), str(error))
-        if number != self._finding:
-            return  # something else was typed meanwhile
         self._rows = found.rows
         self._note = found.note
         self._draw(marked if found.mark is None else found.mark)
-        self._finding = 0
+        self._answered.set()
         if self._taking:
             self._taking = False
             self.action_take()
@@ -214,10 +212,9 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
         """Cells for what is told of the marked row."""
         return max(self.page.scrollable_content_region.width, 1)
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether the list shows what the text finds."""
-        return not self._finding
+    async def settled(self) -> None:
+        """Wait until the list shows what the text finds."""
+        await self._answered.wait()
 
     # The marked row
 
@@ -252,7 +249,7 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
     def action_take(self) -> None:
         """What was typed last counts, also where its answer is still to come."""
         marked = self.marked
-        if self._finding or self._text != self.field.value:
+        if not self._answered.is_set() or self._text != self.field.value:
             self._taking = True
         elif marked is not None:
             self.said = ""
