@@ -12,7 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.agent.approval_patterns import advised, covers, exact, suggestions
-from workbench.agent.approvals import ApprovalAnswer, ApprovalQuestion, Approvals, Choice, Saved, load_saved, save
+from workbench.agent.approvals import (
+    ApprovalAnswer,
+    ApprovalQuestion,
+    Approvals,
+    Choice,
+    Saved,
+    forget,
+    load_saved,
+    save,
+)
 from workbench.agent.tools.base import Kind, ProposedCall
 from workbench.config.errors import WrongCall
 from workbench.config.paths import config_dir
@@ -260,6 +269,21 @@ def test_what_the_user_wrote_in_the_file_stays(body: list[str], last: str, more:
     assert comment.findall(path.read_text()) == comment.findall(before)
     written = tomllib.loads(before)["never"]
     assert load_saved(path).never == (*written, *(pattern for pattern in more if pattern not in written))
+
+
+@given(patterns, patterns.filter(bool))
+def test_what_is_forgotten_is_gone_and_the_rest_stays(always: tuple[str, ...], never: tuple[str, ...]) -> None:
+    path = config_dir() / "approvals.toml"
+    path.unlink(missing_ok=True)
+    save(path, Saved(always, never))
+    path.write_text(f"# mine\n{path.read_text()}# the end\n")
+    forget(path, never[0])
+    kept = [tuple(each for each in patterns if each != never[0]) for patterns in (always, never)]
+    assert load_saved(path) == Saved(*kept)
+    assert path.read_text().startswith("# mine\n")
+    assert path.read_text().endswith("# the end\n")
+    with pytest.raises(WrongCall, match="has no"):
+        forget(path, never[0])
 
 
 async def test_answers_of_another_session_are_kept(tmp_path: Path) -> None:

@@ -162,6 +162,19 @@ def save(path: Path, more: Saved) -> None:
     replace_file(path, tomlkit.dumps(document).encode())
 
 
+def forget(path: Path, pattern: str) -> None:
+    """Take a pattern out of a file; raises WrongCall where it has none such."""
+    import tomlkit
+
+    if not any(pattern in patterns for patterns in load_saved(path)):
+        raise WrongCall(f"{path}: has no {pattern}")
+    document = tomlkit.parse(path.read_bytes().decode("utf-8-sig"))
+    for patterns in document.values():
+        while isinstance(patterns, list) and pattern in patterns:
+            patterns.remove(pattern)
+    replace_file(path, tomlkit.dumps(document).encode())
+
+
 def _quoted(text: str) -> str:
     """A word for a shell."""
     return "'" + text.replace("'", "'\\''") + "'"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.agent.approvals import FILE_NAME, Saved, load_saved, save
+from workbench.agent.approvals import FILE_NAME, forget
 from workbench.agent.tools.peek import peek_tools
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.errors import WrongCall
@@ -66,12 +66,8 @@ class ToolSwitches:
     async def forget(self, pattern: str) -> None:
         """Take a saved approval back; what was answered for this run is asked again as well."""
         path = config_dir() / FILE_NAME
-        saved = load_saved(path)
-        if pattern not in (*saved.always, *saved.never):
-            raise WrongCall(f"{path}: has no {pattern}")
-        left = Saved(*(tuple(each for each in patterns if each != pattern) for patterns in saved))
         try:
-            save(path, left)
+            forget(path, pattern)
         except OSError as error:
             raise WrongCall(f"{path}: cannot be written: {error.strerror or error}") from None
         self._forget_approvals()
