@@ -94,7 +94,7 @@ class Watcher:
         return self.values[name]
 
     async def ask(self, question: Callable[[OpenSession], T]) -> T:
-        """Something about what lies open."""
+        """Something about what is open."""
         return await asyncio.wrap_future(self.model.ask(question))
 
     async def settled(self) -> None:

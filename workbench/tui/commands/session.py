@@ -20,7 +20,7 @@ COMMANDS = Commands("session")
 
 
 def session_id(opened: OpenSession) -> str:
-    """The session that lies open; none for a file."""
+    """The session that is open; none for a file."""
     return opened.session.id if opened.session is not None else ""
 
 

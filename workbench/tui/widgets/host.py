@@ -52,7 +52,7 @@ class Host(Protocol):
         """Run a command by its name."""
 
     async def from_session(self, question: Callable[[OpenSession], T]) -> T:
-        """Something worked out in the session's thread, from what lies open."""
+        """Something worked out in the session's thread, from what is open."""
 
     async def in_background(self, work: Callable[[], T]) -> T:
         """The result of something that must not hold up the screen."""
