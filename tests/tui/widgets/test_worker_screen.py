@@ -9,6 +9,7 @@ from textual import work
 from textual.app import App, ComposeResult
 from textual.screen import ModalScreen
 from textual.widgets import Static
+from textual.worker import WorkerFailed
 
 from tui.play import until
 from workbench.tui.widgets.worker_screen import WorkerScreen
@@ -28,7 +29,7 @@ class Slow(Static):
         await self._gone.wait()
 
 
-class Over(WorkerScreen, ModalScreen[None]):
+class Plain(ModalScreen[None]):
     """Works something out, and shows it in a widget that goes before the others."""
 
     def __init__(self) -> None:
@@ -61,10 +62,13 @@ class Over(WorkerScreen, ModalScreen[None]):
         self.gone.set()
 
 
-@pytest.mark.parametrize("by", ["leaving", "the end of the program"])
-async def test_an_answer_that_comes_while_a_screen_goes_is_not_written(by: str) -> None:
+class Over(WorkerScreen, Plain):
+    """The same, whose workers end first."""
+
+
+async def answered_late(over: Plain, by: str) -> App[None]:
+    """A screen is left, and its answer comes while it goes."""
     app = App[None]()
-    over = Over()
     async with app.run_test():
         await app.push_screen(over)
         await until(lambda: any(worker.is_running for worker in app.workers))
@@ -73,7 +77,18 @@ async def test_an_answer_that_comes_while_a_screen_goes_is_not_written(by: str) 
             over.dismiss()
             await until(late.done)
     assert late.done()
+    return app
+
+
+@pytest.mark.parametrize("by", ["leaving", "the end of the program"])
+async def test_an_answer_that_comes_while_a_screen_goes_is_not_written(by: str) -> None:
+    app = await answered_late(Over(), by)
     assert app._exception is None  # what Textual would show after the end
+
+
+async def test_plain_textual_lets_a_worker_write_to_widgets_that_are_gone() -> None:
+    with pytest.raises(WorkerFailed, match="No nodes match '#shown'"):
+        await answered_late(Plain(), "leaving")
 
 
 class Eager(WorkerScreen, ModalScreen[None]):
