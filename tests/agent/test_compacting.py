@@ -18,6 +18,7 @@ from workbench.agent.steps import Planned, Step, Summarising
 from workbench.compaction.record import record
 from workbench.compaction.undo import undo
 from workbench.compaction.values import CompactionDecision
+from workbench.config.errors import Refused
 from workbench.context.render import messages
 from workbench.log.events import AssistantMessage, Body, Compaction, Failure, UserMessage
 from workbench.log.session import Session
@@ -173,6 +174,20 @@ async def test_by_hand_it_may_be_the_digest(session: Session, project: Path, gat
     steps = [step async for step in made.compact(digest=True)]
     (compaction,) = bodies(steps, Compaction)
     assert (compaction.meta["made_by"], compaction.meta["trigger"]) == ("digest", "manual")
+
+
+async def test_what_was_agreed_to_is_made_or_nothing_is(session: Session, project: Path, gateway: Gateway) -> None:
+    session.append(*talk(17))
+    made = agent(session, project, gateway, **FULL)
+    planned = await made.compacting.plan(session.events(), digest=True)
+    made.append(UserMessage("meanwhile"), AssistantMessage("yes", "later"))
+    (compaction,) = bodies([step async for step in made.compact(planned, digest=True)], Compaction)
+    selected = planned.preview.selected
+    assert (compaction.first, compaction.last) == (selected.first, selected.last)
+    assert compaction.meta["tokens_before"] == planned.preview.tokens_before
+    with pytest.raises(Refused, match="has changed"):
+        await anext(made.compact(planned, digest=True))
+    assert not made.compacting.busy.locked()
 
 
 async def test_what_frees_too_little_is_refused_and_said(session: Session, project: Path, gateway: Gateway) -> None:

@@ -1,13 +1,21 @@
-"""Compaction around a turn: whether it is due, the question, the hooks, the draft, and what goes into the log."""
+"""Compaction around a session: whether it is due, and the one way from a preview to the log.
+
+`plan` works out the preview that is agreed to, `draft` runs the hooks that may refuse it and has the summary written,
+`accept` gives the event and runs the hooks behind it. A turn goes through all of them (`run`); the screen and the
+command line let the user look and edit in between. What was agreed to is what is made.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import NamedTuple
 
 from workbench.agent.hooks import Hooks
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.record import CATEGORY, record
+from workbench.compaction.summariser import Tell
 from workbench.compaction.triggers import decide
 from workbench.compaction.values import (
     CompactionDecision,
@@ -18,13 +26,35 @@ from workbench.compaction.values import (
     Trigger,
 )
 from workbench.config.background import in_background
+from workbench.config.errors import Refused
 from workbench.context.plan import ContextPlan
-from workbench.log.events import Body, Event, Failure
+from workbench.log.events import Body, Compaction, Event, Failure, Override, Revert
 
+BY_HAND = "by hand"
+CHANGED = (
+    "the session has changed since the preview: another compaction, an undo, an override or another policy; "
+    "preview it again"
+)
 AskFirst = Callable[[CompactionDecision], Awaitable[bool]]
 """Asks the user whether to compact now; the decision has the question and its figures."""
 LONG = 20_000
 """Events from which on the log is looked at in a thread: a hundred thousand take longer than a screen may pause."""
+
+
+class PlannedCompaction(NamedTuple):
+    """A compaction that can be agreed to."""
+
+    compactor: Compactor
+    events: tuple[Event, ...]
+    """The log that it was worked out from."""
+    preview: CompactionPreview
+
+    def check(self, events: Sequence[Event], compactor: Compactor) -> None:
+        """Raise Refused where it is no longer what was agreed to. What was said since does not matter."""
+        since = events[len(self.events) :]
+        changed = any(isinstance(event.body, Compaction | Revert | Override) for event in since)
+        if changed or compactor is not self.compactor:
+            raise Refused(CHANGED)
 
 
 class Compacting:
@@ -71,51 +101,75 @@ class Compacting:
         self._declined = not await self._ask(decision)
         return not self._declined
 
-    async def run(
-        self, events: Sequence[Event], trigger: Trigger, why: str, *, digest: bool = False
-    ) -> AsyncGenerator[Progress | Body, None]:
-        """Make one compaction: progress as it goes, then the event to append, or the failure that stands for it.
+    async def plan(
+        self, events: Sequence[Event], trigger: Trigger = "manual", why: str = BY_HAND, *, digest: bool = False
+    ) -> PlannedCompaction:
+        """What a compaction would do now; raises CompactionRefused where there is nothing to compact."""
+        compactor, log = self.compactor, tuple(events)  # as it is now: it may grow meanwhile
+        return PlannedCompaction(
+            compactor, log, await in_background(compactor.preview, log, trigger, why, digest=digest)
+        )
 
-        A cancel leaves nothing behind. A failure is a value, because the session goes on without the compaction. That
-        there is nothing to compact is no failure where nobody asked for it.
+    async def draft(
+        self, planned: PlannedCompaction, *, digest: bool = False, tell: Tell | None = None
+    ) -> tuple[list[Failure], SummaryDraft]:
+        """The summary, and what went wrong with the hooks before it; raises CompactionRefused where there is none."""
+        noted = await self._before(planned.preview)
+        made = await planned.compactor.draft(planned.events, planned.preview, digest=digest, progress=tell)
+        return noted, made
+
+    async def accept(self, planned: PlannedCompaction, draft: SummaryDraft) -> AsyncGenerator[Body, None]:
+        """What to append: the compaction and, when that is done, what went wrong with the hooks behind it.
+
+        Raises CompactionRefused for a draft that must not stand.
         """
-        told: asyncio.Queue[Progress | None] = asyncio.Queue()
-        making = asyncio.create_task(self._make(events, trigger, why, digest, told.put_nowait))
-        making.add_done_callback(lambda _: told.put_nowait(None))
-        try:
-            while (progress := await told.get()) is not None:
-                yield progress
-            noted, draft = await making
-            for problem in noted:
-                yield problem
-            yield self.compactor.body(draft)
-        except CompactionRefused as refused:
-            self._idle = refused.kind == "nothing"
-            if not self._idle or trigger in ("manual", "overflow"):
-                yield failure_of(refused)
-        else:
-            for problem in await self.after(draft):
-                yield problem
-        finally:
-            making.cancel()
-            await asyncio.wait([making])
+        yield planned.compactor.body(draft)
+        for problem in await self._after(draft):
+            yield problem
 
-    async def _make(
+    async def run(
         self,
         events: Sequence[Event],
         trigger: Trigger,
         why: str,
-        digest: bool,
-        tell: Callable[[Progress], None],
-    ) -> tuple[list[Failure], SummaryDraft]:
-        tell(Progress("selecting"))
-        preview = await in_background(self.compactor.preview, events, trigger, why, digest=digest)
-        noted = await self.before(preview)
-        return noted, await self.compactor.draft(events, preview, digest=digest, progress=tell)
+        *,
+        digest: bool = False,
+        planned: PlannedCompaction | None = None,
+    ) -> AsyncGenerator[Progress | Body, None]:
+        """Make one compaction: progress as it goes, then the event to append, or the failure that stands for it.
 
-    # The hooks; the screen calls them itself, where the user previews and edits
+        `planned` is one that was agreed to. A cancel leaves nothing behind. A failure is a value, because the session
+        goes on without the compaction. That there is nothing to compact is no failure where nobody asked for it.
+        """
+        told: asyncio.Queue[Progress | None] = asyncio.Queue()
 
-    async def before(self, preview: CompactionPreview) -> list[Failure]:
+        async def make() -> tuple[PlannedCompaction, list[Failure], SummaryDraft]:
+            told.put_nowait(Progress("selecting"))
+            wanted = planned or await self.plan(events, trigger, why, digest=digest)
+            return wanted, *await self.draft(wanted, digest=digest, tell=told.put_nowait)
+
+        making = asyncio.create_task(make())
+        making.add_done_callback(lambda _: told.put_nowait(None))
+        try:
+            while (progress := await told.get()) is not None:
+                yield progress
+            wanted, noted, draft = await making
+            for problem in noted:
+                yield problem
+            async with aclosing(self.accept(wanted, draft)) as accepting:
+                async for body in accepting:
+                    yield body
+        except CompactionRefused as refused:
+            self._idle = refused.kind == "nothing"
+            if not self._idle or trigger in ("manual", "overflow"):
+                yield failure_of(refused)
+        finally:
+            making.cancel()
+            await asyncio.wait([making])
+
+    # The hooks
+
+    async def _before(self, preview: CompactionPreview) -> list[Failure]:
         """Run the hooks that may veto; raises CompactionRefused. What went wrong with one of them is a failure."""
         payload = {"trigger": preview.trigger, "why": preview.why, "tokens": preview.tokens_before}
         result = await self._hooks.run("before_compact", payload)
@@ -123,7 +177,7 @@ class Compacting:
             raise CompactionRefused("vetoed", f"a hook refused the compaction: {result.vetoed}")
         return [Failure("hook", str(problem)) for problem in result.problems]
 
-    async def after(self, draft: SummaryDraft) -> list[Failure]:
+    async def _after(self, draft: SummaryDraft) -> list[Failure]:
         """Run the hooks behind a compaction that is in the log."""
         payload = {"trigger": draft.preview.trigger, "summary": draft.summary, "freed": draft.freed}
         result = await self._hooks.run("after_compact", payload)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from workbench.agent import slots
 from workbench.agent.approvals import Approvals, Ask
 from workbench.agent.calls import Calls, cancelled
-from workbench.agent.compacting import AskFirst, Compacting
+from workbench.agent.compacting import BY_HAND, AskFirst, Compacting, PlannedCompaction
 from workbench.agent.hooks import Hooks, Point
 from workbench.agent.reply import ReplyInProgress
 from workbench.agent.serving import Fallbacks
@@ -305,15 +305,26 @@ class Agent:
                         yield step
                 overflow = False
 
-    async def compact(self, trigger: Trigger = "manual", why: str = "by hand", *, digest: bool = False) -> Steps:
-        """Compact now, without asking; a refusal is a failure in the log."""
-        async with self.compacting.busy, aclosing(self._compact(trigger, why, digest)) as making:
-            async for step in making:
-                yield step
+    async def compact(self, planned: PlannedCompaction | None = None, *, digest: bool = False) -> Steps:
+        """Compact now, without asking; a refusal is a failure in the log.
 
-    async def _compact(self, trigger: Trigger, why: str, digest: bool) -> Steps:
+        `planned` is what the user agreed to; raises Refused where the session has changed since.
+        """
+        async with self.compacting.busy:
+            self._check(planned)
+            async with aclosing(self._compact("manual", BY_HAND, digest, planned)) as making:
+                async for step in making:
+                    yield step
+
+    def _check(self, planned: PlannedCompaction | None) -> None:
+        if planned is not None:
+            planned.check(self._own.planner.events, self.compacting.compactor)
+
+    async def _compact(
+        self, trigger: Trigger, why: str, digest: bool, planned: PlannedCompaction | None = None
+    ) -> Steps:
         events = tuple(self._own.planner.events)
-        async with aclosing(self.compacting.run(events, trigger, why, digest=digest)) as making:
+        async with aclosing(self.compacting.run(events, trigger, why, digest=digest, planned=planned)) as making:
             async for said in making:
                 if isinstance(said, Progress):
                     yield Summarising(said)
@@ -321,9 +332,10 @@ class Agent:
                     for step in self._append(said):
                         yield step
 
-    async def accept(self, draft: SummaryDraft) -> Steps:
-        """Make a draft stand that the user has seen; raises CompactionRefused where it must not."""
-        for step in self._append(self.compacting.compactor.body(draft)):
-            yield step
-        for step in self._append(*await self.compacting.after(draft)):
-            yield step
+    async def accept(self, planned: PlannedCompaction, draft: SummaryDraft) -> Steps:
+        """Make a draft stand that the user has seen; raises Refused where it must not, or the session has changed."""
+        self._check(planned)
+        async with aclosing(self.compacting.accept(planned, draft)) as accepting:
+            async for body in accepting:
+                for step in self._append(body):
+                    yield step

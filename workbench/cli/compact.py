@@ -15,8 +15,8 @@ from workbench.agent.hooks import Hooks, installed_hooks
 from workbench.cli.asking import agrees
 from workbench.cli.options import options_of
 from workbench.compaction import prompts
-from workbench.compaction.cache import paid_back
 from workbench.compaction.compactor import Compactor
+from workbench.compaction.preview import preview_rows
 from workbench.compaction.triggers import question
 from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, Progress, SummaryDraft
 from workbench.config.background import in_background
@@ -24,7 +24,7 @@ from workbench.config.errors import Refused
 from workbench.config.text import print_json, printable, printable_lines
 from workbench.context.setup import Setup
 from workbench.log.errors import ReadOnly
-from workbench.log.events import Event, Failure
+from workbench.log.events import Body, Compaction, Event, Failure
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.session.connection import compactor_for
@@ -95,24 +95,24 @@ async def _compact(job: Job) -> SummaryDraft:
         compacting = Compacting(compactor, hooks)
         try:
             digest = options.digest or options.summary is not None
-            preview = await in_background(compactor.preview, job.events, "manual", "by hand", digest=digest)
+            planned = await compacting.plan(job.events, digest=digest)
             if not options.json:
-                _agree(preview, setup, options.yes or options.dry_run, options.summary is not None)
-            problems = await compacting.before(preview)
+                _agree(planned.preview, setup, options.yes or options.dry_run, options.summary is not None)
             tell = None if options.json else tell_progress
-            draft = await compactor.draft(job.events, preview, digest=digest, progress=tell)
+            noted, draft = await compacting.draft(planned, digest=digest, tell=tell)
             draft = await in_background(_edited, job, compactor, draft)
-            body = compactor.body(draft)
+            said: list[Body] = [*noted]
+            async for body in compacting.accept(planned, draft):
+                said.append(body)
+                if session:
+                    session.append(*said if isinstance(body, Compaction) else [body])
         except CompactionRefused as refused:
             # That there is nothing to compact is no failure of anything.
             if session and refused.kind != "nothing":
                 session.append(failure_of(refused))
             raise
         if session:
-            session.append(*problems, body)
-            noted = await compacting.after(draft)
-            session.append(*noted)
-            warn(str(each.message) for each in (*problems, *noted) if isinstance(each, Failure))
+            warn(each.message for each in said if isinstance(each, Failure))
     warn(draft.problems)
     return draft
 
@@ -146,36 +146,12 @@ def tell_progress(progress: Progress) -> None:
 
 def _agree(preview: CompactionPreview, setup: Setup, agreed: bool, own: bool) -> None:
     """Show the figures and ask, where somebody can answer; no is the default."""
-    for what, figure in figures(preview, own):
-        print(f"{what:<11} {printable(figure)}")
+    for what, figure in preview_rows(preview, own=own):
+        print(f"{what:<12} {printable(figure)}")
     if agreed or not sys.stdin.isatty():
         return
     if not agrees(question(preview.tokens_before, setup.limits.window)):
         raise Refused("nothing was compacted")
-
-
-def figures(preview: CompactionPreview, own: bool = False) -> list[tuple[str, str]]:
-    """The preview in lines: what it is about, and the figures. `own`: the user gives the summary."""
-    selected, cache = preview.selected, preview.cache
-    events = f"events {selected.first:,} to {selected.last:,}"
-    summarised = f"{len(selected.items):,} items with {preview.source_tokens:,} tokens, {events}"
-    kept = f"{len(selected.kept):,} of its events with {selected.kept_tokens:,} tokens"
-    asked = "nobody: the digest takes lines from the record"
-    if own:
-        asked = "nobody: the summary is yours"
-    elif preview.model:
-        cost = "price unknown" if preview.cost is None else f"at most ${preview.cost:.4f}"
-        requests = "1 request" if preview.parts == 1 else f"{preview.parts:,} requests"
-        asked = f"{preview.model}, {preview.request_tokens:,} tokens in {requests}; {cost}"
-    changed = f"changes from token {cache.first_changed:,} on, writes {cache.rewritten:,} again"
-    return [
-        ("summarises", f"{summarised} ({selected.why})"),
-        ("keeps", kept),
-        ("frees", f"about {cache.saved_per_request:,} of {preview.tokens_before:,} tokens"),
-        ("asks", asked if own else f"{asked}; summary of at most {preview.summary_cap:,} tokens"),
-        ("cache", changed),
-        ("pays back", paid_back(preview)),
-    ]
 
 
 def _print(job: Job, draft: SummaryDraft) -> None:

@@ -140,6 +140,8 @@ class Compactor:
         problems: list[str] = []
         cost: float | None = 0.0
         made: SummaryDraft | None = None
+        if digest and preview.model:  # what was agreed to, but that nobody is asked
+            preview = replace(preview, model="", request_tokens=0, parts=0, cost=0.0)
         await aside(self._check_worth, events, preview)
         if not digest:
             text, problems, cost = await self.summary(preview.selected, preview.summary_cap, tell)

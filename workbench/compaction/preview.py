@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workbench.compaction.cache import effect
+from workbench.compaction.cache import effect, paid_back
 from workbench.compaction.prompts import RECALL_TOOLS, load, preface
 from workbench.compaction.requests import SourceBlock, SummarySource, bare, lay_out
 from workbench.compaction.source import previous_summary, transcript
@@ -153,3 +153,35 @@ def _request_figures(inputs: PreviewInputs, selected: SelectedRange, cap: int) -
         # Merging reads every part once, and at the most each as long as it may be.
         asked.append(Usage(inputs.model, sum(each.cap for each in layout.requests) + cap, completion=cap))
     return sum(usage.estimate for usage in asked), len(layout.requests), cost_of(asked, inputs.catalogue)
+
+
+# In words
+
+
+def preview_rows(preview: CompactionPreview, *, own: bool = False) -> list[tuple[str, str]]:
+    """What a compaction would do: what, and how much. `own`: the user gives the summary."""
+    selected, cache = preview.selected, preview.cache
+    items = f"{counted(len(selected.items), 'item')} with {preview.source_tokens:,} tokens"
+    replaced = f"; replaces {counted(len(selected.previous), 'summary', 'summaries')}" if selected.previous else ""
+    return [
+        ("summarises", f"{items}, events {selected.first:,} to {selected.last:,}{replaced}: {selected.why}"),
+        ("keeps", f"{counted(len(selected.kept), 'event')} of that range, with {selected.kept_tokens:,} tokens"),
+        ("frees", f"about {cache.saved_per_request:,} of {preview.tokens_before:,} tokens"),
+        ("asks", "nobody: the summary is yours" if own else _asked(preview)),
+        ("prompt cache", f"the same up to token {cache.first_changed:,}, {cache.rewritten:,} are written again"),
+        ("pays back", paid_back(preview)),
+    ]
+
+
+def _asked(preview: CompactionPreview) -> str:
+    asked = "no model: the digest is made from the text alone, and costs nothing"
+    if preview.model:
+        cost = "price unknown" if preview.cost is None else f"at most ${preview.cost:.4f}"
+        requests = counted(preview.parts, "request")
+        asked = f"{preview.model}: {preview.request_tokens:,} tokens in {requests}, {cost}"
+    return f"{asked}; a summary of at most {preview.summary_cap:,} tokens"
+
+
+def counted(number: int, word: str, several: str = "") -> str:
+    """A number of things."""
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {several or word + 's'}"

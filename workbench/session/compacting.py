@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from workbench.agent.compacting import PlannedCompaction
 from workbench.agent.loop import Agent, Steps
 from workbench.agent.steps import Appended, Step, Summarising
 from workbench.compaction.record import CATEGORY, CompactionEntry, details
@@ -235,8 +236,8 @@ class SessionCompactions:
             raise Refused(opened.why_read_only)
         return opened
 
-    async def compact(self, digest: bool = False) -> CompactionOutcome:
-        """Compact now, without asking again; raises Refused where that came to nothing."""
+    async def compact(self, digest: bool = False, planned: PlannedCompaction | None = None) -> CompactionOutcome:
+        """Compact now, without asking again: what was agreed to, where it was; raises Refused if nothing came of it."""
         opened = self.writable()
         self.not_now()
         if self.busy:
@@ -244,7 +245,7 @@ class SessionCompactions:
         self._making = asyncio.current_task()
         try:
             agent = await self._turns.agent(opened)
-            [event] = await self.run(opened, agent.compact(digest=digest))
+            [event] = await self.run(opened, agent.compact(planned, digest=digest))
         except asyncio.CancelledError:
             raise Refused(STOPPED) from None
         finally:

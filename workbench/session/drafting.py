@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from workbench.agent.compacting import failure_of
+from workbench.agent.compacting import CHANGED, Compacting, PlannedCompaction, failure_of
+from workbench.agent.hooks import Hooks
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.values import CompactionPreview, CompactionRefused, Fact, SummaryDraft
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.config.errors import Refused
-from workbench.log.events import Compaction, Event, Override, Revert
 from workbench.session.compacting import BUSY, SessionCompactions
 from workbench.session.compaction_values import CompactionOutcome
 from workbench.session.open_session import OpenSession
 from workbench.session.services import Services
 from workbench.session.turns import Turns
 
-T = TypeVar("T")
 
-BY_HAND = "by hand"
-CHANGED = "the session has changed since this was drafted: another compaction, an undo or an override; preview it anew"
-
-
-class _Piece(NamedTuple):
-    """What is being previewed."""
+class _Previewed(NamedTuple):
+    """What is being looked at."""
 
     opened: OpenSession
-    compactor: Compactor
-    events: tuple[Event, ...]
+    compacting: Compacting
+    planned: PlannedCompaction
 
 
 class SummaryDrafts:
@@ -44,29 +38,35 @@ class SummaryDrafts:
         self._turns = turns
         self._compactions = compactions
         self._publish = publish
-        self._piece: _Piece | None = None
+        self._previewed: _Previewed | None = None
 
     async def preview(self, digest: bool = False) -> CompactionPreview:
         """What a compaction would do now; raises CompactionRefused where there is nothing to compact."""
         opened = self._compactions.current()
+        self._previewed = None
         if opened.writable:
-            compactor = (await self._turns.agent(opened)).compacting.compactor
+            compacting = (await self._turns.agent(opened)).compacting
         else:
-            compactor = Compactor(opened.setup, None, catalogue=self._services.catalogue)
-        events = tuple(opened.events)
-        self._piece = _Piece(opened, compactor, events)
-        return await _beside(partial(compactor.preview, events, "manual", BY_HAND, digest=digest))
+            compacting = Compacting(Compactor(opened.setup, None, catalogue=self._services.catalogue), Hooks())
+        planned = await compacting.plan(opened.events, digest=digest)
+        self._previewed = _Previewed(opened, compacting, planned)
+        return planned.preview
+
+    async def compact(self, preview: CompactionPreview, digest: bool = False) -> CompactionOutcome:
+        """Make what the user has agreed to, at once; raises Refused where the session has changed since."""
+        self._compactions.writable()
+        return await self._compactions.compact(digest, self._current(preview).planned)
 
     async def draft(self, preview: CompactionPreview, digest: bool = False) -> SummaryDraft:
         """A summary to look at; raises CompactionRefused where none will do."""
-        opened, compactor, events = self._work_piece()
+        opened, compacting, planned = self._current(preview)
+        planned.check(opened.events, compacting.compactor)
         try:
-            if opened.agent is not None and opened.writable:
-                noted = await opened.agent.compacting.before(preview)
-                if noted:
-                    opened.append(*noted)
             tell = partial(self._compactions.progress, draft=True)
-            return await compactor.draft(events, preview, digest=digest, progress=tell)
+            noted, made = await compacting.draft(planned, digest=digest, tell=tell)
+            if noted:
+                opened.append(*noted)
+            return made
         except CompactionRefused as refused:
             if opened.writable:
                 opened.append(failure_of(refused))
@@ -77,34 +77,31 @@ class SummaryDrafts:
 
     async def edited(self, draft: SummaryDraft, summary: str) -> SummaryDraft:
         """The draft with another text."""
-        _, compactor, events = self._work_piece()
-        return await _beside(partial(compactor.edited, events, draft, summary))
+        compactor, events, _ = self._current().planned
+        return await in_background(compactor.edited, events, draft, summary)
 
     async def with_lost(self, draft: SummaryDraft, facts: Sequence[Fact] | None) -> SummaryDraft:
         """The draft with lost things put back: these, or all of them."""
-        _, compactor, events = self._work_piece()
-        return await _beside(partial(compactor.with_lost, events, draft, facts))
+        compactor, events, _ = self._current().planned
+        return await in_background(compactor.with_lost, events, draft, facts)
 
     async def accept(self, draft: SummaryDraft) -> CompactionOutcome:
         """Make the draft stand; raises CompactionRefused where it must not."""
         opened = self._compactions.writable()
-        since = opened.events[len(self._work_piece().events) :]
-        if any(isinstance(event.body, Compaction | Revert | Override) for event in since):
-            raise Refused(CHANGED)
+        planned = self._current().planned
         self._compactions.not_now()
         if self._compactions.busy:
             raise Refused(BUSY)
         agent = await self._turns.agent(opened)
-        [event] = await self._compactions.run(opened, agent.accept(draft))
-        self._piece = None
+        [event] = await self._compactions.run(opened, agent.accept(planned, draft))
+        self._previewed = None
         return self._compactions.outcome(opened, event)
 
-    def _work_piece(self) -> _Piece:
-        if self._piece is None or self._piece.opened is not self._compactions.current():
+    def _current(self, preview: CompactionPreview | None = None) -> _Previewed:
+        """What is being looked at; `preview` is what the user saw of it."""
+        found = self._previewed
+        if found is None or found.opened is not self._compactions.current():
             raise Refused(CHANGED)
-        return self._piece
-
-
-async def _beside(work: Callable[[], T]) -> T:
-    """What takes long; the session's thread goes on meanwhile."""
-    return await asyncio.wrap_future(background(work))
+        if preview is not None and found.planned.preview is not preview:
+            raise Refused(CHANGED)
+        return found

@@ -60,12 +60,18 @@ async def test_yes_compacts_and_shows_the_summary_and_the_new_usage(
     Script(answer(SUMMARY)).play(monkeypatch)
     async with panel(services) as (pilot, screen):
         before = screen.status.tokens
-        await asked(pilot)
+        agreed = (await asked(pilot)).preview
         await pilot.press("y")
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
         await rest(pilot)
         after = screen.status.tokens
         assert after < before
+        assert screen.compaction is not None
+        entry = screen.compaction.last
+        assert agreed is not None
+        assert entry is not None
+        assert entry.range == (agreed.selected.first, agreed.selected.last)
+        assert entry.details.tokens_before == agreed.tokens_before
         await rest(pilot)
         text = shown(pilot.app)
         assert f"compacted: {before:,} → {after:,} of 20,000 tokens ({after // 200} %)" in text

@@ -10,10 +10,10 @@ import pytest
 from tui.compaction.long_talk import SUMMARY
 from tui.compaction.watching import Scripted, bodies, drafted, on_talk, view
 from tui.play import answer, until
+from workbench.agent.compacting import CHANGED
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import Refused
-from workbench.log.events import Compaction
-from workbench.session.drafting import CHANGED
+from workbench.log.events import Compaction, UserMessage
 from workbench.session.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -59,6 +59,47 @@ async def test_a_draft_of_a_session_that_has_changed_is_refused(services: Servic
         await on.settled()
         with pytest.raises(Refused, match=CHANGED.partition(":")[0]):
             await on.model.compacting(lambda work: work.drafts.edited(draft, "x"))
+
+
+@pytest.mark.parametrize("digest", [False, True])
+async def test_what_was_agreed_to_is_what_is_in_the_log(services: Services, script: Scripted, digest: bool) -> None:
+    script(answer("meanwhile"), answer(SUMMARY))
+    async with on_talk(services, "compaction.mode=manual") as on:
+        agreed = await on.model.compacting(lambda work: work.drafts.preview())
+        on.model.send("and something that was said since")
+        await on.settled()
+        outcome = await on.model.compacting(lambda work: work.drafts.compact(agreed, digest))
+        [body] = await bodies(on, Compaction)
+        [*_, last] = await bodies(on, UserMessage)
+        assert last.content == "and something that was said since"
+        assert (body.first, body.last, body.kept) == (agreed.selected.first, agreed.selected.last, agreed.selected.kept)
+        assert body.meta["tokens_before"] == outcome.before == agreed.tokens_before
+        assert body.meta["source_tokens"] == agreed.source_tokens
+        assert body.meta["model"] == ("" if digest else agreed.model)
+        assert body.meta["made_by"] == ("digest" if digest else agreed.model)
+
+
+async def test_what_was_agreed_to_is_not_made_where_the_session_has_changed(
+    services: Services, script: Scripted
+) -> None:
+    script()
+    async with on_talk(services) as on:
+        agreed = await on.model.compacting(lambda work: work.drafts.preview(True))
+        on.model.decide("pin", 5, 5)
+        await on.settled()
+        for late in (
+            lambda work: work.drafts.compact(agreed, True),
+            lambda work: work.drafts.draft(agreed, True),
+        ):
+            with pytest.raises(Refused, match=CHANGED.partition(":")[0]):
+                await on.model.compacting(late)
+        other = await on.model.compacting(lambda work: work.drafts.preview(True))
+        with pytest.raises(Refused, match=CHANGED.partition(":")[0]):
+            await on.model.compacting(lambda work: work.drafts.compact(agreed, True))
+        assert not await bodies(on, Compaction)
+        await on.model.compacting(lambda work: work.drafts.compact(other, True))
+        [body] = await bodies(on, Compaction)
+        assert 5 in [each.seq for each in body.kept], "it is what was agreed to last"
 
 
 async def test_a_draft_can_be_stopped(services: Services, script: Scripted) -> None:

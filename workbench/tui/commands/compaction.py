@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from workbench.compaction.values import CompactionPreview
 from workbench.config.errors import Refused, WrongCall
 from workbench.session.compaction_values import MODES, CompactionOutcome, CompactionView
 from workbench.tui.compaction.descriptions import ABOUT_MODES, percent, status_rows
@@ -41,18 +42,19 @@ async def digest(host: Host, argument: str) -> None:
 
 
 async def _by_hand(host: Host, *, digest: bool) -> None:
-    answer = await host.ask(CompactDialog(host, digest=digest))
+    asked = CompactDialog(host, digest=digest)
+    answer = await host.ask(asked)
     if answer == "preview":
         await _preview(host, digest=digest)
-    elif answer in ("yes", "digest"):
-        await _make(host, digest=answer == "digest")
+    elif answer in ("yes", "digest") and asked.preview is not None:
+        await _make(host, asked.preview, digest=answer == "digest")
 
 
-async def _make(host: Host, *, digest: bool) -> None:
+async def _make(host: Host, agreed: CompactionPreview, *, digest: bool) -> None:
     dialog = ProgressDialog(host)
     host.push(dialog)
     try:
-        outcome = await host.model.compacting(lambda work: work.compactions.compact(digest))
+        outcome = await host.model.compacting(lambda work: work.drafts.compact(agreed, digest))
     finally:
         if dialog.is_current:
             dialog.dismiss()

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from workbench.compaction.cache import paid_back
+from workbench.compaction.preview import counted
 from workbench.compaction.record import CompactionEntry, Spread, Status
 from workbench.compaction.undo import Node
-from workbench.compaction.values import CompactionPreview, Fact, SummaryDraft
+from workbench.compaction.values import Fact, SummaryDraft
 from workbench.config.text import printable
 from workbench.context.policy import Mode
 from workbench.log.events import Compaction
@@ -52,9 +52,9 @@ def next_line(view: CompactionView) -> Content:
         return Content.assemble((f"{sign} {word}: ", "bold $warning"), printable(said))
     if forecast.trigger is None:
         return Content.assemble(("○ ", "$quiet"), printable(forecast.why))
-    when = "" if forecast.turns is None else f", in about {_count(forecast.turns, 'turn')}"
+    when = "" if forecast.turns is None else f", in about {counted(forecast.turns, 'turn')}"
     if forecast.trigger == "turns":
-        return Content.assemble(("▸ next", "bold"), f" at {_count(forecast.limit, 'turn')}{when}")
+        return Content.assemble(("▸ next", "bold"), f" at {counted(forecast.limit, 'turn')}{when}")
     share = f" ({percent(forecast.limit, view.window)})" if view.window else ""
     return Content.assemble(("▸ next", "bold"), f" at {forecast.limit:,}{share}{when}")
 
@@ -166,27 +166,6 @@ def branch_line(branch: Branch) -> Content:
 # Previews and drafts
 
 
-def preview_rows(preview: CompactionPreview) -> Rows:
-    """What a compaction would do, in figures."""
-    selected, cache = preview.selected, preview.cache
-    items = f"{_count(len(selected.items), 'item')} with {preview.source_tokens:,} tokens"
-    cost = "price unknown" if preview.cost is None else f"at most ${preview.cost:.4f}"
-    asked = (
-        f"{preview.model}: {preview.request_tokens:,} tokens in {_count(preview.parts, 'request')}, {cost}"
-        if preview.model
-        else "no model: the digest is made from the text alone, and costs nothing"
-    )
-    replaced = f"; replaces {_count(len(selected.previous), 'summary', 'summaries')}" if selected.previous else ""
-    return [
-        ("summarises", f"{items}, events {selected.first:,} to {selected.last:,}{replaced}: {selected.why}"),
-        ("keeps", f"{_count(len(selected.kept), 'event')} of that range, with {selected.kept_tokens:,} tokens"),
-        ("frees", f"about {cache.saved_per_request:,} of {preview.tokens_before:,} tokens"),
-        ("asks", f"{asked}; a summary of at most {preview.summary_cap:,} tokens"),
-        ("prompt cache", f"the same up to token {cache.first_changed:,}, {cache.rewritten:,} are written again"),
-        ("pays back", paid_back(preview)),
-    ]
-
-
 def draft_line(draft: SummaryDraft, window: int) -> Content:
     """The figures of a draft."""
     preview, audit = draft.preview, draft.audit
@@ -275,7 +254,3 @@ def _spread(spread: Spread) -> str:
 
 def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "none"
-
-
-def _count(number: int, word: str, several: str = "") -> str:
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {several or word + 's'}"

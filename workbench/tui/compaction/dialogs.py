@@ -14,6 +14,7 @@ from textual.getters import query_one
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from workbench.compaction.preview import preview_rows
 from workbench.compaction.triggers import question
 from workbench.compaction.values import CompactionPreview
 from workbench.config.errors import WorkbenchError
@@ -49,7 +50,8 @@ class CompactDialog(WorkerScreen, ModalScreen[Answer]):
         super().__init__()
         self._host = host
         self._digest = digest
-        self._preview: CompactionPreview | None = None
+        self.preview: CompactionPreview | None = None
+        """What the user says yes to."""
 
     def compose(self) -> ComposeResult:
         """The question first, the answers last."""
@@ -71,12 +73,12 @@ class CompactDialog(WorkerScreen, ModalScreen[Answer]):
     @work
     async def _work_out(self) -> None:
         try:
-            self._preview = await self._host.model.compacting(lambda work: work.drafts.preview(self._digest))
+            self.preview = await self._host.model.compacting(lambda work: work.drafts.preview(self._digest))
         except WorkbenchError as error:
             self.figures.note = Content.styled(printable(str(error)), "$warning")
             return
         self.figures.note = Content()
-        self.figures.rows = descriptions.preview_rows(self._preview)
+        self.figures.rows = preview_rows(self.preview)
         digest = () if self._digest else (Button("d", "digest", "without a model"),)
         label = "yes, without a model" if self._digest else "yes"
         self.buttons.buttons = (
@@ -94,7 +96,7 @@ class CompactDialog(WorkerScreen, ModalScreen[Answer]):
 
     def action_answer(self, answer: Answer) -> None:
         """Without the figures nobody can say yes."""
-        if answer == "no" or self._preview is not None:
+        if answer == "no" or self.preview is not None:
             self.dismiss("digest" if answer == "yes" and self._digest else answer)
 
 

@@ -22,6 +22,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
 from workbench.compaction.compactor import DIGEST
+from workbench.compaction.preview import preview_rows
 from workbench.compaction.values import CompactionPreview, SummaryDraft
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable, printable_lines
@@ -171,7 +172,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
 
     def _look(self, preview: CompactionPreview) -> None:
         self.stage = "look"
-        self._tell(rows=descriptions.preview_rows(preview))
+        self._tell(rows=preview_rows(preview))
         selected = preview.selected
         self.reader.show(lambda most: page(selected, most), 120 * (len(selected.items) + len(selected.beside)))
         self.reader.view.focus()
