@@ -10,34 +10,28 @@ from textual.message import Message
 from textual.widgets import Input
 
 
+class _Told(Message):
+    """What stands in the line, and what it was asked for."""
+
+    def __init__(self, topic: str, text: str) -> None:
+        super().__init__()
+        self.topic = topic
+        self.text = text
+
+
 class InputLine(Input):
     """One line: what is asked for stands in its border, Enter says it and Escape leaves."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave the line", id="ask.leave", show=False)]
 
-    class Entered(Message):
+    class Entered(_Told):
         """The user typed this and pressed Enter."""
 
-        def __init__(self, topic: str, text: str) -> None:
-            super().__init__()
-            self.topic = topic
-            self.text = text
-
-    class Edited(Message):
+    class Edited(_Told):
         """The text changed."""
 
-        def __init__(self, topic: str, text: str) -> None:
-            super().__init__()
-            self.topic = topic
-            self.text = text
-
-    class Cancelled(Message):
+    class Cancelled(_Told):
         """The user does not want to after all; `text` is what stood there before."""
-
-        def __init__(self, topic: str, text: str) -> None:
-            super().__init__()
-            self.topic = topic
-            self.text = text
 
     def __init__(self) -> None:
         super().__init__(compact=True, select_on_focus=False)
