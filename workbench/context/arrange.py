@@ -1,4 +1,4 @@
-"""Arrange: the last stages over a draft: history, groups, and the verdict."""
+"""Arrange: the last stages over a conversation, found in its running sums: history, groups, and the verdict."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from itertools import chain
 from typing import NamedTuple
 
 from workbench.context.budget import Budget
-from workbench.context.draft import Draft
+from workbench.context.conversation import Conversation
 from workbench.context.fixed_slots import FixedSlots
 from workbench.context.items import SLOTS, Edit, Item, Kind, Slot, Stage
 from workbench.context.measure import Meter, framing
-from workbench.context.plan import ContextPlan, Cuts, PlacedSummary, PlanRows, Totals, Verdict
+from workbench.context.plan import ContextPlan, Cuts, PlacedSummary, PlanRows, Totals
 from workbench.context.running_sums import UnitCost
 from workbench.context.stages import groups, history, normalise
 from workbench.context.stages.history import NO_CAP, HistoryCut
+from workbench.context.stages.verdict import verdict, warnings
+from workbench.context.view import is_sent
 from workbench.models.framing import REPLY_PRIMING
 from workbench.models.tokens import Count
 
@@ -37,7 +39,7 @@ class RequestBase(NamedTuple):
 class Arrangement(NamedTuple):
     """Everything a plan is made of."""
 
-    draft: Draft
+    conversation: Conversation
     base: RequestBase
     meter: Meter
     model: str
@@ -53,11 +55,6 @@ def base_of(fixed: FixedSlots, summaries: tuple[PlacedSummary, ...]) -> RequestB
     around = fixed.framing + REPLY_PRIMING + sum(_SYNTHETIC for summary in summaries for _ in summary.rows)
     original_tokens = sum(row.original_tokens for row in rows)
     return RequestBase(fixed.rows, summaries, slots, sum(slots.values()) + around, around, original_tokens)
-
-
-def notice_text(count: int) -> str:
-    """What tells the model that something is missing."""
-    return f"[conversation truncated — {count} older messages omitted]"
 
 
 def synthetic(
@@ -92,30 +89,30 @@ def arrange(parts: Arrangement) -> ContextPlan:
 
 class _Arranger:
     def __init__(self, parts: Arrangement) -> None:
-        self._draft = draft = parts.draft
-        self._sums = draft.sums
+        self._conversation = conversation = parts.conversation
+        self._sums = conversation.sums
         self._base = parts.base
         self._model = parts.model
         self._meter = parts.meter
         self._policy = parts.meter.policy
         self._limits = parts.meter.limits
         self._capacity = self._limits.capacity
-        self._view = draft.view()
-        self._units = len(draft.units)
-        self._start = max(draft.openers[-1], 0)
+        self._view = conversation.view()
+        self._units = len(conversation.units)
+        self._start = max(conversation.openers[-1], 0)
         """The first unit of the current turn."""
-        self._behind = self._start + (1 if draft.turn else 0)
+        self._behind = self._start + (1 if conversation.turn else 0)
         """The first unit behind its user message."""
-        self._last = max(draft.last_group, self._behind)
+        self._last = max(conversation.last_group, self._behind)
         """What is always kept of the turn: its last iteration group, and what follows."""
-        missing = draft.missing()
+        missing = conversation.missing()
         self._waiting = missing if parts.live else []
         self._lacking = () if parts.live else tuple(missing)
         """Calls of the newest unit that get a synthetic result."""
         self._past: list[UnitCost] = []
         self._present: list[UnitCost] = []
         """What the units cost that are always sent, in history and in the turn; the sums leave them out."""
-        for number in draft.held:
+        for number in conversation.held:
             (self._past if number < self._start else self._present).append(self._sums.of(number))
 
     def plan(self) -> ContextPlan:
@@ -124,10 +121,10 @@ class _Arranger:
         kept = self._turn_cost(self._last) + sum(held.cost for held in self._past)
         left = self._capacity - self._base.cost - kept - self._spare()
         turn_first = self._policy.history.turn_first or not self._policy.turn.drop_groups
-        cut, notice, history_why = self._cut_history(left - (middle if turn_first else 0))
+        cut, notice = self._cut_history(left - (middle if turn_first else 0))
         left -= self._history_span(cost, cut) + (notice.tokens + _SYNTHETIC if notice else 0)
         first, groups_why = self._drop_groups(middle, left)
-        cuts = self._cuts(cut, first, history_why, groups_why)
+        cuts = self._cuts(cut, first, groups_why)
         return self._result(cuts, notice, self._opening(cut))
 
     def _history_span(self, sums: Sequence[int], cut: HistoryCut) -> int:
@@ -149,7 +146,7 @@ class _Arranger:
 
     # History
 
-    def _cut_history(self, room: int) -> tuple[HistoryCut, Item | None, str]:
+    def _cut_history(self, room: int) -> tuple[HistoryCut, Item | None]:
         policy, sums, end = self._policy.history, self._sums, self._start
         resident = self._meter.resident
         fits = policy.mode == "fit"
@@ -157,34 +154,31 @@ class _Arranger:
         whole, count = sums.cost[end], sums.messages[end]
         budget = min(room, cap) if fits else NO_CAP
         if whole <= budget and count <= resident:
-            return HistoryCut(0), None, ""
+            return HistoryCut(0), None
         if fits and policy.notice:
             budget = min(room - self._widest_notice(count), cap)
         cut = history.fill(sums.cost, sums.messages, end, budget, resident, self._opener_of)
         dropped = sums.messages[cut.start]
         if cut.opener >= 0:
             dropped -= sums.messages[cut.opener + 1] - sums.messages[cut.opener]
-        if count > resident and whole <= budget:
-            why = f"history has {count:,} messages and {resident:,} may be resident; this one is older"
-        else:
-            why = f"history needs {whole:,} tokens and {max(budget, 0):,} are left for it; this one is too old to fit"
-        return cut, self._notice(dropped) if policy.notice and dropped else None, why
+        cut = HistoryCut(cut.start, cut.opener, history.reason(whole, budget, count, resident))
+        return cut, self._notice(dropped) if policy.notice and dropped else None
 
     def _widest_notice(self, count: int) -> int:
         """What the notice costs at most: its number is not known yet, but has no more digits than `count`."""
-        return self._meter.text(notice_text(10 ** len(str(count)) - 1)).tokens + _SYNTHETIC
+        return self._meter.text(history.notice(10 ** len(str(count)) - 1)).tokens + _SYNTHETIC
 
     def _notice(self, count: int) -> Item:
-        text, why = notice_text(count), f"{count:,} messages of history are left out"
+        text, why = history.notice(count), f"{count:,} messages of history are left out"
         return synthetic("notice", "history", "system", "notice", text, self._meter.text(text), "history", why)
 
     def _opener_of(self, unit: int) -> tuple[int, int]:
-        draft = self._draft
-        turn = draft.units[unit].turn
-        opener = draft.openers[turn]
-        if opener in (-1, unit) or opener in draft.held:
+        conversation = self._conversation
+        turn = conversation.units[unit].turn
+        opener = conversation.openers[turn]
+        if opener in (-1, unit) or opener in conversation.held:
             opener = -1
-        return opener, draft.openers[turn + 1]
+        return opener, conversation.openers[turn + 1]
 
     # The turn
 
@@ -192,8 +186,7 @@ class _Arranger:
         if not self._policy.turn.drop_groups or middle <= room:
             return self._behind, ""
         first = groups.drop(self._sums.cost, self._behind, self._last, room)
-        need = f"the turn's earlier iterations need {middle:,} tokens and {max(room, 0):,} are left"
-        return first, f"{need}; the oldest give way"
+        return first, groups.reason(middle, room)
 
     # The first message
 
@@ -211,45 +204,50 @@ class _Arranger:
 
     def _is_plain(self) -> bool:
         """A user opened the conversation and no single item was touched: whatever is cut, a user opens what is left."""
-        draft = self._draft
-        opened = not draft.units or (draft.turn > 0 and draft.openers[1] == 0)
-        return opened and not draft.overrides and not self._base.summaries
+        conversation = self._conversation
+        opened = not conversation.units or (conversation.turn > 0 and conversation.openers[1] == 0)
+        return opened and not conversation.overrides and not self._base.summaries
 
     def _opens_with_user(self, cut: HistoryCut) -> bool:
-        draft = self._draft
+        conversation = self._conversation
         if self._is_plain():
             return True
-        early = [number for number in draft.held if number < cut.start]
+        early = [number for number in conversation.held if number < cut.start]
         if cut.opener >= 0:
             early.append(cut.opener)
         summary = min((summary.before for summary in self._base.summaries), default=self._units + 1)
         for number in chain(sorted(early), range(max(cut.start, self._sums.first_sent()), self._units)):
             if summary <= number:
                 return True
-            role = draft.role(number, self._view)
+            role = self._speaker(number)
             if role is not None:
                 return role == "user"
         return True
 
+    def _speaker(self, number: int) -> str | None:
+        """Who speaks first in a unit that is sent; None when nothing of it is, or when it is a system message."""
+        sent = (self._conversation.cells[at] for at in self._conversation.units[number].cells)
+        first = next((cell for cell in sent if is_sent(cell, self._view)), None)
+        return first.role if first is not None and first.role in ("user", "assistant") else None
+
     # The outcome
 
-    def _cuts(self, cut: HistoryCut, first: int, history_why: str, groups_why: str) -> Cuts:
-        draft = self._draft
+    def _cuts(self, cut: HistoryCut, first: int, groups_why: str) -> Cuts:
+        conversation = self._conversation
         return Cuts(
-            draft.turn,
+            conversation.turn,
             self._start,
             self._behind,
             self._units,
             cut,
             first,
-            frozenset(draft.held),
-            history_why,
+            frozenset(conversation.held),
             groups_why,
-            draft.result_count,
+            conversation.result_count,
         )
 
     def _result(self, cuts: Cuts, notice: Item | None, opening: Item | None) -> ContextPlan:
-        draft, base, limits = self._draft, self._base, self._limits
+        conversation, base, limits = self._conversation, self._base, self._limits
         extra = tuple(row for row in (notice, opening) if row)
         added = sum(row.tokens for row in extra)
         past = self._history_span(self._sums.cost, cuts.history) + sum(held.cost for held in self._past)
@@ -263,53 +261,26 @@ class _Arranger:
         total = items + around
         # The budget's parts are the slots, in their order, and then these.
         budget = Budget._make((*slots.values(), around, limits.margin, limits.reserve, self._capacity - total))
-        repairs = len(draft.repairs)
-        original = draft.original_tokens + base.original_tokens + added
+        repairs = len(conversation.repairs)
+        original = conversation.original_tokens + base.original_tokens + added
         original += (repairs + len(self._lacking)) * self._meter.no_result.tokens
         return ContextPlan(
             self._model,
             limits,
             self._policy.name,
-            self._verdict(total, slots),
+            verdict(limits, total, slots, [conversation.cells[at].wire_id for at in self._waiting]),
             budget,
             Totals(total, items, around, original),
             PlanRows(
                 base.rows + extra,
                 self._view,
-                draft.units,
+                conversation.units,
                 cuts,
                 base.summaries,
-                draft.repairs,
+                conversation.repairs,
                 repairs,
                 self._lacking,
                 self._meter.no_result,
             ),
-            self._warnings(slots),
-        )
-
-    def _verdict(self, total: int, slots: dict[Slot, int]) -> Verdict:
-        limits = self._limits
-        parts = [f"{total:,} tokens"]
-        parts += [f"{limits.margin:,} margin"] if limits.margin else []
-        parts += [f"{limits.reserve:,} reserve"] if limits.reserve else []
-        need = total + limits.margin + limits.reserve
-        spent = " + ".join(parts) + (f" = {need:,}" if len(parts) > 1 else "")
-        if need > limits.window:
-            largest = max(slots, key=lambda slot: slots[slot])
-            over = f"{need - limits.window:,} over the window of {limits.window:,}"
-            return Verdict("too_large", f"{spent}, {over}; the largest part is {largest} with {slots[largest]:,}")
-        if self._waiting:
-            names = ", ".join(self._draft.cells[at].wire_id for at in self._waiting)
-            return Verdict("waiting", f"waiting for the result of {len(self._waiting)} calls ({names})")
-        return Verdict("fits", f"{spent} of {limits.window:,}")
-
-    def _warnings(self, slots: dict[Slot, int]) -> tuple[str, ...]:
-        guide = self._policy.budget
-        if not guide.system_tokens and not guide.memory_tokens:
-            return ()
-        guidance: dict[Slot, int] = {"system": guide.system_tokens, "memory": guide.memory_tokens}
-        return tuple(
-            f"{slot} has {slots[slot]:,} tokens; the policy's guidance is {limit:,}"
-            for slot, limit in guidance.items()
-            if 0 < limit < slots[slot]
+            warnings(self._policy.budget, slots),
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
 
 from workbench.context.cells import Cell, Unit
-from workbench.context.control import NO_DECISION, InEffect, span
+from workbench.context.control import NO_DECISION, InEffect, UserDecision, span
+from workbench.context.items import Edit
 from workbench.context.stages.normalise import Pairs, is_blank
 from workbench.log.events import (
     AssistantMessage,
@@ -23,6 +25,22 @@ from workbench.log.events import (
 TEXT, CALL, RESULT = range(3)
 
 
+def aside(tokens: int) -> Edit:
+    """Keep for reading what is no part of the conversation."""
+    return Edit("fold", "aside", tokens, 0, "kept for reading, never sent")
+
+
+def summarise(tokens: int, compaction: str) -> Edit:
+    """Leave out what a compaction stands for."""
+    return Edit("fold", "summarised", tokens, 0, f"summarised by the compaction {compaction}")
+
+
+def keep_in_part(before: int, after: int) -> Edit:
+    """Send what a compaction kept of a message."""
+    why = f"kept in part by a compaction: {after:,} of {before:,} tokens"
+    return Edit("fold", "truncated", before, after, why)
+
+
 class Coverage(NamedTuple):
     """What standing compactions do to single events, by sequence number."""
 
@@ -30,6 +48,18 @@ class Coverage(NamedTuple):
     """Which of them summarises the event."""
     kept: dict[int, KeptEvent]
     """What they kept of their ranges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preconditions:
+    """What is settled before the first event is added."""
+
+    overrides: Mapping[int, UserDecision] = field(default_factory=dict)
+    cover: Mapping[int, int] = field(default_factory=dict)
+    """By sequence number: which standing compaction summarises the event."""
+    kept: Mapping[int, KeptEvent] = field(default_factory=dict)
+    unpaired: Mapping[int, str] = field(default_factory=dict)
+    """By sequence number: results known to have no call, and why."""
 
 
 class _Buckets:

@@ -118,7 +118,7 @@ class Meter:
     def kept(self, cell: Cell, text: str) -> TruncatedText:
         """A message that a compaction kept in part."""
         tokens, exact = self.text(text)
-        return TruncatedText(text, tokens, exact, f"kept in part by a compaction: {tokens:,} of {cell.tokens:,} tokens")
+        return TruncatedText(text, tokens, exact, "")
 
     def set_mask(self, cell: Cell) -> None:
         """Write down what a cell costs when it is masked."""

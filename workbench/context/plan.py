@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, overload
 
+from workbench.context import fold
 from workbench.context.budget import Budget, Limits
 from workbench.context.cells import Cell, Unit
 from workbench.context.items import Edit, Item, Slot, State
-from workbench.context.stages import normalise
+from workbench.context.stages import groups, history, normalise
 from workbench.context.stages.history import HistoryCut
 from workbench.context.view import View, edits_of, fate_of, is_sent
 from workbench.log.events import text_of
@@ -55,7 +56,6 @@ class Cuts(NamedTuple):
     groups: int
     """Units of the turn from `behind` up to this one are dropped."""
     held: frozenset[int]
-    history_why: str
     groups_why: str
     results: int
     """How many results the scope of masking holds."""
@@ -196,9 +196,9 @@ class PlanRows(Sequence[Item]):
             return None
         if unit < cuts.turn_start:
             if unit < cuts.history.start and unit != cuts.history.opener:
-                return Edit("history", "dropped", tokens, 0, cuts.history_why)
+                return history.drop(cuts.history, tokens)
         elif cuts.behind <= unit < cuts.groups:
-            return Edit("groups", "dropped", tokens, 0, cuts.groups_why)
+            return groups.leave_out(tokens, cuts.groups_why)
         return None
 
     def _row(self, cell: Cell) -> Item:
@@ -244,20 +244,15 @@ class PlanRows(Sequence[Item]):
     def _edits(self, cell: Cell, state: State, cut: Edit | None) -> tuple[Edit, ...]:
         edits = edits_of(cell, state, self._view, self._cuts.results)
         if state == "summarised":
-            edits.append(Edit("fold", "summarised", cell.tokens, 0, self._summary_why(cell)))
+            edits.append(fold.summarise(cell.tokens, self._summaries[cell.cover].rows[0].id))
         return tuple(edits) if cut is None else (*edits, cut)
-
-    def _summary_why(self, cell: Cell) -> str:
-        row = self._summaries[cell.cover].rows[0]
-        return f"summarised by the compaction {row.id}"
 
     def _inserted(self, what: Item | int) -> Item:
         if isinstance(what, Item):
             return what
         call = self._view.cells[what]
         tokens, exact = self._no_result
-        why = f"the call {call.wire_id!r} has no result; this one stands for it"
-        edits = [Edit("normalise", "sent", 0, tokens, why)]
+        edits = [normalise.repair(call.wire_id, tokens)]
         state = fate_of(call, self._view)[0]
         if is_sent(call, self._view):
             cut = self._cut_edit(call.unit, tokens)

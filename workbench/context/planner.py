@@ -1,8 +1,8 @@
 """The planner: `plan(log, policy, budget) -> ContextPlan`, from scratch or one event at a time.
 
-Appending an event to a log of any length costs the same: the draft keeps running sums over the units, and the two
-cuts are found in them by bisection. What changes the past (a compaction, a revert, a late result) starts the draft
-again; an override mends the units it speaks of.
+It is incremental: appending an event to a log of any length costs the same, because the conversation keeps running
+sums over the units, and the two cuts are found in them by bisection. What changes the past (a compaction, a revert, a
+late result) starts the conversation again; an override mends the units it speaks of.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from workbench.context import fixed_slots, fold
 from workbench.context.arrange import Arrangement, arrange, base_of, synthetic
 from workbench.context.budget import Limits
 from workbench.context.control import CONTROL, InEffect, apply_override, in_effect, span
-from workbench.context.draft import Draft
+from workbench.context.conversation import Conversation
 from workbench.context.items import Item
 from workbench.context.measure import Meter
 from workbench.context.plan import ContextPlan, PlacedSummary
 from workbench.context.policy import Policy
 from workbench.context.stages import normalise
-from workbench.context.tally import Preconditions
 from workbench.log.events import Compaction, Event, Override, SlotContent, UserMessage
 from workbench.models.tokens import TokenCounter
 
@@ -50,7 +49,7 @@ class Planner:
         self._controls: list[Event] = []
         self._in_effect = InEffect()
         self._ordered = True
-        self._draft = Draft(self._meter, Preconditions())
+        self._conversation = Conversation(self._meter, fold.Preconditions())
         self._summaries: tuple[PlacedSummary, ...] = ()
         self._base = base_of(fixed_slots.FixedSlots(), ())
         self.extend(events)
@@ -74,9 +73,9 @@ class Planner:
         self._events.append(event)
         body = event.body
         if type(body) not in CONTROL:
-            units = len(self._draft.units)
-            no_longer_latest = isinstance(body, UserMessage) and self._is_inside(self._draft.latest)
-            if no_longer_latest or not self._draft.add(event) or self._outgrew_its_compaction():
+            units = len(self._conversation.units)
+            no_longer_latest = isinstance(body, UserMessage) and self._is_inside(self._conversation.latest)
+            if no_longer_latest or not self._conversation.add(event) or self._outgrew_its_compaction():
                 self._restart()
             elif not units:
                 self._refill()
@@ -86,7 +85,7 @@ class Planner:
             overrides = dict(self._in_effect.overrides)
             touched = apply_override(overrides, event)
             self._in_effect = InEffect((), overrides, self._in_effect.slots)
-            self._draft.set_overrides(overrides, touched)
+            self._conversation.set_overrides(overrides, touched)
             self._refill()
         elif isinstance(body, SlotContent):
             self._in_effect = in_effect(self._controls)
@@ -100,42 +99,46 @@ class Planner:
 
     def _outgrew_its_compaction(self) -> bool:
         """Whether the newest unit was summarised, and now has a cell that the summary knows nothing of."""
-        if not self._in_effect.compactions or not self._draft.units:
+        if not self._in_effect.compactions or not self._conversation.units:
             return False
-        cells = self._draft.units[-1].cells
-        return self._draft.cells[cells[-1]].cover < 0 <= self._draft.cells[cells[0]].cover
+        cells = self._conversation.units[-1].cells
+        return self._conversation.cells[cells[-1]].cover < 0 <= self._conversation.cells[cells[0]].cover
 
     def _restart(self) -> None:
-        """Build the draft again from all events."""
+        """Build the conversation again from all events."""
         self._in_effect = in_effect(self._controls)
         said = [event for event in self._events if type(event.body) not in CONTROL] if self._controls else self._events
-        ground = Preconditions(self._in_effect.overrides)
-        self._draft, self._ordered = self._drafted(said, ground)
+        ground = fold.Preconditions(self._in_effect.overrides)
+        self._conversation, self._ordered = self._conversation_of(said, ground)
         if self._in_effect.compactions:
-            cover, kept = fold.coverage(self._in_effect, self._draft.cells, self._draft.units, self._draft.latest)
-            ground = Preconditions(self._in_effect.overrides, cover, kept)
-            self._draft, self._ordered = self._drafted(said, ground)
+            cover, kept = fold.coverage(
+                self._in_effect, self._conversation.cells, self._conversation.units, self._conversation.latest
+            )
+            ground = fold.Preconditions(self._in_effect.overrides, cover, kept)
+            self._conversation, self._ordered = self._conversation_of(said, ground)
         self._summaries = self._place_summaries()
         self._refill()
 
-    def _drafted(self, said: list[Event], ground: Preconditions) -> tuple[Draft, bool]:
-        draft = Draft(self._meter, ground)
-        if all(map(draft.add, said)):
-            return draft, True
+    def _conversation_of(self, said: list[Event], ground: fold.Preconditions) -> tuple[Conversation, bool]:
+        conversation = Conversation(self._meter, ground)
+        if all(map(conversation.add, said)):
+            return conversation, True
         ordered, unpaired = fold.in_order(said)
-        draft = Draft(self._meter, replace(ground, unpaired=unpaired))
+        conversation = Conversation(self._meter, replace(ground, unpaired=unpaired))
         for event in ordered:
-            placed = draft.add(event)
+            placed = conversation.add(event)
             assert placed, "an event in order always has its place"
-        return draft, False
+        return conversation, False
 
     def _refill(self) -> None:
-        rows = fixed_slots.fill(self._in_effect.slots, self._draft.preamble, self._in_effect.overrides, self._meter)
+        rows = fixed_slots.fill(
+            self._in_effect.slots, self._conversation.preamble, self._in_effect.overrides, self._meter
+        )
         self._base = base_of(rows, self._summaries)
 
     def _place_summaries(self) -> tuple[PlacedSummary, ...]:
         """The summaries' rows: where their range began, or behind what was kept of it."""
-        cells, units = self._draft.cells, self._draft.units
+        cells, units = self._conversation.cells, self._conversation.units
         placed = []
         for event in self._in_effect.compactions:
             body = event.body
@@ -180,7 +183,7 @@ class Planner:
 
     def plan(self) -> ContextPlan:
         """The plan for the events so far."""
-        return arrange(Arrangement(self._draft, self._base, self._meter, self._model, self._live))
+        return arrange(Arrangement(self._conversation, self._base, self._meter, self._model, self._live))
 
 
 def plan(

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from workbench.context.cells import Cell
+from workbench.context import fold
+from workbench.context.cells import Cell, Unit
 from workbench.context.control import NO_DECISION, UserDecision, with_pair
-from workbench.context.items import Edit, Stage, State
-from workbench.context.stages import mask
+from workbench.context.items import Edit, State
+from workbench.context.measure import Meter, framing
+from workbench.context.running_sums import UnitCost
+from workbench.context.stages import mask, normalise, override, truncate
 from workbench.log.events import Content, KeptEvent
 
 
@@ -92,6 +95,25 @@ def is_sent(cell: Cell, view: View) -> bool:
     return fate_of(cell, view)[2] is not None
 
 
+def unit_cost(unit: Unit, view: View, meter: Meter, complete: bool) -> UnitCost:
+    """What a unit costs if no cut takes it away; in a complete one, calls without a result get a synthetic one."""
+    tokens = around = messages = 0
+    begun = False
+    for at in unit.cells:
+        cell = view.cells[at]
+        _, size, content, _ = fate_of(cell, view)
+        if content is None:
+            continue
+        tokens += size
+        begins = cell.kind == "tool_result" or not begun
+        begun = begun or cell.kind != "tool_result"
+        around, messages = around + framing(cell.kind, begins, meter.name(cell.name)), messages + begins
+        if complete and cell.kind == "tool_call" and cell.partner < 0:
+            tokens, messages = tokens + meter.no_result.tokens, messages + 1
+            around += framing("tool_result", True)
+    return UnitCost(tokens + around, around, messages)
+
+
 def edits_of(cell: Cell, state: State, view: View, results: int) -> list[Edit]:
     """Every decision on a cell before the cuts, in the order of the stages, with its reason.
 
@@ -100,34 +122,25 @@ def edits_of(cell: Cell, state: State, view: View, results: int) -> list[Edit]:
     edits: list[Edit] = []
     size = cell.original_tokens
     if cell.fate:
-        return [Edit("normalise", "dropped", size, 0, cell.fate)]
+        return [normalise.drop(size, cell.fate)]
     if state == "aside":
-        return [Edit("fold", "aside", size, 0, "kept for reading, never sent")]
+        return [fold.aside(size)]
     own = own_of(cell, view) if view.overrides else NO_DECISION
     if cell.note:
-        edits.append(Edit("normalise", "sent", size, cell.tokens, cell.note))
+        edits.append(normalise.change(size, cell.tokens, cell.note))
     if state == "excluded":
-        mine = view.overrides.get(cell.seq, NO_DECISION)
-        why = "excluded by hand" if mine.excluded else "excluded with the other half of its pair"
-        return [*edits, Edit("override", "excluded", cell.tokens, 0, why)]
+        return [*edits, override.exclude(view.overrides.get(cell.seq, NO_DECISION), cell.tokens)]
     if own.pinned or state == "summarised":
         return edits
-    if cell.cut is not None and state in ("truncated", "masked"):
-        stage: Stage = "fold" if cell.seq in view.kept else "truncate"
-        edits.append(Edit(stage, "truncated", cell.tokens, cell.cut.tokens, cell.cut.why))
-    if state == "masked":
-        edits.append(_mask_edit(cell, own, view, results))
+    before, cut = cell.tokens, cell.cut
+    if cut is not None and state in ("truncated", "masked"):
+        kept = cell.seq in view.kept
+        edits.append(fold.keep_in_part(before, cut.tokens) if kept else truncate.edit(before, cut))
+        before = cut.tokens
+    if state == "masked" and own.masked:
+        edits.append(override.mask(before, size, cell.mask_tokens))
+    elif state == "masked":
+        scope = "session" if view.mask_turn < 0 else "turn"
+        span = (view.mask_first, view.mask_upto)
+        edits.append(mask.mask(cell.number, results, *span, scope, before, size, cell.mask_tokens))
     return edits
-
-
-def _mask_edit(cell: Cell, own: UserDecision, view: View, results: int) -> Edit:
-    before = cell.cut.tokens if cell.cut else cell.tokens
-    if own.masked:
-        why = f"masked by hand; {cell.original_tokens:,} tokens replaced by a marker of {cell.mask_tokens:,}"
-        return Edit("override", "masked", before, cell.mask_tokens, why)
-    scope = "the session" if view.mask_turn < 0 else "the turn"
-    why = (
-        f"result {cell.number + 1} of {results} in {scope} lies between the first {view.mask_first} and the last "
-        f"{results - view.mask_upto}; {cell.original_tokens:,} tokens replaced by a marker of {cell.mask_tokens:,}"
-    )
-    return Edit("mask", "masked", before, cell.mask_tokens, why)

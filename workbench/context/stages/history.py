@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from workbench.context.items import Edit
 from workbench.context.policy import HistoryPolicy
 
 NO_CAP = 1 << 60
@@ -17,6 +18,25 @@ class HistoryCut(NamedTuple):
     start: int
     opener: int = -1
     """The user message that opened the turn in which the cut falls; it stays. -1: none."""
+    why: str = ""
+    """The reason for what is left out, with its numbers."""
+
+
+def drop(cut: HistoryCut, tokens: int) -> Edit:
+    """Leave out an item of a unit before the cut."""
+    return Edit("history", "dropped", tokens, 0, cut.why)
+
+
+def reason(whole: int, budget: int, count: int, resident: int) -> str:
+    """Why something is left out of history: too many messages, or too many tokens for what is left."""
+    if count > resident and whole <= budget:
+        return f"history has {count:,} messages and {resident:,} may be resident; this one is older"
+    return f"history needs {whole:,} tokens and {max(budget, 0):,} are left for it; this one is too old to fit"
+
+
+def notice(count: int) -> str:
+    """What tells the model that something is missing."""
+    return f"[conversation truncated — {count} older messages omitted]"
 
 
 def resident_limit(policy: HistoryPolicy, limit: int, known: bool) -> int:

@@ -1,8 +1,11 @@
-"""Mask: the middle tool results become markers; the first and the last stay."""
+"""Mask: the middle tool results become markers; the first and the last stay.
+
+Which those are is kept up as results arrive (`MaskWindow`), so that one more costs the same at any length.
+"""
 
 from __future__ import annotations
 
-from workbench.context.items import Kind
+from workbench.context.items import Edit, Kind
 from workbench.context.policy import MaskingPolicy
 
 _NONE = range(0)
@@ -12,6 +15,18 @@ def marker(tokens: int, item_id: str, kind: Kind = "tool_result") -> str:
     """What stands in place of a masked item: its original size, and the id under which the whole can be fetched."""
     what = "result" if kind == "tool_result" else "message"
     return f"[{what} masked — ~{tokens} tokens removed] [id {item_id}]"
+
+
+def mask(number: int, results: int, first: int, upto: int, scope: str, before: int, original: int, after: int) -> Edit:
+    """Put a marker in place of a result: `number` of `results`, of which those from `first` to `upto` are masked.
+
+    `before`, `original` and `after` are the tokens of the result as cut, of the whole, and of the marker.
+    """
+    why = (
+        f"result {number + 1} of {results} in the {scope} lies between the first {first} and the last "
+        f"{results - upto}; {original:,} tokens replaced by a marker of {after:,}"
+    )
+    return Edit("mask", "masked", before, after, why)
 
 
 class MaskWindow:

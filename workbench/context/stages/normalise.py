@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from workbench.context.items import Edit
 from workbench.log.events import Content, TextPart
 
 EMPTY_MESSAGE = "(empty message)"
@@ -31,6 +32,21 @@ def is_blank(content: Content) -> bool:
     if isinstance(content, str):
         return not content or content.isspace()
     return all(isinstance(part, TextPart) and not part.text.strip() for part in content)
+
+
+def drop(tokens: int, why: str) -> Edit:
+    """Leave out what has no pair or says nothing."""
+    return Edit("normalise", "dropped", tokens, 0, why)
+
+
+def change(before: int, after: int, why: str) -> Edit:
+    """Send something that every provider takes instead of the original."""
+    return Edit("normalise", "sent", before, after, why)
+
+
+def repair(call_id: str, tokens: int) -> Edit:
+    """Add a result for a call that has none."""
+    return Edit("normalise", "sent", 0, tokens, f"the call {call_id!r} has no result; this one stands for it")
 
 
 def sound_arguments(arguments: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from workbench.context.items import Edit
 from workbench.context.policy import Strategy, ToolTruncation, TruncationPolicy
 from workbench.log.events import Part
 from workbench.models.tokens import TokenCounter
@@ -33,6 +34,11 @@ class TruncatedText(NamedTuple):
     why: str
     parts: tuple[Part, ...] = ()
     """What is sent, where the result has pictures or the like beside its text."""
+
+
+def edit(before: int, cut: TruncatedText) -> Edit:
+    """The decision to send a cut result."""
+    return Edit("truncate", "truncated", before, cut.tokens, cut.why)
 
 
 def rule_for(policy: TruncationPolicy, tool: str, window: int) -> TruncationRule:
