@@ -313,9 +313,9 @@ async def test_an_answer_that_cannot_be_saved_holds_for_the_session(tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("allways = []", "allways: no such key; expected always or never"),
+        ("allways = []", "allways: no such key; expected one of always, never; did you mean always?"),
         ("always = 'x'", "always: expected a list of patterns, got 'x'"),
-        ("never = [1]", "never: expected a pattern, got 1"),
+        ("never = [1]", "never: expected a list of patterns, got [1]"),
         ("never = ['a b:c']", "never: expected TOOL or TOOL:PATTERN"),
     ],
 )

@@ -197,8 +197,8 @@ async def test_an_entry_point_with_another_name_is_reported_once() -> None:
 @pytest.mark.parametrize(
     ("config", "problem"),
     [
-        ({"befor_tool": []}, "config.toml: hooks.befor_tool: no such hook; did you mean before_tool?"),
-        ({"zzz": []}, "config.toml: hooks.zzz: no such hook; expected one of before_model, "),
+        ({"befor_tool": []}, "config.toml: hooks.befor_tool: no such key; expected one of before_model, "),
+        ({"zzz": []}, "config.toml: hooks.zzz: no such key; expected one of before_model, "),
         ({"before_tool": "x"}, "config.toml: hooks.before_tool: expected a list of commands, got 'x'"),
         ({"before_tool": [1]}, "config.toml: hooks.before_tool: expected a list of commands, got [1]"),
         ({"before_tool": [" "]}, "config.toml: hooks.before_tool: expected a list of commands, got [' ']"),

@@ -265,13 +265,16 @@ def test_the_config() -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("x", "mcp.a: expected a table with command or url, got 'x'"),
+        ("x", "mcp.a: expected a table, got 'x'"),
         ({}, "mcp.a: expected either command or url"),
         ({"command": ["x"], "url": "http://h"}, "mcp.a: expected either command or url"),
         ({"command": "x y"}, "mcp.a.command: expected a list of words such as a program and its options, got 'x y'"),
-        ({"command": []}, "mcp.a.command: expected a program, got an empty list"),
-        ({"command": [""]}, "mcp.a.command: expected a list of words such as a program and its options, got ['']"),
-        ({"command": ["x"], "cmd": 1}, "mcp.a.cmd: no such key; expected command, url, env, pass_env, off"),
+        ({"command": []}, "mcp.a.command: expected a program first, got []"),
+        ({"command": [""]}, "mcp.a.command: expected a program first, got ['']"),
+        (
+            {"command": ["x"], "cmd": 1},
+            "mcp.a.cmd: no such key; expected one of command, url, env, pass_env, off; did you mean command?",
+        ),
         ({"command": ["x"], "env": 1}, "mcp.a.env: expected a table of names and texts, got 1"),
         ({"command": ["x"], "env": {"K": 1}}, "mcp.a.env.K: expected text"),
         ({"command": ["x"], "env": {"A=B": ""}}, "mcp.a.env.A=B: expected the name of a variable"),

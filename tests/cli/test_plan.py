@@ -199,7 +199,10 @@ def test_the_documented_config_works(call: Call, transcript: Path, tmp_path: Pat
 def test_an_error_in_the_models_table_names_the_file(call: Call, transcript: Path, tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.toml").write_text('[models.x]\nwindow = "wide"\n')
-    assert "config.toml: [models" in call("plan", transcript).err
+    assert (
+        "config.toml: models.\"x\".window: expected a number of tokens above 0, got 'wide'"
+        in call("plan", transcript).err
+    )
 
 
 def test_at_uses_the_model_of_that_moment(call: Call, tmp_path: Path) -> None:

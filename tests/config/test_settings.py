@@ -93,8 +93,8 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('modell = "x"', ": modell: no such setting; did you mean model"),
-        ("zzz = 1", ": zzz: no such setting; expected one of model, policy, theme, fallback, models"),
+        ('modell = "x"', ": modell: no such key; expected one of model, policy, theme"),
+        ("zzz = 1", ": zzz: no such key; expected one of model, policy, theme, fallback, models"),
         ("model = 3", ": model: expected text, got 3"),
         ("model = 0x" + "f" * 5000, ": model: expected text, got a number with thousands of digits"),
         ("models = 3", ": models: expected a table of models, got 3"),
@@ -106,7 +106,7 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
         ("requests = 3", ": requests: expected a table, got 3"),
         ("servers = []", ": servers: expected a table, got []"),
         ("tools = 1", ": tools: expected a table, got 1"),
-        ('file = "x"', ": file: no such setting"),
+        ('file = "x"', ": file: no such key"),
         ('model = "x"\ntheme = ', ", line 2: expected TOML: "),
         ('model = "x"\nmodel = "y"', ", line 2: expected TOML: "),
         ('model = "x', ", line 1: expected TOML: "),

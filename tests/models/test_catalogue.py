@@ -211,26 +211,29 @@ def test_the_users_tokenizer_is_believed() -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"windw": 5}, r'\[models."m"\] windw: unknown key, expected one of window, max_output, input_only, '),
-        ({"window": "big"}, r"\[models.\"m\"\] window = 'big': expected a number of tokens above 0"),
-        ({"window": 0}, "window = 0: expected"),
-        ({"window": True}, "window = True: expected"),
-        ({"max_output": 1.5}, "max_output = 1.5: expected"),
-        ({"input_only": 1}, "input_only = 1: expected true or false"),
-        ({"input_price": -1}, "input_price = -1: expected dollars per million tokens, 0 or more"),
-        ({"output_price": True}, "output_price = True: expected"),
-        ({"cached_price": float("nan")}, "cached_price = nan: expected"),
-        ({"cache_write_price": "free"}, "cache_write_price = 'free': expected"),
-        ({"tokenizer": "bert"}, "tokenizer = 'bert': expected one of o200k_base, cl100k_base, claude, rough"),
-        ({"tokenizer": ["claude"]}, "tokenizer = "),
-        ({"capabilities": "tools"}, "capabilities = 'tools': expected a list of words"),
-        ({"capabilities": [1]}, "capabilities = "),
-        (7, r'\[models."m"\]: expected a table with the keys window'),
+        ({"windw": 5}, ".windw: no such key; expected one of window, max_output, input_only, "),
+        ({"window": "big"}, ".window: expected a number of tokens above 0, got 'big'"),
+        ({"window": 0}, ".window: expected a number of tokens above 0, got 0"),
+        ({"window": True}, ".window: expected a number of tokens above 0, got True"),
+        ({"max_output": 1.5}, ".max_output: expected a number of tokens above 0, got 1.5"),
+        ({"input_only": 1}, ".input_only: expected true or false, got 1"),
+        ({"input_price": -1}, ".input_price: expected dollars per million tokens, 0 or more, got -1"),
+        ({"output_price": True}, ".output_price: expected dollars per million tokens, 0 or more, got True"),
+        ({"cached_price": float("nan")}, ".cached_price: expected dollars per million tokens, 0 or more, got nan"),
+        ({"cached_price": float("inf")}, ".cached_price: expected dollars per million tokens, 0 or more, got inf"),
+        ({"cache_write_price": "free"}, ".cache_write_price: expected dollars per million tokens, 0 or more, got "),
+        ({"tokenizer": "bert"}, ".tokenizer: expected one of o200k_base, cl100k_base, claude, rough, got 'bert'"),
+        ({"tokenizer": ["claude"]}, ".tokenizer: expected one of o200k_base, cl100k_base, claude, rough, got "),
+        ({"capabilities": "tools"}, '.capabilities: expected a list of words such as ["tools", "vision"], got '),
+        ({"capabilities": [1]}, '.capabilities: expected a list of words such as ["tools", "vision"], got [1]'),
+        ({"api_base": 1}, ".api_base: expected an address, got 1"),
+        (7, ": expected a table, got 7"),
     ],
 )
 def test_a_bad_entry_is_refused_by_its_key(entry: Any, message: str) -> None:
-    with pytest.raises(WrongCall, match=message):
-        Catalogue({"m": entry})
+    with pytest.raises(WrongCall) as caught:
+        Catalogue({"m": entry}, "c.toml")
+    assert str(caught.value).startswith(f'c.toml: models."m"{message}')
 
 
 @given(name=st.text())

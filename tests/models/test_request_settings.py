@@ -9,26 +9,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
+from workbench.config.tables import read_table
 from workbench.models.gateway import Patience
-from workbench.models.request_settings import LOCAL_FIRST, check_requests, patience_for, schedule_for
+from workbench.models.request_settings import LOCAL_FIRST, RequestSettings
 from workbench.models.retry import Schedule
 
 
+def read(table: dict[str, Any]) -> RequestSettings:
+    return read_table(RequestSettings, table, "c.toml", "requests")
+
+
 def test_without_a_table_the_defaults_hold() -> None:
-    assert patience_for("gpt-4o", check_requests({})) == Patience()
-    assert schedule_for({}) == Schedule()
+    assert read({}).patience("gpt-4o") == Patience()
+    assert read({}).schedule() == Schedule()
 
 
 def test_the_embedded_model_may_take_longer_to_begin() -> None:
     for model in ("local", "local:/some.gguf"):
-        assert patience_for(model, {}) == Patience(first=LOCAL_FIRST)
-    assert patience_for("local", {"first_token_seconds": 20}).first == 20, "unless the user says so"
+        assert read({}).patience(model) == Patience(first=LOCAL_FIRST)
+    assert read({"first_token_seconds": 20}).patience("local").first == 20, "unless the user says so"
 
 
 def test_what_the_table_says_is_taken() -> None:
-    table = check_requests({"first_token_seconds": 120, "between_tokens_seconds": 7.5, "tries": 2, "retry_seconds": 0})
-    assert patience_for("gpt-4o", table) == Patience(120, 7.5)
-    assert (schedule_for(table).tries, schedule_for(table).seconds) == (2, 0)
+    table = read({"first_token_seconds": 120, "between_tokens_seconds": 7.5, "tries": 2, "retry_seconds": 0})
+    assert table.patience("gpt-4o") == Patience(120, 7.5)
+    assert (table.schedule().tries, table.schedule().seconds) == (2, 0)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +51,7 @@ def test_what_the_table_says_is_taken() -> None:
 )
 def test_a_wrong_table_names_the_key(table: dict[str, Any], said: str) -> None:
     with pytest.raises(WrongCall) as caught:
-        check_requests(table, "c.toml")
+        read(table)
     assert str(caught.value).startswith(f"c.toml: {said}")
 
 
@@ -58,9 +63,9 @@ def test_a_wrong_table_names_the_key(table: dict[str, Any], said: str) -> None:
 )
 def test_whatever_passes_the_check_can_be_used(table: dict[str, Any]) -> None:
     try:
-        check_requests(table)
+        settings = read(table)
     except WrongCall:
         return
-    patience, schedule = patience_for("local", table), schedule_for(table)
+    patience, schedule = settings.patience("local"), settings.schedule()
     assert min(patience.first, patience.between, schedule.tries) >= 1
     assert 0 <= schedule.seconds <= 86_400

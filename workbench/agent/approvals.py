@@ -10,14 +10,17 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
+
+from msgspec import Meta, structs
 
 from workbench.agent.approval_patterns import advised, check_pattern, covers, exact, forbids, suggestions
 from workbench.agent.tools.base import ProposedCall
 from workbench.agent.tools.files import replace_file
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.paths import config_dir
-from workbench.config.settings import escaped_name, read_toml, shown
+from workbench.config.settings import read_toml
+from workbench.config.tables import Table, read_table
 
 FILE_NAME = "approvals.toml"
 _HEAD = "# Written by Workbench: what tools may do without asking, and what they may never do.\n"
@@ -45,11 +48,14 @@ class ApprovalQuestion(NamedTuple):
 Ask = Callable[[ApprovalQuestion], Awaitable[ApprovalAnswer]]
 
 
-class Saved(NamedTuple):
+_Patterns = Annotated[tuple[str, ...], Meta(description="a list of patterns")]
+
+
+class Saved(Table, frozen=True):
     """What the file says."""
 
-    always: tuple[str, ...] = ()
-    never: tuple[str, ...] = ()
+    always: _Patterns = ()
+    never: _Patterns = ()
 
 
 class Approvals:
@@ -134,17 +140,11 @@ def load_saved(path: Path) -> Saved:
     """What a file says; nothing when there is none. Raises WrongCall for anything that is not a list of patterns."""
     if not os.path.lexists(path):
         return Saved()
-    found: dict[str, tuple[str, ...]] = {}
-    for key, value in read_toml(path).items():
-        if key not in Saved._fields:
-            raise WrongCall(f"{path}: {escaped_name(key)}: no such key; expected {' or '.join(Saved._fields)}")
-        if not isinstance(value, list):
-            raise WrongCall(f"{path}: {key}: expected a list of patterns, got {shown(value)}")
-        for each in value:
-            if not isinstance(each, str):
-                raise WrongCall(f"{path}: {key}: expected a pattern, got {shown(each)}")
-        found[key] = tuple(check_pattern(each, f"{path}: {key}") for each in value)
-    return Saved(**found)
+    saved = read_table(Saved, read_toml(path), str(path))
+    for key, patterns in structs.asdict(saved).items():
+        for each in patterns:
+            check_pattern(each, f"{path}: {key}")
+    return saved
 
 
 def save(path: Path, more: Saved) -> None:
@@ -153,7 +153,7 @@ def save(path: Path, more: Saved) -> None:
 
     now = load_saved(path)  # by now: another session may have written to it
     document = tomlkit.parse(path.read_bytes().decode("utf-8-sig") if path.exists() else _HEAD)
-    for key, patterns in more._asdict().items():
+    for key, patterns in structs.asdict(more).items():
         if key not in document:
             document.add(key, tomlkit.value("[\n]"))
         for pattern in dict.fromkeys(patterns):
@@ -166,7 +166,7 @@ def forget(path: Path, pattern: str) -> None:
     """Take a pattern out of a file; raises WrongCall where it has none such."""
     import tomlkit
 
-    if not any(pattern in patterns for patterns in load_saved(path)):
+    if not any(pattern in patterns for patterns in structs.astuple(load_saved(path))):
         raise WrongCall(f"{path}: has no {pattern}")
     document = tomlkit.parse(path.read_bytes().decode("utf-8-sig"))
     for patterns in document.values():

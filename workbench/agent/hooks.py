@@ -11,21 +11,22 @@ else is reported and skipped.
 from __future__ import annotations
 
 import asyncio
-import difflib
 import inspect
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, get_args
+
+from msgspec import Meta, defstruct
 
 from workbench.agent.tools.command import user_shell
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
 from workbench.config.background import in_background
-from workbench.config.errors import WrongCall
-from workbench.config.settings import escaped_name, shown
+from workbench.config.settings import shown
+from workbench.config.tables import Table, read_table
 
 Point = Literal["before_model", "after_model", "before_tool", "after_tool", "before_compact", "after_compact"]
 POINTS: tuple[Point, ...] = get_args(Point)
@@ -35,6 +36,8 @@ VETO = 2
 """The exit status with which a command vetoes."""
 _MOST_BYTES = 16 * 1024
 """Read of what a command prints."""
+_List = Annotated[tuple[Annotated[str, Meta(pattern=r"\S")], ...], Meta(description="a list of commands")]
+_Commands = defstruct("_Commands", [(point, _List, ()) for point in POINTS], bases=(Table,))
 
 
 class HookProblem(NamedTuple):
@@ -76,21 +79,6 @@ def installed_hooks() -> tuple[EntryPointLike, ...]:
     return tuple(entry_points(group=GROUP))
 
 
-def check_config(config: Mapping[str, Any], origin: str = "config.toml") -> dict[Point, tuple[str, ...]]:
-    """The `[hooks]` table: lists of commands by point. Raises WrongCall for anything else."""
-    found: dict[Point, tuple[str, ...]] = {}
-    for key, value in config.items():
-        point = next((each for each in POINTS if each == key), None)
-        if point is None:
-            near = difflib.get_close_matches(key, POINTS, n=1, cutoff=0.4)
-            hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(POINTS)}"
-            raise WrongCall(f"{origin}: hooks.{escaped_name(key)}: no such hook; {hint}")
-        if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each.strip() for each in value):
-            raise WrongCall(f"{origin}: hooks.{key}: expected a list of commands, got {shown(value)}")
-        found[point] = tuple(value)
-    return found
-
-
 class Hooks:
     """All hooks of a session."""
 
@@ -101,9 +89,10 @@ class Hooks:
         *,
         cwd: Path | None = None,
         seconds: float = SECONDS,
+        file: str = "config.toml",
     ) -> None:
-        """`seconds`: for each hook. `cwd`: where commands run; the working directory unless said."""
-        self._commands = check_config(config or {})
+        """`config`: the `[hooks]` table of `file`. `seconds`: for each hook. `cwd`: where commands run, if not here."""
+        self._commands = read_table(_Commands, config or {}, file, "hooks")
         self._entry_points: dict[str, list[EntryPointLike]] = {}
         self._unknown: list[HookProblem] = []
         for each in entry_points:
@@ -119,7 +108,7 @@ class Hooks:
         """Run the hooks of a point, callables first, until one vetoes."""
         problems, self._unknown = self._unknown, []  # reported once
         callables: Sequence[EntryPointLike] = self._entry_points.get(point, ())
-        commands = self._commands.get(point, ())
+        commands: tuple[str, ...] = getattr(self._commands, point)
         if not callables and not commands:
             return HookResult(None, tuple(problems))
         text = json.dumps({"point": point, **payload}, default=str)

@@ -12,15 +12,18 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from urllib.parse import urlsplit
+
+from msgspec import Meta, field
 
 from workbench.agent.mcp_link import Link, McpServer, import_mcp
 from workbench.agent.tools.base import Arguments, Kind, Tool, ToolContext, ToolLimits, ToolOutcome
-from workbench.agent.tools.environment import check_names
+from workbench.agent.tools.environment import VariableNames
 from workbench.config.background import in_background
 from workbench.config.errors import WrongCall
 from workbench.config.settings import escaped_name, shown
+from workbench.config.tables import Table, read_table
 from workbench.models.framing import Style, count_tool
 from workbench.models.tokens import TokenCounter
 
@@ -35,68 +38,53 @@ _LEAVE_SECONDS = 10.0
 """For all servers to end, which they do at the same time."""
 _MOST_NAME = 64
 """Characters in a tool's name, as providers have it."""
-_KEYS = ("command", "url", "env", "pass_env", "off")
+_Words = tuple[Annotated[str, Meta(pattern=r"\A[^\0]*\Z")], ...]
 
 
-def check_config(table: Mapping[str, Any], origin: str = "config.toml") -> tuple[McpServer, ...]:
+class _Entry(Table, frozen=True):
+    """A server's table, which has a command or an address."""
+
+    command: Annotated[_Words, Meta(description="a list of words such as a program and its options")] | None = None
+    url: Annotated[str, Meta(description="an http or https address")] | None = None
+    env: Annotated[dict[str, Any], Meta(description="a table of names and texts")] = field(default_factory=dict)
+    pass_env: VariableNames = ()
+    off: Annotated[frozenset[str], Meta(description="a list of tools")] = frozenset()
+
+
+def check_config(table: Mapping[str, Any], file: str = "config.toml") -> tuple[McpServer, ...]:
     """The `[mcp]` table: a table for each server. Raises WrongCall for anything that is not one."""
-    return tuple(_check_server(name, entry, origin) for name, entry in table.items())
+    return tuple(_check_server(name, entry, file) for name, entry in table.items())
 
 
-def _check_server(name: str, entry: Any, origin: str) -> McpServer:
-    where = f"{origin}: mcp.{escaped_name(name)}"
+def _check_server(name: str, value: Any, file: str) -> McpServer:
+    where = f"{file}: mcp.{escaped_name(name)}"
     # Short enough that the name of a tool has room behind it.
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", name):
         raise WrongCall(f"{where}: expected a name of up to 32 letters, digits, _ and -")
-    if not isinstance(entry, Mapping):
-        raise WrongCall(f"{where}: expected a table with command or url, got {shown(entry)}")
-    for key in entry:
-        if key not in _KEYS:
-            raise WrongCall(f"{where}.{escaped_name(key)}: no such key; expected {', '.join(_KEYS)}")
-    if ("command" in entry) == ("url" in entry):
+    entry = read_table(_Entry, value, file, f"mcp.{name}")
+    if (entry.command is None) == (entry.url is None):
         raise WrongCall(f"{where}: expected either command or url")
-    command = _words(entry.get("command", ()), f"{where}.command", "a list of words such as a program and its options")
-    if "command" in entry and not command:
-        raise WrongCall(f"{where}.command: expected a program, got an empty list")
-    off = _words(entry.get("off", ()), f"{where}.off", "a list of tools")
-    env = _environment(entry.get("env", {}), f"{where}.env")
-    passed = check_names(entry.get("pass_env", ()), f"{where}.pass_env")
-    if (env or passed) and not command:
-        key = "env" if env else "pass_env"
+    if entry.command is not None and not (entry.command and entry.command[0]):
+        raise WrongCall(f"{where}.command: expected a program first, got {shown(list(entry.command))}")
+    if entry.url is not None and not _is_address(entry.url):
+        raise WrongCall(f"{where}.url: expected an http or https address, got {shown(entry.url)}")
+    if entry.url is not None and (entry.env or entry.pass_env):
+        key = "env" if entry.env else "pass_env"
         raise WrongCall(f"{where}.{key}: expected it beside a command; a url has no environment")
-    url = "" if command else _url(entry.get("url", ""), f"{where}.url")
-    return McpServer(name, command, url, env, passed, frozenset(off))
-
-
-def _words(value: Any, where: str, expected: str) -> tuple[str, ...]:
-    good = isinstance(value, list | tuple) and all(
-        isinstance(each, str) and (each or n) and "\0" not in each for n, each in enumerate(value)
-    )
-    if not good:
-        raise WrongCall(f"{where}: expected {expected}, got {shown(value)}")
-    return tuple(value)
-
-
-def _environment(value: Any, where: str) -> dict[str, str]:
-    if not isinstance(value, Mapping):
-        raise WrongCall(f"{where}: expected a table of names and texts, got {shown(value)}")
-    for name, each in value.items():
-        if not name or "=" in name or "\0" in name:
-            raise WrongCall(f"{where}.{escaped_name(name)}: expected the name of a variable")
+    for variable, text in entry.env.items():
+        if not variable or "=" in variable or "\0" in variable:
+            raise WrongCall(f"{where}.env.{escaped_name(variable)}: expected the name of a variable")
         # The value may be a secret: it is not shown.
-        if not isinstance(each, str) or "\0" in each:
-            raise WrongCall(f"{where}.{escaped_name(name)}: expected text")
-    return dict(value)
+        if not isinstance(text, str) or "\0" in text:
+            raise WrongCall(f"{where}.env.{escaped_name(variable)}: expected text")
+    return McpServer(name, entry.command or (), entry.url or "", entry.env, entry.pass_env, entry.off)
 
 
-def _url(value: Any, where: str) -> str:
+def _is_address(url: str) -> bool:
     try:
-        good = isinstance(value, str) and urlsplit(value).scheme in ("http", "https") and urlsplit(value).hostname
+        return urlsplit(url).scheme in ("http", "https") and bool(urlsplit(url).hostname)
     except ValueError:
-        good = False
-    if not good:
-        raise WrongCall(f"{where}: expected an http or https address, got {shown(value)}")
-    return str(value)
+        return False
 
 
 class ToolCost(NamedTuple):

@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -76,9 +76,7 @@ def load_settings(folder: Path | None = None) -> Settings:
     known = [each.name for each in fields(Settings) if each.name != "file"]
     for key, value in table.items():
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1, cutoff=0.4)
-            hint = f"; did you mean {near[0]}?" if near else f"; expected one of {', '.join(known)}"
-            raise WrongCall(f"{path}: {escaped_name(key)}: no such setting{hint}")
+            raise WrongCall(f"{path}: {escaped_name(key)}: {no_such_key(key, known)}")
         if key in TABLES:
             if key != "models" and not isinstance(value, dict):
                 raise WrongCall(f"{path}: {key}: expected a table, got {shown(value)}")
@@ -169,6 +167,14 @@ def shown(value: Any) -> str:
 def escaped_name(name: str) -> str:
     """A name that the user wrote, fit for one line on a terminal: as it is, or quoted with its escapes."""
     return name if name.isprintable() else repr(name)
+
+
+def no_such_key(key: str, known: Iterable[str]) -> str:
+    """What is said of a key that a table does not have: those it has, and which of them was probably meant."""
+    names = list(known)
+    near = difflib.get_close_matches(key, names, n=1, cutoff=0.4)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"no such key; expected {'one of ' * (len(names) > 1)}{', '.join(names)}{hint}"
 
 
 def _frozen(value: Any) -> Any:

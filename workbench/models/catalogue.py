@@ -108,8 +108,11 @@ class ModelInfo:
 class Catalogue:
     """All models, the user's own included."""
 
-    def __init__(self, user_models: Mapping[str, Mapping[str, Any]] = MappingProxyType({})) -> None:
-        self._own = check_entries(user_models)
+    def __init__(
+        self, user_models: Mapping[str, Mapping[str, Any]] = MappingProxyType({}), file: str = "config.toml"
+    ) -> None:
+        """`file`: where the user's models are from. Raises WrongCall for an entry that cannot be used."""
+        self._own = check_entries(user_models, file)
         self._own_by_lower = {name.lower(): name for name in self._own}
         self._found: dict[str, ModelInfo] = {}
 

@@ -2,67 +2,56 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from workbench.config.errors import WrongCall
+from msgspec import Meta, structs
+
+from workbench.config.settings import escaped_name
+from workbench.config.tables import Table, read_table
 from workbench.models.encoders import TOKENIZERS
 
 PER_MILLION = 1_000_000
 """Prices stand in the config per million tokens, as price lists give them."""
 
-PRICES = ("input_price", "output_price", "cached_price", "cache_write_price")
-
-KNOBS = "knobs"
-"""Policy knobs for this model alone; the settings check them and policies are loaded with them."""
-
-API_BASE = "api_base"
-"""Where the model is served; it concerns the gateway, not the catalogue."""
-
-FALLBACK = "fallback"
-"""Whom to ask where this model cannot answer; the settings check it."""
-
-_NOT_OURS = (KNOBS, API_BASE, FALLBACK)
-
-KEYS = ("window", "max_output", "input_only", *PRICES, "tokenizer", "capabilities")
+_Tokens = Annotated[int, Meta(gt=0, description="a number of tokens above 0")]
+_Price = Annotated[float, Meta(ge=0, le=sys.float_info.max, description="dollars per million tokens, 0 or more")]
+_Words = Annotated[frozenset[str], Meta(description='a list of words such as ["tools", "vision"]')]
+_KNOWN = Meta(pattern=rf"\A({'|'.join(TOKENIZERS)})\Z", description=f"one of {', '.join(TOKENIZERS)}")
 
 
-def check_entries(entries: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The entries with their values checked and prices turned into dollars per token."""
-    return {name: _check_entry(name, entry) for name, entry in entries.items()}
+class ModelEntry(Table, frozen=True):
+    """What an entry may say; None where it says nothing."""
+
+    window: _Tokens | None = None
+    max_output: _Tokens | None = None
+    input_only: Annotated[bool, Meta(description="true or false")] | None = None
+    input_price: _Price | None = None
+    output_price: _Price | None = None
+    cached_price: _Price | None = None
+    cache_write_price: _Price | None = None
+    tokenizer: Annotated[str, _KNOWN] | None = None
+    capabilities: _Words | None = None
+    knobs: Any = None
+    """Policy knobs for this model alone; the settings check them and policies are loaded with them."""
+    api_base: Annotated[str, Meta(description="an address")] | None = None
+    """Where the model is served; it concerns the gateway, not the catalogue."""
+    fallback: Any = None
+    """Whom to ask where this model cannot answer; the settings check it."""
 
 
-def _check_entry(name: str, entry: Any) -> dict[str, Any]:
-    if not isinstance(entry, Mapping):
-        raise WrongCall(f'[models."{name}"]: expected a table with the keys {", ".join(KEYS)}')
-    if not isinstance(entry.get(API_BASE, ""), str):
-        raise WrongCall(f'[models."{name}"] {API_BASE} = {entry[API_BASE]!r}: expected an address')
-    return {key: _check_value(name, key, value) for key, value in entry.items() if key not in _NOT_OURS}
+def check_entries(entries: Mapping[str, Any], file: str) -> dict[str, dict[str, Any]]:
+    """What the entries say of their models to the catalogue, with prices in dollars per token."""
+    return {
+        name: _known(read_table(ModelEntry, entry, file, f'models."{escaped_name(name)}"'))
+        for name, entry in entries.items()
+    }
 
 
-def _check_value(name: str, key: str, value: Any) -> Any:
-    """One value as the catalogue keeps it, or an error that names it."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if key in ("window", "max_output"):
-        if isinstance(value, int) and is_number and value > 0:
-            return value
-        expected = "a number of tokens above 0"
-    elif key in PRICES:
-        if is_number and 0 <= value < float("inf"):
-            return value / PER_MILLION
-        expected = "dollars per million tokens, 0 or more"
-    elif key == "input_only":
-        if isinstance(value, bool):
-            return value
-        expected = "true or false"
-    elif key == "tokenizer":
-        if value in TOKENIZERS:
-            return value
-        expected = f"one of {', '.join(TOKENIZERS)}"
-    elif key == "capabilities":
-        if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-            return frozenset(value)
-        expected = 'a list of words such as ["tools", "vision"]'
-    else:
-        raise WrongCall(f'[models."{name}"] {key}: unknown key, expected one of {", ".join((*KEYS, *_NOT_OURS))}')
-    raise WrongCall(f'[models."{name}"] {key} = {value!r}: expected {expected}')
+def _known(entry: ModelEntry) -> dict[str, Any]:
+    return {
+        key: value / PER_MILLION if key.endswith("_price") else value
+        for key, value in structs.asdict(entry).items()
+        if value is not None and key not in ("knobs", "api_base", "fallback")
+    }

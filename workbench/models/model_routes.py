@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.config.settings import Settings
+from workbench.config.tables import read_table
 from workbench.models.catalogue import Catalogue
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Patience
@@ -17,7 +18,7 @@ from workbench.models.local.offers import (
     offers,
     pick,
 )
-from workbench.models.request_settings import check_requests, patience_for, schedule_for
+from workbench.models.request_settings import RequestSettings
 from workbench.models.retry import Schedule
 
 
@@ -28,7 +29,7 @@ class ModelRoutes:
         """Raises WrongCall for a `[servers]` or `[requests]` table that cannot be used."""
         self.ports = check_ports(settings.servers, str(settings.file))
         """Where model servers on this machine listen."""
-        self._requests = check_requests(settings.requests, str(settings.file))
+        self._requests = read_table(RequestSettings, settings.requests, str(settings.file), "requests")
         self._settings = settings
         self._catalogue = catalogue
         self._offers: dict[str, Offer | None] = {}
@@ -63,9 +64,9 @@ class ModelRoutes:
 
     def patience(self, model: str) -> Patience:
         """How long a model may be silent."""
-        return patience_for(model, self._requests)
+        return self._requests.patience(model)
 
     @property
     def schedule(self) -> Schedule:
         """How long and how often requests are tried again."""
-        return schedule_for(self._requests)
+        return self._requests.schedule()

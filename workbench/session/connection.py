@@ -19,11 +19,12 @@ from workbench.agent.mcp import McpServer, McpTools
 from workbench.agent.mcp import check_config as check_servers
 from workbench.agent.serving import Fallbacks, Prepared, serving, summarising
 from workbench.agent.tools.base import Tool
-from workbench.agent.tools.environment import check_config as check_tools
+from workbench.agent.tools.environment import ToolSettings
 from workbench.agent.tools.registry import Toolbox
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.summariser import setup_for
 from workbench.config.background import in_background
+from workbench.config.tables import read_table
 from workbench.context.setup import Setup
 from workbench.models.catalogue import is_local
 from workbench.session.open_session import OpenSession
@@ -49,9 +50,9 @@ def preconditions(services: Services, options: Options) -> TurnPreconditions:
     settings, file = services.settings, str(services.settings.file)
     return TurnPreconditions(
         Approvals.load(allow=options.allow),
-        Hooks(settings.hooks, installed_hooks()),
+        Hooks(settings.hooks, installed_hooks(), file=file),
         check_servers(settings.mcp, file),
-        check_tools(settings.tools, file),
+        read_table(ToolSettings, settings.tools, file, "tools").pass_env,
     )
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.errors import WorkbenchError
 from workbench.config.settings import Settings, load_settings
 from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.store import Store
@@ -38,10 +38,7 @@ class Services:
     @cached_property
     def catalogue(self) -> Catalogue:
         """The models."""
-        try:
-            return Catalogue(self.settings.models)
-        except WrongCall as error:
-            raise WrongCall(f"{self.settings.file}: {error}") from None
+        return Catalogue(self.settings.models, str(self.settings.file))
 
     @cached_property
     def store(self) -> Store:

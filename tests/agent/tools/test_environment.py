@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.agent.tools.environment import check_config, chosen, without_keys
+from workbench.agent.tools.environment import ToolSettings, chosen, without_keys
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.errors import WrongCall
+from workbench.config.tables import read_table
 
 KEYS = (
     *("OPENAI_API_KEY", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "CLIENT_SECRET", "PGPASSWORD_TOKEN"),
@@ -53,8 +54,8 @@ async def test_a_command_does_not_see_them(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_config() -> None:
-    assert check_config({}) == ()
-    assert check_config({"pass_env": ("GH_TOKEN",)}) == ("GH_TOKEN",)
+    assert read_table(ToolSettings, {}, "c.toml", "tools").pass_env == ()
+    assert read_table(ToolSettings, {"pass_env": ("GH_TOKEN",)}, "c.toml", "tools").pass_env == ("GH_TOKEN",)
 
 
 @pytest.mark.parametrize(
@@ -64,10 +65,11 @@ def test_the_config() -> None:
         ({"pass_env": "GH_TOKEN"}, "tools.pass_env: expected a list of names of variables"),
         ({"pass_env": [""]}, "tools.pass_env: expected"),
         ({"pass_env": ["A=B"]}, "tools.pass_env: expected"),
+        ({"pass_env": ["A\0B"]}, "tools.pass_env: expected"),
         ({"pass_env": [1]}, "tools.pass_env: expected"),
     ],
 )
 def test_a_wrong_config_is_named(table: dict[str, Any], said: str) -> None:
     with pytest.raises(WrongCall) as caught:
-        check_config(table, "c.toml")
+        read_table(ToolSettings, table, "c.toml", "tools")
     assert str(caught.value).startswith(f"c.toml: {said}")

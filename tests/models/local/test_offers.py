@@ -67,7 +67,7 @@ def test_a_server_that_was_not_found_is_asked_where_it_would_be() -> None:
 def test_ports_stand_in_the_settings() -> None:
     assert check_ports({}) == dict(PORTS)
     assert check_ports({"lmstudio": 4321})["lm_studio"] == 4321
-    for table, said in (({"olama": 1}, "servers.olama: no such server"), ({"vllm": "x"}, "servers.vllm: expected")):
+    for table, said in (({"olama": 1}, "servers.olama: no such key"), ({"vllm": "x"}, "servers.vllm: expected")):
         with pytest.raises(WrongCall, match=said):
             check_ports(table)
     for port in (0, 65536, True, 1.5):

@@ -8,11 +8,12 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta, defstruct
 
 from workbench.config.background import background
-from workbench.config.errors import WrongCall
-from workbench.config.settings import escaped_name, shown
+from workbench.config.tables import Table, read_table
 from workbench.models.endpoints import NO_KEY, Endpoint
 from workbench.models.local.discovery import HOST, PORTS, TIMEOUT, FoundModel, Kind, LocalServer, discover
 
@@ -110,17 +111,14 @@ def _short(name: str) -> tuple[str, ...]:
     return (file.name, file.name.removesuffix(".gguf"))
 
 
-def check_ports(table: Mapping[str, Any], origin: str = "config.toml") -> dict[Kind, int]:
+_Port = Annotated[int, Meta(ge=1, le=65535, description="a port on this machine from 1 to 65535")]
+_Ports = defstruct("_Ports", [(prefix, _Port, PORTS[kind]) for prefix, kind in PREFIXES.items()], bases=(Table,))
+
+
+def check_ports(table: Mapping[str, Any], file: str = "config.toml") -> dict[Kind, int]:
     """The `[servers]` table on top of the usual ports. Raises WrongCall for anything that is no port."""
-    ports = dict(PORTS)
-    for key, value in table.items():
-        where = f"{origin}: servers.{escaped_name(key)}"
-        if key not in PREFIXES:
-            raise WrongCall(f"{where}: no such server; expected one of {', '.join(PREFIXES)}")
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 65536:
-            raise WrongCall(f"{where}: expected a port on this machine from 1 to 65535, got {shown(value)}")
-        ports[PREFIXES[key]] = value
-    return ports
+    ports = read_table(_Ports, table, file, "servers")
+    return {kind: getattr(ports, prefix) for prefix, kind in PREFIXES.items()}
 
 
 def look_around(ports: Mapping[Kind, int] = PORTS, timeout: float = TIMEOUT) -> tuple[LocalServer, ...]:

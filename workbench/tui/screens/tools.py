@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from msgspec import structs
 from textual import work
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -159,7 +160,7 @@ class ToolsScreen(Finder[None]):
             return []
         self._approvals = {
             f"{choice} {pattern}": (choice, pattern)
-            for choice, patterns in saved._asdict().items()
+            for choice, patterns in structs.asdict(saved).items()
             for pattern in patterns
         }
         return [
