@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from textual.reactive import var
 
 from tui.play import until
+from tui.small_app import SmallApp
 from workbench.session.values import (
     Activity,
     AnswerChoice,
@@ -25,7 +26,6 @@ from workbench.session.values import (
 from workbench.tui.chat import pane as pane_module
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.chat.window import Window
-from workbench.tui.themes import VARIABLES, load_themes
 from workbench.tui.widgets.command import Completion
 
 SHEET = Path(pane_module.__file__).parent / "chat.tcss"
@@ -111,10 +111,9 @@ ASKED = UserQuestion(
 )
 
 
-class Host(App[None]):
+class Host(SmallApp):
     """The pane, bound to values that a test sets; every message that reaches the top is kept."""
 
-    CSS_PATH = SHEET
     ENABLE_COMMAND_PALETTE = False
 
     transcript: var[Transcript | None] = var(None)
@@ -130,14 +129,7 @@ class Host(App[None]):
         self._root = root
         self.asked: list[Message] = []
         self.copied: list[str] = []
-        for theme in load_themes().themes:
-            self.register_theme(theme)
-        self.theme = "ink"
         self.set_reactive(Host.transcript, ListTranscript(entries) if isinstance(entries, list) else entries)
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """The screen's own colours."""
-        return VARIABLES
 
     def compose(self) -> ComposeResult:
         """The pane alone."""

@@ -9,15 +9,15 @@ from inspect import isawaitable
 from typing import Any, TypeVar, cast
 
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.dom import DOMNode
 from textual.pilot import Pilot
 from textual.reactive import var
 from textual.screen import Screen
 
 from tui.compaction.long_talk import WINDOW, stored
-from tui.compaction.views import FOLDER, SHEETS
 from tui.play import DEADLINE, until
+from tui.small_app import SmallApp
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.session.compaction_values import CompactionView
@@ -30,7 +30,6 @@ from workbench.session.values import Status
 from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.messages import Run
-from workbench.tui.themes import VARIABLES, load_themes
 from workbench.tui.widgets.host import Host
 
 T = TypeVar("T")
@@ -125,29 +124,20 @@ class Light(Screen[None]):
             self.told.append(str(error))
 
 
-class LightApp(App[None]):
+class LightApp(SmallApp):
     """Only what the screens need."""
-
-    CSS_PATH = [*SHEETS, FOLDER / "widgets" / "text.tcss"]  # noqa: RUF012 - Textual types it as an instance's own
 
     def __init__(self, main: Light) -> None:
         super().__init__()
-        self._main = main
-        for each in load_themes().themes:
-            self.register_theme(each)
-        self.theme = "ink"
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """The screen's own colours."""
-        return VARIABLES
+        self._light = main
 
     def get_default_screen(self) -> Screen[None]:
         """The panel."""
-        return self._main
+        return self._light
 
     async def on_unmount(self) -> None:
         """Let go of the session."""
-        await self._main.model.close()
+        await self._light.model.close()
 
 
 async def rest(pilot: Pilot[Any]) -> None:

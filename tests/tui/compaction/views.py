@@ -15,6 +15,7 @@ from textual.reactive import var
 from support.drafts import setup
 from support.logs import number
 from tui.compaction.long_talk import talk
+from tui.small_app import SmallApp
 from workbench.context.setup import Setup
 from workbench.log.events import Body, Compaction, Event, Revert
 from workbench.session.compaction_values import CompactionView
@@ -22,7 +23,6 @@ from workbench.session.compaction_view import CompactionInputs, LogFigures, view
 from workbench.tui.compaction import panel as panel_module
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.messages import Run
-from workbench.tui.themes import VARIABLES, load_themes
 
 FOLDER = Path(panel_module.__file__).parents[1]
 SHEETS: list[str | PurePath] = [FOLDER / "compaction" / "compaction.tcss", FOLDER / "widgets" / "dialogs.tcss"]
@@ -67,24 +67,15 @@ def log(bodies: Sequence[Body]) -> list[Event]:
     return number(bodies)
 
 
-class Host(App[None]):
+class Host(SmallApp):
     """The panel, bound to a value that a test sets; what it asks for is kept."""
-
-    CSS_PATH = SHEETS
 
     compaction: var[CompactionView | None] = var(None)
 
     def __init__(self, shown: CompactionView | None = None, theme: str = "ink") -> None:
-        super().__init__()
-        for each in load_themes().themes:
-            self.register_theme(each)
-        self.theme = theme
+        super().__init__(theme)
         self.asked: list[tuple[str, str]] = []
         self.set_reactive(Host.compaction, shown)
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """The screen's own colours."""
-        return VARIABLES
 
     def compose(self) -> ComposeResult:
         """The panel alone."""

@@ -17,6 +17,7 @@ from textual.worker import WorkerCancelled
 
 from support.logs import number
 from support.talk import words
+from tui.small_app import SmallApp
 from workbench.compaction.triggers import compacts_at
 from workbench.config.settings import Settings
 from workbench.context.plan import ContextPlan
@@ -42,7 +43,6 @@ from workbench.session.values import Live
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.inspector.row_list import RowList
 from workbench.tui.messages import Decide, Jump, Run, Travel
-from workbench.tui.themes import VARIABLES, load_themes
 from workbench.tui.widgets.input_line import InputLine
 
 FOLDER = Path(__file__).parents[3] / "workbench" / "tui"
@@ -161,25 +161,17 @@ class Model:
         return replace(now, plan=self.plan(upto), at=at, before=before)
 
 
-class Host(App[None]):
+class Host(SmallApp):
     """One pane, and a model that does what it asks for."""
-
-    CSS_PATH = SHEETS
 
     shown: var[ContextView | None] = var(None)
     live: var[Live | None] = var(None)
 
     def __init__(self, model: Model | None = None, shown: ContextView | None = None, theme: str = "ink") -> None:
-        super().__init__()
+        super().__init__(theme)
         self.model = model
         self.asked: list[Decide | Jump | Travel | Run] = []
-        for each in load_themes().themes:
-            self.register_theme(each)
-        self.theme = theme
         self.set_reactive(Host.shown, shown or (model.shown() if model else None))
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return VARIABLES
 
     def compose(self) -> ComposeResult:
         yield InspectorPane().data_bind(Host.shown, Host.live)

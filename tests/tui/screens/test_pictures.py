@@ -21,10 +21,8 @@ from workbench.models.model_routes import ModelRoutes
 from workbench.session import opening
 from workbench.session.options import Options
 from workbench.session.services import Services
-from workbench.tui.app import WorkbenchApp
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.demo import recording
-from workbench.tui.main.screen import SHEETS
 from workbench.tui.messages import Run
 
 if TYPE_CHECKING:
@@ -55,20 +53,13 @@ class Bare(Light):
     session_title = "A penny short: order 1042"
 
 
-class BareApp(LightApp):
-    """As wide or narrow as the program."""
-
-    CSS_PATH = [*SHEETS]  # noqa: RUF012 - Textual types it as an instance's own
-    HORIZONTAL_BREAKPOINTS = WorkbenchApp.HORIZONTAL_BREAKPOINTS
-
-
 @asynccontextmanager
 async def opened(
     services: Services, ref: str, command: str, text: str | None = None
 ) -> AsyncIterator[tuple[Pilot[Any], Bare]]:
     """A screen by its command, and what is typed there, over nothing."""
     main = Bare(services, ref, {})
-    async with BareApp(main).run_test(size=(80, 24)) as pilot:
+    async with LightApp(main).run_test(size=(80, 24)) as pilot:
         main.query_one(CompactionPanel).display = False
         await rest(pilot)
         main.post_message(Run(command))

@@ -5,27 +5,22 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 
-from tui.inspector.host import SHEETS, lines_of, press, settle, type_in
-from workbench.tui.themes import VARIABLES
+from tui.inspector.host import lines_of, press, settle, type_in
+from tui.small_app import SmallApp
 from workbench.tui.widgets.reader import COPIED_MOST, TextReader
 from workbench.tui.widgets.text_view import AT_ONCE, TextLine, TextPage, TextView, text_page
 
 LONG = "".join(f"line {at} of a long text, in which the word needle stands {at} times\n" for at in range(20_000))
 
 
-class One(App[None]):
+class One(SmallApp):
     """A text and nothing else."""
-
-    CSS_PATH = SHEETS
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.text = text
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return VARIABLES
 
     def compose(self) -> ComposeResult:
         yield TextReader()
