@@ -24,5 +24,8 @@ class SmallApp(WorkbenchApp):
     def _begin(self) -> None:  # type: ignore[override]  # nothing is loaded behind the first frame
         pass
 
+    def _few_colours(self) -> None:
+        """As on a terminal that has them all, whatever the tester's own has."""
+
     def _no_main_screen(self) -> type[MainScreen]:
         raise AssertionError("a small app loads no main screen")

@@ -14,6 +14,7 @@ from workbench.context.measure import Meter, framing
 from workbench.context.plan import ContextPlan, Cuts, PlacedSummary, PlanRows, Totals
 from workbench.context.running_sums import UnitCost
 from workbench.context.stages import groups, history, normalise
+from workbench.context.stages.groups import GroupCut
 from workbench.context.stages.history import NO_CAP, HistoryCut
 from workbench.context.stages.verdict import verdict, warnings
 from workbench.context.view import is_sent
@@ -123,8 +124,7 @@ class _Arranger:
         turn_first = self._policy.history.turn_first or not self._policy.turn.drop_groups
         cut, notice = self._cut_history(left - (middle if turn_first else 0))
         left -= self._history_span(cost, cut) + (notice.tokens + _SYNTHETIC if notice else 0)
-        first, groups_why = self._drop_groups(middle, left)
-        cuts = self._cuts(cut, first, groups_why)
+        cuts = self._cuts(cut, self._cut_groups(left))
         return self._result(cuts, notice, self._opening(cut))
 
     def _history_span(self, sums: Sequence[int], cut: HistoryCut) -> int:
@@ -161,7 +161,6 @@ class _Arranger:
         dropped = sums.messages[cut.start]
         if cut.opener >= 0:
             dropped -= sums.messages[cut.opener + 1] - sums.messages[cut.opener]
-        cut = HistoryCut(cut.start, cut.opener, history.reason(whole, budget, count, resident))
         return cut, self._notice(dropped) if policy.notice and dropped else None
 
     def _widest_notice(self, count: int) -> int:
@@ -169,7 +168,7 @@ class _Arranger:
         return self._meter.text(history.notice(10 ** len(str(count)) - 1)).tokens + _SYNTHETIC
 
     def _notice(self, count: int) -> Item:
-        text, why = history.notice(count), f"{count:,} messages of history are left out"
+        text, why = history.notice(count), history.notice_reason(count)
         return synthetic("notice", "history", "system", "notice", text, self._meter.text(text), "history", why)
 
     def _opener_of(self, unit: int) -> tuple[int, int]:
@@ -182,11 +181,10 @@ class _Arranger:
 
     # The turn
 
-    def _drop_groups(self, middle: int, room: int) -> tuple[int, str]:
-        if not self._policy.turn.drop_groups or middle <= room:
-            return self._behind, ""
-        first = groups.drop(self._sums.cost, self._behind, self._last, room)
-        return first, groups.reason(middle, room)
+    def _cut_groups(self, room: int) -> GroupCut:
+        if not self._policy.turn.drop_groups:
+            return GroupCut(self._behind)
+        return groups.fill(self._sums.cost, self._behind, self._last, room)
 
     # The first message
 
@@ -195,8 +193,8 @@ class _Arranger:
         if self._opens_with_user(cut):
             return None
         text = normalise.OPENING
-        why = "a request begins with a user message; some providers refuse it otherwise"
-        return synthetic("opening", "history", "user", "notice", text, self._meter.text(text), "normalise", why)
+        count = self._meter.text(text)
+        return synthetic("opening", "history", "user", "notice", text, count, "normalise", normalise.OPENING_REASON)
 
     def _spare(self) -> int:
         """Room for that note, kept wherever it might be needed."""
@@ -232,7 +230,7 @@ class _Arranger:
 
     # The outcome
 
-    def _cuts(self, cut: HistoryCut, first: int, groups_why: str) -> Cuts:
+    def _cuts(self, cut: HistoryCut, group_cut: GroupCut) -> Cuts:
         conversation = self._conversation
         return Cuts(
             conversation.turn,
@@ -240,9 +238,8 @@ class _Arranger:
             self._behind,
             self._units,
             cut,
-            first,
+            group_cut,
             frozenset(conversation.held),
-            groups_why,
             conversation.result_count,
         )
 
@@ -252,7 +249,7 @@ class _Arranger:
         added = sum(row.tokens for row in extra)
         past = self._history_span(self._sums.cost, cuts.history) + sum(held.cost for held in self._past)
         past_framing = self._history_span(self._sums.framing, cuts.history) + sum(held.framing for held in self._past)
-        turn, turn_framing = self._turn_cost(cuts.groups), self._turn_framing(cuts.groups)
+        turn, turn_framing = self._turn_cost(cuts.groups.first), self._turn_framing(cuts.groups.first)
         slots = base.slots.copy()
         slots["history"] += past - past_framing + added
         slots["turn"] += turn - turn_framing

@@ -9,6 +9,7 @@ from workbench.context.cells import Cell
 from workbench.context.control import NO_DECISION, UserDecision
 from workbench.context.items import Edit, Item
 from workbench.context.measure import Meter, framing
+from workbench.context.stages import override
 from workbench.log.events import Event, SlotContent
 from workbench.models.framing import TOOLS_END, count_tool
 
@@ -64,7 +65,7 @@ def is_merged(row: Item) -> bool:
 
 
 def _edits(own: UserDecision, tokens: int) -> tuple[Edit, ...]:
-    return (Edit("override", "excluded", tokens, 0, "excluded by hand"),) if own.excluded else ()
+    return (override.exclude(own, tokens),) if own.excluded else ()
 
 
 def _slot_row(event: Event, body: SlotContent, overrides: Mapping[int, UserDecision], meter: Meter) -> Item:

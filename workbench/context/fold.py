@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from workbench.context.cells import Cell, Unit
 from workbench.context.control import NO_DECISION, InEffect, UserDecision, span
-from workbench.context.items import Edit
+from workbench.context.items import Edit, State
 from workbench.context.stages.normalise import Pairs, is_blank
 from workbench.log.events import (
     AssistantMessage,
@@ -33,6 +33,11 @@ def aside(tokens: int) -> Edit:
 def summarise(tokens: int, compaction: str) -> Edit:
     """Leave out what a compaction stands for."""
     return Edit("fold", "summarised", tokens, 0, f"summarised by the compaction {compaction}")
+
+
+def leave_with_call(state: State, tokens: int) -> Edit:
+    """Leave out the synthetic result of a call that is not sent."""
+    return Edit("fold", state, tokens, 0, "it goes with its call")
 
 
 def keep_in_part(before: int, after: int) -> Edit:

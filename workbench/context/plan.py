@@ -12,7 +12,8 @@ from workbench.context import fold
 from workbench.context.budget import Budget, Limits
 from workbench.context.cells import Cell, Unit
 from workbench.context.items import Edit, Item, Slot, State
-from workbench.context.stages import groups, history, normalise
+from workbench.context.stages import groups, history, normalise, override
+from workbench.context.stages.groups import GroupCut
 from workbench.context.stages.history import HistoryCut
 from workbench.context.view import View, edits_of, fate_of, is_sent
 from workbench.log.events import text_of
@@ -53,10 +54,9 @@ class Cuts(NamedTuple):
     units: int
     """How many units there were."""
     history: HistoryCut
-    groups: int
-    """Units of the turn from `behind` up to this one are dropped."""
+    groups: GroupCut
+    """Units of the turn from `behind` up to its first are dropped."""
     held: frozenset[int]
-    groups_why: str
     results: int
     """How many results the scope of masking holds."""
 
@@ -65,12 +65,13 @@ class Cuts(NamedTuple):
         start, behind = self.history.start, self.behind
         early = {unit for unit in (*self.held, *beside, self.history.opener) if 0 <= unit < start}
         yield from sorted(early)
-        if self.groups <= behind:
+        first = self.groups.first
+        if first <= behind:
             yield from range(start, self.units)
             return
         yield from range(start, behind)
-        yield from sorted({unit for unit in (*self.held, *beside) if behind <= unit < self.groups})
-        yield from range(self.groups, self.units)
+        yield from sorted({unit for unit in (*self.held, *beside) if behind <= unit < first})
+        yield from range(first, self.units)
 
 
 class PlacedSummary(NamedTuple):
@@ -197,8 +198,8 @@ class PlanRows(Sequence[Item]):
         if unit < cuts.turn_start:
             if unit < cuts.history.start and unit != cuts.history.opener:
                 return history.drop(cuts.history, tokens)
-        elif cuts.behind <= unit < cuts.groups:
-            return groups.leave_out(tokens, cuts.groups_why)
+        elif cuts.behind <= unit < cuts.groups.first:
+            return groups.drop(cuts.groups, tokens)
         return None
 
     def _row(self, cell: Cell) -> Item:
@@ -260,7 +261,9 @@ class PlanRows(Sequence[Item]):
                 edits.append(cut)
                 state = "dropped"
         else:
-            edits.append(Edit("override" if state == "excluded" else "fold", state, tokens, 0, "it goes with its call"))
+            edits.append(
+                override.leave_with_call(tokens) if state == "excluded" else fold.leave_with_call(state, tokens)
+            )
         sent = normalise.NO_RESULT if state == "sent" else None
         return Item(
             id=f"{call.id}.result",

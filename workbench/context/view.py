@@ -54,34 +54,23 @@ def own_of(cell: Cell, view: View) -> UserDecision:
     return own
 
 
-def is_masked(cell: Cell, own: UserDecision, view: View) -> bool:
-    """Whether a cell is masked, by hand or because its result lies in the middle."""
-    if own.pinned or cell.seq == view.latest:
-        return False
-    if own.masked is not None:
-        return own.masked and cell.kind != "tool_call"
-    return _in_the_middle(cell, view)
-
-
-def _in_the_middle(cell: Cell, view: View) -> bool:
-    return view.mask_first <= cell.number < view.mask_upto and view.mask_turn in (-1, cell.turn)
-
-
 def fate_of(cell: Cell, view: View) -> Fate:
-    """What becomes of a cell before the cuts."""
+    """What becomes of a cell before the cuts: the stages are asked in order, and the first that takes it decides."""
     if cell.unit < 0:
         return "dropped" if cell.fate else "aside", 0, None, cell.exact
     if cell.cover >= 0:
         return "summarised", 0, None, cell.exact
     if view.overrides:
-        own = own_of(cell, view)
-        if own.excluded and cell.seq != view.latest:
+        own, is_latest = own_of(cell, view), cell.seq == view.latest
+        if override.excludes(own, is_latest):
             return "excluded", 0, None, cell.exact
         if own.pinned:
             return "sent", cell.tokens, cell.content, cell.exact
-        masked = is_masked(cell, own, view)
+        masked = override.masks(own, cell.kind, is_latest)
     else:
-        masked = cell.number >= 0 and _in_the_middle(cell, view)
+        masked = None
+    if masked is None:
+        masked = mask.lies_between(cell.number, cell.turn, view.mask_first, view.mask_upto, view.mask_turn)
     if masked:
         return "masked", cell.mask_tokens, mask.marker(cell.original_tokens, cell.id, cell.kind), cell.exact
     cut = cell.cut

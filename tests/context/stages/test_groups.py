@@ -10,21 +10,23 @@ from hypothesis import strategies as st
 
 from support.talk import iterations, planned, preset, results, rows_of, states, turns, words
 from workbench.context.budget import Limits
-from workbench.context.stages.groups import drop
+from workbench.context.stages.groups import fill
 from workbench.log.events import AssistantMessage, Override, ToolCall, ToolResult, UserMessage
 
 POLICY = preset("layers", "masking.keep_first=0", "masking.keep_last=0")
 
 
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=20), st.data())
-def test_drop_keeps_as_much_as_fits_and_no_more(costs: list[int], data: st.DataObject) -> None:
+def test_the_turn_keeps_as_much_as_fits_and_no_more(costs: list[int], data: st.DataObject) -> None:
     sums = [0, *accumulate(costs)]
     first = data.draw(st.integers(0, len(costs)))
     last = data.draw(st.integers(first, len(costs)))
     room = data.draw(st.integers(-10, sum(costs) + 10))
-    kept = drop(sums, first, last, room)
+    cut = fill(sums, first, last, room)
+    kept = cut.first
     assert first <= kept <= last
     assert sums[last] - sums[kept] <= max(room, 0)
+    assert kept == first or cut.why
     assert kept == first or sums[last] - sums[kept - 1] > max(room, 0), "one more would not have fitted"
 
 

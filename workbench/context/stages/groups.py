@@ -4,24 +4,33 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from workbench.context.items import Edit
 
 
-def reason(need: int, room: int) -> str:
-    """Why iteration groups are left out."""
-    return f"the turn's earlier iterations need {need:,} tokens and {max(room, 0):,} are left; the oldest give way"
+class GroupCut(NamedTuple):
+    """The turn's units before `first` are left out, but for its user message."""
+
+    first: int
+    why: str = ""
+    """The reason, with its numbers; empty where nothing is left out."""
 
 
-def leave_out(tokens: int, why: str) -> Edit:
+def drop(cut: GroupCut, tokens: int) -> Edit:
     """Leave out an item of a group that gives way."""
-    return Edit("groups", "dropped", tokens, 0, why)
+    return Edit("groups", "dropped", tokens, 0, cut.why)
 
 
-def drop(cost: Sequence[int], first: int, last: int, room: int) -> int:
-    """The first unit of the turn that stays, so that the units up to `last` (not counting it) cost at most `room`.
+def fill(cost: Sequence[int], first: int, last: int, room: int) -> GroupCut:
+    """Keep as many of the turn's latest units as cost at most `room` up to `last` (not counting it).
 
     `cost` is a running sum over units; `first` is the unit behind the turn's user message and `last` its last
     iteration group.
     """
-    return min(bisect_left(cost, cost[last] - max(room, 0), first, last + 1), last) if first < last else first
+    need = cost[last] - cost[first]
+    if need <= room or first >= last:
+        return GroupCut(first)
+    start = min(bisect_left(cost, cost[last] - max(room, 0), first, last + 1), last)
+    why = f"the turn's earlier iterations need {need:,} tokens and {max(room, 0):,} are left; the oldest give way"
+    return GroupCut(start, why)

@@ -27,7 +27,7 @@ def drop(cut: HistoryCut, tokens: int) -> Edit:
     return Edit("history", "dropped", tokens, 0, cut.why)
 
 
-def reason(whole: int, budget: int, count: int, resident: int) -> str:
+def _reason(whole: int, budget: int, count: int, resident: int) -> str:
     """Why something is left out of history: too many messages, or too many tokens for what is left."""
     if count > resident and whole <= budget:
         return f"history has {count:,} messages and {resident:,} may be resident; this one is older"
@@ -37,6 +37,11 @@ def reason(whole: int, budget: int, count: int, resident: int) -> str:
 def notice(count: int) -> str:
     """What tells the model that something is missing."""
     return f"[conversation truncated — {count} older messages omitted]"
+
+
+def notice_reason(count: int) -> str:
+    """Why there is a notice."""
+    return f"{count:,} messages of history are left out"
 
 
 def resident_limit(policy: HistoryPolicy, limit: int, known: bool) -> int:
@@ -67,13 +72,14 @@ def fill(
         by_count = bisect_left(messages, messages[end] - count, low, end + 1)
         return max(by_cost, by_count)
 
+    why = _reason(cost[end], budget, messages[end], max_messages)
     start = min(first(budget, max_messages, 0), end)
     if start == end:
-        return HistoryCut(end)
+        return HistoryCut(end, why=why)
     opener, following = opener_of(start)
     if opener < 0:
-        return HistoryCut(start)
+        return HistoryCut(start, why=why)
     opener_cost = cost[opener + 1] - cost[opener]
     opener_count = messages[opener + 1] - messages[opener]
     start = first(budget - opener_cost, max_messages - opener_count, start)
-    return HistoryCut(following) if start >= following else HistoryCut(start, opener)
+    return HistoryCut(following, why=why) if start >= following else HistoryCut(start, opener, why)

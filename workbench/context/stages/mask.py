@@ -11,6 +11,14 @@ from workbench.context.policy import MaskingPolicy
 _NONE = range(0)
 
 
+def lies_between(number: int, turn: int, first: int, upto: int, scope: int) -> bool:
+    """Whether the result `number` of a turn is masked: behind the first and before the last that are kept.
+
+    `scope` is the only turn that is masked; -1: all of them. A result below 0 has no number and is never masked.
+    """
+    return first <= number < upto and scope in (-1, turn)
+
+
 def marker(tokens: int, item_id: str, kind: Kind = "tool_result") -> str:
     """What stands in place of a masked item: its original size, and the id under which the whole can be fetched."""
     what = "result" if kind == "tool_result" else "message"

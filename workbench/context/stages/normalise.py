@@ -20,7 +20,7 @@ EMPTY_SUMMARY = "(empty summary)"
 NO_RESULT = "[no result: the call did not return]"
 """Stands for the missing result of a call, so that the pair is whole."""
 OPENING = "[the conversation begins with the assistant]"
-"""A request has to begin with a user message; some providers refuse it otherwise."""
+OPENING_REASON = "a request begins with a user message; some providers refuse it otherwise"
 _ID = re.compile(r"[A-Za-z0-9_-]+")
 _NOT_ID = re.compile(r"[^A-Za-z0-9_-]")
 UNNAMED_TOOL = "unnamed_tool"

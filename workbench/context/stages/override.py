@@ -7,7 +7,19 @@ holds for the latest user message, which stays whole while its turn is open.
 from __future__ import annotations
 
 from workbench.context.control import UserDecision
-from workbench.context.items import Edit
+from workbench.context.items import Edit, Kind
+
+
+def excludes(own: UserDecision, is_latest: bool) -> bool:
+    """Whether an item is left out; `own` is the decision on it and on its pair."""
+    return own.excluded and not is_latest
+
+
+def masks(own: UserDecision, kind: Kind, is_latest: bool) -> bool | None:
+    """Whether an item becomes a marker; None where the user left that to the policy. A call is never masked."""
+    if own.pinned or is_latest:
+        return False
+    return None if own.masked is None else own.masked and kind != "tool_call"
 
 
 def exclude(own: UserDecision, tokens: int) -> Edit:
@@ -20,3 +32,8 @@ def mask(before: int, original: int, marker: int) -> Edit:
     """Put a marker in place of an item."""
     why = f"masked by hand; {original:,} tokens replaced by a marker of {marker:,}"
     return Edit("override", "masked", before, marker, why)
+
+
+def leave_with_call(tokens: int) -> Edit:
+    """Leave out the synthetic result of a call that is excluded."""
+    return Edit("override", "excluded", tokens, 0, "it goes with its call")
