@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from tui.play import SMALL, Script, answer, program, settle, shown, told, until
+from tui.play import SMALL, Script, answer, program, settle, shown, told, typed, until
 from tui.screens.looking import look, seen
 from workbench.log.events import UserMessage
 from workbench.session.services import Services
@@ -27,6 +27,13 @@ async def test_what_cannot_be_done_now_says_why(services: Services, talk: Path) 
         assert "undo: a file can only be looked at" in told(pilot.app)
         names = [str(hit.prompt) async for hit in CommandHits(screen).discover()]
         assert not any(name.startswith("undo") for name in names)
+
+
+async def test_a_mistyped_command_comes_back_to_the_input(services: Services) -> None:
+    async with program(services, SMALL) as (pilot, screen):
+        await typed(pilot, "/tokns")
+        await until(lambda: screen.chat.composer.text == "/tokns")
+        assert "did you mean /tokens?" in told(pilot.app)
 
 
 async def test_reports_are_read_over_the_panes(

@@ -103,6 +103,8 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
         """The draft as it came."""
         self._problem = ""
         self._since = 0.0
+        self._changing = asyncio.Lock()
+        """Held while lost facts are put back: whoever accepts at once accepts them too."""
 
     def compose(self) -> ComposeResult:
         """What it is, the figures, the texts, and what can be done."""
@@ -242,8 +244,12 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
         if self.stage == "draft":
             self._add()
 
-    @work(exclusive=True, group="count")
+    @work(exclusive=True, group="add")
     async def _add(self) -> None:
+        async with self._changing:
+            await self._put_back()
+
+    async def _put_back(self) -> None:
         try:
             draft = await self._current()
             chosen = self.facts.chosen or list(draft.audit.lost)
@@ -267,10 +273,11 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
             self.stage = "accepting"
             self._accept()
 
-    @work(exclusive=True, group="count")
+    @work(exclusive=True, group="accept")
     async def _accept(self) -> None:
         try:
-            draft = await self._current()
+            async with self._changing:
+                draft = await self._current()
             outcome = await self._host.model.compacting(lambda work: work.drafts.accept(draft))
         except WorkbenchError as error:
             self.stage = "draft"

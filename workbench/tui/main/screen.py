@@ -141,6 +141,7 @@ class MainScreen(PaneScreen):
             found = self.REGISTRY.parse(text)
         except WorkbenchError as error:
             self.tell(str(error), "error")
+            self.chat.give_back(text)
             return
         if found is None:
             self.model.send(text)
