@@ -92,16 +92,16 @@ async def test_plain_textual_repaints_a_scrollbar_that_looks_the_same_and_ours_d
         view = app.query_one(ScrollView)
         set_line_count(view, 100_000)
         move_thumb(view)
-        await pilot.pause()
         bar = view.vertical_scrollbar
+        await until(lambda: not repaints(bar))
         set_line_count(view, 100_001)
         move_thumb(view)
         assert bar.window_virtual_size == 100_001
         assert not repaints(bar)
         bar.window_virtual_size = 100_002
         assert repaints(bar)
+        await until(lambda: not repaints(bar))
         set_line_count(view, 50)
-        await pilot.pause()
         move_thumb(view)
         assert repaints(bar), "its thumb is longer now"
 
