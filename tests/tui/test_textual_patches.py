@@ -88,7 +88,7 @@ async def test_plain_textual_lays_out_the_screen_for_every_line_and_ours_does_no
 
 async def test_plain_textual_repaints_a_scrollbar_that_looks_the_same_and_ours_does_not() -> None:
     app = Page()
-    async with app.run_test() as pilot:
+    async with app.run_test():
         view = app.query_one(ScrollView)
         set_line_count(view, 100_000)
         move_thumb(view)
