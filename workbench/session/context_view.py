@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from workbench.context.plan import ContextPlan
 from workbench.models.ledger import Ledger
-from workbench.session.insight import Insight, RequestMark
+from workbench.session.queries import RequestMark, SessionQueries
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,7 +22,7 @@ class ContextView:
     """Whose tokenizer counted."""
     events: int
     """How long the log is, so that the widest sequence number is known without looking for it."""
-    insight: Insight | None = None
+    queries: SessionQueries | None = None
     """Whom to ask for what a plan does not hold; None: nobody."""
     requests: Sequence[RequestMark] = ()
     """The requests one can step back to, oldest first."""

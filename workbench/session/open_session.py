@@ -16,8 +16,8 @@ from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.ledger import Ledger
 from workbench.session.context_view import ContextView
-from workbench.session.insight import LogInsight, Requests
 from workbench.session.options import Options
+from workbench.session.queries import LogQueries, RequestMarks
 from workbench.session.services import Services
 from workbench.session.source import Source
 from workbench.session.transcript import Entries, LogTranscript
@@ -40,7 +40,7 @@ class OpenSession:
     planner: Planner
     ledger: Ledger
     entries: Entries
-    requests: Requests
+    requests: RequestMarks
     agent: Agent | None = None
     """From the first turn on; then its planner is the one that counts."""
     knobs: tuple[str, ...] = ()
@@ -130,7 +130,7 @@ class OpenSession:
             setup.loaded.policy.description,
             setup.counter.note,
             len(self.events),
-            insight=LogInsight(self.events, setup, live=self.writable),
+            queries=LogQueries(self.events, setup, live=self.writable),
             requests=self.requests.marks,
             compact_at=compacts_at(setup.loaded.policy.compaction, setup.limits.window),
             ledger=self.ledger,

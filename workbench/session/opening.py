@@ -21,9 +21,9 @@ from workbench.log.events import Body, Setting
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.ledger import Ledger
-from workbench.session.insight import Requests
 from workbench.session.open_session import OpenSession, make_setup
 from workbench.session.options import Options
+from workbench.session.queries import RequestMarks
 from workbench.session.services import Services
 from workbench.session.source import Source, as_source
 from workbench.session.tools import toolbox, tools_off
@@ -134,7 +134,9 @@ def _opened(services: Services, options: Options, source: Source, name: str, ses
     setup.counter.flush()
     entries = Entries(source.events)
     account = Ledger(services.catalogue)
-    made = OpenSession(name, session, source.events, setup, policy, planner, account, entries, Requests(), knobs=knobs)
+    made = OpenSession(
+        name, session, source.events, setup, policy, planner, account, entries, RequestMarks(), knobs=knobs
+    )
     made.off = tools_off(source.events)
     made.catch_up()
     return made

@@ -38,7 +38,7 @@ from workbench.log.events import (
 from workbench.models.catalogue import Catalogue
 from workbench.models.ledger import Ledger
 from workbench.session.context_view import ContextView
-from workbench.session.insight import LogInsight, Requests
+from workbench.session.queries import LogQueries, RequestMarks
 from workbench.session.values import Live
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.inspector.row_list import RowList
@@ -123,7 +123,7 @@ class Model:
     def __init__(self, bodies: Sequence[Body] = BODIES, made: Setup | None = None) -> None:
         self.events: list[Event] = number(bodies)
         self.setup = made or setup("workbench", *CUT)
-        self.requests = Requests()
+        self.requests = RequestMarks()
         self.ledger = Ledger.from_events(self.events, CATALOGUE)
         for event in self.events:
             self.requests.add(event)
@@ -149,7 +149,7 @@ class Model:
             policy.description,
             self.setup.counter.note,
             len(self.events),
-            insight=LogInsight(self.events, self.setup),
+            queries=LogQueries(self.events, self.setup),
             requests=marks,
             compact_at=compacts_at(policy.compaction, self.setup.limits.window),
             ledger=self.ledger,

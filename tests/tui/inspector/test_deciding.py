@@ -15,7 +15,7 @@ from workbench.config.errors import WrongCall
 from workbench.context.compare import Effect
 from workbench.context.plan import ContextPlan
 from workbench.log.events import AssistantMessage, Body
-from workbench.session.insight import Insight, OverrideWish
+from workbench.session.queries import OverrideWish, SessionQueries
 from workbench.tui.inspector.info_lines import question
 from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides
 
@@ -25,7 +25,7 @@ WIDE = (120, 40)
 class Handing:
     """Hands every question on."""
 
-    def __init__(self, own: Insight | None) -> None:
+    def __init__(self, own: SessionQueries | None) -> None:
         assert own is not None
         self._own = own
         self.event, self.spans = own.event, own.spans
@@ -139,7 +139,7 @@ async def test_what_cannot_be_changed_says_why() -> None:
         await settle(pilot)
         await press(pilot, "p")
         assert app.told == "! talk.json is a file: it can be looked at only"
-        app.shown = replace(model.shown(), insight=None)
+        app.shown = replace(model.shown(), queries=None)
         await settle(pilot)
         await press(pilot, "p")
         assert app.told.startswith("! expected at most")
@@ -167,7 +167,7 @@ async def test_a_preview_that_fails_is_told() -> None:
 
     model = Model()
     shown = model.shown()
-    app = Host(model, replace(shown, insight=Broken(shown.insight)))
+    app = Host(model, replace(shown, queries=Broken(shown.queries)))
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         await go_to(pilot, 9)
@@ -185,7 +185,7 @@ async def test_while_it_is_worked_out_the_rows_can_be_walked() -> None:
 
     model = Model()
     shown = model.shown()
-    app = Host(model, replace(shown, insight=Slow(shown.insight)))
+    app = Host(model, replace(shown, queries=Slow(shown.queries)))
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         await go_to(pilot, 9)

@@ -9,7 +9,7 @@ from tui.inspector.sample import item
 from workbench.config.errors import WrongCall
 from workbench.context.items import Edit, Item
 from workbench.log.events import Override, OverrideAction, ToolResult, UserMessage
-from workbench.session.insight import OverrideWish
+from workbench.session.queries import OverrideWish
 from workbench.tui.inspector.overrides import MOST_RUNS, OverridePreview, Verb, choose, preview, why_not
 
 
@@ -18,16 +18,16 @@ def rows(model: Model, *seqs: int) -> list[Item]:
 
 
 def choice(model: Model, verb: Verb, *seqs: int) -> tuple[tuple[OverrideWish, ...], str]:
-    insight = model.shown().insight
-    assert insight is not None
-    made = choose(verb, rows(model, *seqs), insight)
+    queries = model.shown().queries
+    assert queries is not None
+    made = choose(verb, rows(model, *seqs), queries)
     return made.decisions, made.verb
 
 
 def previewed(model: Model, verb: Verb, *seqs: int) -> OverridePreview:
     shown = model.shown()
-    assert shown.insight is not None
-    return preview(shown.plan, choose(verb, rows(model, *seqs), shown.insight), shown.insight)
+    assert shown.queries is not None
+    return preview(shown.plan, choose(verb, rows(model, *seqs), shown.queries), shown.queries)
 
 
 @pytest.mark.parametrize(
@@ -77,17 +77,17 @@ def test_restoring_takes_the_users_own_decision_back(done: OverrideAction, actio
 )
 def test_what_has_no_effect_says_why(verb: Verb, row: Item, reason: str) -> None:
     assert reason in why_not(verb, row)
-    insight = Model().shown().insight
-    assert insight is not None
+    queries = Model().shown().queries
+    assert queries is not None
     with pytest.raises(WrongCall, match=reason):
-        choose(verb, [row], insight)
+        choose(verb, [row], queries)
 
 
 def test_nothing_chosen_is_told() -> None:
-    insight = Model().shown().insight
-    assert insight is not None
+    queries = Model().shown().queries
+    assert queries is not None
     with pytest.raises(WrongCall, match="there is no row here"):
-        choose("pin", [], insight)
+        choose("pin", [], queries)
 
 
 def test_too_many_pieces_are_refused() -> None:

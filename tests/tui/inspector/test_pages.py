@@ -33,7 +33,7 @@ def row(seq: int) -> Item:
 def test_a_cut_row_shows_what_was_cut() -> None:
     cut = row(9)
     assert (cut.state, first_tab(cut)) == ("truncated", "diff")
-    page = make(cut, "diff", SHOWN.insight)
+    page = make(cut, "diff", SHOWN.queries)
     text = said(page)
     assert text.startswith("  … 12 lines that stay …\n    13  def test_login_13(client")
     assert "\n-   16  def test_login_16(client" in text
@@ -44,15 +44,15 @@ def test_a_cut_row_shows_what_was_cut() -> None:
 
 def test_a_masked_row_shows_what_the_marker_hides() -> None:
     masked = row(12)
-    text = said(make(masked, "diff", SHOWN.insight))
+    text = said(make(masked, "diff", SHOWN.queries))
     assert text.startswith("- FAILED tests/test_login.py::test_login_7\n")
     assert "\n+ [result masked — ~220 tokens removed" in text
 
 
 def test_what_is_sent_as_it_is_says_so() -> None:
     assert first_tab(row(4)) == "original"
-    assert "nothing was cut" in said(make(row(4), "diff", SHOWN.insight))
-    assert said(make(row(4), "sent", SHOWN.insight)) == "Why does [/b] the ␛[31mlogin␛[0m test fail?"
+    assert "nothing was cut" in said(make(row(4), "diff", SHOWN.queries))
+    assert said(make(row(4), "sent", SHOWN.queries)) == "Why does [/b] the ␛[31mlogin␛[0m test fail?"
 
 
 def test_what_is_not_sent_says_so_and_why() -> None:
@@ -64,7 +64,7 @@ def test_what_is_not_sent_says_so_and_why() -> None:
 
 
 def test_the_tokens_are_shown_one_by_one() -> None:
-    page = make(item(1, words(50)), "tokens", SHOWN.insight)
+    page = make(item(1, words(50)), "tokens", SHOWN.queries)
     assert page.lines[0].text == "50 tokens, as sent"
     assert len(page.lines[1].spans) == 50
     assert {style for _, style in page.lines[1].spans} == {"token-0", "token-1", "token-2", "token-3"}
@@ -73,7 +73,7 @@ def test_the_tokens_are_shown_one_by_one() -> None:
 
 def test_the_tokens_of_a_huge_text_are_bounded_and_it_says_so() -> None:
     text = words(200_000)
-    page = make(item(1, text), "tokens", SHOWN.insight)
+    page = make(item(1, text), "tokens", SHOWN.queries)
     assert f"{TOKENS_FROM:,} of {len(text):,} characters" in page.note
     assert page.lines[0].text.startswith("the first 3,334 tokens")
     assert sum(len(line.text) for line in page.lines) < 2 * TOKENS_FROM
@@ -82,7 +82,7 @@ def test_the_tokens_of_a_huge_text_are_bounded_and_it_says_so() -> None:
 
 @given(texts())
 def test_the_tokens_joined_are_the_text(text: str) -> None:
-    page = make(item(1, text), "tokens", SHOWN.insight)
+    page = make(item(1, text), "tokens", SHOWN.queries)
     if text:
         joined = "".join(line.text for line in page.lines[1:]).replace("⏎", "")
         assert joined == "".join(line.text for line in text_page(text).lines).replace("⏎", "") or "\t" in text
@@ -91,11 +91,11 @@ def test_the_tokens_joined_are_the_text(text: str) -> None:
 def test_nobody_to_ask_is_no_mistake() -> None:
     assert "Nobody can be asked" in said(make(row(4), "tokens", None))
     assert "there is no event behind it" in said(make(row(4), "json", None))
-    assert said(make(item(1, ""), "tokens", SHOWN.insight)) == "(empty)"
+    assert said(make(item(1, ""), "tokens", SHOWN.queries)) == "(empty)"
 
 
 def test_the_edits_are_told_with_their_reasons() -> None:
-    text = said(make(row(12), "edits", SHOWN.insight))
+    text = said(make(row(12), "edits", SHOWN.queries))
     assert text.startswith("m masked: 14 of 220 tokens\n\nid     e00012\nturn   1\nslot   history\ncall   call2")
     assert "mask: 220 → 14 tokens, masked\n  result 2 of 6 in the session" in text
     assert "No stage changed it." in said(make(row(4), "edits", None))
@@ -103,9 +103,9 @@ def test_the_edits_are_told_with_their_reasons() -> None:
 
 
 def test_the_json_is_the_event_itself() -> None:
-    page = make(row(9), "json", SHOWN.insight)
+    page = make(row(9), "json", SHOWN.queries)
     assert decode(json.loads(page.copy)) == MODEL.events[8]
-    assert "made this row" in said(make(item(1)._replace(seq=None), "json", SHOWN.insight))
+    assert "made this row" in said(make(item(1)._replace(seq=None), "json", SHOWN.queries))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_sizes_are_told_as_they_are() -> None:
 
 @given(texts(), texts(), st.sampled_from([tab.key for tab in TABS]), st.integers(2, 120))
 def test_no_line_is_too_wide_or_acts_on_the_terminal(text: str, original: str, tab: str, width: int) -> None:
-    page = make(item(1, text, original=original, tool=text), tab, SHOWN.insight)
+    page = make(item(1, text, original=original, tool=text), tab, SHOWN.queries)
     wrapped = lay_out(page.lines, width)
     for number, start, end in zip(wrapped.line, wrapped.start, wrapped.end, strict=True):
         piece = page.lines[number].text[start:end]

@@ -14,7 +14,7 @@ from textual.reactive import reactive, var
 from textual.widget import Widget
 
 from workbench.context.items import Item
-from workbench.session.insight import Insight
+from workbench.session.queries import SessionQueries
 from workbench.tui.inspector import pages
 from workbench.tui.inspector.pages import TABS
 from workbench.tui.widgets.cells import fit, joined
@@ -66,7 +66,7 @@ class Detail(Vertical):
     ]
 
     item: var[Item | None] = var(None)
-    insight: var[Insight | None] = var(None)
+    queries: var[SessionQueries | None] = var(None)
     tab: var[str] = var("")
     """What is shown; the user's choice holds from row to row until the pane is closed."""
 
@@ -112,4 +112,4 @@ class Detail(Vertical):
     def _fill(self) -> None:
         item, tab = self.item, self.tab
         if item is not None:
-            self.reader.show(partial(pages.make, item, tab, self.insight), pages.weight(item, tab))
+            self.reader.show(partial(pages.make, item, tab, self.queries), pages.weight(item, tab))

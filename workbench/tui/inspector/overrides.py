@@ -10,7 +10,7 @@ from workbench.context.compare import Effect, effect
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.log.events import OverrideAction
-from workbench.session.insight import Insight, OverrideWish, runs
+from workbench.session.queries import OverrideWish, SessionQueries, runs
 from workbench.session.row_lookup import row_of
 
 Verb = Literal["pin", "mask", "exclude", "restore"]
@@ -39,7 +39,7 @@ class OverridePreview(NamedTuple):
     """Whether it would change nothing at all."""
 
 
-def choose(verb: Verb, items: Sequence[Item], insight: Insight) -> ProposedOverrides:
+def choose(verb: Verb, items: Sequence[Item], queries: SessionQueries) -> ProposedOverrides:
     """The overrides for a wish; a WrongCall says why there are none.
 
     A wish that all rows have fulfilled already is the wish to take it back.
@@ -57,7 +57,7 @@ def choose(verb: Verb, items: Sequence[Item], insight: Insight) -> ProposedOverr
         raise WrongCall(why)
     actions = _actions(verb, able)
     decided = [(item.seq, action) for item, action in actions if item.seq is not None]
-    found = runs(insight, decided)
+    found = runs(queries, decided)
     if len(found) > MOST_RUNS:
         raise WrongCall(f"{len(found)} separate pieces are chosen; expected at most {MOST_RUNS} at once")
     kinds = {decision.action for decision in found}
@@ -108,9 +108,9 @@ def _restoring(item: Item) -> OverrideAction:
     return "unpin" if item.state == "sent" else "pin"
 
 
-def preview(before: ContextPlan, choice: ProposedOverrides, insight: Insight) -> OverridePreview:
+def preview(before: ContextPlan, choice: ProposedOverrides, queries: SessionQueries) -> OverridePreview:
     """What a choice would do. Plans the log again, so it is for a thread."""
-    after = insight.what_if(choice.decisions)
+    after = queries.what_if(choice.decisions)
     found = effect(before, after)
     nothing = found.first_changed is None and not _any_row_changes(before, after, choice)
     return OverridePreview(choice, found, after.verdict.fits or not before.verdict.fits, nothing)

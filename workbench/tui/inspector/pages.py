@@ -10,7 +10,7 @@ from workbench.config.text import printable, printable_lines
 from workbench.context.items import SIGNS, Item
 from workbench.log.codec import encode
 from workbench.log.events import Event
-from workbench.session.insight import Insight
+from workbench.session.queries import SessionQueries
 from workbench.tui.inspector.difference import CONTEXT, difference
 from workbench.tui.widgets.text_view import TOKENS, TextLine, TextPage, text_page
 
@@ -50,7 +50,7 @@ def weight(item: Item, tab: str) -> int:
     return {"sent": sent, "diff": sent + len(item.original)}.get(tab, len(item.original))
 
 
-def make(item: Item, tab: str, insight: Insight | None, most: int = 0) -> TextPage:
+def make(item: Item, tab: str, queries: SessionQueries | None, most: int = 0) -> TextPage:
     """A page of an item; at most so many characters of its text, where that is asked for."""
     match tab:
         case "sent":
@@ -58,11 +58,11 @@ def make(item: Item, tab: str, insight: Insight | None, most: int = 0) -> TextPa
         case "diff":
             return _diff(item, most)
         case "tokens":
-            return _tokens(item, insight)
+            return _tokens(item, queries)
         case "edits":
             return _edits(item)
         case "json":
-            return _json(item, insight, most)
+            return _json(item, queries, most)
         case _:
             return text_page(item.original, most)
 
@@ -131,12 +131,12 @@ def _context(text: str, follows: bool, leads: bool) -> Iterator[TextLine]:
     yield from (TextLine(SIGNED["same"] + line) for line in tail)
 
 
-def _tokens(item: Item, insight: Insight | None) -> TextPage:
+def _tokens(item: Item, queries: SessionQueries | None) -> TextPage:
     text = item.original if item.text is None else item.text
-    if insight is None or not text:
-        return TextPage([TextLine("(empty)" if insight else "Nobody can be asked for the tokens here.", "quiet")])
+    if queries is None or not text:
+        return TextPage([TextLine("(empty)" if queries else "Nobody can be asked for the tokens here.", "quiet")])
     shown = text[:TOKENS_FROM]
-    tokens = insight.spans(shown)
+    tokens = queries.spans(shown)
     count = f"{len(tokens):,} tokens"
     note = ""
     if len(shown) < len(text):
@@ -185,8 +185,8 @@ def _facts(item: Item) -> Iterator[tuple[str, str]]:
         yield "name", printable(item.name)
 
 
-def _json(item: Item, insight: Insight | None, most: int) -> TextPage:
-    event = insight.event(item.seq) if insight is not None and item.seq is not None else None
+def _json(item: Item, queries: SessionQueries | None, most: int) -> TextPage:
+    event = queries.event(item.seq) if queries is not None and item.seq is not None else None
     if event is None:
         return TextPage([TextLine("The plan made this row: there is no event behind it.", "quiet")])
     return text_page(event_json(event), most)

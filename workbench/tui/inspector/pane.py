@@ -1,7 +1,7 @@
 """The inspector: what the model sees of the session, row by row, and why.
 
 Attributes come down (`shown`, `live`), messages go up (`Decide`, `Jump`, `Travel`, `Run`). The pane plans nothing: it
-asks `ContextView.insight`, in a thread.
+asks `ContextView.queries`, in a thread.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class InspectorPane(Vertical):
     def watch_shown(self, old: ContextView | None, new: ContextView | None) -> None:
         """Another plan: what was asked about it is worked out anew, and what changed is told."""
         self.set_class(new is not None and new.at is not None, "-past")
-        self.detail.insight = new.insight if new else None
+        self.detail.queries = new.queries if new else None
         if new is None or old is None or (old.at, old.before) != (new.at, new.before) or new.at is not None:
             self.row_list.found = None
             if new is not None and new.before is not None:
@@ -202,9 +202,9 @@ class InspectorPane(Vertical):
                 raise WorkbenchError("this is the past, which nobody changes; } goes back to now")
             if shown.fixed:
                 raise WorkbenchError(shown.fixed)
-            if shown.insight is None or len(self.rows.chosen) > MOST_CHOSEN:
+            if shown.queries is None or len(self.rows.chosen) > MOST_CHOSEN:
                 raise WorkbenchError(f"expected at most {MOST_CHOSEN:,} rows of a session")
-            choice = choose(verb, self._chosen(), shown.insight)
+            choice = choose(verb, self._chosen(), shown.queries)
         except WorkbenchError as error:
             self._forget()
             self.row_list.notice = problem(str(error))
@@ -214,10 +214,10 @@ class InspectorPane(Vertical):
 
     @work(exclusive=True, group="preview")
     async def _preview(self, shown: ContextView, choice: ProposedOverrides) -> None:
-        if shown.insight is None:
+        if shown.queries is None:
             return
         try:
-            made = await wrap_future(background(partial(preview, shown.plan, choice, shown.insight)))
+            made = await wrap_future(background(partial(preview, shown.plan, choice, shown.queries)))
         except WorkbenchError as error:
             self._forget()
             self.row_list.notice = problem(str(error))

@@ -20,11 +20,11 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.session.insight import LogInsight, OverrideWish, Requests, runs
+from workbench.session.queries import LogQueries, OverrideWish, RequestMarks, runs
 
 
 def requests(bodies: list[Body]) -> list[tuple[int, int]]:
-    found = Requests()
+    found = RequestMarks()
     for event in logs.number(bodies):
         found.add(event)
     return [(mark.upto, mark.turn) for mark in found.marks]
@@ -32,19 +32,19 @@ def requests(bodies: list[Body]) -> list[tuple[int, int]]:
 
 def test_events_are_found_by_their_number_as_far_as_they_were_there() -> None:
     model = Model()
-    insight = LogInsight(model.events, model.setup)
+    queries = LogQueries(model.events, model.setup)
     model.append(UserMessage("later"))
-    assert insight.event(4) == model.events[3]
-    assert insight.event(0) is None
-    assert insight.event(len(model.events)) is None
+    assert queries.event(4) == model.events[3]
+    assert queries.event(0) is None
+    assert queries.event(len(model.events)) is None
 
 
 def test_what_if_plans_the_log_with_the_overrides_and_leaves_the_log_alone() -> None:
     model = Model()
     length = len(model.events)
-    insight = LogInsight(model.events, model.setup)
+    queries = LogQueries(model.events, model.setup)
     model.append(UserMessage("later"))
-    after = insight.what_if([OverrideWish("pin", 9, 9), OverrideWish("exclude", 12, 12)])
+    after = queries.what_if([OverrideWish("pin", 9, 9), OverrideWish("exclude", 12, 12)])
     states = {row.seq: (row.state, row.pinned) for row in after.rows}
     assert states[9] == ("sent", True)
     assert states[12] == ("excluded", False)
@@ -54,7 +54,7 @@ def test_what_if_plans_the_log_with_the_overrides_and_leaves_the_log_alone() -> 
 
 def test_tokens_are_cut_by_the_tokenizer_that_counts() -> None:
     made = setup()
-    assert LogInsight([], made).spans(words(5)) == ["alpha", " alpha", " alpha", " alpha", " alpha"]
+    assert LogQueries([], made).spans(words(5)) == ["alpha", " alpha", " alpha", " alpha", " alpha"]
 
 
 def test_neighbours_become_one_override() -> None:
@@ -67,11 +67,11 @@ def test_neighbours_become_one_override() -> None:
         SlotContent("system", "s", "t"),
         UserMessage("d"),
     ]
-    insight = LogInsight(logs.number(bodies), setup())
-    assert runs(insight, [(1, "pin"), (2, "pin"), (5, "pin")]) == [OverrideWish("pin", 1, 5)]
-    assert runs(insight, [(5, "pin"), (7, "pin")]) == [OverrideWish("pin", 5, 5), OverrideWish("pin", 7, 7)]
-    assert runs(insight, [(2, "pin"), (1, "mask")]) == [OverrideWish("mask", 1, 1), OverrideWish("pin", 2, 2)]
-    assert runs(insight, []) == []
+    queries = LogQueries(logs.number(bodies), setup())
+    assert runs(queries, [(1, "pin"), (2, "pin"), (5, "pin")]) == [OverrideWish("pin", 1, 5)]
+    assert runs(queries, [(5, "pin"), (7, "pin")]) == [OverrideWish("pin", 5, 5), OverrideWish("pin", 7, 7)]
+    assert runs(queries, [(2, "pin"), (1, "mask")]) == [OverrideWish("mask", 1, 1), OverrideWish("pin", 2, 2)]
+    assert runs(queries, []) == []
 
 
 def test_requests_are_those_that_were_reported() -> None:
@@ -102,7 +102,7 @@ def test_a_transcript_has_a_request_where_a_reply_begins() -> None:
 @settings(max_examples=25)
 @given(logs.logs())
 def test_requests_go_forward_and_lie_in_the_log(log: list[Event]) -> None:
-    found = Requests()
+    found = RequestMarks()
     for event in log:
         found.add(event)
         assert all(0 <= mark.upto < event.seq for mark in found.marks[-1:])

@@ -42,7 +42,7 @@ class RequestMark(NamedTuple):
     """Its prompt as the provider counted it, else as we did; 0 where nobody wrote it down."""
 
 
-class Insight(Protocol):
+class SessionQueries(Protocol):
     """Answers to what a pane may not work out itself. All are pure, and too slow for the screen's own thread."""
 
     def event(self, seq: int) -> Event | None:
@@ -58,7 +58,7 @@ class Insight(Protocol):
         ...
 
 
-class LogInsight:
+class LogQueries:
     """The answers for a log under a setup."""
 
     def __init__(self, events: Sequence[Event], setup: Setup, *, live: bool = False) -> None:
@@ -86,7 +86,7 @@ class LogInsight:
         return self._setup.counter.spans(text)
 
 
-def runs(insight: Insight, decided: Sequence[tuple[int, OverrideAction]]) -> list[OverrideWish]:
+def runs(queries: SessionQueries, decided: Sequence[tuple[int, OverrideAction]]) -> list[OverrideWish]:
     """Decisions on single events, in order, put together to as few overrides as there can be.
 
     What lies between two events and is no row (settings, other overrides) does no harm inside a range.
@@ -94,21 +94,21 @@ def runs(insight: Insight, decided: Sequence[tuple[int, OverrideAction]]) -> lis
     found: list[OverrideWish] = []
     for seq, action in sorted(decided):
         last = found[-1] if found else None
-        if last is not None and last.action == action and _no_rows(insight, last.last + 1, seq):
+        if last is not None and last.action == action and _no_rows(queries, last.last + 1, seq):
             found[-1] = last._replace(last=seq)
         else:
             found.append(OverrideWish(action, seq, seq))
     return found
 
 
-def _no_rows(insight: Insight, first: int, end: int) -> bool:
+def _no_rows(queries: SessionQueries, first: int, end: int) -> bool:
     if end - first > len(CONTROL):
         return False
-    between = [insight.event(seq) for seq in range(first, end)]
+    between = [queries.event(seq) for seq in range(first, end)]
     return all(event and type(event.body) in CONTROL and type(event.body) is not SlotContent for event in between)
 
 
-class Requests:
+class RequestMarks:
     """The requests of a log, kept up to date event by event.
 
     A request is known by its usage. A transcript has none: there a request was made wherever a reply begins.
