@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from types import TracebackType
 from typing import NamedTuple
 
 from workbench.config.background import in_background
@@ -88,7 +87,5 @@ class Fallbacks:
     async def __aenter__(self) -> Fallbacks:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._open.aclose()

@@ -12,8 +12,7 @@ from workbench.config.errors import WrongCall
 from workbench.config.text import print_json, printable, table
 from workbench.context.load import describe, load_policy, preset_names, user_policies
 from workbench.context.setup import corrected
-from workbench.models.catalogue import ModelInfo
-from workbench.models.keys import SERVICE, Key
+from workbench.models.catalogue import ModelInfo, prices
 from workbench.models.local.offers import look_around, offers
 from workbench.session.services import Services
 from workbench.traces.reading import read_text
@@ -102,7 +101,7 @@ def run_models(options: argparse.Namespace) -> int:
         print("no model of that name is known")
     else:
         rows = [
-            (info.name, f"{info.window:,}", f"{info.max_output:,}" if info.max_output else "–", *_prices(info))
+            (info.name, f"{info.window:,}", f"{info.max_output:,}" if info.max_output else "–", *prices(info))
             for info in found
         ]
         header = ("model", "window", "output", "$/M in", "$/M out")
@@ -127,27 +126,6 @@ def run_local(options: argparse.Namespace) -> int:
     return 0
 
 
-def _key_said(key: Key) -> str:
-    """Where a key comes from, in words; never the key."""
-    match key.origin:
-        case "environment" | "key store":
-            return f"{key.variable}, from the {key.origin}"
-        case "not needed":
-            return "none is needed"
-        case "other":
-            return "the provider's own kind of credentials, which litellm looks for"
-    usual = key.variables[0]
-    problem = f" ({key.problem})" if key.problem else ""
-    return f"none{problem}: set {usual}, or put it into the key store with `keyring set {SERVICE} {usual}`"
-
-
-def _prices(info: ModelInfo) -> tuple[str, str]:
-    def million(price: float | None) -> str:
-        return "–" if price is None else f"{price * 1_000_000:,.2f}"
-
-    return million(info.input_price), million(info.output_price)
-
-
 def model_json(info: ModelInfo) -> dict[str, Any]:
     """A model in the documented form; prices are in US dollars per token."""
     return {**asdict(info), "capabilities": sorted(info.capabilities)}
@@ -165,7 +143,7 @@ def run_model(options: argparse.Namespace) -> int:
         source = {"from": key.origin, "variables": key.variables, "problem": key.problem or None}
         print_json({**model_json(info), "address": address or None, "key": source})
         return 0
-    price_in, price_out = _prices(info)
+    price_in, price_out = prices(info)
     output = f"{info.max_output:,}" if info.max_output else "unknown"
     kind = "input alone" if info.input_only else "input and output together"
     rows = [
@@ -174,7 +152,7 @@ def run_model(options: argparse.Namespace) -> int:
         ("price", f"${price_in} in, ${price_out} out per million tokens"),
         ("provider", info.provider or "unknown"),
         *([("address", printable(address))] if address else []),
-        ("key", _key_said(key)),
+        ("key", key.described),
         ("tokenizer", f"{info.tokenizer}: {info.tokenizer_note}"),
         ("can", ", ".join(sorted(info.capabilities)) or "unknown"),
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from workbench.log import large_texts, rows
@@ -150,9 +149,7 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _look(self, db: sqlite3.Connection) -> None:

@@ -297,3 +297,10 @@ def is_local(name: str) -> bool:
 def is_built_in(name: str) -> bool:
     """Whether a name means a model that the program brings along: no address, no key, no price."""
     return name.partition("/")[0] == REHEARSAL or is_local(name)
+
+
+def prices(info: ModelInfo) -> tuple[str, str]:
+    """What a million tokens cost, in and out, in dollars; a dash where nobody knows."""
+    given = (info.input_price, info.output_price)
+    first, second = ("–" if price is None else f"{price * 1_000_000:,.2f}" for price in given)
+    return first, second

@@ -66,6 +66,20 @@ class Key:
     problem: str = ""
     """Why the key store could not be asked, in one line; empty where it could, or is not installed."""
 
+    @property
+    def described(self) -> str:
+        """Where it comes from, in words; never the key."""
+        match self.origin:
+            case "environment" | "key store":
+                return f"{self.variable}, from the {self.origin}"
+            case "not needed":
+                return "none is needed"
+            case "other":
+                return "the provider's own kind of credentials, which litellm looks for"
+        usual = self.variables[0]
+        problem = f" ({self.problem})" if self.problem else ""
+        return f"none{problem}: set {usual}, or put it into the key store with `keyring set {SERVICE} {usual}`"
+
 
 def variables_of(provider: str) -> tuple[str, ...]:
     """The environment variables in which a provider's key is looked for; none where it has no such key."""

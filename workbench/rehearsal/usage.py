@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
+from workbench.context.compare import same_start
 from workbench.models.framing import CALL, MESSAGE, REPLY_PRIMING, TOOLS_END, count_call, count_name, count_tool
 from workbench.models.images import image_tokens
 from workbench.models.reply_parts import Reported
@@ -64,21 +65,9 @@ def cached_tokens(parts: list[PromptSegment], previous: list[PromptSegment]) -> 
         if now == then:
             same += now.tokens
             continue
-        same += min(tokenizer().count(_common(now.text, then.text)).tokens, now.tokens)
+        same += min(tokenizer().count(now.text[: same_start(now.text, then.text)]).tokens, now.tokens)
         break
     return same // CACHE_STEP * CACHE_STEP
-
-
-def _common(one: str, other: str) -> str:
-    """The beginning that two texts share, by halving: a comparison of slices costs next to nothing."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return one[:low]
 
 
 def completion_tokens(answer: RehearsedAnswer) -> tuple[int, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import cached_property
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from workbench.config.errors import WorkbenchError
@@ -99,8 +98,6 @@ class Services:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if "store" in self.__dict__:
             self.store.close()

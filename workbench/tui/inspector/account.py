@@ -9,16 +9,14 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.getters import query_one
 from textual.reactive import reactive, var
-from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from workbench.config.text import printable, table
 from workbench.models.ledger import Ledger, LedgerRow, UsageTotals
 from workbench.session.context_view import ContextView
 from workbench.tui.widgets.cells import joined
-from workbench.tui.widgets.reader import TextReader
+from workbench.tui.widgets.reader import TextReader, TextScreen
 from workbench.tui.widgets.text_view import TextLine, TextPage
 
 ROW_CHARS = 100
@@ -126,7 +124,7 @@ class AccountHead(Widget):
         return joined(parts, self.size.width)
 
 
-class AccountScreen(ModalScreen[None]):
+class AccountScreen(TextScreen):
     """The account of the session."""
 
     BINDING_GROUP_TITLE = "The ledger"
@@ -136,7 +134,6 @@ class AccountScreen(ModalScreen[None]):
     ]
 
     by: var[str] = var("request")
-    reader = query_one(TextReader)
 
     def __init__(self, shown: ContextView) -> None:
         super().__init__()
@@ -146,11 +143,6 @@ class AccountScreen(ModalScreen[None]):
         """What it is, then the lines."""
         yield AccountHead().data_bind(AccountScreen.by)
         yield TextReader()
-
-    def on_mount(self) -> None:
-        """The text has the keys."""
-        self._fill()
-        self.reader.view.focus()
 
     def action_turns(self) -> None:
         """Tell it the other way."""

@@ -9,9 +9,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.getters import query_one
 from textual.reactive import reactive, var
-from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from workbench.config.text import printable
@@ -19,7 +17,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.render import request
 from workbench.session.context_view import ContextView
 from workbench.tui.widgets.cells import joined
-from workbench.tui.widgets.reader import TextReader
+from workbench.tui.widgets.reader import TextReader, TextScreen
 from workbench.tui.widgets.text_view import TextLine, TextPage, text_page
 
 CHARS_PER_TOKEN = 5
@@ -87,7 +85,7 @@ class RequestHead(Widget):
         return Content("\n").join([first, second.truncate(max(1, width), ellipsis=True)])
 
 
-class RequestScreen(ModalScreen[None]):
+class RequestScreen(TextScreen):
     """The request, searchable and to be copied."""
 
     BINDING_GROUP_TITLE = "The request"
@@ -97,7 +95,6 @@ class RequestScreen(ModalScreen[None]):
     ]
 
     form: var[str] = var("JSON")
-    reader = query_one(TextReader)
 
     def __init__(self, shown: ContextView) -> None:
         super().__init__()
@@ -107,11 +104,6 @@ class RequestScreen(ModalScreen[None]):
         """What it is, then the text."""
         yield RequestHead(self._shown).data_bind(RequestScreen.form)
         yield TextReader()
-
-    def on_mount(self) -> None:
-        """The text has the keys."""
-        self._fill()
-        self.reader.view.focus()
 
     def action_form(self) -> None:
         """Show it in the other form."""

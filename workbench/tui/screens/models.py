@@ -11,8 +11,8 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from workbench.context.setup import corrected
-from workbench.models.catalogue import LOCAL, REHEARSAL, ModelInfo, is_built_in
-from workbench.models.keys import SERVICE, Key
+from workbench.models.catalogue import LOCAL, REHEARSAL, ModelInfo, is_built_in, prices
+from workbench.models.keys import Key
 from workbench.models.local.offers import Offer
 from workbench.tui.screens.text_blocks import blocks, pairs, paragraph
 from workbench.tui.widgets.cells import number
@@ -121,12 +121,12 @@ class ModelsScreen(Finder[str]):
         else:
             title = Content(f"  {name}")
         about = "~" if info.window_source == "guess" else ""
-        return Row(name, (title, about + number(info.window, 6), *_prices(info), self._key_cell(info)))
+        return Row(name, (title, about + number(info.window, 6), *prices(info), self._key_cell(info)))
 
     def _unknown(self, name: str) -> Row:
         info = self._catalogue.find(name)
         title = Content.assemble(f"  {name}", ("  use this name as it is", "$accent"))
-        return Row(name, (title, "~" + number(info.window, 5), *_prices(info), self._key_cell(info)))
+        return Row(name, (title, "~" + number(info.window, 5), *prices(info), self._key_cell(info)))
 
     def _key_cell(self, info: ModelInfo) -> Content:
         match self._key(info).origin:
@@ -145,7 +145,7 @@ class ModelsScreen(Finder[str]):
     def _told(self, name: str) -> Content:
         info, offer = self._info(name), self._offers.get(name)
         kind = "input alone" if info.input_only else "input and output together"
-        price_in, price_out = _prices(info)
+        price_in, price_out = prices(info)
         address = offer.server.url if offer else self.host.services.routes.address(name)
         facts = pairs(
             [
@@ -154,7 +154,7 @@ class ModelsScreen(Finder[str]):
                 ("price", "unknown" if info.input_price is None else f"${price_in} in, ${price_out} out per million"),
                 ("provider", info.provider or "unknown"),
                 ("address", address),
-                ("key", _key_words(self._key(info))),
+                ("key", self._key(info).described),
                 ("tokenizer", f"{info.tokenizer}: {info.tokenizer_note}"),
                 ("can", ", ".join(sorted(info.capabilities)) or "unknown"),
             ],
@@ -174,24 +174,3 @@ class ModelsScreen(Finder[str]):
     def take(self, value: str) -> None:
         """Use it."""
         self.dismiss(value)
-
-
-def _prices(info: ModelInfo) -> tuple[str, str]:
-    def million(price: float | None) -> str:
-        return "–" if price is None else f"{price * 1_000_000:,.2f}"
-
-    return million(info.input_price), million(info.output_price)
-
-
-def _key_words(key: Key) -> str:
-    """Where a key comes from; never the key."""
-    match key.origin:
-        case "environment" | "key store":
-            return f"{key.variable}, from the {key.origin}"
-        case "not needed":
-            return "none is needed"
-        case "other":
-            return "credentials of the provider's own kind, which litellm looks for"
-    problem = f" ({key.problem})" if key.problem else ""
-    usual = key.variables[0]
-    return f"none{problem}: set {usual} before the start, or `keyring set {SERVICE} {usual}`"

@@ -11,6 +11,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.getters import query_one
 from textual.reactive import reactive
+from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from workbench.tui.widgets.cells import joined
@@ -113,3 +114,17 @@ def copy(widget: Widget, text: str) -> None:
     widget.app.copy_to_clipboard(text[:COPIED_MOST])
     more = f"; the rest of {len(text):,} is left out" if len(text) > COPIED_MOST else ""
     widget.notify(f"{min(len(text), COPIED_MOST):,} characters copied{more}", markup=False)
+
+
+class TextScreen(ModalScreen[None]):
+    """A head, and below it a text that has the keys."""
+
+    reader = query_one(TextReader)
+
+    def on_mount(self) -> None:
+        """Something to read at once."""
+        self._fill()
+        self.reader.view.focus()
+
+    def _fill(self) -> None:
+        """Show the text as it is wanted now."""
