@@ -13,7 +13,7 @@ from workbench.log.events import Setting, UserMessage
 from workbench.log.store import Store
 from workbench.session import worker
 from workbench.session.services import Services
-from workbench.session.source import setting
+from workbench.session.source import knobs_of, setting
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -281,3 +281,15 @@ async def test_a_file_is_forked_into_a_session(services: Services, talk: Path) -
         await on.settled()
         assert [kind for kind, _ in on.said] == ["system", "you"]
         assert await on.ask(lambda opened: setting(opened.events, "title")) == "talk.json"
+
+
+async def test_what_the_command_line_set_is_for_this_run_alone(services: Services) -> None:
+    with services.store.create([Setting("knobs", ["masking.batch_tokens=7"]), UserMessage("hi")]) as session:
+        pass
+    async with opened(services, session.id, knobs=("masking.keep_last=3",)) as on:
+        on.model.set_knob("masking.keep_first=1")
+        await on.settled()
+        policy = await on.ask(lambda now: now.setup.loaded.policy.masking)
+        assert (policy.batch_tokens, policy.keep_last, policy.keep_first) == (7, 3, 1)
+        log = await on.ask(lambda now: list(now.events))
+    assert knobs_of(log) == ("masking.batch_tokens=7", "masking.keep_first=1")

@@ -17,7 +17,7 @@ from workbench.log.events import Body, Failure, ToolCall, ToolResult
 CANCELLED = "[cancelled by the user before it returned]"
 
 
-class CallMeans(Protocol):
+class CallServices(Protocol):
     """What calls work with."""
 
     @property
@@ -36,8 +36,10 @@ class CallMeans(Protocol):
 class Calls:
     """Runs the calls of one turn. What they give is told as bodies, for whoever holds the log to append."""
 
-    def __init__(self, means: CallMeans, hook: Callable[[Point, dict[str, object]], Awaitable[str | None]]) -> None:
-        self._means = means
+    def __init__(
+        self, services: CallServices, hook: Callable[[Point, dict[str, object]], Awaitable[str | None]]
+    ) -> None:
+        self._services = services
         self._hook = hook
         self._snapshot_due = True
 
@@ -46,7 +48,7 @@ class Calls:
 
         `left` holds those without a result, for whoever is interrupted to give them one.
         """
-        toolbox = self._means.toolbox
+        toolbox = self._services.toolbox
         left.update((call.call_id, call) for call in calls)
         together = all(toolbox.kind(call.tool) == "read" for call in calls)
         for wave in [calls] if together else [[call] for call in calls]:
@@ -65,7 +67,7 @@ class Calls:
 
     async def _before_writing(self, calls: Sequence[ToolCall]) -> list[Body]:
         """A snapshot of the work tree before the first tool of the turn that may change it."""
-        toolbox = self._means.toolbox
+        toolbox = self._services.toolbox
         if not self._snapshot_due or all(toolbox.kind(call.tool) == "read" for call in calls):
             return []
         self._snapshot_due = False
@@ -76,16 +78,16 @@ class Calls:
         return [taken] if taken else []
 
     async def _run(self, call: ToolCall) -> ToolResult:
-        means = self._means
-        asked = means.toolbox.call(call.tool, call.arguments)
+        services = self._services
+        asked = services.toolbox.call(call.tool, call.arguments)
         vetoed = await self._hook("before_tool", {"tool": call.tool, "arguments": call.arguments})
         if vetoed is not None:
             return ToolResult(call.call_id, f"refused by a hook: {vetoed}", call.tool, True)
-        if not await means.approvals.approve(asked, means.ask):
-            why = means.approvals.refusal(asked, asked=means.ask is not None)
+        if not await services.approvals.approve(asked, services.ask):
+            why = services.approvals.refusal(asked, asked=services.ask is not None)
             return ToolResult(call.call_id, why, call.tool, True)
-        report = partial(means.report, call.call_id) if means.report else None
-        outcome = await means.toolbox.run(call.tool, call.arguments, ToolContext(call.call_id, report))
+        report = partial(services.report, call.call_id) if services.report else None
+        outcome = await services.toolbox.run(call.tool, call.arguments, ToolContext(call.call_id, report))
         await self._hook("after_tool", {"tool": call.tool, "result": outcome.text, "is_error": outcome.is_error})
         return ToolResult(call.call_id, outcome.text, call.tool, outcome.is_error)
 

@@ -1,7 +1,7 @@
 """One turn: plan, request, stream, tool calls, results, until the model has answered.
 
-Every step is an event in the log before anyone is told of it, and every request is rendered from the plan. The turn is
-one stream of steps; the screen and the headless commands are two readers of it.
+Every event is in the log before anyone is told of it, and every request is rendered from the plan. The turn is one
+stream of steps; the screen and the headless commands are two readers of it.
 """
 
 from __future__ import annotations
@@ -76,15 +76,15 @@ class _Asked:
 class Agent:
     """Runs the turns of one session."""
 
-    def __init__(self, session: Session, setup: Setup, means: TurnServices, planner: Planner | None = None) -> None:
+    def __init__(self, session: Session, setup: Setup, services: TurnServices, planner: Planner | None = None) -> None:
         """`planner`: one of this setup that has the whole log already, so that it is not planned twice."""
         self._session = session
-        self._means = means
-        self._own = _Asked(setup, means.gateway, planner or setup.planner(session.events(), live=True))
+        self._services = services
+        self._own = _Asked(setup, services.gateway, planner or setup.planner(session.events(), live=True))
         self._asked = self._own
         """The session's own model, or for the rest of a turn one to fall back on."""
-        self.compacting = Compacting(self._compactor(), means.hooks, means.ask_first)
-        self._calls = Calls(means, self._hook)
+        self.compacting = Compacting(self._compactor(), services.hooks, services.ask_first)
+        self._calls = Calls(services, self._hook)
 
     @property
     def plan(self) -> ContextPlan:
@@ -115,7 +115,7 @@ class Agent:
 
     async def turn(self, content: Content | None) -> Steps:
         """One turn, from the user's message to the model's answer; None goes on from where the log ends."""
-        self._calls = Calls(self._means, self._hook)
+        self._calls = Calls(self._services, self._hook)
         try:
             changed, problems = self._slots()
             notes = [Failure("instructions", problem) for problem in problems]
@@ -157,7 +157,7 @@ class Agent:
 
     def _slots(self) -> tuple[list[SlotContent], list[str]]:
         """What has to change in the fixed slots for the model that is asked, and what could not be read."""
-        setup, toolbox = self._asked.setup, self._means.toolbox
+        setup, toolbox = self._asked.setup, self._services.toolbox
         tools = toolbox.definitions() if setup.calls_tools else []
         contents, problems = slots.wanted(toolbox.places.root, setup.loaded.policy.instructions, tools)
         return slots.changes(self._asked.planner.slots, contents), problems
@@ -204,10 +204,10 @@ class Agent:
         return None if vetoed is None else Failure("vetoed", f"a hook refused the request: {vetoed}")
 
     async def _request(self, plan: ContextPlan, reply: ReplyInProgress, calls: list[ToolCall]) -> Steps:
-        """One request. What comes goes into `answer`, why it did not as well, and whole calls into `calls`."""
+        """One request. What comes goes into `reply`, why it did not as well, and whole calls into `calls`."""
         gateway, body, started = self._asked.gateway, request(plan), time.monotonic()
         try:
-            async with aclosing(with_retries(lambda: gateway.stream(body), self._means.schedule)) as stream:
+            async with aclosing(with_retries(lambda: gateway.stream(body), self._services.schedule)) as stream:
                 async for part in stream:
                     if isinstance(part, Wait):
                         yield Waiting(part)
@@ -251,14 +251,14 @@ class Agent:
     async def _turn_elsewhere(self, problem: Failure) -> list[Step]:
         """Turn to the next model that can be asked, where that can help; the problem is in the log in any case."""
         said: list[Step] = []
-        models, asked = self._means.fallbacks.models, self._asked
+        models, asked = self._services.fallbacks.models, self._asked
         helps = problem.category in ELSEWHERE or (problem.category == "does_not_fit" and asked is not self._own)
         name = asked.setup.model
         for tried, model in enumerate(models[asked.tried :] if helps else (), asked.tried + 1):
             told = Failure(problem.category, f"{name}: {problem.message} {model} is asked instead.")
             said += [*self._append(told), Switched(model, name, problem)]
             try:
-                ready = await self._means.fallbacks.ready(model)
+                ready = await self._services.fallbacks.ready(model)
             except WorkbenchError as error:
                 name, problem = model, Failure("connection", str(error))
                 continue
@@ -269,7 +269,7 @@ class Agent:
 
     async def _hook(self, point: Point, payload: dict[str, object]) -> str | None:
         """Run the hooks of a point; the reason of a veto comes back. One that fails is noted in the log and skipped."""
-        result = await self._means.hooks.run(point, payload)
+        result = await self._services.hooks.run(point, payload)
         if result.problems:
             self._append(*(Failure("hook", str(problem)) for problem in result.problems))
         return result.vetoed
@@ -278,9 +278,9 @@ class Agent:
 
     def _compactor(self) -> Compactor:
         """Of the session's own model, also while another one stands in for it."""
-        means = self._means
-        gateway = means.summariser or means.gateway
-        return Compactor(self._own.setup, gateway, schedule=means.schedule, catalogue=means.catalogue, live=True)
+        services = self._services
+        gateway = services.summariser or services.gateway
+        return Compactor(self._own.setup, gateway, schedule=services.schedule, catalogue=services.catalogue, live=True)
 
     async def settle(self) -> Steps:
         """After a turn: compact where that is due."""

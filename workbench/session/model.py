@@ -1,6 +1,6 @@
 """The session model: what the panes show comes from here, what they ask for goes here. It is no widget.
 
-Its methods are called from the screen's thread and return at once; the work is done in the session's (`work.py`).
+Its methods are called from the screen's thread and return at once; the work is done in the session's (`worker.py`).
 """
 
 from __future__ import annotations

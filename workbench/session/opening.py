@@ -25,7 +25,7 @@ from workbench.session.open_session import OpenSession, make_setup
 from workbench.session.options import Options
 from workbench.session.queries import RequestMarks
 from workbench.session.services import Services
-from workbench.session.source import Source, as_source
+from workbench.session.source import Source, as_source, knobs_of, names_file
 from workbench.session.tools import toolbox, tools_off
 from workbench.session.transcript import Entries
 
@@ -51,19 +51,12 @@ def first(services: Services, options: Options, ref: str) -> OpenSession:
 
 def open_source(services: Services, options: Options, ref: str) -> OpenSession:
     """A session or a file."""
-    if not _names_file(ref):
+    if not names_file(ref):
         with suppress(NotFound):
             return open_session(services, options, services.store.session(ref))
     found = services.source(ref)  # what cannot be found either way is told here
     model = options.model or found.model
     return _opened(services, options, found._replace(model=model), found.name, None)
-
-
-def _names_file(ref: str) -> bool:
-    """Whether a reference is the path of a file, or of a conversation in one, as in `talks.json#2`."""
-    with suppress(OSError, ValueError):
-        return any(Path(path).is_file() for path in (ref, ref.rpartition("#")[0]) if path)
-    return False
 
 
 def open_session(services: Services, options: Options, session: Session, *, fill: bool = True) -> OpenSession:
@@ -156,7 +149,7 @@ def fill_slots(opened: OpenSession) -> None:
         opened.append(*changed)
 
 
-class Another(NamedTuple):
+class Replanned(NamedTuple):
     """The same log under another setup."""
 
     setup: Setup
@@ -169,7 +162,7 @@ class Another(NamedTuple):
     """What the log has to say of it."""
 
 
-def another(services: Services, options: Options, opened: OpenSession, model: str, policy: str, knob: str) -> Another:
+def replan(services: Services, options: Options, opened: OpenSession, model: str, policy: str, knob: str) -> Replanned:
     """Plan for another model, under another policy, or with one knob set."""
     name, ref = model or opened.setup.model, policy or opened.policy
     knobs = _with_knob(opened.knobs, knob)
@@ -181,8 +174,9 @@ def another(services: Services, options: Options, opened: OpenSession, model: st
     setup.counter.flush()
     said: list[Body] = [Setting("model", name)] if model else []
     said += [Setting("policy", ref)] if policy else []
-    said += [Setting("knobs", list(knobs))] if knob else []
-    return Another(setup, ref, knobs, planner, len(events), tuple(said))
+    # What the command line set is for this run alone, and not for the log.
+    said += [Setting("knobs", list(_with_knob(knobs_of(events), knob)))] if knob else []
+    return Replanned(setup, ref, knobs, planner, len(events), tuple(said))
 
 
 def _with_knob(knobs: Sequence[str], knob: str) -> tuple[str, ...]:

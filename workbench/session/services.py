@@ -12,7 +12,7 @@ from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.store import Store
 from workbench.models.catalogue import LOCAL_PROVIDERS, Catalogue
 from workbench.session.options import Options
-from workbench.session.source import Source, as_source, open_source, weight
+from workbench.session.source import Source, as_source, read_source, weight
 
 if TYPE_CHECKING:
     from workbench.models.endpoints import Endpoint
@@ -55,7 +55,7 @@ class Services:
 
     def source(self, ref: str) -> Source:
         """A session or a file to plan."""
-        return open_source(ref, lambda: self.store)
+        return read_source(ref, lambda: self.store)
 
     def weight(self, ref: str) -> int:
         """About how many bytes a source has, told without reading it."""

@@ -39,13 +39,19 @@ def as_source(name: str, events: list[Event], *, live: bool = False, is_file: bo
     return Source(name, events, setting(events, "model"), setting(events, "policy"), live, is_file, knobs_of(events))
 
 
-def open_source(ref: str, store: Callable[[], Store]) -> Source:
+def names_file(ref: str) -> bool:
+    """Whether a reference is the path of a file, or of a conversation in one, as in `talks.json#2`."""
+    path, _ = _split(ref)
+    return path == "-" or _is_file(path)
+
+
+def read_source(ref: str, store: Callable[[], Store]) -> Source:
     """A session by id, unique prefix or title; or a file, where `FILE#2` means its second conversation.
 
     The store is opened only for a session: a file can be read where there is no writing.
     """
     path, number = _split(ref)
-    if path == "-" or _is_file(path):
+    if names_file(ref):
         return _from_file(path, number)
     try:
         with store().session(ref, write=False) as session:

@@ -257,7 +257,7 @@ class SessionWorker:
         async with self._turns.free:
             await self.compactions.finished()
             opened = self._current()
-            asked = partial(opening.another, self._services, self._options, opened, model, policy, knob)
+            asked = partial(opening.replan, self._services, self._options, opened, model, policy, knob)
             change = await asyncio.wrap_future(background(asked))
             opened.catch_up()
             change.planner.extend(opened.events[change.length :])
