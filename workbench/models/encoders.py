@@ -214,12 +214,6 @@ def load(tokenizer: str) -> Encoder | None:
         return None
 
 
-def reference(tokenizer: str) -> tiktoken.Encoding | None:
-    """tiktoken itself with one of OpenAI's tokenizers; None when its file is not at hand."""
-    found = _rank_file(tokenizer)
-    return _tiktoken(tokenizer, found[0]) if found else None
-
-
 def _load_ranks(tokenizer: str) -> Encoder | None:
     found = _rank_file(tokenizer)
     if found is None:

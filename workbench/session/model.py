@@ -9,13 +9,13 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
+from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.log.events import OverrideAction
 from workbench.session.options import Options
 from workbench.session.services import Services
-from workbench.session.thread import SessionThread
 from workbench.session.updates import Notice, Show, UpdateQueue
 
 if TYPE_CHECKING:
@@ -26,6 +26,31 @@ T = TypeVar("T")
 
 CLOSING = 3.0
 """Seconds that the end of the program waits for connections to close."""
+
+
+class SessionThread:
+    """A thread with an event loop. It is not waited for when the program ends."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._run, name="session", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run something there; its result may be waited for, or left alone."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def stop(self) -> None:
+        """Let the loop end after what it is doing now."""
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(self.loop.stop)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_forever()
+        finally:
+            self.loop.close()
 
 
 class SessionModel:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from workbench.agent.loop import Agent
 from workbench.agent.tools.base import Tool
 from workbench.compaction.triggers import compacts_at
+from workbench.compaction.undo import peel, redo, undo, undo_all_compactions
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.setup import Setup
@@ -15,13 +17,15 @@ from workbench.log.events import Body, Event, UserMessage
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.ledger import Ledger
-from workbench.session.context_view import ContextView
+from workbench.session.context_view import ContextView, LogQueries, RequestMarks
 from workbench.session.options import Options
-from workbench.session.queries import LogQueries, RequestMarks
 from workbench.session.services import Services
 from workbench.session.source import Source
 from workbench.session.transcript import Entries, LogTranscript
 
+Which = Literal["undo", "redo", "peel", "all"]
+"""undo and redo: the last compaction or override, or the one of an event; peel: the newest compaction, whatever
+overrides came after it; all: every compaction."""
 FILE = "a file can only be looked at; a message makes a session of it"
 
 
@@ -147,3 +151,21 @@ def make_setup(services: Services, options: Options, source: Source, policy: str
     return services.set_up(
         replace(options, policy=policy, knobs=tuple(knobs), model=source.model), source._replace(knobs=())
     )
+
+
+def revert(opened: OpenSession, which: Which, seq: int | None = None) -> str:
+    """Append what it takes; the result says what became of the request. Raises Refused where there is nothing to do."""
+    match which:
+        case "undo":
+            changes = [undo(opened.events, seq)]
+        case "redo":
+            changes = [redo(opened.events, seq)]
+        case "peel":
+            changes = [peel(opened.events)]
+        case "all":
+            changes = undo_all_compactions(opened.events)
+    before = opened.plan.totals.tokens
+    opened.append(*(change.revert for change in changes))
+    what = "; ".join(change.what for change in changes)
+    after, window = opened.plan.totals.tokens, opened.plan.limits.window
+    return f"{what}. The request has {after:,} of {window:,} tokens now; it had {before:,}."

@@ -21,9 +21,9 @@ from workbench.log.events import Body, Setting
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.ledger import Ledger
+from workbench.session.context_view import RequestMarks
 from workbench.session.open_session import OpenSession, make_setup
 from workbench.session.options import Options
-from workbench.session.queries import RequestMarks
 from workbench.session.services import Services
 from workbench.session.source import Source, as_source, knobs_of, names_file
 from workbench.session.tools import toolbox, tools_off

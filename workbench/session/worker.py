@@ -19,14 +19,13 @@ from workbench.models.gateway import Gateway
 from workbench.session import figures, opening
 from workbench.session.compacting import SessionCompactions
 from workbench.session.drafting import SummaryDrafts
-from workbench.session.open_session import OpenSession
+from workbench.session.open_session import OpenSession, Which, revert
 from workbench.session.options import Options
 from workbench.session.questions import make_session
 from workbench.session.services import Services
 from workbench.session.time_travel import TimeTravel
 from workbench.session.tools import ToolSwitches
 from workbench.session.turns import Turns
-from workbench.session.undoing import Which, revert
 from workbench.session.updates import Notice, UpdateQueue
 from workbench.session.values import Activity
 

@@ -79,9 +79,7 @@ def _settings(builder: Builder, body: dict[str, Any]) -> None:
         builder.add(SlotContent("system", "system", system))
     for tool in list_in(body, "tools"):
         builder.tool(_definition(tool))
-    for key in body:
-        if key not in _READ:
-            builder.leave_out(key)
+    builder.leave_out_all_but(_READ, body)
 
 
 def _definition(tool: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 from workbench.config.errors import WrongCall
@@ -205,6 +205,12 @@ class Builder:
     def unknown(self, kind: str, value: Any) -> None:
         """An entry that is not understood, carried whole."""
         self.add(Unknown(f"{self._format} {kind}".strip(), {"entry": cleaned(value)}))
+
+    def leave_out_all_but(self, read: Container[str], value: Iterable[str]) -> None:
+        """Count the keys of an object that no reader reads."""
+        for key in value:
+            if key not in read:
+                self.leave_out(key)
 
     def leave_out(self, kind: str) -> None:
         """An entry that is understood and no part of the conversation: it is counted."""

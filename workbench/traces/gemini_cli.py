@@ -62,9 +62,7 @@ def _chat(chat: dict[str, Any], broken: Any) -> list[Body]:
             builder.leave_out(kind)
         else:
             builder.unknown("message", message)
-    for key in chat:
-        if key not in ("messages", "summary"):
-            builder.leave_out(key)
+    builder.leave_out_all_but(("messages", "summary"), chat)
     return builder.finish()
 
 

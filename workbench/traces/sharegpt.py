@@ -59,9 +59,7 @@ def _conversation(value: dict[str, Any], broken: Any) -> list[Body]:
     waiting: deque[str] = deque()
     for number, turn in enumerate(_turns(value), 1):
         _turn(builder, turn, f"r{number}", waiting)
-    for key in value:
-        if key not in (*_LISTS, "system", "tools"):
-            builder.leave_out(key)
+    builder.leave_out_all_but((*_LISTS, "system", "tools"), value)
     return builder.finish()
 
 

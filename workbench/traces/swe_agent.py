@@ -74,9 +74,7 @@ def _conversation(value: dict[str, Any], model: str) -> list[Body]:
     elif not history:
         for step in steps:
             reader.step(step)
-    for key in value:
-        if key not in _LISTS:
-            reader.builder.leave_out(key)
+    reader.builder.leave_out_all_but(_LISTS, value)
     return reader.builder.finish()
 
 

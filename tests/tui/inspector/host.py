@@ -37,8 +37,7 @@ from workbench.log.events import (
 )
 from workbench.models.catalogue import Catalogue
 from workbench.models.ledger import Ledger
-from workbench.session.context_view import ContextView
-from workbench.session.queries import LogQueries, RequestMarks
+from workbench.session.context_view import ContextView, LogQueries, RequestMarks
 from workbench.session.values import Live
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.inspector.row_list import RowList

@@ -15,7 +15,7 @@ from workbench.config.errors import WrongCall
 from workbench.context.compare import Effect
 from workbench.context.plan import ContextPlan
 from workbench.log.events import AssistantMessage, Body
-from workbench.session.queries import OverrideWish, SessionQueries
+from workbench.session.context_view import OverrideWish, SessionQueries
 from workbench.tui.inspector.info_lines import question
 from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides
 

@@ -9,7 +9,7 @@ from tui.inspector.sample import item
 from workbench.config.errors import WrongCall
 from workbench.context.items import Edit, Item
 from workbench.log.events import Override, OverrideAction, ToolResult, UserMessage
-from workbench.session.queries import OverrideWish
+from workbench.session.context_view import OverrideWish
 from workbench.tui.inspector.overrides import MOST_RUNS, OverridePreview, Verb, choose, preview, why_not
 
 

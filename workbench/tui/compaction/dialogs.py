@@ -20,9 +20,9 @@ from workbench.compaction.values import CompactionPreview
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.tui.compaction import descriptions
+from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.host import Host
-from workbench.tui.widgets.worker_screen import WorkerScreen
 from workbench.tui.widgets.wrapped_lines import FigureTable
 
 Answer = Literal["no", "yes", "digest", "preview"]

@@ -24,10 +24,10 @@ from workbench.config.text import printable
 from workbench.session.compaction_values import CompactionView, PastAudit
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
+from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.reader import TextReader
 from workbench.tui.widgets.text_view import text_page
-from workbench.tui.widgets.worker_screen import WorkerScreen
 
 EMPTY = "nothing was compacted yet"
 BESIDE = 100

@@ -30,12 +30,12 @@ from workbench.session.compaction_values import CompactionOutcome
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.source import SourceScreen, page, seqs_of
+from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.reader import TextReader
-from workbench.tui.widgets.worker_screen import WorkerScreen
 from workbench.tui.widgets.wrapped_lines import FigureTable
 
 Stage = Literal["working", "refused", "look", "drafting", "draft", "accepting"]

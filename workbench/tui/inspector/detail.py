@@ -14,7 +14,7 @@ from textual.reactive import reactive, var
 from textual.widget import Widget
 
 from workbench.context.items import Item
-from workbench.session.queries import SessionQueries
+from workbench.session.context_view import SessionQueries
 from workbench.tui.inspector import pages
 from workbench.tui.inspector.pages import TABS
 from workbench.tui.widgets.cells import fit, joined

@@ -10,7 +10,7 @@ from workbench.context.compare import Effect, effect
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.log.events import OverrideAction
-from workbench.session.queries import OverrideWish, SessionQueries, runs
+from workbench.session.context_view import OverrideWish, SessionQueries, runs
 from workbench.session.row_lookup import row_of
 
 Verb = Literal["pin", "mask", "exclude", "restore"]

@@ -10,7 +10,7 @@ from workbench.config.text import printable, printable_lines
 from workbench.context.items import SIGNS, Item
 from workbench.log.codec import encode
 from workbench.log.events import Event
-from workbench.session.queries import SessionQueries
+from workbench.session.context_view import SessionQueries
 from workbench.tui.inspector.difference import CONTEXT, difference
 from workbench.tui.widgets.text_view import TOKENS, TextLine, TextPage, text_page
 

@@ -18,9 +18,9 @@ from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.main.layout import PaneLayout
 from workbench.tui.main.lines import TabLine
 from workbench.tui.messages import Jump
+from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.help import Keys
 from workbench.tui.widgets.host import PaneName
-from workbench.tui.widgets.worker_screen import WorkerScreen
 
 
 class PaneScreen(WorkerScreen, Screen[None]):

@@ -20,12 +20,12 @@ from textual.widgets.option_list import Option
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
+from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.columns import Column, Row, header, line
 from workbench.tui.widgets.command import Registry
 from workbench.tui.widgets.help import Help, Keys, named
 from workbench.tui.widgets.host import Host
-from workbench.tui.widgets.worker_screen import WorkerScreen
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -20,7 +20,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.session.queries import LogQueries, OverrideWish, RequestMarks, runs
+from workbench.session.context_view import LogQueries, OverrideWish, RequestMarks, runs
 
 
 def requests(bodies: list[Body]) -> list[tuple[int, int]]:

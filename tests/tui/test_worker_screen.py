@@ -12,7 +12,7 @@ from textual.widgets import Static
 from textual.worker import WorkerFailed
 
 from tui.play import until
-from workbench.tui.widgets.worker_screen import WorkerScreen
+from workbench.tui.textual_patches import WorkerScreen
 
 
 class Slow(Static):
