@@ -85,10 +85,37 @@ def test_a_files_pattern_is_for_its_real_path(pattern: str, yes: list[str], no: 
     assert not covers("edit_file:**", writing("a"))
 
 
-smuggled = st.sampled_from([";", "&&", "||", "|", "&", "`", "$(", ">", "<", "\n", "\r", "=(", "<(", ")"])
+smuggled = st.sampled_from(
+    [
+        ";",
+        "&&",
+        "||",
+        "|",
+        "&",
+        "`",
+        "$(",
+        ">",
+        "<",
+        "\n",
+        "\r",
+        "=(",
+        "<(",
+        ")",
+        "$x",
+        "${x@P}",
+        "$'",
+        "*",
+        "?",
+        "[a]",
+        "{a,b}",
+    ]
+)
 
 
-@given(st.text(max_size=10), smuggled, st.text(max_size=10), st.sampled_from(["git *", "git*", "*", "git log *"]))
+unquoted = st.text(max_size=10).filter(lambda text: not set("'\"\\") & set(text))
+
+
+@given(unquoted, smuggled, unquoted, st.sampled_from(["git *", "git*", "*", "git log *"]))
 def test_a_second_command_is_never_smuggled_past_a_beginning(
     before: str, operator: str, after: str, pattern: str
 ) -> None:
@@ -130,10 +157,48 @@ def test_every_pattern_offered_covers_the_call(call: ProposedCall) -> None:
         ("ls; rm x", ["ls; rm x"]),
         ("FOO=1 ls", ["FOO=1 ls"]),
         ("echo 'open", ["echo 'open"]),
+        ("pytest tests/ -k 'a and b'", ["pytest tests/ -k 'a and b'", "pytest *"]),
+        ("ls $x", ["ls $x"]),
+        ("git -C x status", ["git -C x status"]),
+        ("'git' status", ["'git' status"]),
     ],
 )
 def test_what_is_offered_for_a_command_is_no_wider_than_its_sub_command(text: str, offered: list[str]) -> None:
     assert suggestions(command(text)) == tuple(f"run_command:{each}" for each in offered)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "uv run pytest",
+            "git log -1",
+            "git push",
+            "git x",
+            "sed -n p f",
+            "env ls",
+            "xargs ls",
+            "npm exec x",
+            "npm run x",
+        ),
+        *("python x.py", "node x.js", "perl x", "find . -exec ls", "make test", "ssh host", "awk 1 f", "tar xf a.tar"),
+        *(
+            "sort f",
+            "rg x",
+            "cat f",
+            "tee f",
+            "cp a b",
+            "rm f",
+            "sudo ls",
+            "cargo test",
+            "go test",
+            "vim f",
+            "mytool x",
+        ),
+    ],
+)
+def test_nothing_wider_is_offered_for_what_could_run_or_write_anything(text: str) -> None:
+    assert suggestions(command(text)) == (f"run_command:{text}",)
 
 
 def test_what_is_offered_for_a_file_is_its_folder_and_the_project() -> None:
@@ -180,7 +245,8 @@ def test_a_call_that_cannot_work_is_denied_without_asking() -> None:
 
 def test_never_wins_and_sees_every_part_of_a_command() -> None:
     approvals = Approvals(Saved(("run_command",), ("run_command:git push *", "read_file:secret/**", "fly")))
-    for text in ("git push", "git push -f", "cd x && git push origin", "echo $(git push)", "a\ngit push"):
+    written = ("git push", "git push -f", "cd x && git push origin", "echo $(git push)", "a\ngit push")
+    for text in (*written, "git push $x", "git  push", "git 'push' *", 'x; g"it" push'):
         assert approvals.decide(command(text)) == "deny"
     assert approvals.decide(command("git pull")) == "allow"
     assert approvals.decide(ProposedCall("read_file", "read", "secret/key")) == "deny"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -113,6 +114,38 @@ def test_writing_has_to_be_allowed(call: Call, project: Path) -> None:
     assert "· refused or failed" in refused.err
     call("ask", "write b.txt: hello", "--allow", "write_file:*.txt")
     assert (project / "b.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        r"${x:=$'\x60touch F\x60'}${x@P}",
+        '"' + r"${x:=$'\x60touch F\x60'}${x@P}" + '"',
+        r"${x:-${y:=$'\x24\x28touch F\x29'}}${y@P}",
+        r"${_[${x:=$'\x60touch F\x60'}${x@P}]}",
+        r"${x[$'\x24\x28touch F\x29']}",
+        r"${PWD:$'a[\x24\x28touch F\x29]'}",
+    ],
+)
+def test_no_expansion_is_smuggled_past_the_beginning_of_a_command(
+    call: Call, project: Path, monkeypatch: pytest.MonkeyPatch, rest: str
+) -> None:
+    monkeypatch.setenv("SHELL", "/bin/bash")
+    request = json.dumps({"command": f"pytest {rest}"})
+    subprocess.run(["/bin/bash", "-c", f"pytest {rest}"], capture_output=True, check=False)
+    assert (project / "F").exists(), "under bash it does run"
+    (project / "F").unlink()
+    told = call("ask", f"call run_command with {request}", "--allow", "run_command:pytest *", "--json")
+    assert not (project / "F").exists()
+    [result] = [line for line in map(json.loads, told.out.splitlines()) if line["kind"] == "tool_result"]
+    assert "not allowed, and nobody is there to ask" in result["content"]
+
+
+def test_a_command_that_its_beginning_allows_gets_its_words(call: Call) -> None:
+    request = json.dumps({"command": "printf '%s,' -k 'a and b'"})
+    told = call("ask", f"call run_command with {request}", "--allow", "run_command:printf *", "--json")
+    [result] = [line for line in map(json.loads, told.out.splitlines()) if line["kind"] == "tool_result"]
+    assert result["content"] == "-k,a and b,\n[exit status 0]"
 
 
 def test_a_hook_of_the_config_may_veto(call: Call, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Patterns of approvals: `run_command:git status *`, `write_file:src/**`, or a tool's name alone for all it does.
 
-A command's pattern is its exact text, or a beginning followed by `*`. What a shell could take as more than one
-command never matches a beginning: `git *` is no leave for `git log; rm -rf .`.
+A command's pattern is its exact text, or a beginning followed by `*`. A beginning is leave for a program with its words
+and for nothing that needs a shell: `git log *` covers neither `git log; rm -rf .` nor `git log $x`, and what it covers
+is started without a shell.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from fnmatch import fnmatchcase
 
 from workbench.agent.tools.base import ProposedCall
 from workbench.agent.tools.globs import matches
+from workbench.agent.tools.plain_command import BLANK, plain_words
 from workbench.config.errors import WrongCall
 from workbench.config.settings import shown
 
@@ -19,14 +21,16 @@ COMMAND = "run_command"
 """The one tool whose subject is a line for a shell."""
 
 _CONTROL = re.compile(r"[;&|<>()`\n\r\0]")
-"""Anything that starts a second command or a redirection in a shell. Brackets cover `$(...)`, and in zsh `=(...)` and
-the glob qualifiers that run code. Quoting is not looked at: to ask once too often does no harm."""
+"""Where a command may begin or end inside another, for patterns that say never."""
 
-_WIDE = re.compile(
-    r"sh|bash|zsh|dash|ksh|fish|python[\d.]*|node|perl|ruby|php|sudo|doas|env|xargs|eval|exec|source|\.|nohup|time|timeout"
-    r"|nice|ssh|docker|find|rm|dd|make|npx|uvx"
+_OFFERED = re.compile(
+    r"(basename|df|dirname|du|echo|id|ls|md5sum|pwd|pytest|readlink|realpath|sha256sum|stat|test|uname|wc"
+    r"|git (?:describe|ls-files|rev-parse|status)|ruff (?:check|format))(?:[ \t].*)?",
+    re.DOTALL,
 )
-"""Programs that run or remove whatever they are told: no pattern wider than the command itself is offered."""
+"""The beginnings that are offered. Told anything at all, these run no other program and show no file from outside the
+project; interpreters, `git log --output`, `sed e`, `rg --pre` and `sort --compress-program` do, and a program that nobody
+has looked at may."""
 
 
 def check_pattern(pattern: str, where: str) -> str:
@@ -51,10 +55,21 @@ def covers(pattern: str, call: ProposedCall) -> bool:
     if not colon:
         return True
     if call.kind == "run":
-        return _covers_command(subject.strip(), call.subject.strip())
+        return _covers_text(subject, call.subject) and not (is_beginning(pattern) and needs_shell(call))
     if subject.startswith("/") != call.subject.startswith("/"):
         return False  # `**` is for the project, not for what was allowed beside it
     return matches(subject.split("/"), call.subject.split("/"))
+
+
+def is_beginning(pattern: str) -> bool:
+    """Whether a pattern of a command is its beginning alone. A tool's name without more is no such pattern."""
+    subject = pattern.partition(":")[2].strip(BLANK)
+    return subject.endswith("*") and not subject.endswith("\\*")
+
+
+def needs_shell(call: ProposedCall) -> bool:
+    """Whether a call is a command that only a shell can read."""
+    return call.tool == COMMAND and plain_words(call.subject) is None
 
 
 def forbids(pattern: str, call: ProposedCall) -> bool:
@@ -64,18 +79,26 @@ def forbids(pattern: str, call: ProposedCall) -> bool:
     """
     if covers(pattern, call):
         return True
-    if call.kind != "run" or ":" not in pattern:
+    tool, colon, subject = pattern.partition(":")
+    if call.kind != "run" or not colon or not fnmatchcase(call.tool, tool):
         return False
-    return any(covers(pattern, call._replace(subject=part)) for part in _CONTROL.split(call.subject) if part.strip())
+    parts = (call.subject, *_CONTROL.split(call.subject))
+    return any(_covers_text(subject, each) for part in parts if part.strip() for each in (part, _unquoted(part)))
 
 
-def _covers_command(pattern: str, command: str) -> bool:
+def _unquoted(command: str) -> str:
+    try:
+        return " ".join(shlex.split(command))
+    except ValueError:
+        return command
+
+
+def _covers_text(pattern: str, command: str) -> bool:
+    pattern, command = pattern.strip(BLANK), command.strip(BLANK)
     if pattern.endswith("\\*"):
         return command == pattern[:-2] + "*"
     if not pattern.endswith("*"):
         return command == pattern
-    if _CONTROL.search(command):
-        return False
     start = pattern[:-1]
     return command.startswith(start) or (start.endswith(" ") and command == start.rstrip())
 
@@ -85,7 +108,7 @@ def exact(call: ProposedCall) -> str:
     if not call.subject.strip():
         return call.tool
     if call.kind == "run":
-        command = call.subject.strip()
+        command = call.subject.strip(BLANK)
         return f"{call.tool}:{command[:-1]}\\*" if command.endswith("*") else f"{call.tool}:{command}"
     return f"{call.tool}:{_escaped(call.subject)}"
 
@@ -100,7 +123,7 @@ def suggestions(call: ProposedCall) -> tuple[str, ...]:
         if call.tool.count("__") == 1:
             found.append(f"{call.tool.partition('__')[0]}__*")
     elif call.kind == "run":
-        wider = _wider(call.subject.strip())
+        wider = _wider(call.subject.strip(BLANK))
         if wider:
             found.append(f"{call.tool}:{wider}")
     elif call.kind == "write":
@@ -124,17 +147,8 @@ def _is_foreign(call: ProposedCall) -> bool:
 
 def _wider(command: str) -> str:
     """A program with its sub-command, where what follows may vary."""
-    if _CONTROL.search(command):
-        return ""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return ""
-    if not words or _WIDE.fullmatch(words[0].rsplit("/", 1)[-1]) or not re.fullmatch(r"[\w./-]+", words[0]):
-        return ""
-    if len(words) > 1 and re.fullmatch(r"[a-z][\w-]*", words[1]):
-        return f"{words[0]} {words[1]} *"
-    return f"{words[0]} *"
+    found = _OFFERED.fullmatch(command)
+    return f"{found[1]} *" if found and plain_words(command) else ""
 
 
 def _escaped(path: str) -> str:

@@ -14,7 +14,16 @@ from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, structs
 
-from workbench.agent.approval_patterns import advised, check_pattern, covers, exact, forbids, suggestions
+from workbench.agent.approval_patterns import (
+    advised,
+    check_pattern,
+    covers,
+    exact,
+    forbids,
+    is_beginning,
+    needs_shell,
+    suggestions,
+)
 from workbench.agent.tools.base import ProposedCall
 from workbench.agent.tools.files import replace_file
 from workbench.config.errors import WorkbenchError, WrongCall
@@ -86,6 +95,11 @@ class Approvals:
             return "allow"
         return "ask"
 
+    def runs_plain(self, call: ProposedCall) -> bool:
+        """Whether a call is allowed by beginnings alone: such a command is started without a shell."""
+        found = [pattern for pattern in (*self._always, *self._session) if covers(pattern, call)]
+        return bool(found) and all(map(is_beginning, found))
+
     async def approve(self, call: ProposedCall, ask: Ask | None) -> bool:
         """Whether a call may run, after asking where that is needed; with nobody to ask: only what is allowed."""
         decision = self.decide(call)
@@ -108,8 +122,9 @@ class Approvals:
         if asked:
             return f"{call.tool}: the user refused this call; ask what to do instead"
         where = self._path or FILE_NAME
+        shell = " It needs a shell, which no pattern with * allows." if needs_shell(call) else ""
         return (
-            f"{call.tool}: not allowed, and nobody is there to ask. "
+            f"{call.tool}: not allowed, and nobody is there to ask.{shell} "
             f"The user can allow it with --allow {_quoted(advised(call))}, or under `always` in {where}"
         )
 

@@ -87,7 +87,8 @@ class Calls:
             why = services.approvals.refusal(asked, asked=services.ask is not None)
             return ToolResult(call.call_id, why, call.tool, True)
         report = partial(services.report, call.call_id) if services.report else None
-        outcome = await services.toolbox.run(call.tool, call.arguments, ToolContext(call.call_id, report))
+        context = ToolContext(call.call_id, report, shell=not services.approvals.runs_plain(asked))
+        outcome = await services.toolbox.run(call.tool, call.arguments, context)
         await self._hook("after_tool", {"tool": call.tool, "result": outcome.text, "is_error": outcome.is_error})
         return ToolResult(call.call_id, outcome.text, call.tool, outcome.is_error)
 

@@ -158,7 +158,7 @@ def _add_ask(commands: Commands[_Parser]) -> None:
     parser.add_argument("message", metavar="MESSAGE", help="what to say; - reads standard input")
     parser.add_argument("--session", metavar="SESSION", help="go on with this session; a new one by default")
     parser.add_argument("--api-base", metavar="URL", help="the address of a server of your own")
-    allowed = "allow calls without asking, as in 'run_command:git *' or write_file"
+    allowed = "allow calls without asking, as in 'run_command:pytest *' or write_file"
     parser.add_argument("--allow", metavar="PATTERN", action="append", help=allowed)
     without = "do not offer these tools; * and ? stand for any letters, as in notes__*"
     parser.add_argument("--without", metavar="TOOL", action="append", help=without)

@@ -30,6 +30,8 @@ class ToolContext:
     call_id: str = ""
     report: Callable[[str], None] | None = None
     """Told of a command's output as it comes, for the screen; the outcome repeats it."""
+    shell: bool = True
+    """False for a command that was allowed by its beginning: it is a program with its words, and started as such."""
 
 
 @dataclass(frozen=True, slots=True)

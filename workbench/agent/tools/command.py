@@ -1,4 +1,4 @@
-"""`run_command`: a command line in the user's shell."""
+"""`run_command`: a command line in the user's shell, or a program that needs none."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure
 from workbench.agent.tools.environment import without_keys
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.places import Places
+from workbench.agent.tools.plain_command import plain_words
 from workbench.agent.tools.process import Ended, run_process
 
 _SHELLS = frozenset({"bash", "zsh", "sh", "dash", "ksh", "fish"})
@@ -40,8 +41,15 @@ def command_tool(places: Places, limits: ToolLimits, pass_env: Sequence[str] = (
             },
         ),
         run,
-        lambda arguments: str(arguments["command"]),
+        _subject,
     )
+
+
+def _subject(arguments: Arguments) -> str:
+    command = str(arguments["command"])
+    if not command.strip():
+        raise ToolFailure("command: expected a command, got blanks")
+    return command
 
 
 def user_shell() -> str:
@@ -62,8 +70,11 @@ async def _run(
         if context.report is not None:
             context.report(decoder.decode(data))
 
+    argv = (user_shell(), "-c", command) if context.shell else plain_words(command)
+    if argv is None:
+        raise ToolFailure("command: needs a shell, for which it is not allowed")
     try:
-        ended = await run_process([user_shell(), "-c", command], cwd=root, seconds=seconds, output=take, env=env)
+        ended = await run_process(argv, cwd=root, seconds=seconds, output=take, env=env)
     except (OSError, ValueError) as error:
         raise ToolFailure(f"command: cannot be started: {error}") from None
     text = output.text()

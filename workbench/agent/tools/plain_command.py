@@ -1,0 +1,39 @@
+"""Commands that need no shell: a program and its words, which `shlex` and a shell read in the same way.
+
+Approvals may allow these by their beginning, and then they are started as they are. Anything that a shell would expand,
+redirect or take as more than one command is not among them.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+BLANK = " \t\n"
+"""What a shell skips at either end of a command."""
+
+_WORD = r"""(?![=~])(?:
+    [\w./:=@%+,^-]
+    | (?<![\s:=])~      # elsewhere a shell may put a home folder in its place
+    | \\[^\n]
+    | '[^']*'
+    | "(?:[^"\\$`]|\\[^\n$`])*+"
+)++"""
+_PLAIN = re.compile(rf"{_WORD}(?:[ \t]++{_WORD})*+", re.VERBOSE)
+_ASSIGNMENT = re.compile(r"[^'\"\\ \t]*=")
+_OF_SHELLS = re.compile(
+    r"[.:]|alias|bg|bind|break|builtin|caller|case|cd|command|compgen|complete|continue|coproc|declare|dirs|disown|do|done"
+    r"|elif|else|enable|esac|eval|exec|exit|export|fc|fg|fi|for|function|getopts|hash|help|history|if|in|jobs|let|local"
+    r"|logout|mapfile|popd|pushd|read|readarray|readonly|return|select|set|shift|shopt|source|suspend|then|times?|trap"
+    r"|type|typeset|ulimit|umask|unalias|unset|until|wait|while"
+)
+"""First words that a shell does not look for among the programs."""
+
+
+def plain_words(command: str) -> tuple[str, ...] | None:
+    """The program and its words; None for a command that needs a shell."""
+    text = command.strip(BLANK)
+    if "\0" in text or not _PLAIN.fullmatch(text) or _ASSIGNMENT.match(text):
+        return None
+    words = tuple(shlex.split(text))
+    return None if not words[0] or _OF_SHELLS.fullmatch(words[0]) else words
