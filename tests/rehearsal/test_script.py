@@ -65,31 +65,31 @@ def test_json_lines_say_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("speed = ", "play.toml: not TOML: "),
-        ("sped = 3", "play.toml: sped: unknown key; expected one of step, speed"),
+        ("speed = ", "play.toml, line 1: expected TOML: "),
+        ("sped = 3", "play.toml: sped: no such key; expected one of step, speed"),
         ("speed = -1", "play.toml: speed: expected a number from 0 up, got -1"),
         ("speed = nan", "play.toml: speed: expected a number from 0 up, got nan"),
         ("window = 1.5", "play.toml: window: expected a whole number from 0 up, got 1.5"),
         ("step = 3", "play.toml: step: expected tables as [[step]], got 3"),
-        ("step = [1]", "play.toml: step 1: expected a table of keys, got 1"),
+        ("step = [1]", "play.toml: step 1: expected a table, got 1"),
         ("[[step]]", "play.toml: step 1: expected at least one of reply"),
-        ("[[step]]\nreply = 'a'\n[[step]]\nreplay = 'b'", "play.toml: step 2: replay: unknown key"),
+        ("[[step]]\nreply = 'a'\n[[step]]\nreplay = 'b'", "play.toml: step 2: replay: no such key"),
         ("[[step]]\nreply = 3", "play.toml: step 1: reply: expected text, got 3"),
         ("[[step]]\ncalls = 'x'", "play.toml: step 1: calls: expected a list of tables, got 'x'"),
-        ("[[step]]\ncalls = ['x']", "play.toml: step 1: calls[0]: expected a table with tool and arguments, got 'x'"),
-        ("[[step]]\ncalls = [{arguments = {}}]", "play.toml: step 1: calls[0]: tool: expected the name of a tool"),
-        ("[[step]]\ncalls = [{tool = 'a', args = {}}]", "play.toml: step 1: calls[0]: args: unknown key"),
-        ("[[step]]\ncalls = [{tool = 'a', arguments = 3}]", "play.toml: step 1: calls[0]: arguments: expected a table"),
+        ("[[step]]\ncalls = ['x']", "play.toml: step 1: calls[0]: expected a table, got 'x'"),
+        ("[[step]]\ncalls = [{arguments = {}}]", "play.toml: step 1: calls[0].tool: expected the name of a tool"),
+        ("[[step]]\ncalls = [{tool = 'a', args = {}}]", "play.toml: step 1: calls[0].args: no such key"),
+        ("[[step]]\ncalls = [{tool = 'a', arguments = 3}]", "play.toml: step 1: calls[0].arguments: expected a table"),
         (
             "[[step]]\ncalls = [{tool = 'a', arguments = {at = 2020-01-01}}]",
-            "play.toml: step 1: calls[0]: arguments: expected values that JSON has",
+            "play.toml: step 1: calls[0].arguments: expected values that JSON has",
         ),
         ("[[step]]\nfinish = 'done'", "play.toml: step 1: finish: expected one of stop, length, tool_calls, refused"),
         ("[[step]]\ndelay = true", "play.toml: step 1: delay: expected a number from 0 up, got True"),
         ("[[step]]\nreply = ''\nrepeat = 0", "play.toml: step 1: repeat: expected a whole number from 1 up, got 0"),
         ("[[step]]\nusage = 3", "play.toml: step 1: usage: expected a table, got 3"),
-        ("[[step]]\nusage = {prompts = 3}", "play.toml: step 1: usage: prompts: unknown key"),
-        ("[[step]]\nusage = {prompt = -3}", "play.toml: step 1: usage: prompt: expected a whole number from 0 up"),
+        ("[[step]]\nusage = {prompts = 3}", "play.toml: step 1: usage.prompts: no such key"),
+        ("[[step]]\nusage = {prompt = -3}", "play.toml: step 1: usage.prompt: expected a whole number from 0 up"),
         ("[[step]]\nfault = 'status 200'", "play.toml: step 1: fault: expected `status 400` to `status 599`"),
     ],
 )
@@ -111,10 +111,10 @@ def test_a_wrong_line_is_named_by_its_number(tmp_path: Path, line: str) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(WrongCall, match=r"none\.toml: cannot be read"):
+    with pytest.raises(WrongCall, match=r"none\.toml: no such file"):
         Script.load(tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff")
-    with pytest.raises(WrongCall, match=r"bytes\.toml: expected UTF-8 text, byte 0 is not"):
+    with pytest.raises(WrongCall, match=r"bytes\.toml, line 1: expected UTF-8 text, got the byte 0xff"):
         Script.load(tmp_path / "bytes.toml")
 
 

@@ -13,18 +13,65 @@ reply = "This breaks off in the middle."
 from __future__ import annotations
 
 import json
-import tomllib
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
+
+from msgspec import UNSET, Meta, UnsetType, structs
+from msgspec import field as table_field
 
 from workbench.config.errors import WrongCall
+from workbench.config.tables import Table, read_table, read_text, read_toml
 from workbench.models.reply_parts import Reason, Reported
 from workbench.rehearsal.answers import Pace, RehearsedAnswer, RehearsedCall
 from workbench.rehearsal.faults import Fault, UnknownFault
 
-_USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")
+_Text = Annotated[str, Meta(description="text")]
+_Number = Annotated[float, Meta(ge=0, le=sys.float_info.max, description="a number from 0 up")]
+_Whole = Annotated[int, Meta(ge=0, description="a whole number from 0 up")]
+
+
+class _Head(Table, frozen=True):
+    """What holds for all steps."""
+
+    step: Annotated[list[Any], Meta(description="tables as [[step]]")] = table_field(default_factory=list)
+    speed: _Number = 0
+    chunk: _Whole = 0
+    window: _Whole = 0
+    """Longer requests are refused as too long, by the count in o200k; 0 takes any."""
+    summaries: Annotated[bool, Meta(description="true or false")] = True
+    """A request for a summary is a step as any other; false leaves it to the rules, and takes no step."""
+
+
+class _Step(Table, frozen=True):
+    reply: _Text | UnsetType = UNSET
+    calls: Annotated[list[Any], Meta(description="a list of tables")] | UnsetType = UNSET
+    reasoning: _Text | UnsetType = UNSET
+    finish: Annotated[Reason, Meta(description=f"one of {', '.join(get_args(Reason))}")] | UnsetType = UNSET
+    delay: _Number | UnsetType = UNSET
+    speed: _Number | UnsetType = UNSET
+    chunk: _Whole | UnsetType = UNSET
+    usage: Any = None
+    fault: _Text | UnsetType = UNSET
+    repeat: Annotated[int, Meta(ge=1, description="a whole number from 1 up")] = 1
+
+
+class _Call(Table, frozen=True):
+    tool: Annotated[str, Meta(min_length=1, description="the name of a tool")]
+    arguments: Annotated[dict[str, Any] | str, Meta(description="a table, or text as the model writes it")] = (
+        table_field(default_factory=dict)
+    )
+    id: _Text = ""
+
+
+class _Usage(Table, frozen=True):
+    prompt: _Whole | UnsetType = UNSET
+    completion: _Whole | UnsetType = UNSET
+    cached: _Whole | UnsetType = UNSET
+    cache_write: _Whole | UnsetType = UNSET
+    reasoning: _Whole | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +95,13 @@ class Script:
     """Steps in order, one per request; after the last the rules answer."""
 
     def __init__(
-        self,
-        steps: Iterable[ScriptStep | Mapping[str, Any]] = (),
-        *,
-        speed: float = 0,
-        chunk: int = 0,
-        window: int = 0,
-        summaries: bool = True,
-        where: str = "script",
+        self, steps: Iterable[ScriptStep | Mapping[str, Any]] = (), *, where: str = "script", **head: Any
     ) -> None:
-        """`window`: longer requests are refused as too long, by the count in o200k; 0 takes any.
-
-        `summaries`: a request for a summary is a step as any other; False leaves it to the rules, and takes no step.
-        """
-        if not isinstance(summaries, bool):
-            raise WrongCall(f"{where}: summaries: expected true or false, got {_shown(summaries)}")
-        self.summaries = summaries
-        self.pace = Pace(**_pace({"speed": speed, "chunk": chunk}, where))
-        self.window = _number({"window": window}, "window", where, whole=True)
+        """`where` names it in messages; the rest is what holds for all steps, as in a file."""
+        said = read_table(_Head, head, where)
+        self.summaries = said.summaries
+        self.pace = Pace(speed=said.speed, chunk=said.chunk)
+        self.window = said.window
         found: list[ScriptStep] = []
         for number, step in enumerate(steps, 1):
             found += [step] if isinstance(step, ScriptStep) else _steps(step, f"{where}: step {number}")
@@ -75,29 +111,14 @@ class Script:
     def load(cls, path: str | Path) -> Script:
         """Read a script; `.toml` is TOML, anything else JSON lines."""
         path = Path(path)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise WrongCall(f"{path}: cannot be read: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise WrongCall(f"{path}: expected UTF-8 text, byte {error.start} is not") from error
-        return _from_toml(text, str(path)) if path.suffix == ".toml" else _from_lines(text, str(path))
+        if path.suffix == ".toml":
+            head = read_toml(path)
+            steps = read_table(_Head, head, str(path)).step
+            return cls(steps, **{**head, "step": []}, where=str(path))
+        return cls(_lines(read_text(path), str(path)), where=str(path))
 
 
-def _from_toml(text: str, where: str) -> Script:
-    try:
-        found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise WrongCall(f"{where}: not TOML: {error}") from error
-    _known(found, ("step", "speed", "chunk", "window", "summaries"), where)
-    steps = found.pop("step", [])
-    if not isinstance(steps, list):
-        raise WrongCall(f"{where}: step: expected tables as [[step]], got {_shown(steps)}")
-    return Script(steps, **found, where=where)
-
-
-def _from_lines(text: str, where: str) -> Script:
-    steps: list[ScriptStep] = []
+def _lines(text: str, where: str) -> Iterable[ScriptStep]:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -105,111 +126,41 @@ def _from_lines(text: str, where: str) -> Script:
             found = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise WrongCall(f"{where}:{number}: expected a JSON object on this line: {error}") from error
-        steps += _steps(found, f"{where}:{number}")
-    return Script(steps, where=where)
+        yield from _steps(found, f"{where}:{number}")
 
 
-# One step
-
-_KEYS = ("reply", "calls", "reasoning", "finish", "delay", "speed", "chunk", "usage", "fault", "repeat")
-
-
-def _steps(step: object, where: str) -> list[ScriptStep]:
+def _steps(table: Any, where: str) -> list[ScriptStep]:
     """A step as often as it says."""
-    if not isinstance(step, Mapping):
-        raise WrongCall(f"{where}: expected a table of keys, got {_shown(step)}")
-    _known(step, _KEYS, where)
-    if not step:
-        raise WrongCall(f"{where}: expected at least one of {', '.join(_KEYS)}")
-    made = ScriptStep(_answer(step, where), _pace(step, where), _usage(step, where), _fault(step, where))
-    return [made] * (_number(step, "repeat", where, whole=True, least=1) if "repeat" in step else 1)
+    step = read_table(_Step, table, where)
+    if not table:
+        raise WrongCall(f"{where}: expected at least one of {', '.join(_Step.__struct_fields__)}")
+    pace = _given({key: getattr(step, key) for key in ("speed", "chunk", "delay")})
+    usage = None if step.usage is None else _given(structs.asdict(read_table(_Usage, step.usage, where, "usage")))
+    try:
+        fault = Fault.parse(step.fault) if step.fault is not UNSET else None
+    except UnknownFault as error:
+        raise WrongCall(f"{where}: fault: {error}") from error
+    return [ScriptStep(_answer(step, where), pace, usage, fault)] * step.repeat
 
 
-def _answer(step: Mapping[str, Any], where: str) -> RehearsedAnswer | None:
-    if not {"reply", "calls", "reasoning", "finish"} & set(step):
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not UNSET}
+
+
+def _answer(step: _Step, where: str) -> RehearsedAnswer | None:
+    said = _given({key: getattr(step, key) for key in ("reply", "reasoning", "calls", "finish")})
+    if not said:
         return None
-    finish = step.get("finish")
-    if finish is not None and finish not in get_args(Reason):
-        raise WrongCall(f"{where}: finish: expected one of {', '.join(get_args(Reason))}, got {_shown(finish)}")
-    calls = step.get("calls", [])
-    if not isinstance(calls, list):
-        raise WrongCall(f"{where}: calls: expected a list of tables, got {_shown(calls)}")
-    return RehearsedAnswer(
-        _text(step, "reply", where),
-        _text(step, "reasoning", where),
-        tuple(_call(call, f"{where}: calls[{number}]") for number, call in enumerate(calls)),
-        finish,
-    )
+    calls = tuple(_call(call, where, f"calls[{number}]") for number, call in enumerate(said.get("calls", ())))
+    return RehearsedAnswer(said.get("reply", ""), said.get("reasoning", ""), calls, said.get("finish"))
 
 
-def _call(call: object, where: str) -> RehearsedCall:
-    if not isinstance(call, Mapping):
-        raise WrongCall(f"{where}: expected a table with tool and arguments, got {_shown(call)}")
-    _known(call, ("tool", "arguments", "id"), where)
-    tool = _text(call, "tool", where)
-    if not tool:
-        raise WrongCall(f"{where}: tool: expected the name of a tool")
-    arguments = call.get("arguments", {})
-    if isinstance(arguments, Mapping):
+def _call(table: Any, where: str, name: str) -> RehearsedCall:
+    call = read_table(_Call, table, where, name)
+    arguments = call.arguments
+    if isinstance(arguments, dict):
         try:
             arguments = json.dumps(arguments, ensure_ascii=False)
         except TypeError as error:
-            raise WrongCall(f"{where}: arguments: expected values that JSON has, too: {error}") from error
-    elif not isinstance(arguments, str):
-        raise WrongCall(
-            f"{where}: arguments: expected a table, or text as the model writes it, got {_shown(arguments)}"
-        )
-    return RehearsedCall(tool, arguments, _text(call, "id", where))
-
-
-def _pace(step: Mapping[str, Any], where: str) -> dict[str, Any]:
-    return {key: _number(step, key, where, whole=key == "chunk") for key in ("speed", "chunk", "delay") if key in step}
-
-
-def _usage(step: Mapping[str, Any], where: str) -> dict[str, int] | None:
-    usage = step.get("usage")
-    if usage is None:
-        return None
-    if not isinstance(usage, Mapping):
-        raise WrongCall(f"{where}: usage: expected a table, got {_shown(usage)}")
-    _known(usage, _USAGE, f"{where}: usage")
-    return {key: _number(usage, key, f"{where}: usage", whole=True) for key in usage}
-
-
-def _fault(step: Mapping[str, Any], where: str) -> Fault | None:
-    if "fault" not in step:
-        return None
-    try:
-        return Fault.parse(_text(step, "fault", where))
-    except UnknownFault as error:
-        raise WrongCall(f"{where}: fault: {error}") from error
-
-
-# Values
-
-
-def _known(table: Mapping[str, Any], keys: Iterable[str], where: str) -> None:
-    for key in table:
-        if key not in keys:
-            raise WrongCall(f"{where}: {key}: unknown key; expected one of {', '.join(keys)}")
-
-
-def _text(table: Mapping[str, Any], key: str, where: str) -> str:
-    value = table.get(key, "")
-    if not isinstance(value, str):
-        raise WrongCall(f"{where}: {key}: expected text, got {_shown(value)}")
-    return value
-
-
-def _number(table: Mapping[str, Any], key: str, where: str, *, whole: bool = False, least: int = 0) -> Any:
-    value = table[key]
-    kinds = (int,) if whole else (int, float)
-    if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value < float("inf"):
-        what = "a whole number" if whole else "a number"
-        raise WrongCall(f"{where}: {key}: expected {what} from {least} up, got {_shown(value)}")
-    return value
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:59] + "…"
+            raise WrongCall(f"{where}: {name}.arguments: expected values that JSON has, too: {error}") from error
+    return RehearsedCall(call.tool, arguments, call.id)
