@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
-from workbench.config.settings import Settings, load_settings, read_toml, shown
+from workbench.config.settings import Settings, load_settings
+from workbench.config.tables import read_toml, shown
 
 
 def configured(folder: Path, text: str) -> Path:

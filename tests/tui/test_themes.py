@@ -72,10 +72,10 @@ def luminance(colour: Color) -> float:
         (('name = "mine"', "name = 3"), "name: expected text, got 3"),
         (('primary = "#123456"', 'primary = "blu"'), "primary: expected a colour such as #8ccf7e, got 'blu'"),
         (('primary = "#123456"', "primary = 7"), "primary: expected a colour such as #8ccf7e, got 7"),
-        (('primary = "#123456"\n', ""), "primary: expected a colour, got nothing"),
-        (('primary = "#123456"', 'primary = "#123456"\nhue = "red"'), "hue: no such colour; expected one of primary"),
+        (('primary = "#123456"\n', ""), "primary: expected a colour such as #8ccf7e, got nothing"),
+        (('primary = "#123456"', 'primary = "#123456"\nhue = "red"'), "hue: no such key; expected one of primary"),
         (("dark = true", "dark = true\nvariables = 3"), "variables: expected a table, got 3"),
-        (('panel = "#123456"\n', 'panel = "#123456"\n[variables]\nslot = "red"'), "variables.slot: no such colour"),
+        (('panel = "#123456"\n', 'panel = "#123456"\n[variables]\nslot = "red"'), "variables.slot: no such key"),
         (('name = "mine"', "name = "), "line 1: expected TOML"),
     ],
 )

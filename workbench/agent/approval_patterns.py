@@ -15,7 +15,7 @@ from workbench.agent.tools.base import ProposedCall
 from workbench.agent.tools.globs import matches
 from workbench.agent.tools.plain_command import BLANK, plain_words
 from workbench.config.errors import WrongCall
-from workbench.config.settings import shown
+from workbench.config.tables import shown
 
 COMMAND = "run_command"
 """The one tool whose subject is a line for a shell."""

@@ -28,8 +28,7 @@ from workbench.agent.tools.base import ProposedCall
 from workbench.agent.tools.files import replace_file
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.paths import config_dir
-from workbench.config.settings import read_toml
-from workbench.config.tables import Table, read_table
+from workbench.config.tables import Table, read_table, read_toml
 
 FILE_NAME = "approvals.toml"
 _HEAD = "# Written by Workbench: what tools may do without asking, and what they may never do.\n"

@@ -25,8 +25,7 @@ from workbench.agent.tools.command import user_shell
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
 from workbench.config.background import in_background
-from workbench.config.settings import shown
-from workbench.config.tables import Table, read_table
+from workbench.config.tables import Table, read_table, shown
 
 Point = Literal["before_model", "after_model", "before_tool", "after_tool", "before_compact", "after_compact"]
 POINTS: tuple[Point, ...] = get_args(Point)

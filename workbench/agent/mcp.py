@@ -21,8 +21,7 @@ from workbench.agent.tools.base import Arguments, Kind, Tool, ToolContext, ToolL
 from workbench.agent.tools.environment import VariableNames
 from workbench.config.background import in_background
 from workbench.config.errors import WrongCall
-from workbench.config.settings import escaped_name, shown
-from workbench.config.tables import Table, read_table
+from workbench.config.tables import Table, escaped_name, read_table, shown
 from workbench.models.framing import Style, count_tool
 from workbench.models.tokens import TokenCounter
 

@@ -21,7 +21,7 @@ from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
 from workbench.config.background import in_background
 from workbench.config.errors import WorkbenchError
-from workbench.config.settings import shown
+from workbench.config.tables import shown
 from workbench.log.events import Snapshot
 
 REFS = "refs/workbench/snapshots"

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from workbench.config.errors import WrongCall
 from workbench.config.paths import config_dir
-from workbench.config.settings import escaped_name
+from workbench.config.tables import escaped_name
 
 NAMES = ("workbench", "codex", "sliding", "window", "confirm")
 DEFAULT = "workbench"

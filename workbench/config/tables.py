@@ -1,21 +1,59 @@
-"""Tables of the user's files, read strictly; what is wrong with one is told in a line that names the place."""
+"""The user's TOML files and the tables in them, read strictly; what is wrong is told in a line that names the place."""
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import msgspec
 
 from workbench.config.errors import WrongCall
-from workbench.config.settings import escaped_name, no_such_key, shown
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The keys of a table: each has a default, and a `Meta` whose description says what is expected."""
+    """The keys of a table, each with a `Meta` whose description says what is expected."""
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The table of a TOML file; what is wrong with it is told with the file and, where known, the line."""
+    text = read_text(path)
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise WrongCall(f"{path}: expected TOML, got brackets nested too deeply") from None
+    except ValueError as error:
+        raise WrongCall(_toml_problem(path, text, error)) from None
+
+
+def read_text(path: Path) -> str:
+    """The text of a file that the user names or owns."""
+    try:
+        # Windows editors put a byte order mark before UTF-8, which TOML does not know.
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise WrongCall(f"{path}: no such file") from None
+    except OSError as error:
+        raise WrongCall(f"{path}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        wrong = f"got the byte {error.object[error.start]:#04x}"
+        raise WrongCall(f"{path}, line {line}: expected UTF-8 text, {wrong}") from None
+
+
+def _toml_problem(path: Path, text: str, error: ValueError) -> str:
+    """tomllib's message with the place, which it tells only inside its text, moved to the front."""
+    said = " ".join(str(error).split())
+    place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", said)
+    if place is None:
+        return f"{path}: expected TOML: {said}"
+    line = place[1] or max(len(text.splitlines()), 1)
+    return f"{path}, line {line}: expected TOML: {said[: place.start()]}"
 
 
 def read_table(kind: type[T], value: Any, file: str, name: str = "") -> T:
@@ -30,14 +68,40 @@ def read_table(kind: type[T], value: Any, file: str, name: str = "") -> T:
 def _problem(kind: type[msgspec.Struct], value: Any, name: str, said: str) -> str:
     """What msgspec said, in words for people and with the value that it does not tell."""
     if not isinstance(value, Mapping):
-        return f"{name}: expected a table, got {shown(value)}"
-    fields = {each.encode_name: each.type for each in msgspec.structs.fields(kind)}
+        return f"{name}{': ' if name else ''}expected a table, got {shown(value)}"
+    described = msgspec.structs.fields(kind)
+    fields = {each.encode_name: each.type for each in described}
     before = f"{name}." if name else ""
     unknown = next((key for key in value if key not in fields), None)
-    if unknown is not None:
+    if unknown is not None and kind.__struct_config__.forbid_unknown_fields:
         return f"{before}{escaped_name(unknown)}: {no_such_key(unknown, fields)}"
-    # A list is told as a whole: `$.fallback[1]` is about `fallback`.
-    (key,) = re.findall(r" - at .*`\$\.(\w+)", said)
+    # Of a missing key the message has no place. A list is told as a whole: `$.fallback[1]` is about `fallback`.
+    missing = [each.encode_name for each in described if each.required and each.encode_name not in value]
+    key = re.findall(r" - at .*`\$\.([\w-]+)|$", said)[0] or missing[0]
     # With None for a default the type is `Annotated[...] | None`.
     annotated = next(each for each in (fields[key], *get_args(fields[key])) if hasattr(each, "__metadata__"))
-    return f"{before}{key}: expected {annotated.__metadata__[0].description}, got {shown(value[key])}"
+    got = shown(value[key]) if key in value else "nothing"
+    return f"{before}{key}: expected {annotated.__metadata__[0].description}, got {got}"
+
+
+def shown(value: Any) -> str:
+    """A wrong value for an error message: on one line, and short."""
+    try:
+        text = repr(value)
+    except ValueError:
+        # An integer of more digits than Python prints.
+        text = "a number with thousands of digits"
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def escaped_name(name: str) -> str:
+    """A name that the user wrote, fit for one line on a terminal: as it is, or quoted with its escapes."""
+    return name if name.isprintable() else repr(name)
+
+
+def no_such_key(key: str, known: Iterable[str]) -> str:
+    """What is said of a key that a table does not have: those it has, and which of them was probably meant."""
+    names = list(known)
+    near = difflib.get_close_matches(key, names, n=1, cutoff=0.4)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"no such key; expected {'one of ' * (len(names) > 1)}{', '.join(names)}{hint}"

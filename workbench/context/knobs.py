@@ -13,7 +13,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
-from workbench.config.settings import shown
+from workbench.config.tables import shown
 from workbench.context.policy import NO_LIMIT, Policy, ToolTruncation
 
 TOOLS = "truncation.tools"

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
 from workbench.config.paths import config_dir
-from workbench.config.settings import escaped_name, looks_like_path, read_toml, shown
+from workbench.config.settings import looks_like_path
+from workbench.config.tables import escaped_name, read_toml, shown
 from workbench.context.knobs import (
     KNOBS,
     SECTIONS,

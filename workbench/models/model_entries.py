@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, structs
 
-from workbench.config.settings import escaped_name
-from workbench.config.tables import Table, read_table
+from workbench.config.tables import Table, escaped_name, read_table
 from workbench.models.encoders import TOKENIZERS
 
 PER_MILLION = 1_000_000

@@ -6,15 +6,16 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import Meta, defstruct
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 import workbench
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.paths import config_dir
-from workbench.config.settings import read_toml, shown
+from workbench.config.tables import Table, read_table, read_toml, shown
 
 COLOURS = (
     *("primary", "secondary", "accent", "foreground", "background"),
@@ -44,6 +45,23 @@ VARIABLES = {
     "state-aside": "#8a94a8",
 }
 """The screen's own colours; a theme may set any of them under `[variables]`."""
+
+
+A_COLOUR = "a colour such as #8ccf7e"
+_Colour = Annotated[str, Meta(description=A_COLOUR)]
+_Variables = defstruct(
+    "_Variables", [(key.replace("-", "_"), _Colour, "") for key in VARIABLES], bases=(Table,), rename="kebab"
+)
+_ThemeFile = defstruct(
+    "_ThemeFile",
+    [
+        *((key, _Colour) for key in COLOURS),
+        ("dark", Annotated[bool, Meta(description="true or false")]),
+        ("name", Annotated[str, Meta(min_length=1, description="text")], ""),
+        ("variables", Any, None),
+    ],
+    bases=(Table,),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,28 +127,13 @@ def shipped_folder() -> Path:
 def read_theme(path: Path) -> Theme:
     """One theme; what is wrong with its file is told in a line."""
     table = read_toml(path)
-    name = table.pop("name", path.stem)
-    dark = table.pop("dark", None)
+    read_table(_ThemeFile, table, str(path))
     variables = table.pop("variables", {})
-    if not isinstance(name, str) or not name:
-        raise WrongCall(f"{path}: name: expected text, got {shown(name)}")
-    if not isinstance(dark, bool):
-        raise WrongCall(f"{path}: dark: expected true or false, got {shown(dark)}")
-    if not isinstance(variables, dict):
-        raise WrongCall(f"{path}: variables: expected a table, got {shown(variables)}")
-    for key in COLOURS:
-        if key not in table:
-            raise WrongCall(f"{path}: {key}: expected a colour, got nothing")
-    for prefix, given, known in (("", table, COLOURS), ("variables.", variables, VARIABLES)):
-        for key, value in given.items():
-            if key not in known:
-                raise WrongCall(f"{path}: {prefix}{key}: no such colour; expected one of {', '.join(known)}")
-            _check_colour(f"{path}: {prefix}{key}", value)
-    return Theme(name=name, dark=dark, variables=variables, **table)
-
-
-def _check_colour(where: str, value: Any) -> None:
-    try:
-        Color.parse(value)
-    except (ColorParseError, TypeError, AttributeError):
-        raise WrongCall(f"{where}: expected a colour such as #8ccf7e, got {shown(value)}") from None
+    read_table(_Variables, variables, str(path), "variables")
+    colours = {key: value for key, value in table.items() if key in COLOURS}
+    for key, value in {**colours, **{f"variables.{key}": value for key, value in variables.items()}}.items():
+        try:
+            Color.parse(value)
+        except ColorParseError:
+            raise WrongCall(f"{path}: {key}: expected {A_COLOUR}, got {shown(value)}") from None
+    return Theme(**{"name": path.stem, **table, "variables": variables})

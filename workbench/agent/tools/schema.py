@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.agent.tools.base import ToolFailure
-from workbench.config.settings import shown
+from workbench.config.tables import shown
 
 _WORDS = {
     "string": "text",

@@ -12,7 +12,7 @@ from textual.binding import Binding
 from textual.screen import Screen
 from textual.widget import Widget
 
-from workbench.config.settings import shown
+from workbench.config.tables import shown
 from workbench.tui import screens
 from workbench.tui.main.screen import MainScreen
 

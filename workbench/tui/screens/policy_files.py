@@ -10,7 +10,7 @@ from typing import Any
 from workbench.agent.tools.files import replace_file
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.paths import config_dir
-from workbench.config.settings import read_toml
+from workbench.config.tables import read_toml
 from workbench.context.knobs import TOOLS, find
 from workbench.context.load import PRESETS, load_policy
 
