@@ -9,12 +9,14 @@ from typing import Any
 from textual.pilot import Pilot
 
 from support.drafts import work
-from tui.play import program
+from tui.play import DEADLINE, program, settle, until
 from workbench.log.events import Body, Setting, Usage, UserMessage
 from workbench.session.services import Services
 from workbench.tui.main.screen import MainScreen
 
 WINDOW = 20_000
+WAITING = ("commands", "leave")
+"""Workers that may wait for the user: commands, and the question before a loss."""
 SUMMARY = (
     "## Goal\nFix the bugs in src/app1.py to src/app8.py; never touch db/schema1.sql.\n\n## Decisions\n"
     "Port 9001 instead of 8001 (commit abc1231)."
@@ -45,6 +47,32 @@ async def on_screen(
     made = {"window": WINDOW, "reserve": 2_000, **options}
     async with program(services, size, stored(services, turns), **made) as found:
         yield found
+
+
+@asynccontextmanager
+async def panel(
+    services: Services, size: tuple[int, int] = (110, 30), ref: str | None = None, **options: Any
+) -> AsyncIterator[tuple[Pilot[Any], MainScreen]]:
+    """The program on such a session, or another one, with the compaction panel alone on the main screen."""
+    made = {"window": WINDOW, "reserve": 2_000, **options}
+    async with program(services, size, stored(services) if ref is None else ref, **made) as (pilot, screen):
+        pilot.app.NOTIFICATION_TIMEOUT = DEADLINE
+        await alone(pilot, "f4")
+        yield pilot, screen
+
+
+async def alone(pilot: Pilot[Any], key: str) -> None:
+    """The pane of this key alone on the main screen: the others take long to draw."""
+    await pilot.press(key, "f5")
+    await rest(pilot)
+
+
+async def rest(pilot: Pilot[Any]) -> None:
+    """Wait until the model is at rest, and what the screens work out themselves is drawn."""
+    for _ in range(2):
+        await settle(pilot)
+        await until(lambda: not any(each.is_running for each in pilot.app.workers if each.group not in WAITING))
+    await pilot.pause()
 
 
 def said(text: str) -> UserMessage:

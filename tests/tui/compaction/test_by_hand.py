@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tui.compaction.light import Light, panel, rest
-from tui.compaction.long_talk import SUMMARY, on_screen
-from tui.play import Script, answer, settle, shown, top, typed, until
+from tui.compaction.long_talk import SUMMARY, on_screen, panel, rest
+from tui.play import Script, answer, settle, shown, told, top, typed, until
 from workbench.session.services import Services
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
@@ -24,7 +23,7 @@ from workbench.tui.widgets.report import Report
 pytestmark = pytest.mark.usefixtures("project")
 
 
-def made(screen: MainScreen | Light) -> int:
+def made(screen: MainScreen) -> int:
     """How many compactions there are."""
     return screen.compaction.metrics.made if screen.compaction is not None else -1
 
@@ -32,7 +31,7 @@ def made(screen: MainScreen | Light) -> int:
 async def asked(pilot: Pilot[Any], key: str = "c") -> CompactDialog:
     """Press the key, and wait for the figures."""
     await pilot.press(key)
-    await (rest if isinstance(pilot.app.screen_stack[0], Light) else settle)(pilot)
+    await rest(pilot)
     dialog = pilot.app.screen
     assert isinstance(dialog, CompactDialog)
     return dialog
@@ -81,7 +80,7 @@ async def test_yes_compacts_and_shows_the_summary_and_the_new_usage(
         await rest(pilot)
         assert "undone by event" in shown(pilot.app)
         assert screen.status.tokens == before
-        assert f"The request has {before:,} of 20,000 tokens now; it had {after:,}." in screen.told_all
+        assert f"The request has {before:,} of 20,000 tokens now; it had {after:,}." in told(pilot.app)
         await pilot.press("r")
         await rest(pilot)
         assert screen.status.tokens == after
@@ -124,7 +123,7 @@ async def test_it_can_be_stopped_or_left_to_go_on(services: Services, monkeypatc
         gates[0].set()
         assert pilot.app.screen is screen
         assert made(screen) == 0
-        assert "stopped; nothing was changed" in screen.told_all
+        assert "stopped; nothing was changed" in told(pilot.app)
         await asked(pilot)
         await pilot.press("y")
         await until(lambda: isinstance(pilot.app.screen, ProgressDialog) and "summarising" in shown(pilot.app))
@@ -136,7 +135,7 @@ async def test_it_can_be_stopped_or_left_to_go_on(services: Services, monkeypatc
         await rest(pilot)
         assert made(screen) == 1
         assert pilot.app.screen is screen
-        assert f"→ {screen.status.tokens:,} of 20,000 tokens" in screen.told_all
+        assert f"→ {screen.status.tokens:,} of 20,000 tokens" in told(pilot.app)
 
 
 async def test_the_panel_stops_one(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +200,7 @@ async def test_confirm_asks_in_place_and_goes_on_when_declined(
         assert "compacted by itself" in {notice.title for notice in pilot.app._notifications}
 
 
-def mode(screen: Light) -> str:
+def mode(screen: MainScreen) -> str:
     return screen.compaction.mode if screen.compaction else ""
 
 
@@ -220,7 +219,7 @@ async def test_mode_and_policy_are_switched_from_the_panel(services: Services) -
         assert "mode: auto" in shown(pilot.app), "what was chosen for the session stays"
         screen.post_message(Run("mode", "sometimes"))
         await rest(pilot)
-        assert "expected one of auto, confirm, manual, off" in screen.told_all
+        assert "expected one of auto, confirm, manual, off" in told(pilot.app)
         screen.post_message(Run("mode", "off"))
         await rest(pilot)
         assert mode(screen) == "off"
@@ -237,4 +236,4 @@ async def test_the_status_command_tells_triggers_history_and_metrics(services: S
         await pilot.press("escape")
         screen.post_message(Run("compactions", "x"))
         await rest(pilot)
-        assert "expected the number of an event" in screen.told_all
+        assert "expected the number of an event" in told(pilot.app)

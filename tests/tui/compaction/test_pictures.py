@@ -13,8 +13,7 @@ import pytest
 from textual.pilot import Pilot
 
 from support.drafts import setup
-from tui.compaction.light import Light, panel, rest
-from tui.compaction.long_talk import SUMMARY, talk
+from tui.compaction.long_talk import SUMMARY, panel, rest, talk
 from tui.compaction.views import Host, log, nested, seen
 from tui.play import Script, answer, until
 from workbench.compaction.values import Progress
@@ -24,6 +23,7 @@ from workbench.session.services import Services
 from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen, Stage
+from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Run
 from workbench.tui.widgets.dialogs import ConfirmDialog
 
@@ -54,46 +54,46 @@ async def test_the_panel(name: str, pictures: Pictures) -> None:
         await pictures.compare(pilot, name, (*ROOMS, *TIGHT) if name == "panel" else ROOMS)
 
 
-async def question(pilot: Pilot[Any], main: Light) -> None:
+async def question(pilot: Pilot[Any], main: MainScreen) -> None:
     """Whether to compact, with the figures."""
     await pilot.press("c")
     await until(lambda: isinstance(pilot.app.screen, CompactDialog))
 
 
-async def progress(pilot: Pilot[Any], main: Light) -> None:
+async def progress(pilot: Pilot[Any], main: MainScreen) -> None:
     """How far it is."""
     assert main.compaction is not None
     main.compaction = replace(main.compaction, running=RUNNING)
-    await pilot.app.push_screen(ProgressDialog(main))  # type: ignore[arg-type]  # it stands for the main screen
+    await pilot.app.push_screen(ProgressDialog(main))
 
 
-async def look(pilot: Pilot[Any], main: Light) -> None:
+async def look(pilot: Pilot[Any], main: MainScreen) -> None:
     """What would go and what would stay."""
     await _preview(pilot, "look")
 
 
-async def refused(pilot: Pilot[Any], main: Light) -> None:
+async def refused(pilot: Pilot[Any], main: MainScreen) -> None:
     """Why there is nothing to do."""
     main.model.new_session()
     await rest(pilot)
     await _preview(pilot, "refused")
 
 
-async def draft(pilot: Pilot[Any], main: Light) -> None:
+async def draft(pilot: Pilot[Any], main: MainScreen) -> None:
     """A summary to edit, and what it lost."""
     await _preview(pilot, "look")
     await pilot.press("enter")
     await _staged(pilot, "draft")
 
 
-async def sure(pilot: Pilot[Any], main: Light) -> None:
+async def sure(pilot: Pilot[Any], main: MainScreen) -> None:
     """A question before a loss."""
     await draft(pilot, main)
     await pilot.press("escape")
     await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
 
 
-async def history(pilot: Pilot[Any], main: Light) -> None:
+async def history(pilot: Pilot[Any], main: MainScreen) -> None:
     """Three compactions: one that stands, one that it replaced, one that was undone."""
     with main.services.store.create(nested()) as session:
         ref = session.id
@@ -115,7 +115,7 @@ async def _staged(pilot: Pilot[Any], stage: Stage) -> None:
 
 @pytest.mark.parametrize("act", [question, progress, look, refused, draft, sure, history], ids=lambda act: act.__name__)
 async def test_the_screens(
-    act: Callable[[Pilot[Any], Light], Awaitable[None]],
+    act: Callable[[Pilot[Any], MainScreen], Awaitable[None]],
     services: Services,
     project: None,
     pictures: Pictures,

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tui.compaction.light import Light, panel, rest
-from tui.compaction.long_talk import SUMMARY
+from tui.compaction.long_talk import SUMMARY, panel, rest
 from tui.play import Script, answer, shown, top, until
 from workbench.log.events import Compaction
 from workbench.models.failures import ModelFailure
@@ -17,6 +16,7 @@ from workbench.session.services import Services
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen
 from workbench.tui.compaction.source import SourceScreen
+from workbench.tui.main.screen import MainScreen
 from workbench.tui.widgets.buttons import ButtonLine
 from workbench.tui.widgets.dialogs import ConfirmDialog
 
@@ -49,7 +49,7 @@ async def drafted(pilot: Pilot[Any], key: str = "enter") -> PreviewScreen:
     return found
 
 
-async def summaries(screen: Light) -> list[str]:
+async def summaries(screen: MainScreen) -> list[str]:
     """Of the compactions in the log."""
     events = await screen.from_session(lambda opened: list(opened.events))
     return [event.body.summary for event in events if isinstance(event.body, Compaction)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from textual.pilot import Pilot
 
-from tui.compaction.light import Light, LightApp, rest
+from tui.compaction.long_talk import alone
 from tui.play import program, until
 from tui.screens.looking import look, narrowed, seen
 from workbench.log.events import AssistantMessage, UserMessage
@@ -19,10 +19,9 @@ from workbench.models.local.discovery import FoundModel, LocalServer
 from workbench.models.local.offers import offers
 from workbench.models.model_routes import ModelRoutes
 from workbench.session import opening
-from workbench.session.options import Options
 from workbench.session.services import Services
-from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.demo import recording
+from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Run
 
 if TYPE_CHECKING:
@@ -46,22 +45,19 @@ env = {OVEN_TOKEN = "secret"}
 """
 
 
-class Bare(Light):
-    """The session without its panes, which take long to draw."""
-
-    options = Options()
-    session_title = "A penny short: order 1042"
+def recorded(services: Services) -> str:
+    """The demo's session in the store: a file would show its path."""
+    with services.store.import_events(recording(), "demo") as session:
+        return session.id
 
 
 @asynccontextmanager
 async def opened(
     services: Services, ref: str, command: str, text: str | None = None
-) -> AsyncIterator[tuple[Pilot[Any], Bare]]:
-    """A screen by its command, and what is typed there, over nothing."""
-    main = Bare(services, ref, {})
-    async with LightApp(main).run_test(size=(80, 24)) as pilot:
-        main.query_one(CompactionPanel).display = False
-        await rest(pilot)
+) -> AsyncIterator[tuple[Pilot[Any], MainScreen]]:
+    """A screen by its command, and what is typed there, over the compaction panel."""
+    async with program(services, (80, 24), ref) as (pilot, main):
+        await alone(pilot, "f4")
         main.post_message(Run(command))
         await until(lambda: pilot.app.screen is not main)
         if text is not None:
@@ -75,7 +71,7 @@ async def opened(
     ids=lambda value: value or "-",
 )
 async def test_what_is_said_of_the_session(services: Services, command: str, text: str, pictures: Pictures) -> None:
-    async with opened(services, RECORDING, command, text) as (pilot, main):
+    async with opened(services, recorded(services), command, text) as (pilot, main):
         await pictures.compare(pilot, command, at_rest=lambda: main.model.is_settled)
 
 
@@ -98,9 +94,7 @@ async def test_what_is_said_of_the_program(
     with Services() as services:
         for title, said in (("Rye or wheat?", "how long does rye rise?"), ("Soup [b]of the day", "more salt")):
             services.store.create([UserMessage(said), AssistantMessage(f"About {title}")], title=title).close()
-        with services.store.import_events(recording(), "demo") as session:
-            ref = session.id
-        async with opened(services, ref, command, text) as (pilot, main):
+        async with opened(services, recorded(services), command, text) as (pilot, main):
             await pictures.compare(pilot, command, at_rest=lambda: main.model.is_settled)
 
 
