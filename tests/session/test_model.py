@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tui.play import Script, answer, opened, until
+from tui.play import DEADLINE, Script, answer, opened, until
 from workbench.log.events import Setting, UserMessage
 from workbench.log.store import Store
 from workbench.session import worker
+from workbench.session.model import SessionThread
 from workbench.session.services import Services
 from workbench.session.source import knobs_of, setting
 
@@ -293,3 +295,20 @@ async def test_what_the_command_line_set_is_for_this_run_alone(services: Service
         assert (policy.batch_tokens, policy.keep_last, policy.keep_first) == (7, 3, 1)
         log = await on.ask(lambda now: list(now.events))
     assert knobs_of(log) == ("masking.batch_tokens=7", "masking.keep_first=1")
+
+
+def test_what_still_waits_in_the_session_s_thread_is_cancelled_when_it_ends() -> None:
+    thread = SessionThread()
+    waits, cleaned_up = threading.Event(), threading.Event()
+
+    async def wait() -> None:
+        try:
+            waits.set()
+            await asyncio.get_running_loop().create_future()
+        finally:
+            cleaned_up.set()
+
+    thread.submit(wait())
+    assert waits.wait(DEADLINE)
+    thread.stop()
+    assert cleaned_up.wait(DEADLINE)

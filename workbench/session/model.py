@@ -41,7 +41,7 @@ class SessionThread:
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def stop(self) -> None:
-        """Let the loop end after what it is doing now."""
+        """Let the loop end after what it is doing now; what still waits there is cancelled."""
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.loop.stop)
 
@@ -50,6 +50,10 @@ class SessionThread:
         try:
             self.loop.run_forever()
         finally:
+            left = asyncio.all_tasks(self.loop)
+            for task in left:
+                task.cancel()
+            self.loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
             self.loop.close()
 
 
