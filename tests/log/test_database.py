@@ -16,6 +16,8 @@ from workbench.log.errors import StoreError
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
 
+FORMAT = len(migrations.STEPS)
+
 
 def mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
@@ -94,11 +96,11 @@ class TestMigrations:
 
     @pytest.fixture
     def old(self, path: Path) -> Path:
-        """A file of the first format, with a session in it."""
+        """A file of today's format, with a session in it."""
         with Store.open(path) as store:
             store.create([UserMessage("kept")], id="s")
         with closing(sqlite3.connect(path)) as db:
-            assert db.execute("PRAGMA user_version").fetchone()[0] == 1
+            assert db.execute("PRAGMA user_version").fetchone()[0] == FORMAT
         return path
 
     def add(self, monkeypatch: pytest.MonkeyPatch, *steps: Callable[[sqlite3.Connection], object]) -> None:
@@ -133,7 +135,9 @@ class TestMigrations:
             Store.open(old).close()
         before = old.read_bytes()
         message = told(old)
-        assert message.endswith("was written by a newer Workbench (format 2, this one reads up to 1)")
+        assert message.endswith(
+            f"was written by a newer Workbench (format {FORMAT + 1}, this one reads up to {FORMAT})"
+        )
         assert old.read_bytes() == before
         assert [file.name for file in old.parent.iterdir() if file.is_file()] == ["workbench.db"]
 
@@ -153,7 +157,7 @@ class TestFilesThatAreNotOurs:
     def test_no_database(self, path: Path) -> None:
         path.parent.mkdir()
         path.write_text("notes " * 100)
-        assert told(path).endswith("is not a Workbench database")
+        assert "is not a Workbench database; if it was one, `workbench sessions recover`" in told(path)
         assert path.read_text() == "notes " * 100
 
     @pytest.mark.parametrize("application", [0, 77])
@@ -171,7 +175,7 @@ class TestFilesThatAreNotOurs:
             store.create([UserMessage("x" * 3000)] * 100)
         data = path.read_bytes()
         path.write_bytes(data[:4096] + b"\xaa" * (len(data) - 4096))
-        assert told(path).endswith("the database is damaged")
+        assert "the database is damaged; `workbench sessions recover` keeps a copy" in told(path)
 
     def test_a_folder_in_its_place(self, path: Path) -> None:
         path.mkdir(parents=True)

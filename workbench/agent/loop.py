@@ -17,7 +17,7 @@ from workbench.agent.approvals import Approvals, Ask
 from workbench.agent.calls import Calls, cancelled
 from workbench.agent.compacting import BY_HAND, AskFirst, Compacting, PlannedCompaction
 from workbench.agent.hooks import Hooks, Point
-from workbench.agent.reply import ReplyInProgress
+from workbench.agent.reply import DraftKeeper, ReplyInProgress
 from workbench.agent.serving import Fallbacks
 from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
 from workbench.agent.tools.registry import Toolbox
@@ -206,6 +206,7 @@ class Agent:
     async def _request(self, plan: ContextPlan, reply: ReplyInProgress, calls: list[ToolCall]) -> Steps:
         """One request. What comes goes into `reply`, why it did not as well, and whole calls into `calls`."""
         gateway, body, started = self._asked.gateway, request(plan), time.monotonic()
+        draft = DraftKeeper(self._session, reply)
         try:
             async with aclosing(with_retries(lambda: gateway.stream(body), self._services.schedule)) as stream:
                 async for part in stream:
@@ -213,12 +214,15 @@ class Agent:
                         yield Waiting(part)
                     else:
                         reply.add(part)
+                        draft.grown()
                         yield Streamed(part, reply)
         except ModelFailure as failure:
             reply.failure = failure
         except (asyncio.CancelledError, GeneratorExit):
             self._keep(reply, "cancelled")
             raise
+        finally:
+            draft.close()
         if reply.failure is not None:
             for step in self._keep(reply, "broken"):
                 yield step

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
+from typing import Final
 
+from workbench.log.drafts import Draft
 from workbench.log.events import AssistantMessage, Body, Reasoning, ToolCall, Usage
+from workbench.log.session import Session
 from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
+
+KEPT_EVERY: Final = 1.0
+"""Seconds after which what came is on disk."""
 
 
 class _Pieces(list[str]):
@@ -105,3 +112,34 @@ class ReplyInProgress:
             seconds,
             upto,
         )
+
+
+class DraftKeeper:
+    """Keeps what came of a reply while it comes in, so that a killed program does not lose it."""
+
+    def __init__(self, session: Session, reply: ReplyInProgress) -> None:
+        self._session = session
+        self._reply = reply
+        self._kept = (0, 0)
+        """Characters of the thinking and of the text."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def grown(self) -> None:
+        """A part has come. It is kept soon, also when nothing more comes for a while."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(KEPT_EVERY, self._keep)
+
+    def close(self) -> None:
+        """The reply is over: what came of it goes into the log."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _keep(self) -> None:
+        self._timer = None
+        reply, (thinking, text) = self._reply, self._kept
+        draft = Draft(reply.reply, reply.model, reply.thinking[thinking:], reply.text[text:])
+        if draft.thinking or draft.text:
+            if self._session.keep_draft(draft):
+                self._kept = (len(reply.thinking), len(reply.text))
+            else:
+                self.grown()

@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from workbench.log import migrations
-from workbench.log.errors import StoreError
+from workbench.log.errors import RECOVER, StoreError
 
 BUSY_SECONDS: Final = 30
 """How long to wait while another process writes; an import of a large file may take several seconds."""
 
+_DURABLE: Final = "PRAGMA synchronous = FULL"  # against power loss, not only crashes
 _CAUSES: Final = {
     "SQLITE_FULL": "the disk is full; nothing was written",
-    "SQLITE_NOTADB": "this is not a Workbench database",
-    "SQLITE_CORRUPT": "the database is damaged",
+    "SQLITE_NOTADB": f"this is not a Workbench database; if it was one, {RECOVER}",
+    "SQLITE_CORRUPT": f"the database is damaged; {RECOVER}",
     "SQLITE_BUSY": f"another process has kept it busy for {BUSY_SECONDS} seconds",
     "SQLITE_READONLY": "no permission to write",
     "SQLITE_PERM": "no permission",
@@ -36,18 +37,26 @@ class Database:
         self.path = path
         self.lock = threading.RLock()
         with self.told():
-            _make_private(path)
+            self.read_only = _belongs_to_others(path)
+            """Whether this user may read the file but not write it."""
+            if not self.read_only:
+                _make_private(path)
             migrations.check_file(path)
-            self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            self._db = _connect(path, _how_to_read(path) if self.read_only else "mode=rwc")
             try:
                 migrations.check_content(self._db, path)
-                _use_write_ahead_log(self._db)
-                self._db.execute("PRAGMA synchronous = FULL")  # durable against power loss, not only crashes
-                self._db.execute("PRAGMA foreign_keys = ON")
-                migrations.migrate(self._db)
+                if not self.read_only:
+                    self._prepare()
             except BaseException:
                 self._db.close()
                 raise
+
+    def _prepare(self) -> None:
+        """Make it a file that can be written."""
+        _use_write_ahead_log(self._db)
+        self._db.execute(_DURABLE)
+        self._db.execute("PRAGMA foreign_keys = ON")
+        migrations.migrate(self._db)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -60,6 +69,22 @@ class Database:
         """All or nothing, and on disk when it is over."""
         with self._transaction("BEGIN IMMEDIATE") as db:
             yield db
+
+    @contextlib.contextmanager
+    def write_lightly(self) -> Iterator[sqlite3.Connection]:
+        """The same for what is written while somebody waits for something else: it survives the end of the program,
+        not a power failure, and fails at once where another process writes."""
+        with self.lock:
+            try:
+                with self.told():
+                    self._db.execute("PRAGMA busy_timeout = 0")
+                    self._db.execute("PRAGMA synchronous = NORMAL")
+                with self.write() as db:
+                    yield db
+            finally:
+                with self.told():
+                    self._db.execute(_DURABLE)
+                    self._db.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
 
     def one(self, sql: str, values: tuple[object, ...]) -> Any:
         """A single row, or None. Quicker than `read`, for what is asked thousands of times."""
@@ -102,6 +127,27 @@ class Database:
         name = getattr(error, "sqlite_errorname", "")  # misuse of the module has none
         cause = next((text for code, text in _CAUSES.items() if name.startswith(code)), str(error))
         return StoreError(f"{self.path}: {cause}")
+
+
+def _connect(path: Path, how: str) -> sqlite3.Connection:
+    """A connection; `how` is a parameter of SQLite's addresses."""
+    address = f"{path.absolute().as_uri()}?{how}"
+    return sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+
+
+def _belongs_to_others(path: Path) -> bool:
+    """Whether a file is there to be read only: itself, or its folder, where SQLite puts files beside it."""
+    return path.is_file() and not all(os.access(each, os.W_OK, effective_ids=True) for each in (path, path.parent))
+
+
+def _how_to_read(path: Path) -> str:
+    """SQLite reads a write-ahead log only with its index, which cannot be made here; without a log it needs neither."""
+    log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
+    if index.exists():
+        return "mode=ro"
+    if log.exists() and log.stat().st_size:
+        raise StoreError(f"{path}: its last changes are in {log.name}, which can only be read where one may write")
+    return "immutable=1"
 
 
 def _use_write_ahead_log(db: sqlite3.Connection) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
+
+RECOVER: Final = "`workbench sessions recover` keeps a copy of it and gets out what can be read"
+"""What to do about a damaged file."""
 
 
 class BadEvent(WrongCall):
@@ -19,3 +24,8 @@ class ReadOnly(Refused):
 
 class StoreError(WorkbenchError):
     """The file on disk cannot be used: full, damaged, forbidden, busy, or of a newer program."""
+
+
+def damaged(what: str) -> StoreError:
+    """An error for a file that is not as it was written."""
+    return StoreError(f"the database is damaged: {what}; {RECOVER}")

@@ -72,7 +72,7 @@ class AssistantMessage(_Value, frozen=True):
     """Reasoning, text and calls with the same `reply` form one assistant message."""
     name: str = ""
     finish: str = "stop"
-    """stop, length, tool_calls, refused; `cancelled` or `broken` mark a reply that was kept though cut short."""
+    """stop, length, tool_calls, refused; `cancelled`, `broken` and `killed` mark a reply that was kept though cut."""
     model: str = ""
 
 

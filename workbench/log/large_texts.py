@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import Final
 
-from workbench.log.errors import StoreError
+from workbench.log.errors import damaged
 
 LARGE: Final = 4096
 """Bytes of UTF-8, as JSON writes the string, quotes apart."""
@@ -50,17 +50,21 @@ def keep(db: sqlite3.Connection, event: int, texts: Iterable[tuple[bytes, bytes]
 
 def restore(db: sqlite3.Connection, row: str) -> str:
     """The line as it was before `split`."""
-    if _MARK not in row:
-        return row
 
-    def put_back(match: re.Match[str]) -> str:
-        found = db.execute("SELECT text FROM texts WHERE hash = ?", (bytes.fromhex(match[1]),)).fetchone()
-        if found is None:
-            raise StoreError(f"the text {match[1][:12]} of an event is missing; the file is damaged")
-        text: bytes = found[0]
-        return text.decode()
+    def stored(digest: str) -> str:
+        found = db.execute("SELECT text FROM texts WHERE hash = ?", (bytes.fromhex(digest),)).fetchone()
+        try:
+            text: str = found[0].decode()
+        except (TypeError, AttributeError, UnicodeDecodeError):  # no row, or no text in it
+            raise damaged(f"the text {digest[:12]} of an event is missing") from None
+        return text
 
-    return _REFERENCE.sub(put_back, row)
+    return fill_in(row, stored)
+
+
+def fill_in(row: str, text_of: Callable[[str], str]) -> str:
+    """A row with its references resolved; `text_of` gives a string, as JSON, for a hash."""
+    return _REFERENCE.sub(lambda match: text_of(match[1]), row) if _MARK in row else row
 
 
 def of_session(db: sqlite3.Connection, session: int) -> list[tuple[bytes]]:

@@ -52,7 +52,7 @@ class WriterLock:
             return self.path.exists()
         try:
             file = os.open(self.path, os.O_RDONLY)
-        except FileNotFoundError:
+        except (FileNotFoundError, PermissionError):  # of another user, who keeps it to himself
             return False
         try:
             _flock(file, _SHARED)  # gone again with the file, a moment later

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from workbench.log.errors import StoreError
+from workbench.log.errors import RECOVER, StoreError, damaged
+from workbench.log.pages import MAGIC
 
 APPLICATION_ID: Final = 0x574B4248  # "WKBH"; tells our file from any other SQLite file
-_MAGIC: Final = b"SQLite format 3\0"
 
 
 def _first(db: sqlite3.Connection) -> None:
@@ -53,7 +53,15 @@ _FIRST = (
         PRIMARY KEY(tokenizer, digest)) WITHOUT ROWID""",
 )
 
-STEPS: list[Callable[[sqlite3.Connection], None]] = [_first]
+
+def _drafts(db: sqlite3.Connection) -> None:
+    """What came so far of answers that are not over."""
+    db.execute("""CREATE TABLE drafts(
+        key INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES sessions(key) ON DELETE CASCADE,
+        reply TEXT NOT NULL, model TEXT NOT NULL, thinking TEXT NOT NULL, text TEXT NOT NULL)""")
+
+
+STEPS: list[Callable[[sqlite3.Connection], None]] = [_first, _drafts]
 
 
 def check_file(path: Path) -> None:
@@ -61,10 +69,15 @@ def check_file(path: Path) -> None:
     with path.open("rb") as file:
         head = file.read(100)
     if not head:
+        log = path.with_name(path.name + "-wal")
+        if log.exists() and log.stat().st_size:  # SQLite would remove it
+            raise damaged(f"{path} is empty, but not its write-ahead log")
         return
     application = int.from_bytes(head[68:72], "big")
+    if not head.startswith(MAGIC):
+        raise StoreError(f"{path} is not a Workbench database; if it was one, {RECOVER}")
     # 0: the first step may still be in the write-ahead log alone; `migrate` looks again.
-    if not head.startswith(_MAGIC) or application not in (0, APPLICATION_ID):
+    if application not in (0, APPLICATION_ID):
         raise StoreError(f"{path} is not a Workbench database")
     _refuse_newer(path, int.from_bytes(head[60:64], "big"))
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from workbench.config.garbage import collector_paused
 from workbench.log import large_texts, search
 from workbench.log.codec import decode
-from workbench.log.errors import BadEvent, StoreError
+from workbench.log.errors import BadEvent, StoreError, damaged
 from workbench.log.events import Event, Setting
 
 Settled = tuple[Event, str]
@@ -66,7 +66,10 @@ def lines(db: sqlite3.Connection, session: int, after: int, upto: int) -> list[s
         (session, after, upto),
     ).fetchall()
     if len(rows) != max(0, upto - after):
-        raise StoreError(f"events {after + 1} to {upto} of a session are no longer there; it was deleted meanwhile")
+        what = f"events {after + 1} to {upto} of a session are no longer there"
+        if db.execute("SELECT 1 FROM sessions WHERE key = ?", (session,)).fetchone() is not None:
+            raise damaged(what)
+        raise StoreError(f"{what}; it was deleted meanwhile")
     return [large_texts.restore(db, data) for (data,) in rows]
 
 
@@ -76,7 +79,7 @@ def events_of(lines: Iterable[str]) -> list[Event]:
         with collector_paused():
             return [decode(line) for line in lines]
     except BadEvent as error:
-        raise StoreError(f"the database is damaged: {error}") from error
+        raise damaged(str(error)) from error
 
 
 def _key(inserted: sqlite3.Cursor) -> int:

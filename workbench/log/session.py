@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple, Self
 
-from workbench.log import large_texts, rows
+from workbench.log import drafts, large_texts, rows
 from workbench.log.codec import settle
 from workbench.log.database import Database
-from workbench.log.errors import NotFound, ReadOnly
+from workbench.log.drafts import Draft
+from workbench.log.errors import NotFound, ReadOnly, StoreError
 from workbench.log.events import Body, Event
 from workbench.log.ids import new_id
 from workbench.log.lock import WriterLock
@@ -46,6 +49,8 @@ class Session:
         self._key = key
         self._lock = lock
         self._seen = info.events
+        self._drafted = ""
+        """The reply of which a draft is kept."""
         if write and self.take_over():
             with database.read() as db:  # the former writer may have appended since the info was read
                 self._look(db)
@@ -67,17 +72,28 @@ class Session:
             raise ReadOnly(self.why_read_only)
         if not bodies:
             return ()
+        over = bool(self._drafted) and any(getattr(body, "reply", "") == self._drafted for body in bodies)
         with self._database.lock:
             with self._database.write() as db:
-                count, _, _ = self._row(db)
-                at = rows.now()
-                settled = [settle(Event(seq, new_id(), at, body)) for seq, body in enumerate(bodies, start=count + 1)]
-                rows.insert(db, self._key, settled)
-            events = tuple(event for event, _ in settled)
+                count, events = self._insert(db, bodies)
+                if over:
+                    drafts.drop(db, self._key)
+            if over:
+                self._drafted = ""
             if count == self._seen:  # otherwise `refresh` has still to show what lies before
                 self._seen += len(events)
                 self._label(events)
         return events
+
+    def keep_draft(self, draft: Draft) -> bool:
+        """Keep what came of a reply until it is appended as a whole; whether that could be done now."""
+        try:
+            with self._database.write_lightly() as db:
+                drafts.keep(db, self._key, draft)
+        except StoreError:
+            return False  # the answer comes in all the same
+        self._drafted = draft.reply
+        return True
 
     def events(self, after: int = 0, upto: int | None = None) -> list[Event]:
         """The events behind one sequence number up to another (inclusive), as far as they have been seen."""
@@ -129,9 +145,13 @@ class Session:
     def take_over(self) -> bool:
         """Become the writer if nobody else is. Call `refresh` then: the former writer may have appended."""
         name = f"Session {self.title or self.id}"
+        if self._database.read_only:
+            self.why_read_only = f"{name} is read-only: {self._database.path} can be read but not written."
+            return False
         try:
             if self._lock.acquire():
                 self.why_read_only = ""
+                self._finish_draft()
                 return True
         except OSError as error:
             self.why_read_only = f"{name} is read-only: {self._lock.path}: {error.strerror}."
@@ -151,6 +171,24 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _finish_draft(self) -> None:
+        """What a writer that was killed left of an answer becomes part of the log; `refresh` shows it."""
+        with suppress(StoreError):  # a full disk is no reason not to read
+            with self._database.read() as db:
+                left = drafts.cut_short(db, self._key)
+            if left:
+                with self._database.write() as db:
+                    self._insert(db, left)
+                    drafts.drop(db, self._key)
+
+    def _insert(self, db: sqlite3.Connection, bodies: Sequence[Body]) -> tuple[int, tuple[Event, ...]]:
+        """Write bodies as events; how many were there before, and the events."""
+        count, _, _ = self._row(db)
+        at = rows.now()
+        settled = [settle(Event(seq, new_id(), at, body)) for seq, body in enumerate(bodies, start=count + 1)]
+        rows.insert(db, self._key, settled)
+        return count, tuple(event for event, _ in settled)
 
     def _look(self, db: sqlite3.Connection) -> None:
         """See what the store has now."""

@@ -10,9 +10,10 @@ from typing import Final, Self
 
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.paths import data_dir
-from workbench.log import large_texts, rows, search, session_lookup
+from workbench.log import drafts, large_texts, rows, search, session_lookup
 from workbench.log.codec import decode, settle
 from workbench.log.database import Database
+from workbench.log.drafts import Draft
 from workbench.log.errors import BadEvent, NotFound
 from workbench.log.events import Body, Event, Setting
 from workbench.log.ids import new_id
@@ -41,17 +42,24 @@ class Store:
     @classmethod
     def open(cls, path: Path | None = None) -> Store:
         """Open the file, and make it where it is missing."""
-        database = Database(data_dir() / FILE_NAME if path is None else path)
+        store = cls(Database(data_dir() / FILE_NAME if path is None else path))
         try:
-            with database.read() as db:
-                outdated = search.outdated(db)
-            if outdated:
-                with database.write() as db:
-                    search.rebuild(db)
+            if not store._database.read_only:
+                store._catch_up()
         except BaseException:
-            database.close()
+            store.close()
             raise
-        return cls(database)
+        return store
+
+    def _catch_up(self) -> None:
+        """Do what an older program, or one that was killed, has left to do."""
+        with self._database.read() as db:
+            outdated, unfinished = search.outdated(db), drafts.sessions(db)
+        if outdated:
+            with self._database.write() as db:
+                search.rebuild(db)
+        for name in unfinished:  # a session that is still being written keeps its draft
+            self.session(name).close()
 
     def close(self) -> None:
         """Close all sessions and the file."""
@@ -158,6 +166,21 @@ class Store:
                 page = rows.lines(db, key, after, min(after + _PAGE, info.events))
             yield from page
 
+    def put_back(self, info: SessionInfo, settled: Sequence[rows.Settled], left: Iterable[Draft]) -> str:
+        """Store a session again that was in another store, with all that was known of it; its id."""
+        name = info.id if _ID.fullmatch(info.id) else new_id()
+        with self._database.write() as db:
+            if session_lookup.by_id(db, name) is not None:
+                name = new_id()
+            key = rows.insert_session(db, name, info.forked_from)
+            known = (info.title, info.model, info.created, key)
+            db.execute("UPDATE sessions SET title = ?, model = ?, created = ? WHERE key = ?", known)
+            rows.insert(db, key, settled)
+            db.execute("UPDATE sessions SET updated = ? WHERE key = ?", (info.updated, key))
+            for draft in left:
+                drafts.keep(db, key, draft)
+        return name
+
     def load_count(self, tokenizer: str, digest: bytes) -> tuple[int, bool] | None:
         """The tokens of a text under a tokenizer, and whether they are exact; None when never counted."""
         found = self._database.one(
@@ -167,6 +190,8 @@ class Store:
 
     def save_counts(self, rows: Iterable[tuple[str, bytes, int, bool]]) -> None:
         """Keep counts: tokenizer, the text's digest, tokens, and whether they are exact."""
+        if self._database.read_only:
+            return  # a count can be made again
         given = [*rows]  # now, because the caller may read the store while making them
         with self._database.write() as db:
             db.executemany("INSERT OR REPLACE INTO counts VALUES(?, ?, ?, ?)", given)

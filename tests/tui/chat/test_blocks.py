@@ -131,6 +131,7 @@ def test_reasoning_and_summaries_are_folded_to_a_line_with_their_size() -> None:
     [
         ("cancelled", "you stopped"),
         ("broken", "the connection broke"),
+        ("killed", "the program was ended here; r asks again"),
         ("length", "limit of the model's output"),
         ("refused", "declined"),
         ("content_filter", "ended: content_filter"),

@@ -34,6 +34,7 @@ MOST_SAID = 400
 FINISHES = {
     "cancelled": "you stopped the answer here; what came so far is kept",
     "broken": "the connection broke here; r asks again",
+    "killed": "the program was ended here; r asks again",
     "length": "the limit of the model's output cut the answer off here",
     "refused": "the model declined to go on",
 }

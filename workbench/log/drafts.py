@@ -1,0 +1,56 @@
+"""Answers that are still coming in, kept beside the log, so that a program that is killed loses a second of one.
+
+The log has an answer once, when it is over; what was kept of it goes in the same transaction. What is left belongs to a
+program that was killed: whoever writes the session next puts it into the log first, marked as cut short.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import NamedTuple
+
+from workbench.log.codec import clean
+from workbench.log.events import AssistantMessage, Body, Reasoning
+
+
+class Draft(NamedTuple):
+    """What came of a reply since the draft before it."""
+
+    reply: str
+    model: str
+    thinking: str
+    text: str
+
+
+def keep(db: sqlite3.Connection, session: int, draft: Draft) -> None:
+    """Store what came. A session has one reply at a time: what another one left goes."""
+    db.execute("DELETE FROM drafts WHERE session = ? AND reply != ?", (session, draft.reply))
+    values = (session, *map(clean, draft))
+    db.execute("INSERT INTO drafts(session, reply, model, thinking, text) VALUES(?, ?, ?, ?, ?)", values)
+
+
+def drop(db: sqlite3.Connection, session: int) -> None:
+    """The answer is in the log."""
+    db.execute("DELETE FROM drafts WHERE session = ?", (session,))
+
+
+def sessions(db: sqlite3.Connection) -> list[str]:
+    """The ids of the sessions that have one."""
+    found = db.execute("SELECT DISTINCT sessions.id FROM drafts JOIN sessions ON sessions.key = drafts.session")
+    return [name for (name,) in found]
+
+
+def cut_short(db: sqlite3.Connection, session: int) -> list[Body]:
+    """What is left of an answer, as events; none where there is nothing."""
+    found = [
+        Draft(*row)
+        for row in db.execute(
+            "SELECT reply, model, thinking, text FROM drafts WHERE session = ? ORDER BY key", (session,)
+        )
+    ]
+    if not found:
+        return []
+    reply, model, _, _ = found[-1]
+    thinking = "".join(draft.thinking for draft in found)
+    said = AssistantMessage("".join(draft.text for draft in found), reply, "", "killed", model)
+    return [Reasoning(thinking, reply), said] if thinking else [said]

@@ -1,0 +1,184 @@
+"""The rows of an SQLite file, read page by page and without SQLite, which gives up on a file that is damaged.
+
+Every page that looks like a leaf of a table is read for itself, so that one that was overwritten costs its own rows and
+no others. See https://www.sqlite.org/fileformat2.html for the format.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+MAGIC: Final = b"SQLite format 3\0"
+PAGE: Final = 4096
+"""Bytes of a page where the file does not say it any more; SQLite's default."""
+_LEAF: Final = 13
+_WAL_MAGIC: Final = (0x377F0682, 0x377F0683)
+_INTEGERS: Final = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
+"""Bytes of a whole number, by the type that a record gives it."""
+_BAD: Final = (IndexError, ValueError, struct.error)
+"""What reading rubbish ends with."""
+
+Data = memoryview
+
+
+class PageRow(NamedTuple):
+    """A row of some table; which one, its columns have to tell."""
+
+    key: int
+    values: tuple[object, ...]
+
+
+class Pages:
+    """The pages of a file as its write-ahead log leaves them."""
+
+    def __init__(self, file: Data, log: Data) -> None:
+        head = bytes(file[:100])
+        self._sound = head.startswith(MAGIC) and _is_size(_page_size(head))
+        newer = _committed(log)
+        self.size = _page_size(head) if self._sound else newer.size or PAGE
+        self._usable = self.size - (head[20] if self._sound else 0)
+        self._file = file
+        self._newer = newer.pages if newer.size == self.size else {}
+        self.count = max(-(-len(file) // self.size), *self._newer, 0)
+
+    def rows(self) -> Iterator[PageRow]:
+        """The rows of all tables, in no order; what cannot be read is left out."""
+        unused = self._unused()
+        for number in range(1, self.count + 1):
+            page = self._page(number)
+            start = 100 if number == 1 else 0
+            if number in unused or len(page) < start + 8 or page[start] != _LEAF:
+                continue
+            for at in range(int.from_bytes(page[start + 3 : start + 5], "big")):
+                place = start + 8 + 2 * at
+                try:
+                    yield self._row(page, int.from_bytes(page[place : place + 2], "big"))
+                except _BAD:
+                    continue
+
+    def _page(self, number: int) -> Data:
+        newer = self._newer.get(number)
+        return self._file[(number - 1) * self.size : number * self.size] if newer is None else newer
+
+    def _unused(self) -> set[int]:
+        """The pages of what was deleted, as far as the file still tells."""
+        found: set[int] = set()
+        first = self._page(1)
+        trunk = int.from_bytes(first[32:36], "big") if self._sound and len(first) >= 100 else 0
+        while 0 < trunk <= self.count and trunk not in found:
+            found.add(trunk)
+            page = self._page(trunk)
+            count = min(int.from_bytes(page[4:8], "big"), self.size // 4 - 2)
+            found.update(int.from_bytes(page[8 + 4 * at : 12 + 4 * at], "big") for at in range(count))
+            trunk = int.from_bytes(page[:4], "big")
+        return found
+
+    def _row(self, page: Data, at: int) -> PageRow:
+        """The row of a cell."""
+        length, at = _varint(page, at)
+        key, at = _varint(page, at)
+        most = self._usable - 35
+        local = length
+        if length > most:
+            least = (self._usable - 12) * 32 // 255 - 23
+            local = least + (length - least) % (self._usable - 4)
+            local = local if local <= most else least
+        pieces = [bytes(page[at : at + local])]
+        if len(pieces[0]) < local:
+            raise IndexError("the cell reaches over the end of its page")
+        if length > local:
+            pieces += self._overflow(int.from_bytes(page[at + local : at + local + 4], "big"), length - local)
+        return PageRow(key, _values(b"".join(pieces)))
+
+    def _overflow(self, number: int, length: int) -> Iterator[bytes]:
+        """What of a row did not fit into its page."""
+        seen: set[int] = set()
+        while length > 0:
+            page = self._page(number)
+            if number in seen or not 0 < number <= self.count or len(page) < min(self._usable, length + 4):
+                raise IndexError("the chain of pages is broken")
+            seen.add(number)
+            yield bytes(page[4 : 4 + min(length, self._usable - 4)])
+            length -= self._usable - 4
+            number = int.from_bytes(page[:4], "big")
+
+
+class _Newer(NamedTuple):
+    """What a write-ahead log has."""
+
+    size: int
+    pages: dict[int, Data]
+
+
+def _committed(log: Data) -> _Newer:
+    """The pages of finished transactions. Sums are not checked: a damaged page must not cost all that follow it."""
+    pages: dict[int, Data] = {}
+    if len(log) < 32 or int.from_bytes(log[:4], "big") not in _WAL_MAGIC:
+        return _Newer(0, pages)
+    size, salt = int.from_bytes(log[8:12], "big"), bytes(log[16:24])
+    if not _is_size(size):
+        return _Newer(0, pages)
+    open_ones: dict[int, Data] = {}
+    for at in range(32, len(log) - size - 23, size + 24):
+        number, commit = struct.unpack(">II", log[at : at + 8])
+        if bytes(log[at + 8 : at + 16]) != salt:
+            break  # of the time before the log was begun anew
+        open_ones[number] = log[at + 24 : at + 24 + size]
+        if commit:
+            pages |= open_ones
+            open_ones = {}
+    most = len(log) // size * 1000 + 1_000_000  # a number beyond that is rubbish, and would be counted up to
+    return _Newer(size, {number: page for number, page in pages.items() if 0 < number < most})
+
+
+def _page_size(head: bytes) -> int:
+    """As the file's first bytes say it."""
+    size = int.from_bytes(head[16:18], "big")
+    return 65536 if size == 1 else size
+
+
+def _is_size(size: int) -> bool:
+    return 512 <= size <= 65536 and size & (size - 1) == 0
+
+
+def _varint(data: Data | bytes, at: int) -> tuple[int, int]:
+    """A number of one to nine bytes, and where it ends."""
+    value = 0
+    for _ in range(8):
+        byte = data[at]
+        at += 1
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            return value, at
+    return value << 8 | data[at], at + 1
+
+
+def _values(record: bytes) -> tuple[object, ...]:
+    """The columns of a row."""
+    end, at = _varint(record, 0)
+    kinds = []
+    while at < end:
+        kind, at = _varint(record, at)
+        kinds.append(kind)
+    found: list[object] = []
+    for kind in kinds:
+        value, end = _value(record, kind, end)
+        found.append(value)
+    return tuple(found)
+
+
+def _value(record: bytes, kind: int, at: int) -> tuple[object, int]:
+    """One column, and where it ends."""
+    if kind in (0, 8, 9):
+        return (None, 0, 1)[max(kind - 7, 0)], at
+    if kind == 7:
+        return struct.unpack(">d", record[at : at + 8])[0], at + 8
+    length = _INTEGERS.get(kind, (kind - 12) // 2)
+    piece = record[at : at + length]
+    if kind in (10, 11) or len(piece) < length:
+        raise IndexError("the row is too short")
+    if kind in _INTEGERS:
+        return int.from_bytes(piece, "big", signed=True), at + length
+    return piece.decode() if kind % 2 else piece, at + length

@@ -1,0 +1,144 @@
+"""Everything that can still be read of a damaged store, as a new one.
+
+The damaged file is only ever read. What is taken over was checked: the line of an event has to be one, a large text has
+to have its hash. Events keep their numbers, by which compactions and overrides name them: where one is lost, a failure
+that says so stands in its place.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from workbench.log import large_texts
+from workbench.log.codec import decode, settle
+from workbench.log.drafts import Draft
+from workbench.log.errors import BadEvent
+from workbench.log.events import Event, Failure
+from workbench.log.ids import new_id
+from workbench.log.pages import PageRow, Pages
+from workbench.log.rows import Settled, labels
+from workbench.log.session import SessionInfo
+from workbench.log.store import Store
+
+LOST_TEXT: Final = "[this text was lost when the database was damaged]"
+_LOST_EVENT: Final = Failure("lost", "this event was lost when the database was damaged")
+_MOST_LOST: Final = 100_000
+"""Events that may be missing before one that is there; a number beyond is taken for rubbish."""
+
+
+class RecoveredSession(NamedTuple):
+    """What became of one session."""
+
+    id: str
+    title: str
+    events: int
+    """That were read."""
+    lost: int
+    """Of which it is known that they were there."""
+    lost_texts: int
+    """Large texts of its events."""
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was read of a session."""
+
+    info: SessionInfo | None = None
+    lines: dict[int, tuple[str, str]] = field(default_factory=dict)
+    """By number: an event's id and line."""
+    drafts: list[tuple[int, Draft]] = field(default_factory=list)
+
+
+def recover(damaged: Path, target: Path) -> list[RecoveredSession]:
+    """Make a new store of what can be read; the sessions of it, in the order in which they were made."""
+    sessions: dict[int, _Found] = {}
+    texts: dict[str, str] = {}
+    for row in Pages(_content(damaged), _content(damaged.with_name(damaged.name + "-wal"))).rows():
+        _take(row, sessions, texts)
+    made = []
+    with Store.open(target) as store:
+        for _, found in sorted(sessions.items()):
+            session = _put_back(store, found, texts)
+            if session is not None:
+                made.append(session)
+    return made
+
+
+def _content(path: Path) -> memoryview:
+    """A file's bytes, read when they are looked at; nothing where there is none."""
+    if not path.exists() or not path.stat().st_size:
+        return memoryview(b"")
+    with path.open("rb") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _take(row: PageRow, sessions: dict[int, _Found], texts: dict[str, str]) -> None:
+    """Put a row where it belongs; which table it is from is told by its columns. See `migrations`."""
+    match row.values:
+        case (None, int(session), int(seq), str(name), str(line)):
+            sessions.setdefault(session, _Found()).lines[seq] = (name, line)
+        case (bytes(digest), bytes(text)) if blake2b(text, digest_size=len(digest) or 1).digest() == digest:
+            texts[digest.hex()] = text.decode("utf-8", "replace")
+        case (
+            None,
+            str(name),
+            str(title),
+            str(model),
+            int(created),
+            int(updated),
+            int(events),
+            (str() | None) as origin,
+            (int() | None) as at,
+        ):
+            forked = None if origin is None or at is None else (origin, at)
+            info = SessionInfo(name, title, created, updated, events, model, forked)
+            sessions.setdefault(row.key, _Found()).info = info
+        case (None, int(session), str(reply), str(model), str(thinking), str(text)):
+            sessions.setdefault(session, _Found()).drafts.append((row.key, Draft(reply, model, thinking, text)))
+
+
+def _put_back(store: Store, found: _Found, texts: dict[str, str]) -> RecoveredSession | None:
+    """Store a session again; None where nothing of it is left."""
+    lost_texts = 0
+
+    def text_of(digest: str) -> str:
+        nonlocal lost_texts
+        lost_texts += digest not in texts
+        return texts.get(digest, f'"{LOST_TEXT}"')
+
+    settled = list(_whole(found, text_of))
+    info = found.info
+    if info is None and not settled:
+        return None
+    read = sum(event.body != _LOST_EVENT for event, _ in settled)
+    there = max(info.events if info is not None else 0, len(settled))
+    if info is None:
+        times = [event.at for event, _ in settled]
+        info = SessionInfo(new_id(), "", min(times), max(times), 0, "", None)
+    name = store.put_back(info, settled, [draft for _, draft in sorted(found.drafts)])
+    title = labels(event for event, _ in settled).get("title", info.title)
+    return RecoveredSession(name, title, read, there - read, lost_texts)
+
+
+def _whole(found: _Found, text_of: Callable[[str], str]) -> Iterator[Settled]:
+    """The events in order, without gaps; none behind the last that was read."""
+    ids: set[str] = set()
+    before = 0
+    for seq in sorted(found.lines):
+        name, row = found.lines[seq]
+        try:
+            event, line = settle(decode(large_texts.fill_in(row, text_of)))
+        except BadEvent:
+            continue
+        if (event.seq, event.id) != (seq, name) or name in ids or seq - before > _MOST_LOST:
+            continue
+        for missing in range(before + 1, seq):
+            yield settle(Event(missing, new_id(), event.at, _LOST_EVENT))
+        before = seq
+        ids.add(name)
+        yield event, line
