@@ -91,6 +91,7 @@ def test_plans_and_compactions(call: Call, session: str, tmp_path: Path) -> None
 def test_sessions(call: Call, session: str, tmp_path: Path) -> None:
     printed(call, "sessions")
     printed(call, "sessions search", "VERSION_1")
+    printed(call, "sessions recover")
     printed(call, "import", tmp_path / "t.json")
 
 

@@ -289,7 +289,7 @@ def _add_sessions(commands: Commands[_Parser]) -> None:
     parser.add_argument("--limit", type=_count, metavar="N", help="at most so many")
     parser.add_argument("--query", help="a part of the title")
     _add_json(parser)
-    more = parser.add_subparsers(metavar="rename | fork | delete | search", parser_class=_Parser)
+    more = parser.add_subparsers(metavar="rename | fork | delete | search | recover", parser_class=_Parser)
     rename = _command(more, "rename", "cli.sessions:run_rename", "give a session another title")
     rename.add_argument("session", metavar="SESSION")
     rename.add_argument("title", metavar="TITLE")
@@ -304,3 +304,9 @@ def _add_sessions(commands: Commands[_Parser]) -> None:
     search.add_argument("--session", metavar="SESSION", help="in this session alone")
     search.add_argument("--limit", type=_count, metavar="N", default=50, help="at most so many (50)")
     _add_json(search)
+    text = "get what can be read out of a damaged store into a new one, and keep a copy of the damaged file"
+    recover = _command(more, "recover", "cli.recover:run", text)
+    recover.add_argument("file", metavar="FILE", nargs="?", help="the damaged store; your own by default")
+    made = "make the new store here and change nothing else; by default it takes the place of the damaged one"
+    recover.add_argument("--output", "-o", metavar="FILE", help=made)
+    _add_json(recover)

@@ -1,0 +1,94 @@
+"""`workbench sessions recover`: what can be read of a damaged store, in a new one."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from workbench.config.errors import Refused, WrongCall
+from workbench.config.paths import data_dir
+from workbench.config.text import print_json, printable, table
+from workbench.log.errors import StoreError
+from workbench.log.lock import WriterLock
+from workbench.log.recovery import RecoveredSession, recover
+from workbench.log.store import FILE_NAME
+
+
+def run(options: argparse.Namespace) -> int:
+    """Recover, and say what was and what was not."""
+    damaged = Path(options.file) if options.file else data_dir() / FILE_NAME
+    if not damaged.is_file():
+        raise WrongCall(f"{damaged}: no such file")
+    target = Path(options.output) if options.output else damaged
+    if options.output and target.exists():
+        raise WrongCall(f"{target}: there is a file already; expected a new name")
+    if not options.output:
+        _refuse_open(damaged)
+    if not target.parent.is_dir():
+        raise WrongCall(f"{target.parent}: no such folder")
+    with TemporaryDirectory(prefix=".recovering-", dir=target.parent) as folder:
+        made = Path(folder) / FILE_NAME
+        sessions = recover(damaged, made)
+        if not sessions:
+            raise StoreError(f"{damaged}: nothing in it can be read; it was left as it is")
+        copy = None if options.output else _keep_copy(damaged)
+        if copy is not None:
+            _beside(damaged, "-wal").unlink(missing_ok=True)
+            _beside(damaged, "-shm").unlink(missing_ok=True)
+        made.replace(target)
+    _tell(sessions, target, copy, options.json)
+    return 0
+
+
+def _refuse_open(store: Path) -> None:
+    """Whoever writes to the store now would go on writing to a file that has lost its name."""
+    for file in sorted((store.parent / "locks").glob("*.lock")):
+        lock = WriterLock(file)
+        if lock.taken():
+            raise Refused(f"session {file.stem} is open in {lock.holder()}; close it there first")
+
+
+def _beside(store: Path, ending: str) -> Path:
+    return store.with_name(store.name + ending)
+
+
+def _keep_copy(store: Path) -> Path:
+    """The file as it is, and its write-ahead log, under another name."""
+    stem = _beside(store, f".damaged-{datetime.now():%Y%m%d-%H%M%S}")
+    copy, number = stem, 1
+    while copy.exists():
+        number += 1
+        copy = stem.with_name(f"{stem.name}-{number}")
+    shutil.copy2(store, copy)
+    if _beside(store, "-wal").exists():
+        shutil.copy2(_beside(store, "-wal"), _beside(copy, "-wal"))
+    return copy
+
+
+def _tell(sessions: list[RecoveredSession], target: Path, copy: Path | None, as_json: bool) -> None:
+    events, lost, texts = (sum(getattr(each, name) for each in sessions) for name in ("events", "lost", "lost_texts"))
+    if as_json:
+        print_json(
+            {
+                "store": str(target),
+                "copy": None if copy is None else str(copy),
+                "events": events,
+                "lost": lost,
+                "lost_texts": texts,
+                "sessions": [each._asdict() for each in sessions],
+            }
+        )
+        return
+    rows = [
+        (each.id, f"{each.events:,}", f"{each.lost:,}", f"{each.lost_texts:,}", printable(each.title) or "–")
+        for each in sessions
+    ]
+    print("\n".join(table(("id", "events", "lost", "texts lost", "title"), rows, frozenset({1, 2, 3}))))
+    what = f"{lost:,} events and {texts:,} large texts" if lost or texts else "nothing that is known of"
+    print(f"\nrecovered {len(sessions):,} sessions with {events:,} events; lost {what}")
+    print(printable(f"store: {target}"))
+    if copy is not None:
+        print(printable(f"the damaged file is kept: {copy}"))
