@@ -44,6 +44,14 @@ async def test_without_hooks_nothing_happens() -> None:
         assert await Hooks().run(point, {"x": 1}) == HookResult(None, ())
 
 
+async def test_a_command_sees_only_the_keys_that_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("GH_TOKEN", "gh-secret")
+    table = {"after_tool": ["echo $OPENAI_API_KEY.$GH_TOKEN > got"], "pass_env": ["GH_*"]}
+    assert await Hooks(table, cwd=tmp_path).run("after_tool", {}) == HookResult()
+    assert (tmp_path / "got").read_text() == ".gh-secret\n"
+
+
 async def test_callables_and_commands_get_the_payload(tmp_path: Path) -> None:
     got: list[dict[str, Any]] = []
     both = Hooks(

@@ -75,6 +75,8 @@ async def test_a_snapshot_is_taken_before_the_first_write(session: Session, proj
     ):
         process = await asyncio.create_subprocess_exec("git", *command, cwd=project)
         assert await process.wait() == 0
+    refused = await said(agent(session, project, gateway), "write c.txt: hello")
+    assert bodies(refused, Snapshot) == [], "nothing is done in a repository before it is allowed"
     steps = await said(agent(session, project, gateway, allow=["write_file"]), "write c.txt: hello")
     kinds = [type(step.event.body) for step in steps if isinstance(step, Appended)]
     assert kinds.index(Snapshot) < kinds.index(ToolResult)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from workbench.agent import snapshots
-from workbench.agent.snapshots import Difference, SnapshotFailed, compare, kept, prune, restore, take
+from workbench.agent.private_git import SnapshotFailed
+from workbench.agent.snapshots import Difference, compare, kept, prune, restore, take
 from workbench.log.events import Snapshot
 
 
@@ -203,6 +205,114 @@ async def test_hooks_and_variables_of_git_have_no_say(repo: Path, monkeypatch: p
     monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere/index")
     await taken(repo)
     assert not (repo / "ran").exists()
+
+
+EVIL = "touch {place}/ran; cat"
+
+
+def set_traps(folder: Path, config: Path, attributes: Path, place: Path) -> None:
+    """Settings of a repository that name programs, wherever git would run them."""
+    evil = EVIL.format(place=place)
+    for kind in ("clean", "smudge", "process"):
+        git(folder, "config", "-f", str(config), f"filter.evil.{kind}", evil)
+    git(folder, "config", "-f", str(config), "filter.evil.required", "true")
+    git(folder, "config", "-f", str(config), "core.fsmonitor", evil)
+    git(folder, "config", "-f", str(config), "core.hooksPath", str(place / "hooks"))
+    git(folder, "config", "-f", str(config), "diff.external", evil)
+    git(folder, "config", "-f", str(config), "diff.evil.textconv", evil)
+    put(attributes, "* filter=evil diff=evil\n")
+    for name in ("post-index-change", "reference-transaction"):
+        put(place / "hooks" / name, f"#!/bin/sh\n{evil}\n")
+        (place / "hooks" / name).chmod(0o755)
+
+
+@pytest.mark.parametrize("attributes", [".gitattributes", ".git/info/attributes"])
+async def test_nothing_that_a_repository_names_is_run(repo: Path, tmp_path: Path, attributes: str) -> None:
+    set_traps(repo, repo / ".git/config", repo / attributes, tmp_path)
+    snapshot = await taken(repo)
+    put(repo / "kept", "spoilt")
+    assert "kept" in (await compare(snapshot)).changed
+    await restore(snapshot)
+    assert (repo / "kept").read_text() == "old"
+    await kept(repo)
+    await prune(repo, 1)
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_folder_that_looks_like_a_repository_is_none(repo: Path, tmp_path: Path) -> None:
+    git(repo, "init", "-q", "--bare", "docs")
+    git(repo, "config", "-f", "docs/config", "core.bare", "false")
+    git(repo, "config", "-f", "docs/config", "core.worktree", "..")
+    set_traps(repo, repo / "docs/config", repo / ".gitattributes", tmp_path)
+    await take(repo / "docs")
+    await take(repo)
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_repository_inside_has_no_say_either(repo: Path, tmp_path: Path) -> None:
+    git(repo, "init", "-q", "inner")
+    inner = repo / "inner"
+    put(inner / "a", "a")
+    git(inner, "add", "a")
+    git(inner, "-c", "user.name=A", "-c", "user.email=a", "commit", "-q", "-m", "x")
+    git(repo, "-c", "advice.addEmbeddedRepo=false", "add", "inner")
+    set_traps(inner, inner / ".git/config", inner / ".gitattributes", tmp_path)
+    for text in ("b", "c"):
+        put(inner / "a", text)
+        await taken(repo)
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_work_tree_elsewhere_is_left_alone(repo: Path, tmp_path: Path) -> None:
+    put(tmp_path / "elsewhere/precious", "x")
+    git(repo, "config", "core.worktree", str(tmp_path / "elsewhere"))
+    assert await take(repo) is None
+
+
+async def test_a_part_of_a_clone_that_is_missing_is_not_fetched(repo: Path, tmp_path: Path) -> None:
+    git(repo, "config", "remote.origin.url", f"ext::sh -c touch%20{tmp_path}/ran")
+    git(repo, "config", "protocol.ext.allow", "always")
+    for name, value in (("remote.origin.promisor", "true"), ("extensions.partialClone", "origin")):
+        git(repo, "config", name, value)
+    git(repo, "config", "core.repositoryFormatVersion", "1")
+    head = git(repo, "rev-parse", "HEAD").strip()
+    (repo / ".git/objects" / head[:2] / head[2:]).unlink()
+    await take(repo)
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_bytes_come_back_as_they_were_whatever_git_converts(repo: Path) -> None:
+    git(repo, "config", "core.autocrlf", "true")
+    put(repo / ".gitattributes", "*.txt text=auto ident\n*.utf working-tree-encoding=UTF-16\n")
+    content = {"a.txt": b"one\r\ntwo\n$Id$\r\n", "b.utf": "x\n".encode("utf-16"), "kept": b"old\r\n"}
+    for name, data in content.items():
+        (repo / name).write_bytes(data)
+    git(repo, "-c", "core.safecrlf=false", "add", "-A")
+    snapshot = await taken(repo)
+    for name in content:
+        (repo / name).write_bytes(b"spoilt")
+    await restore(snapshot)
+    assert {name: (repo / name).read_bytes() for name in content} == content
+
+
+async def test_what_did_not_change_is_not_read_again_and_a_broken_index_does_no_harm(repo: Path) -> None:
+    first = await taken(repo)
+    kept_index = repo / ".git/workbench-index"
+    put(repo / "kept", "changed")
+    assert (await compare(first)).changed == ("kept",)
+    kept_index.write_bytes(b"no index")
+    second = await taken(repo)
+    assert git(repo, "show", f"{second.commit}:kept") == "changed"
+
+
+async def test_git_sees_no_key(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path / "bin/git", f'#!/bin/sh\nenv >> {tmp_path}/seen\nexec {shutil.which("git")} "$@"\n')
+    (tmp_path / "bin/git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    for name in ("OPENAI_API_KEY", "GH_TOKEN", "GIT_ASKPASS", "GIT_SSH_COMMAND", "LD_LIBRARY_PATH_X"):
+        monkeypatch.setenv(name, "sk-secret")
+    await restore(await taken(repo))
+    assert "sk-secret" not in (tmp_path / "seen").read_text()
 
 
 async def test_too_little_time_is_reported(repo: Path) -> None:

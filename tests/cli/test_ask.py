@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import sys
@@ -146,6 +148,47 @@ def test_a_command_that_its_beginning_allows_gets_its_words(call: Call) -> None:
     told = call("ask", f"call run_command with {request}", "--allow", "run_command:printf *", "--json")
     [result] = [line for line in map(json.loads, told.out.splitlines()) if line["kind"] == "tool_result"]
     assert result["content"] == "-k,a and b,\n[exit status 0]"
+
+
+def test_a_call_that_is_refused_leaves_no_snapshot(call: Call, project: Path) -> None:
+    git = ["git", "-C", str(project)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    snapshots = [*git, "for-each-ref", "refs/workbench"]
+    call("ask", "write b.txt: hello")
+    assert subprocess.check_output(snapshots) == b""
+    assert os.listdir(project / ".git/objects/info") == [], "git was not even started"
+    call("ask", "write b.txt: hello", "--allow", "write_file")
+    assert len(subprocess.check_output(snapshots).splitlines()) == 1
+
+
+KEY = "sk-very-secret-1234"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc elsewhere")
+def test_a_command_finds_no_key_in_the_process_that_started_it(project: Path) -> None:
+    command = "base64 -w0 /proc/$PPID/environ; echo; env | base64 -w0"
+    words = ["ask", f"run {command}", "--allow", "run_command", "--json"]
+    env = {**os.environ, "OPENAI_API_KEY": KEY, "GREETING": "hello"}
+    done = subprocess.run([sys.executable, "-m", "workbench", *words], env=env, capture_output=True, check=True)
+    [result] = [line for line in map(json.loads, done.stdout.splitlines()) if line["kind"] == "tool_result"]
+    ours, inherited = (base64.b64decode(line) for line in result["content"].splitlines()[:2])
+    for block in (ours, inherited):
+        assert b"GREETING=hello" in block
+        assert KEY.encode() not in block
+
+
+def test_a_key_that_a_tool_comes_across_is_neither_logged_nor_sent(
+    call: Call, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    (project / ".env").write_text(f"OPENAI_API_KEY={KEY}\n")
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.toml").write_text('[hooks]\nafter_tool = ["cat > got"]\n')
+    for request in ("read .env", "run cat .env", f"search for {KEY[:6]} in ."):
+        told = call("ask", request, "--allow", "run_command", "--stream")
+        assert told.code == 0
+        assert KEY not in told.out + told.err
+        assert "OPENAI_API_KEY=[key]" in (project / "got").read_text()
 
 
 def test_a_hook_of_the_config_may_veto(call: Call, tmp_path: Path) -> None:

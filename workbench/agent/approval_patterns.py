@@ -29,8 +29,8 @@ _OFFERED = re.compile(
     re.DOTALL,
 )
 """The beginnings that are offered. Told anything at all, these run no other program and show no file from outside the
-project; interpreters, `git log --output`, `sed e`, `rg --pre` and `sort --compress-program` do, and a program that nobody
-has looked at may."""
+project; interpreters, `git log --output`, `sed e`, `rg --pre` and `sort --compress-program` do, and a program that
+nobody has looked at may."""
 
 
 def check_pattern(pattern: str, where: str) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from functools import partial
 from typing import Protocol
 
 from workbench.agent import snapshots
 from workbench.agent.approvals import Approvals, Ask
 from workbench.agent.hooks import Point
+from workbench.agent.private_git import SnapshotFailed
 from workbench.agent.tools.base import ToolContext
 from workbench.agent.tools.registry import Toolbox
+from workbench.config.variables import without_known_keys
 from workbench.log.events import Body, Failure, ToolCall, ToolResult
 
 CANCELLED = "[cancelled by the user before it returned]"
@@ -52,9 +53,11 @@ class Calls:
         left.update((call.call_id, call) for call in calls)
         together = all(toolbox.kind(call.tool) == "read" for call in calls)
         for wave in [calls] if together else [[call] for call in calls]:
-            for body in await self._before_writing(wave):
-                yield body
-            tasks = [asyncio.ensure_future(self._run(call)) for call in wave]
+            refused = await asyncio.gather(*map(self._refused, wave))
+            if not any(refused):
+                for body in await self._before_writing(wave):
+                    yield body
+            tasks = [asyncio.ensure_future(self._run(*each)) for each in zip(wave, refused, strict=True)]
             try:
                 for task in asyncio.as_completed(tasks):
                     result = await task
@@ -73,11 +76,12 @@ class Calls:
         self._snapshot_due = False
         try:
             taken = await snapshots.take(toolbox.places.root, f"before {calls[0].tool}")
-        except snapshots.SnapshotFailed as error:
+        except SnapshotFailed as error:
             return [Failure("snapshot", str(error))]
         return [taken] if taken else []
 
-    async def _run(self, call: ToolCall) -> ToolResult:
+    async def _refused(self, call: ToolCall) -> ToolResult | None:
+        """The result of a call that a hook or the user refuses; None for one that may run."""
         services = self._services
         asked = services.toolbox.call(call.tool, call.arguments)
         vetoed = await self._hook("before_tool", {"tool": call.tool, "arguments": call.arguments})
@@ -86,11 +90,23 @@ class Calls:
         if not await services.approvals.approve(asked, services.ask):
             why = services.approvals.refusal(asked, asked=services.ask is not None)
             return ToolResult(call.call_id, why, call.tool, True)
-        report = partial(services.report, call.call_id) if services.report else None
-        context = ToolContext(call.call_id, report, shell=not services.approvals.runs_plain(asked))
+        return None
+
+    async def _run(self, call: ToolCall, refused: ToolResult | None) -> ToolResult:
+        if refused is not None:
+            return refused
+        services = self._services
+        asked = services.toolbox.call(call.tool, call.arguments)
+        context = ToolContext(call.call_id, self._report(call), shell=not services.approvals.runs_plain(asked))
         outcome = await services.toolbox.run(call.tool, call.arguments, context)
-        await self._hook("after_tool", {"tool": call.tool, "result": outcome.text, "is_error": outcome.is_error})
-        return ToolResult(call.call_id, outcome.text, call.tool, outcome.is_error)
+        text = without_known_keys(outcome.text)
+        await self._hook("after_tool", {"tool": call.tool, "result": text, "is_error": outcome.is_error})
+        return ToolResult(call.call_id, text, call.tool, outcome.is_error)
+
+    def _report(self, call: ToolCall) -> Callable[[str], None] | None:
+        """Tells of a command's output as it comes, where somebody wants to know."""
+        told = self._services.report
+        return None if told is None else lambda text: told(call.call_id, without_known_keys(text))
 
 
 def cancelled(call: ToolCall) -> ToolResult:

@@ -13,19 +13,20 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Protocol, get_args
 
-from msgspec import Meta, defstruct
+from msgspec import Meta
 
 from workbench.agent.tools.command import user_shell
+from workbench.agent.tools.environment import VariableNames
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
 from workbench.config.background import in_background
 from workbench.config.tables import Table, read_table, shown
+from workbench.config.variables import without_keys
 
 Point = Literal["before_model", "after_model", "before_tool", "after_tool", "before_compact", "after_compact"]
 POINTS: tuple[Point, ...] = get_args(Point)
@@ -36,7 +37,19 @@ VETO = 2
 _MOST_BYTES = 16 * 1024
 """Read of what a command prints."""
 _List = Annotated[tuple[Annotated[str, Meta(pattern=r"\S")], ...], Meta(description="a list of commands")]
-_Commands = defstruct("_Commands", [(point, _List, ()) for point in POINTS], bases=(Table,))
+
+
+class _Commands(Table, frozen=True):
+    """The `[hooks]` table."""
+
+    before_model: _List = ()
+    after_model: _List = ()
+    before_tool: _List = ()
+    after_tool: _List = ()
+    before_compact: _List = ()
+    after_compact: _List = ()
+    pass_env: VariableNames = ()
+    """Variables named like keys that the commands may see."""
 
 
 class HookProblem(NamedTuple):
@@ -166,7 +179,7 @@ class Hooks:
                 output=output.add,
                 errors=errors.add,
                 stdin=text.encode(errors="replace"),
-                env={**os.environ, "WORKBENCH_HOOK": point},
+                env={**without_keys(self._commands.pass_env), "WORKBENCH_HOOK": point},
             )
         except (OSError, ValueError) as error:
             raise _Failed(f"cannot be started: {error}") from None

@@ -22,6 +22,7 @@ from workbench.agent.tools.environment import VariableNames
 from workbench.config.background import in_background
 from workbench.config.errors import WrongCall
 from workbench.config.tables import Table, escaped_name, read_table, shown
+from workbench.config.variables import is_secret, remember_key
 from workbench.models.framing import Style, count_tool
 from workbench.models.tokens import TokenCounter
 
@@ -75,6 +76,8 @@ def _check_server(name: str, value: Any, file: str) -> McpServer:
         # The value may be a secret: it is not shown.
         if not isinstance(text, str) or "\0" in text:
             raise WrongCall(f"{where}.env.{escaped_name(variable)}: expected text")
+        if is_secret(variable, text):
+            remember_key(text)
     return McpServer(name, entry.command or (), entry.url or "", entry.env, entry.pass_env, entry.off)
 
 

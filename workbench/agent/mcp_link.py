@@ -17,9 +17,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from workbench.agent.tools.base import ToolFailure, ToolOutcome
-from workbench.agent.tools.environment import chosen
 from workbench.agent.tools.output import Output
 from workbench.config.text import printable
+from workbench.config.variables import chosen
 
 if TYPE_CHECKING:
     from anyio import CancelScope

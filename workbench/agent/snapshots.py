@@ -1,63 +1,29 @@
 """States of the work tree, recorded before a tool writes, and brought back.
 
-A snapshot is a commit on no branch: made with an index of its own, so that the user's index, work tree, stash and
-branches stay as they are. A private ref under `refs/workbench/snapshots/` keeps git from collecting it; `git branch`
-and `git tag` do not show it, `git log --all` does. Ignored files are not in it.
+A snapshot is a commit on no branch, with the bytes of the files as they are: made with an index of its own, so that the
+user's index, work tree, stash and branches stay as they are. A private ref under `refs/workbench/snapshots/` keeps git
+from collecting it; `git branch` and `git tag` do not show it, `git log --all` does. Ignored files are not in it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from workbench.agent.tools.output import Output
-from workbench.agent.tools.process import run_process
+from workbench.agent.private_git import Git, Repository, SnapshotFailed, opened_repository
 from workbench.config.background import in_background
-from workbench.config.errors import WorkbenchError
 from workbench.config.tables import shown
 from workbench.log.events import Snapshot
 
 REFS = "refs/workbench/snapshots"
 SECONDS = 20.0
-_MOST_BYTES = 64 * 1024 * 1024
-"""Of names that git prints."""
-_IDENTITY = {
-    "GIT_AUTHOR_NAME": "Workbench",
-    "GIT_AUTHOR_EMAIL": "workbench@localhost",
-    "GIT_COMMITTER_NAME": "Workbench",
-    "GIT_COMMITTER_EMAIL": "workbench@localhost",
-}
-_ELSEWHERE = frozenset(
-    {
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-        "GIT_COMMON_DIR",
-        "GIT_DIR",
-        "GIT_INDEX_FILE",
-        "GIT_NAMESPACE",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_PREFIX",
-        "GIT_WORK_TREE",
-    }
-)
-"""Variables of a git that runs us (a hook, an alias), which would lead to another repository."""
-_SETTINGS = (
-    *("-c", "core.hooksPath=/dev/null"),  # writing an index runs a hook
-    *("-c", "core.fsmonitor=false"),
-    *("-c", "core.safecrlf=false"),
-    *("-c", "advice.addEmbeddedRepo=false"),
-    *("-c", "gc.auto=0"),
-)
-
-
-class SnapshotFailed(WorkbenchError):
-    """A snapshot could not be recorded or brought back."""
+_INDEX = "workbench-index"
+"""In the repository's own folder, the index of the last snapshot: files that did not change since need not be read."""
 
 
 class Restored(NamedTuple):
@@ -91,93 +57,67 @@ class _Change(NamedTuple):
     is_new: bool
 
 
-class _Git:
-    """Git commands in one repository, with an index of their own and one time limit for all."""
-
-    def __init__(self, folder: Path, index: Path, seconds: float) -> None:
-        self.folder = folder
-        self._index = index
-        self._seconds = seconds
-        self._deadline = asyncio.get_running_loop().time() + seconds
-
-    async def __call__(self, *arguments: str, stdin: bytes = b"", own_index: bool = True) -> tuple[int, bytes, str]:
-        """The exit status, what it printed, and its complaint in one line."""
-        env = {key: value for key, value in os.environ.items() if key not in _ELSEWHERE}
-        env |= _IDENTITY | {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-        if own_index:
-            env["GIT_INDEX_FILE"] = str(self._index)
-        output, errors = Output(_MOST_BYTES, 0), Output(4096, 0)
-        ended = await run_process(
-            ["git", "-C", str(self.folder), *_SETTINGS, *arguments],
-            cwd=self.folder,
-            seconds=max(self._deadline - asyncio.get_running_loop().time(), 0),
-            output=output.add,
-            errors=errors.add,
-            stdin=stdin,
-            env=env,
-        )
-        if ended.timed_out:
-            raise SnapshotFailed(f"{self.folder}: git took longer than {self._seconds:g} s; no snapshot")
-        if not output.is_whole:
-            raise SnapshotFailed(f"{self.folder}: too many files for a snapshot")
-        return ended.status, output.data, " ".join(errors.text().split())
-
-    async def must(self, *arguments: str, stdin: bytes = b"") -> str:
-        """What a command prints; raises SnapshotFailed when it fails."""
-        status, output, complaint = await self(*arguments, stdin=stdin)
-        if status != 0:
-            raise SnapshotFailed(f"{self.folder}: git {arguments[0]} failed: {complaint or f'status {status}'}")
-        return os.fsdecode(output)
-
-
 async def take(root: Path, why: str = "", *, keep: bool = True, seconds: float = SECONDS) -> Snapshot | None:
     """Record the work tree that `root` lies in; None outside a repository. Raises SnapshotFailed, also for time.
 
     Without `keep` git may collect it soon: it is only to be looked at.
     """
-    with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
-        git = _Git(Path(root), Path(folder) / "index", seconds)
-        try:
-            status, output, complaint = await git("rev-parse", "--show-toplevel", own_index=False)
-        except (FileNotFoundError, NotADirectoryError):
-            return None  # git is not installed, or the folder is gone
-        if status != 0:
-            if "not a git repository" in complaint or "must be run in a work tree" in complaint:
-                return None
-            raise SnapshotFailed(f"{root}: git rev-parse failed: {complaint}")
-        git.folder = Path(os.fsdecode(output).removesuffix("\n"))
-        taken = await _record(git, Path(folder), why)
+    async with opened_repository(root, seconds) as opened:
+        if opened is None:
+            return None
+        git, found, folder = opened
+        taken = await _record(git, found, folder, why)
         if keep:
             await git.must("update-ref", f"{REFS}/{taken.commit}", taken.commit)
         return taken
 
 
-async def _record(git: _Git, folder: Path, why: str) -> Snapshot:
-    status, output, _ = await git("rev-parse", "--git-path", "index", own_index=False)
-    if status == 0:
-        # With the times in the user's index git need not read files that did not change.
-        own = git.folder / os.fsdecode(output).removesuffix("\n")
-        with suppress(FileNotFoundError):
-            await in_background(lambda: shutil.copyfile(own, folder / "index"))
-    status, _, complaint = await git("add", "-A", "--ignore-errors", "--", ".")
+async def _record(git: Git, found: Repository, folder: Path, why: str) -> Snapshot:
+    index = folder / "index"
+    # With its time: by that git knows which files may have changed in the moment after they were read.
+    with suppress(OSError):
+        await in_background(lambda: shutil.copy2(found.own / _INDEX, index))
+    status, _, complaint = await git("add", "-A", "--ignore-errors", "--", ".", private=True)
+    if status == 128 and index.exists():  # what was kept is damaged
+        index.unlink()
+        status, _, complaint = await git("add", "-A", "--ignore-errors", "--", ".", private=True)
     if status not in (0, 1):
         raise SnapshotFailed(f"{git.folder}: git add failed: {complaint}")
     if status == 1:  # some file could not be read; the others are in
         why = f"{why} (incomplete: {complaint[:200]})".strip()
-    tree = (await git.must("write-tree")).strip()
+    tree = (await git.must("write-tree", private=True)).strip()
+    await _keep_index(git, index, found.own / _INDEX)
     status, head, _ = await git("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
     parents = ("-p", os.fsdecode(head).strip()) if status == 0 else ()
     message = f"Workbench snapshot: {why or 'no reason given'}".encode(errors="replace")
-    commit = (await git.must("commit-tree", *parents, tree, stdin=message)).strip()
+    commit = (await git.must("commit-tree", *parents, tree, stdin=message, private=True)).strip()
     return Snapshot(commit, str(git.folder), why)
+
+
+async def _keep_index(git: Git, index: Path, place: Path) -> None:
+    """Keep the index for the next snapshot, without repositories inside: git would look into those that it knows, and
+    follow their settings."""
+    listed = (await git.must("ls-files", "--stage", "-z", private=True)).split("\0")
+    inside = "".join(f"{line.partition(chr(9))[2]}\0" for line in listed if line.startswith("160000 "))
+    if inside:
+        await git.must("update-index", "--force-remove", "-z", "--stdin", stdin=os.fsencode(inside), private=True)
+    with suppress(OSError):
+        await in_background(_put, index, place)
+
+
+def _put(index: Path, place: Path) -> None:
+    passing = place.with_name(f"{place.name}.{os.getpid()}")
+    shutil.copy2(index, passing)
+    os.replace(passing, place)
 
 
 async def compare(snapshot: Snapshot, *, seconds: float = SECONDS) -> Difference:
     """What bringing a snapshot back would do. Nothing is changed and nothing kept."""
     now = await present(snapshot, "for comparison", keep=False, seconds=seconds)
-    with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
-        git = _Git(Path(snapshot.root), Path(folder) / "index", seconds)
-        return await _difference(git, snapshot, now)
+    async with opened_repository(Path(snapshot.root), seconds) as opened:
+        if opened is None:
+            raise _gone(snapshot)
+        return await _difference(opened[0], snapshot, now)
 
 
 async def restore(
@@ -200,8 +140,12 @@ async def present(snapshot: Snapshot, why: str, *, keep: bool = True, seconds: f
     _check(snapshot)
     now = await take(Path(snapshot.root), why, keep=keep, seconds=seconds)
     if now is None:
-        raise SnapshotFailed(f"{snapshot.root}: no longer a git repository")
+        raise _gone(snapshot)
     return now
+
+
+def _gone(snapshot: Snapshot) -> SnapshotFailed:
+    return SnapshotFailed(f"{snapshot.root}: no longer a git repository")
 
 
 def _check(snapshot: Snapshot) -> None:
@@ -210,9 +154,9 @@ def _check(snapshot: Snapshot) -> None:
         raise SnapshotFailed(f"{snapshot.root}: expected the name of a commit, got {shown(snapshot.commit)}")
 
 
-async def _difference(git: _Git, snapshot: Snapshot, now: Snapshot) -> Difference:
+async def _difference(git: Git, snapshot: Snapshot, now: Snapshot) -> Difference:
     _check(snapshot)
-    await git.must("cat-file", "-e", f"{snapshot.commit}^{{commit}}")
+    await git.must("cat-file", "-e", f"{snapshot.commit}^{{commit}}", private=True)
     changes = await _changes(git, snapshot.commit, now.commit)
     old = [change.path for change in changes if not change.is_new]
     blocked = tuple(path for path in old if _is_blocked(Path(snapshot.root), path))
@@ -222,23 +166,25 @@ async def _difference(git: _Git, snapshot: Snapshot, now: Snapshot) -> Differenc
 
 async def _bring_back(snapshot: Snapshot, before: Snapshot, remove_created: bool, seconds: float) -> Restored:
     root = Path(snapshot.root)
-    with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
-        git = _Git(root, Path(folder) / "index", seconds)
+    async with opened_repository(root, seconds) as opened:
+        if opened is None:
+            raise _gone(snapshot)
+        git = opened[0]
         found = await _difference(git, snapshot, before)
         removed = await in_background(_remove, root, found.created) if remove_created else []
         if removed:  # what was in the way may be gone now
             found = await _difference(git, snapshot, before)
         if found.changed:
-            await git.must("read-tree", snapshot.commit)
+            await git.must("read-tree", snapshot.commit, private=True)
             names = b"".join(os.fsencode(path) + b"\0" for path in found.changed)
-            await git.must("checkout-index", "--force", "-z", "--stdin", stdin=names)
+            await git.must("checkout-index", "--force", "-z", "--stdin", stdin=names, private=True)
     left = tuple(path for path in found.created if path not in set(removed))
     return Restored(before, found.changed, left, tuple(removed), found.blocked)
 
 
-async def _changes(git: _Git, old: str, new: str) -> list[_Change]:
+async def _changes(git: Git, old: str, new: str) -> list[_Change]:
     """What differs from one commit to another. Repositories inside the repository are left alone."""
-    listed = await git.must("diff-tree", "-r", "-z", "--raw", "--no-renames", old, new)
+    listed = await git.must("diff-tree", "-r", "-z", "--raw", "--no-renames", old, new, private=True)
     fields = listed.split("\0")
     found = []
     for about, path in zip(fields[0::2], fields[1::2], strict=False):
@@ -277,20 +223,17 @@ def _is_blocked(root: Path, path: str) -> bool:
 
 async def kept(root: Path, *, seconds: float = SECONDS) -> frozenset[str]:
     """The commits of the snapshots that a repository still has; none where it is gone."""
-    with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
-        git = _Git(root, Path(folder) / "index", seconds)
-        try:
-            status, output, _ = await git("for-each-ref", "--format=%(objectname)", REFS)
-        except (FileNotFoundError, NotADirectoryError):
-            return frozenset()
+    try:
+        status, output, _ = await Git(root, seconds)("for-each-ref", "--format=%(objectname)", REFS)
+    except (FileNotFoundError, NotADirectoryError):
+        return frozenset()
     return frozenset(os.fsdecode(output).split()) if status == 0 else frozenset()
 
 
 async def prune(root: Path, keep: int, *, seconds: float = SECONDS) -> int:
     """Let go of all but the newest `keep` snapshots of a repository; how many. Git collects them in its own time."""
-    with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
-        git = _Git(root, Path(folder) / "index", seconds)
-        names = (await git.must("for-each-ref", "--sort=-committerdate", "--format=%(refname)", REFS)).split()
-        old = names[keep:]
-        await git.must("update-ref", "--stdin", stdin="".join(f"delete {name}\n" for name in old).encode())
+    git = Git(root, seconds)
+    names = (await git.must("for-each-ref", "--sort=-committerdate", "--format=%(refname)", REFS)).split()
+    old = names[keep:]
+    await git.must("update-ref", "--stdin", stdin="".join(f"delete {name}\n" for name in old).encode())
     return len(old)

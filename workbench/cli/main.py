@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.text import printable
+from workbench.config.variables import clear_start_block
 
 OVERRIDES = ("pin", "unpin", "mask", "unmask", "exclude", "include")
 """`OverrideAction`, said again: the events take longer to import than all else that reads the command line."""
@@ -36,6 +37,7 @@ class _Version(argparse.Action):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the result is the exit code."""
+    clear_start_block()
     _mend_streams()
     try:
         options = _parser().parse_args(arguments)

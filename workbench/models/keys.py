@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from workbench.config.background import background
+from workbench.config.variables import remember_key
 from workbench.models.catalogue import LOCAL_PROVIDERS, is_built_in
 
 SERVICE = "workbench"
@@ -125,5 +126,6 @@ def _stored(variables: Sequence[str]) -> Key:
         for name in variables:
             value = store.get_password(SERVICE, name)
             if value:
+                remember_key(str(value))
                 return Key("key store", tuple(variables), name, str(value))
     return Key("none", tuple(variables))

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
-from workbench.agent.tools.environment import without_keys
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.places import Places
 from workbench.agent.tools.plain_command import plain_words
 from workbench.agent.tools.process import Ended, run_process
+from workbench.config.variables import without_keys
 
 _SHELLS = frozenset({"bash", "zsh", "sh", "dash", "ksh", "fish"})
 """Shells that take `-c COMMAND`."""

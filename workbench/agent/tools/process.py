@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workbench.config.background import in_background
+from workbench.config.variables import without_keys
 
 GRACE = 2.0
 """Seconds between asking a group to end (SIGTERM) and ending it (SIGKILL)."""
@@ -50,8 +51,8 @@ async def run_process(
 ) -> Ended:
     """Run a program to its end, its time limit or cancellation; then its whole group is gone.
 
-    `output` is given what it writes as it comes; standard error too, unless `errors` takes that. Raises OSError or
-    ValueError when the program cannot be started.
+    `output` is given what it writes as it comes; standard error too, unless `errors` takes that. `env`: ours
+    without keys, if not given. Raises OSError or ValueError when the program cannot be started.
     """
     with ExitStack() as stack:
         pipes = [await _Pipe.open(output, stack)]
@@ -63,7 +64,7 @@ async def run_process(
         process = subprocess.Popen(
             argv,
             cwd=cwd,
-            env=env,
+            env=without_keys() if env is None else env,
             stdin=source if stdin else subprocess.DEVNULL,
             stdout=pipes[0].writing,
             stderr=pipes[-1].writing,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.variables import without_keys
 from workbench.models.catalogue import ModelInfo
 from workbench.models.endpoints import Endpoint
 from workbench.models.families import tokenizer_for
@@ -133,6 +134,7 @@ class LocalModel:
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
+            env=without_keys(),
             start_new_session=True,  # Ctrl-C in the terminal is for us; the pipe ends the process
         )
         said = bytearray()

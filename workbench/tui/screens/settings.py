@@ -11,7 +11,7 @@ from textual.content import Content
 
 from workbench.config.paths import config_dir, data_dir
 from workbench.config.settings import FILE_NAME, Settings
-from workbench.models.endpoints import is_secret_name
+from workbench.config.variables import is_secret_name
 from workbench.tui.screens.text_blocks import blocks, pairs, paragraph
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.agent.tools.environment import ToolSettings, chosen, without_keys
+from workbench.agent.tools.environment import ToolSettings
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.errors import WrongCall
 from workbench.config.tables import read_table
+from workbench.config.variables import chosen, without_keys, without_known_keys
 
 KEYS = (
     *("OPENAI_API_KEY", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "CLIENT_SECRET", "PGPASSWORD_TOKEN"),
@@ -25,6 +28,43 @@ HARMLESS = ("PATH", "HOME", "LANG", "SSH_AUTH_SOCK", "KEYBOARD", "TOKENIZERS_PAR
 def test_variables_named_like_keys_are_left_out() -> None:
     environ = dict.fromkeys((*KEYS, *HARMLESS), "x")
     assert set(without_keys(environ=environ)) == set(HARMLESS)
+
+
+def test_values_that_look_like_keys_are_left_out_under_any_name() -> None:
+    for value in ("sk-proj-abcdefgh1234", "ghp_abcdefghij0123456789", "AIzaSyA1234567890abc"):
+        assert without_keys(environ={"SOME_THING": value, "PATH": f"/bin:{value}"}) == {"PATH": f"/bin:{value}"}
+
+
+@given(st.text("abcdefgh0123", min_size=8, max_size=40), st.text(max_size=40), st.text(max_size=40))
+def test_no_key_that_we_know_stands_in_a_text(key: str, before: str, after: str) -> None:
+    environ = {"SOME_API_KEY": key, "OTHER_TOKEN": key[:8]}
+    assert key not in without_known_keys(before + key + after, environ=environ)
+
+
+def test_the_name_of_a_file_is_no_key(tmp_path: Path) -> None:
+    environ = {"GOOGLE_APPLICATION_CREDENTIALS": str(tmp_path), "OTHER_TOKEN": "short"}
+    assert without_known_keys(f"{tmp_path} short", environ=environ) == f"{tmp_path} short"
+
+
+START = """
+import ctypes, os, subprocess, sys
+from workbench.config.variables import clear_start_block
+clear_start_block()
+block = open(f"/proc/{os.getpid()}/environ", "rb").read()
+getenv = ctypes.CDLL(None).getenv
+getenv.restype = ctypes.c_char_p
+print(b"sk-secret" in block, b"GREETING=hello" in block)
+print(os.environ["OPENAI_API_KEY"], getenv(b"OPENAI_API_KEY").decode())
+inherited = subprocess.run(["printenv", "OPENAI_API_KEY"], capture_output=True, text=True).stdout
+print(inherited, end="")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc elsewhere")
+def test_other_processes_do_not_find_keys_in_the_block_that_we_were_started_with() -> None:
+    env = {**os.environ, "OPENAI_API_KEY": "sk-secret-1234", "GREETING": "hello", "EMPTY_TOKEN": "", "Z": "last"}
+    done = subprocess.run([sys.executable, "-c", START], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "sk-secret-1234", "sk-secret-1234", "sk-secret-1234"]
 
 
 def test_the_user_may_let_some_through() -> None:

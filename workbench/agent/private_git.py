@@ -1,0 +1,156 @@
+"""Git in a repository that may come from anybody, whose settings name programs: filters, hooks, ways to fetch.
+
+Files are read and written by a git that sees the repository's objects and none of its settings or attributes; with its
+own settings only names are looked up, which runs nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from workbench.agent.tools.output import Output
+from workbench.agent.tools.process import run_process
+from workbench.config.errors import WorkbenchError
+from workbench.config.variables import chosen
+
+_MOST_BYTES = 64 * 1024 * 1024
+"""Of names that git prints."""
+_ENVIRONMENT = (
+    *("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR", "TMP", "TEMP", "USER", "LOGNAME", "SYSTEMROOT"),
+    *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CEILING_DIRECTORIES", "GIT_EXEC_PATH"),
+)
+"""What git gets of our variables. Those of a git that runs us (a hook, an alias) would lead to another repository."""
+_FIXED = {
+    "GIT_AUTHOR_NAME": "Workbench",
+    "GIT_AUTHOR_EMAIL": "workbench@localhost",
+    "GIT_COMMITTER_NAME": "Workbench",
+    "GIT_COMMITTER_EMAIL": "workbench@localhost",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",  # what a partial clone lacks is not fetched: that can run anything
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+_SETTINGS = (
+    *("-c", "safe.bareRepository=explicit"),  # a folder in a clone may look like a repository, with settings
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.autocrlf=false"),
+    *("-c", "core.attributesFile=/dev/null"),
+    *("-c", "advice.addEmbeddedRepo=false"),
+    *("-c", "gc.auto=0"),
+)
+_ATTRIBUTES = "* -text -eol -crlf -ident -filter !working-tree-encoding\n"
+"""Stands above every attribute of the repository: no filter runs, and bytes stay what they are."""
+_PLATFORM = r"^core\.(filemode|symlinks|ignorecase|precomposeunicode)$"
+"""The repository's settings that are taken over: what the disk below it can do."""
+_NO_WORK_TREE = ("not a git repository", "must be run in a work tree", "cannot use bare repository")
+"""What git says outside of repositories, and where one has no files."""
+
+
+class SnapshotFailed(WorkbenchError):
+    """A snapshot could not be recorded or brought back."""
+
+
+class Repository(NamedTuple):
+    """Where git keeps what it knows of a work tree."""
+
+    own: Path
+    """Where its index is; of a linked work tree, a folder inside `common`."""
+    common: Path
+    objects: str
+    """How objects are named: sha1 or sha256."""
+
+
+class Git:
+    """Git commands in one repository, with one time limit for all."""
+
+    def __init__(self, folder: Path, seconds: float) -> None:
+        """`seconds`: for all of them together."""
+        self.folder = folder
+        self._seconds = seconds
+        self._deadline = asyncio.get_running_loop().time() + seconds
+        self._private: dict[str, str] = {}
+
+    async def __call__(self, *arguments: str, stdin: bytes = b"", private: bool = False) -> tuple[int, bytes, str]:
+        """The exit status, what it printed, and its complaint in one line."""
+        output, errors = Output(_MOST_BYTES, 0), Output(4096, 0)
+        ended = await run_process(
+            ["git", "-C", str(self.folder), *_SETTINGS, *arguments],
+            cwd=self.folder,
+            seconds=max(self._deadline - asyncio.get_running_loop().time(), 0),
+            output=output.add,
+            errors=errors.add,
+            stdin=stdin,
+            env={**chosen(_ENVIRONMENT), **_FIXED, **(self._private if private else {})},
+        )
+        if ended.timed_out:
+            raise SnapshotFailed(f"{self.folder}: git took longer than {self._seconds:g} s; no snapshot")
+        if not output.is_whole:
+            raise SnapshotFailed(f"{self.folder}: too many files for a snapshot")
+        return ended.status, output.data, " ".join(errors.text().split())
+
+    async def must(self, *arguments: str, stdin: bytes = b"", private: bool = False) -> str:
+        """What a command prints; raises SnapshotFailed when it fails."""
+        status, output, complaint = await self(*arguments, stdin=stdin, private=private)
+        if status != 0:
+            raise SnapshotFailed(f"{self.folder}: git {arguments[0]} failed: {complaint or f'status {status}'}")
+        return os.fsdecode(output)
+
+    async def find(self) -> Repository | None:
+        """The repository that the folder lies in, which from here on is its top; None outside of one."""
+        wanted = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--show-object-format")
+        try:
+            status, output, complaint = await self("rev-parse", *wanted)
+        except (FileNotFoundError, NotADirectoryError):
+            return None  # git is not installed, or the folder is gone
+        if status != 0:
+            if any(words in complaint for words in _NO_WORK_TREE):
+                return None
+            raise SnapshotFailed(f"{self.folder}: git rev-parse failed: {complaint}")
+        lines = os.fsdecode(output).removesuffix("\n").split("\n")
+        if len(lines) != len(wanted):
+            raise SnapshotFailed(f"{self.folder}: expected a path without line breaks; no snapshot")
+        top, own, common, objects = lines
+        if not os.path.lexists(os.path.join(top, ".git")):
+            return None  # the repository's settings say that its work tree is elsewhere
+        common = os.path.join(self.folder, common)
+        self.folder = Path(top)
+        return Repository(Path(own), Path(common), objects)
+
+    async def hide_settings(self, found: Repository, folder: Path) -> None:
+        """Make a folder that stands in for the repository's own: its objects, and nothing else that it says."""
+        for name in ("refs", "info", "objects"):
+            (folder / name).mkdir()
+        _, output, _ = await self("config", "--type=bool", "--get-regexp", _PLATFORM)
+        platform = [line.partition(" ")[::2] for line in os.fsdecode(output).splitlines()]
+        version, extension = (1, "[extensions]\nobjectFormat = sha256\n") if found.objects == "sha256" else (0, "")
+        lines = "".join(f"{name.removeprefix('core.')} = {value}\n" for name, value in platform)
+        (folder / "HEAD").write_text("ref: refs/heads/none\n")
+        (folder / "config").write_text(f"[core]\nrepositoryFormatVersion = {version}\nbare = false\n{lines}{extension}")
+        (folder / "info" / "attributes").write_text(_ATTRIBUTES)
+        with suppress(OSError):
+            shutil.copyfile(found.common / "info" / "exclude", folder / "info" / "exclude")
+        self._private = {
+            "GIT_DIR": str(folder),
+            "GIT_WORK_TREE": str(self.folder),
+            "GIT_OBJECT_DIRECTORY": str(found.common / "objects"),
+        }
+
+
+@asynccontextmanager
+async def opened_repository(root: Path, seconds: float) -> AsyncIterator[tuple[Git, Repository, Path] | None]:
+    """Git for the repository that `root` lies in, the repository, and the folder that stands in for its own."""
+    with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
+        git = Git(Path(root), seconds)
+        found = await git.find()
+        if found is not None:
+            await git.hide_settings(found, Path(folder))
+        yield None if found is None else (git, found, Path(folder))

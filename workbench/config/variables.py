@@ -1,0 +1,104 @@
+"""Variables of the environment that hold keys: which they are, who may see them, and how they stay out of sight.
+
+Our own process keeps them, for litellm looks for them there. Nothing that we start inherits them, other processes
+cannot read them in `/proc/PID/environ`, and what a tool gives back is told without them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+HIDDEN = "[key]"
+"""What stands in a text where a key stood."""
+KEY_SHAPES = (
+    r"\b(?:sk|gsk|xai|hf|nvapi|pplx|gh[oprsu]|github_pat|glpat|xox[abprs])[-_][A-Za-z0-9_*.\-]{6,}[A-Za-z0-9*]"
+    r"|\bAIza[A-Za-z0-9_\-]{10,}"
+)
+"""Keys as their makers shape them, also with their middle starred out."""
+
+_NAME = re.compile(
+    r"(^|_)(API_?KEY|KEY|KEY_ID|TOKEN|SECRETS?|\w*PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS|PAT|JWT|SECRET_KEY_BASE)(_\d+)?$"
+)
+_VALUE = re.compile(KEY_SHAPES)
+_SHORTEST = 8
+"""Values with fewer characters are no keys; taking them out would only mangle the text."""
+_remembered: set[str] = set()
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable is named like one that holds a key."""
+    return _NAME.search(name.upper()) is not None and not name.startswith("GIT_CONFIG_KEY_")
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether a variable is named like one that holds a key, or holds what looks like one."""
+    return is_secret_name(name) or _VALUE.fullmatch(value) is not None
+
+
+def without_keys(passed: Iterable[str] = (), environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment without variables that hold keys; `passed` are names or patterns of some that stay."""
+    patterns = tuple(passed)
+    return {name: value for name, value in environ.items() if not is_secret(name, value) or _is_passed(name, patterns)}
+
+
+def chosen(passed: Iterable[str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables with these names or patterns and no others."""
+    patterns = tuple(passed)
+    return {name: value for name, value in environ.items() if _is_passed(name, patterns)}
+
+
+def _is_passed(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def remember_key(value: str) -> None:
+    """Take note of a key that comes from elsewhere: the key store, or the settings of a server."""
+    _remembered.add(value)
+
+
+def known_keys(environ: Mapping[str, str] = os.environ) -> set[str]:
+    """The keys that we know; the name of a file that holds one is none."""
+    found = {value for name, value in environ.items() if is_secret(name, value)} | _remembered
+    return {
+        value for value in found if len(value) >= _SHORTEST and not (value.startswith("/") and os.path.exists(value))
+    }
+
+
+def without_known_keys(text: str, more: Iterable[str] = (), environ: Mapping[str, str] = os.environ) -> str:
+    """A text in which no key stands that we know."""
+    found = known_keys(environ) | {value for value in more if len(value) >= _SHORTEST}
+    for value in sorted(found, key=len, reverse=True):
+        text = text.replace(value, HIDDEN)
+    return text
+
+
+def clear_start_block() -> None:
+    """Overwrite keys in the block that the system gave us at the start, which others read as `/proc/PID/environ`.
+
+    To take a variable out of `os.environ` does not change that block; what is overwritten not even root finds there.
+    Elsewhere than on Linux there is no such file.
+    """
+    with suppress(OSError, ValueError, IndexError):
+        # pid (name) state ...; the name may hold brackets and blanks, and the state is the third field
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        start, end = int(fields[47]), int(fields[48])  # env_start and env_end
+        if 0 < start < end:
+            _overwrite(start, end)
+
+
+def _overwrite(start: int, end: int) -> None:
+    import ctypes
+
+    at = start
+    for entry in ctypes.string_at(start, end - start).split(b"\0"):
+        name, _, value = entry.partition(b"=")
+        if is_secret(os.fsdecode(name), os.fsdecode(value)):
+            ctypes.memset(at + len(name) + 1, 0, len(value))
+            if name in os.environb:  # libraries in C look for it there, too
+                os.putenv(name, os.environb[name])
+        at += len(entry) + 1
