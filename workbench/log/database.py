@@ -18,6 +18,8 @@ BUSY_SECONDS: Final = 30
 """How long to wait while another process writes; an import of a large file may take several seconds."""
 
 _DURABLE: Final = "PRAGMA synchronous = FULL"  # against power loss, not only crashes
+_NOT_TEXT: Final = "Could not decode to UTF-8"
+"""How Python's module begins where a text is none."""
 _CAUSES: Final = {
     "SQLITE_FULL": "the disk is full; nothing was written",
     "SQLITE_NOTADB": f"this is not a Workbench database; if it was one, {RECOVER}",
@@ -126,6 +128,8 @@ class Database:
         """An error of SQLite for the user."""
         name = getattr(error, "sqlite_errorname", "")  # misuse of the module has none
         cause = next((text for code, text in _CAUSES.items() if name.startswith(code)), str(error))
+        if cause.startswith(_NOT_TEXT):
+            cause = _CAUSES["SQLITE_CORRUPT"]
         return StoreError(f"{self.path}: {cause}")
 
 

@@ -10,6 +10,7 @@ import sqlite3
 from typing import NamedTuple
 
 from workbench.log.codec import clean
+from workbench.log.errors import expect
 from workbench.log.events import AssistantMessage, Body, Reasoning
 
 
@@ -42,14 +43,12 @@ def sessions(db: sqlite3.Connection) -> list[str]:
 
 def cut_short(db: sqlite3.Connection, session: int) -> list[Body]:
     """What is left of an answer, as events; none where there is nothing."""
-    found = [
-        Draft(*row)
-        for row in db.execute(
-            "SELECT reply, model, thinking, text FROM drafts WHERE session = ? ORDER BY key", (session,)
-        )
-    ]
+    sql = "SELECT reply, model, thinking, text FROM drafts WHERE session = ? ORDER BY key"
+    found = [Draft(*row) for row in db.execute(sql, (session,))]
     if not found:
         return []
+    for draft in found:
+        expect(draft, str, str, str, str)
     reply, model, _, _ = found[-1]
     thinking = "".join(draft.thinking for draft in found)
     said = AssistantMessage("".join(draft.text for draft in found), reply, "", "killed", model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 
@@ -29,3 +29,9 @@ class StoreError(WorkbenchError):
 def damaged(what: str) -> StoreError:
     """An error for a file that is not as it was written."""
     return StoreError(f"the database is damaged: {what}; {RECOVER}")
+
+
+def expect(row: tuple[Any, ...], *types: type) -> None:
+    """Raise where a row has other values than we write; SQLite lets a column hold anything. `object`: anything."""
+    if not all(type(value) is kind or kind is object for value, kind in zip(row, types, strict=True)):
+        raise damaged("a row has values of the wrong kind")

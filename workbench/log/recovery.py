@@ -28,7 +28,7 @@ from workbench.log.store import Store
 LOST_TEXT: Final = "[this text was lost when the database was damaged]"
 _LOST_EVENT: Final = Failure("lost", "this event was lost when the database was damaged")
 _MOST_LOST: Final = 100_000
-"""Events that may be missing before one that is there; a number beyond is taken for rubbish."""
+"""Events that may be missing in one place; a number beyond is taken for rubbish."""
 
 
 class RecoveredSession(NamedTuple):
@@ -116,7 +116,9 @@ def _put_back(store: Store, found: _Found, texts: dict[str, str]) -> RecoveredSe
     if info is None and not settled:
         return None
     read = sum(event.body != _LOST_EVENT for event, _ in settled)
-    there = max(info.events if info is not None else 0, len(settled))
+    there = len(settled)
+    if info is not None and info.events <= there + _MOST_LOST:
+        there = max(info.events, there)
     if info is None:
         times = [event.at for event, _ in settled]
         info = SessionInfo(new_id(), "", min(times), max(times), 0, "", None)

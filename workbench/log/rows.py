@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from workbench.config.garbage import collector_paused
 from workbench.log import large_texts, search
 from workbench.log.codec import decode
-from workbench.log.errors import BadEvent, StoreError, damaged
+from workbench.log.errors import BadEvent, StoreError, damaged, expect
 from workbench.log.events import Event, Setting
 
 Settled = tuple[Event, str]
@@ -70,6 +70,8 @@ def lines(db: sqlite3.Connection, session: int, after: int, upto: int) -> list[s
         if db.execute("SELECT 1 FROM sessions WHERE key = ?", (session,)).fetchone() is not None:
             raise damaged(what)
         raise StoreError(f"{what}; it was deleted meanwhile")
+    for row in rows:
+        expect(row, str)
     return [large_texts.restore(db, data) for (data,) in rows]
 
 

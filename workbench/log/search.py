@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from workbench.log import large_texts
 from workbench.log.codec import SEARCH_VERSION, clean, decode, search_text
+from workbench.log.errors import BadEvent, damaged, expect
 from workbench.log.events import Body
 
 INDEXED: Final = 64 * 1024
@@ -82,7 +83,7 @@ def find(db: sqlite3.Connection, text: str, session: int | None, limit: int) -> 
     ).fetchall()
     hits, shown = [], re.findall(r"\w+", text)
     for session_id, title, seq, name, data in rows:
-        found = search_text(decode(large_texts.restore(db, data)).body)
+        found = search_text(_body(db, data))
         hits.append(Hit(session_id, title, seq, name, _snippet(found, shown)))
     return hits
 
@@ -105,7 +106,16 @@ def _spaced(text: str) -> str:
 def _bodies(db: sqlite3.Connection, where: str = "", values: tuple[object, ...] = ()) -> Iterator[tuple[int, Body]]:
     """Keys and bodies of events."""
     for event, data in db.execute(f"SELECT key, data FROM events {where}", values):
-        yield event, decode(large_texts.restore(db, data)).body
+        yield event, _body(db, data)
+
+
+def _body(db: sqlite3.Connection, data: str) -> Body:
+    """The body of an event as it is stored."""
+    expect((data,), str)
+    try:
+        return decode(large_texts.restore(db, data)).body
+    except BadEvent as error:
+        raise damaged(str(error)) from error
 
 
 def _snippet(text: str, words: list[str]) -> str:

@@ -11,7 +11,7 @@ from workbench.log import drafts, large_texts, rows
 from workbench.log.codec import settle
 from workbench.log.database import Database
 from workbench.log.drafts import Draft
-from workbench.log.errors import NotFound, ReadOnly, StoreError
+from workbench.log.errors import NotFound, ReadOnly, StoreError, expect
 from workbench.log.events import Body, Event
 from workbench.log.ids import new_id
 from workbench.log.lock import WriterLock
@@ -122,6 +122,7 @@ class Session:
             ).fetchone()
             if found is None:
                 raise NotFound(f"session {self.id} has no event '{seq_or_id}'")
+            expect(found, str)
             line = large_texts.restore(db, found[0])
         return rows.events_of([line])[0]
 
@@ -201,6 +202,7 @@ class Session:
         ).fetchone()
         if row is None:
             raise NotFound(f"session {self.id} was deleted meanwhile")
+        expect(row, int, str, str)
         return row
 
     def _label(self, events: tuple[Event, ...]) -> None:

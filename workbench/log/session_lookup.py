@@ -8,7 +8,7 @@ import sqlite3
 from typing import Any, Final, NamedTuple
 
 from workbench.log.codec import clean
-from workbench.log.errors import NotFound
+from workbench.log.errors import NotFound, expect
 from workbench.log.session import SessionInfo
 
 _COLUMNS: Final = "key, id, title, created, updated, events, model, forked_from, forked_at"
@@ -83,6 +83,7 @@ def _select(db: sqlite3.Connection, clauses: str, *values: Any) -> list[StoredSe
     """The rows that these clauses give."""
     found = []
     for row in db.execute(f"SELECT {_COLUMNS} FROM sessions {clauses}", values):
+        expect(row, int, str, str, int, int, int, str, object, object)
         key, name, title, created, updated, events, model, origin, at = row
         forked_from = None if origin is None else (origin, at)
         found.append(StoredSession(key, SessionInfo(name, title, created, updated, events, model, forked_from)))

@@ -1,0 +1,90 @@
+"""Requests that `serve` has to refuse: without the token, from other pages, under other names, for other files.
+
+A fault: anything but a refusal, a cookie, the token in an answer, or a file that is not the page's. The page's own
+fonts and scripts are for everybody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+from pathlib import Path
+
+import aiohttp
+from yarl import URL
+
+from hostile.tally import Tally
+from support.pages import open_page
+
+METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE", "PATCH")
+PATHS = (
+    "", "ws", "ws?width=80&height=24", "static/../../../etc/passwd", "static/%2e%2e/%2e%2e/etc/passwd", "download/x",
+    "static/..%2f..%2fpyproject.toml", "static//etc/passwd", "%2e%2e/", "index.html", "ws/../", "//evil.example/",
+)  # fmt: skip
+ORIGINS = (
+    "http://evil.example",
+    "null",
+    "http://127.0.0.1:1",
+    "http://localhost.evil.example",
+    "https://127.0.0.1",
+    "",
+)
+HOSTS = ("evil.example", "127.0.0.1.evil.example", "localhost:1", "[::1]", "", "127.0.0.1@evil.example")
+
+SOCKET = {
+    "Upgrade": "websocket",
+    "Connection": "Upgrade",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
+
+
+def run(tries: int, chance: random.Random, folder: Path) -> Tally:
+    tally = Tally("attacks on serve")
+    asyncio.run(_attack(tally, tries, chance))
+    return tally
+
+
+async def _attack(tally: Tally, tries: int, chance: random.Random) -> None:
+    async with open_page(sys.executable, "-c", "print('hello')") as page, aiohttp.ClientSession() as client:
+        root, _, query = page.address.partition("?")
+        token = query.partition("=")[2]
+        for _ in range(tries):
+            method, path, headers, named = _request(chance, token)
+            what = f"{method} {path} {headers}"
+            with tally.watching(what):
+                address = URL(root + path, encoded=True)
+                answering = client.request(method, address, headers=headers, allow_redirects=False)
+                async with asyncio.timeout(30), answering as answer:
+                    text = await answer.text(errors="replace")
+                    assert answer.status in (400, 403, 404, 405), f"answered with {answer.status}"
+                    assert not answer.cookies, "a cookie was given"
+                    assert named or token not in text, "the token was told"
+                    assert "root:" not in text, "a file was given away"
+        async with client.get(page.address) as answer:
+            if answer.status != 200:
+                tally.fault(f"the page's owner is refused, too: {answer.status}")
+
+
+def _request(chance: random.Random, token: str) -> tuple[str, str, dict[str, str], bool]:
+    """Method, path, headers, and whether the right token is in it: then it is another's page, or another's name."""
+    method, path = chance.choice(METHODS), chance.choice(PATHS)
+    headers: dict[str, str] = {}
+    named = chance.random() < 0.4
+    if named:
+        headers = chance.choice(({"Origin": chance.choice(ORIGINS)}, {"Host": chance.choice(HOSTS[:3])}))
+        path = path.partition("?")[0] if path.startswith("static") else "ws"
+        path, method = f"{path}{'&' if '?' in path else '?'}token={token}", "GET"
+        return method, path, headers, named
+    wrong = chance.choice(("", "guessed", token[:-1], token.swapcase(), token + "x", token[::-1], "%00"))
+    path = f"{path}{'&' if '?' in path else '?'}token={wrong}" if chance.random() < 0.7 else path
+    if chance.random() < 0.5:
+        headers["Origin"] = chance.choice(ORIGINS)
+    if chance.random() < 0.3:
+        headers["Host"] = chance.choice(HOSTS)
+    if chance.random() < 0.3:
+        headers["Cookie"] = f"token={wrong.replace('%00', '')}; workbench={wrong.replace('%00', '')}"
+    if chance.random() < 0.3:
+        headers |= SOCKET
+    return method, path, headers, named
