@@ -99,6 +99,18 @@ def test_a_file_that_several_links_lead_to_counts_once_where_first_met(tree: Tre
     assert loaded.problems == ()
 
 
+def test_a_link_out_of_the_project_is_not_read(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("PRIVATE KEY")
+    (tree.root / "AGENTS.md").symlink_to(tmp_path / "secret")
+    (tree.root / "elsewhere").symlink_to(tmp_path)
+    (tree.cwd / "AGENTS.md").symlink_to(tree.root / "elsewhere" / "secret")
+    (tree.config / "AGENTS.md").symlink_to(tmp_path / "mine")
+    (tmp_path / "mine").write_text("Be kind.")
+    loaded = tree.load()
+    assert texts(loaded) == ["Be kind."], "the user's own folder may link anywhere"
+    assert loaded.problems == (f"{tree.root / 'AGENTS.md'}: is a link out of the project {tree.root}; not read",)
+
+
 def test_a_linked_working_directory_belongs_to_the_project_it_lies_in(tree: Tree, tmp_path: Path) -> None:
     tree.write(tree.root, "root")
     link = tmp_path / "link"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import unicodedata
 from pathlib import Path
 from typing import get_args
 
@@ -11,7 +12,9 @@ import pytest
 
 from support.calls import Call
 from workbench.cli.main import OVERRIDES
-from workbench.log.events import OverrideAction
+from workbench.log.codec import encode
+from workbench.log.events import OverrideAction, Setting, UserMessage
+from workbench.session.source import number_events
 
 
 def imported(call: Call, transcript: Path, *more: str) -> str:
@@ -24,6 +27,49 @@ def test_import_says_what_it_made(call: Call, transcript: Path) -> None:
     assert session["title"] == "session.json"
     assert session["events"] == 10  # nine of the conversation, and the title
     assert call("import", transcript).out.endswith("10 events  session.json\n")
+
+
+ACTING = "\x9b31m \u202e\u2066 \x7f \u2028 \x1b]52;c;eA==\x07 \U000e0041"
+
+
+def test_json_never_acts_on_the_terminal_and_means_the_same(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps([{"role": "user", "content": ACTING}, {"role": "assistant", "content": ACTING}]))
+    session = imported(call, path, "--title", f"t{ACTING}")
+    said = [
+        call("import", path, "--title", ACTING, "--json"),
+        call("sessions", "--json"),
+        call("sessions", "search", "eA", "--json"),
+        call("plan", session, "--json", "--full"),
+        call("plan", path, "--request"),
+        call("export", session),
+        call("export", session, "--format", "openai"),
+        call("compactions", session, "--json"),
+        call("ask", ACTING, "--json"),
+        call("ask", ACTING, "--stream"),
+    ]
+    for outcome in said:
+        assert outcome.code == 0
+        acting = {char for char in outcome.out if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")}
+        assert acting <= {"\n"}
+    assert said[6].json["messages"][0]["content"] == ACTING
+
+
+def test_a_log_from_elsewhere_reads_no_file_and_says_so(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("PRIVATE KEY")
+    reaching = f"compaction.prompt=file:{tmp_path}/secret"
+    events = number_events([UserMessage("hello"), Setting("knobs", [reaching, "masking.keep_last=3"])])
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(f"{encode(event)}\n" for event in events))
+    made = call("import", path, "--json")
+    assert f"not taken over from the file, because it reaches beyond it: {reaching}" in made.err
+    [session] = made.json["sessions"]
+    for source in (session["id"], path):
+        told = call("compact", source, "--dry-run")
+        assert "PRIVATE KEY" not in told.out + told.err
+        assert call("plan", source, "--json").code == 0
+    assert reaching in call("plan", path).err
+    assert "file:" not in call("export", session["id"]).out.replace(f"beyond it: {reaching}", "")
 
 
 def test_a_session_plans_like_its_file(call: Call, transcript: Path) -> None:

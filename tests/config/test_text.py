@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.config.text import fit, printable, printable_lines, table, width
+from workbench.config.text import escaped_json, fit, printable, printable_lines, table, width, without_controls
 
 
 @given(st.text())
@@ -35,6 +36,27 @@ def test_a_fitted_text_is_never_too_wide(text: str, columns: int) -> None:
 
 def test_columns_are_counted_as_terminals_draw_them() -> None:
     assert [width(text) for text in ("abc", "测试", "e\u0301", "")] == [3, 4, 1, 0]
+
+
+ACTING = ("\x9b31m", "\x7f", "\u202e", "\u2066", "\u2028", "\U000e0041", "\x1b]52;c;x\x07")
+
+
+@given(st.text(), st.sampled_from(ACTING))
+def test_json_has_the_same_value_and_nothing_in_it_acts_on_the_terminal(text: str, more: str) -> None:
+    value = {"a": [text + more, more]}
+    written = escaped_json(json.dumps(value, ensure_ascii=False, indent=2))
+    assert json.loads(written) == value
+    acting = {char for char in written if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")}
+    assert acting <= {"\n", "\u200c", "\u200d"}
+    assert escaped_json('"é 測 🙂"') == '"é 測 🙂"'
+
+
+@given(st.text())
+def test_what_is_left_without_controls_does_not_act(text: str) -> None:
+    left = without_controls(text)
+    assert without_controls(left) == left
+    acting = {char for char in left if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")}
+    assert acting <= {"\u200c", "\u200d"}
 
 
 def test_a_table_is_aligned_and_cut_at_its_end() -> None:

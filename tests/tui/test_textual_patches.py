@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
+from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual._xterm_parser import XTermParser
 from textual.app import App, ComposeResult
@@ -20,15 +24,61 @@ from textual.driver import Driver
 from textual.drivers.headless_driver import HeadlessDriver
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
+from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Button, TextArea
 
 import workbench.tui
 from support.terminal import Terminal
 from tui.play import until
+from workbench.log.events import UserMessage
 from workbench.log.store import Store
 from workbench.tui.chat.blocks import bare
-from workbench.tui.textual_patches import END, START, PasteParser, RestingTextArea, guard, move_thumb, set_line_count
+from workbench.tui.textual_patches import (
+    END,
+    START,
+    PasteParser,
+    RestingTextArea,
+    guard,
+    move_thumb,
+    render_cleaned,
+    set_line_count,
+)
+
+EVIL = "\x1b]52;c;ZXZpbA==\x07"
+
+
+def test_text_reaches_the_terminal_without_its_escape_sequences() -> None:
+    console = Console(color_system="truecolor", force_terminal=True)
+    text = f"a{EVIL}b\x9b31m\u202ec\u200dd"
+    assert EVIL in Strip([Segment(text)]).render(console) or Strip.render is render_cleaned
+    for style in (None, Style(bold=True)):
+        seen = render_cleaned(Strip([Segment(text, style), Segment("é")]), console)
+        assert "a]52;c;ZXZpbA==b31mc\u200dd" in seen
+        assert seen.count("\x1b") == (2 if style else 0), "its own, for the style"
+
+
+def test_no_name_of_a_session_or_a_folder_sets_the_clipboard(tmp_path: Path) -> None:
+    project = tmp_path / f"project{EVIL.replace('/', '')}"
+    project.mkdir()
+    (project / "AGENTS.md").write_text("Be kind.")
+    (project / "package.json").write_text("{}")
+    with Store.open(tmp_path / "data" / "workbench.db") as store, store.create([UserMessage("hello")], title=EVIL):
+        pass
+    folders = {"WORKBENCH_DATA_DIR": str(tmp_path / "data"), "WORKBENCH_CONFIG_DIR": str(tmp_path / "config")}
+    start = f"import os, sys; os.chdir({str(project)!r}); from workbench.cli.main import main; sys.exit(main([]))"
+    terminal = Terminal(command=(sys.executable, "-c", start), **folders)
+    terminal.wait_for("no AI")
+    for command, shown in (("/rename", "enter takes it"), ("/instructions", "AGENTS.md")):
+        terminal.press(f"{command}\r")
+        terminal.wait_for(shown)
+        terminal.rest()
+        terminal.press("\x1b")
+        terminal.rest()
+    terminal.press("\x11")
+    assert terminal.end() == 0
+    assert b"\x1b]52" not in terminal.seen
+
 
 # Where the patches are
 

@@ -63,13 +63,16 @@ def load_instructions(cwd: Path, config_folder: Path, policy: InstructionsPolicy
     problems: list[str] = []
     seen: set[str] = set()
     room = policy.max_bytes
-    for folder in (config_folder, *_project_folders(cwd, policy.root_markers)):
+    root, *below = _project_folders(cwd, policy.root_markers)
+    for folder in (config_folder, root, *below):
         path = folder / FILE_NAME
         real = os.path.realpath(path)
         if real in seen:
             continue
         seen.add(real)
         try:
+            if folder != config_folder:
+                _check_inside(real, root)
             reading = read_text(path, policy.max_bytes)
         except UnusableError as error:
             problems.append(f"{readable(path)}: {error}")
@@ -85,6 +88,12 @@ def load_instructions(cwd: Path, config_folder: Path, policy: InstructionsPolicy
         files.append(file)
         room -= len(file.text.encode())
     return Instructions(tuple(files), tuple(problems), policy.max_bytes - room)
+
+
+def _check_inside(real: str, root: Path) -> None:
+    """A project may come from anybody: what it links to elsewhere on the disk is not sent."""
+    if not Path(real).is_relative_to(root):
+        raise UnusableError(f"is a link out of the project {readable(root)}; not read")
 
 
 def _project_folders(cwd: Path, markers: tuple[str, ...]) -> Iterator[Path]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from workbench.agent.compacting import Compacting, failure_of
 from workbench.agent.hooks import Hooks, installed_hooks
 from workbench.cli.asking import agrees
-from workbench.cli.options import options_of
+from workbench.cli.options import options_of, read_source
 from workbench.compaction import prompts
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.preview import preview_rows
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _job(services: Services, options: argparse.Namespace, stack: ExitStack) -> Job:
-    source = services.source(options.source)
+    source = read_source(services, options.source)
     session = None
     if not source.is_file and not options.dry_run:
         session = stack.enter_context(services.store.session(options.source))

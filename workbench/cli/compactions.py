@@ -30,7 +30,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from workbench.cli.options import options_of
+from workbench.cli.options import options_of, read_source
 from workbench.compaction.forecast import Forecast, forecast
 from workbench.compaction.record import Metrics, Record, Spread, metrics, record
 from workbench.compaction.triggers import decide
@@ -52,7 +52,7 @@ from workbench.session.source import Source, as_source
 def run(options: argparse.Namespace) -> int:
     """Print the status, the history and the counters of a session's compactions."""
     with Services() as services:
-        source = services.source(options.session)
+        source = read_source(services, options.session)
         setup = services.set_up(options_of(options), source)
         plan = setup.plan(source.events, live=source.live)
         growth = Ledger.from_events(source.events, services.catalogue).growth

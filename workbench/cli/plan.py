@@ -7,7 +7,7 @@ import shutil
 import sys
 from typing import Any
 
-from workbench.cli.options import options_of
+from workbench.cli.options import options_of, read_source
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import fit, print_json, printable, table
 from workbench.context.items import SIGNS, Item
@@ -21,7 +21,7 @@ from workbench.session.source import Source, as_source
 def run(options: argparse.Namespace) -> int:
     """Print the plan as a table, as JSON, or as the request itself."""
     with Services() as services:
-        source = services.source(options.source)
+        source = read_source(services, options.source)
         if options.at is not None:
             source = _upto(source, options.at)
         setup = services.set_up(options_of(options), source)

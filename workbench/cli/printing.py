@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
 from workbench.compaction.record import details
 from workbench.compaction.values import Progress
-from workbench.config.text import printable, printable_lines
+from workbench.config.text import escaped_json, print_json, printable, printable_lines
 from workbench.log.codec import encode
 from workbench.log.events import AssistantMessage, Compaction, Failure, ToolCall, ToolResult, text_of
 from workbench.log.session import Session
@@ -94,7 +93,7 @@ def _aside(text: str, most: int | None = None) -> None:
 def tell_events(step: Step) -> None:
     """One line for each event, as it stands in the log."""
     if isinstance(step, Appended):
-        print(encode(step.event), flush=True)
+        print(escaped_json(encode(step.event)), flush=True)
 
 
 def tell_all(step: Step) -> None:
@@ -102,7 +101,7 @@ def tell_all(step: Step) -> None:
     if isinstance(step, Appended):
         tell_events(step)
     else:
-        print(json.dumps(_passing(step), ensure_ascii=False), flush=True)
+        print_json(_passing(step), indent=None)
 
 
 def _passing(step: Planned | Streamed | Waiting | Switched | Summarising) -> dict[str, Any]:

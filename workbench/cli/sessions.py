@@ -14,10 +14,11 @@ from typing import Any
 
 from workbench.cli.asking import agrees
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
-from workbench.config.text import print_json, printable, table, when
+from workbench.config.text import escaped_json, print_json, printable, table, when
 from workbench.log.events import Body, Override, Setting
 from workbench.log.session import Session, SessionInfo
 from workbench.log.store import Store
+from workbench.session.foreign import harmless_lines, told
 from workbench.session.services import Services
 from workbench.session.source import file_logs, is_event_log
 from workbench.traces.openai import to_openai
@@ -34,7 +35,7 @@ def run_import(options: argparse.Namespace) -> int:
         if is_event_log(text):
             if options.title or options.model:
                 raise WrongCall(f"{name}: an exported log keeps its own title and model; rename the session afterwards")
-            made = [services.store.import_events(text.split("\n"), name)]
+            made = [_import_log(services.store, name, text)]
         else:
             made = _import_messages(services.store, name, text, options)
         found = [_described(session) for session in made]
@@ -44,6 +45,16 @@ def run_import(options: argparse.Namespace) -> int:
         for entry in found:
             print(f"{entry['id']}  {entry['events']:,} events  {printable(entry['title'])}")
     return 0
+
+
+def _import_log(store: Store, name: str, text: str) -> Session:
+    refused: list[str] = []
+    made = store.import_events([*harmless_lines(text.split("\n"), refused)], name)
+    if refused:
+        failure = told(refused)
+        made.append(failure)
+        print(printable(f"· {failure.message}"), file=sys.stderr)
+    return made
 
 
 def _import_messages(store: Store, name: str, text: str, options: argparse.Namespace) -> list[Session]:
@@ -82,7 +93,7 @@ def run_export(options: argparse.Namespace) -> int:
 def _write(lines: Iterable[str], output: str | None) -> None:
     """Write lines to standard output, or to a file, which appears whole or not at all."""
     if output is None:
-        sys.stdout.writelines(f"{line}\n" for line in lines)
+        sys.stdout.writelines(f"{escaped_json(line)}\n" for line in lines)
         return
     try:
         target = Path(output).resolve()

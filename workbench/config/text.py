@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -24,15 +24,23 @@ def _shown(line: str) -> str:
     return line if line.isprintable() else "".join(map(_visible, line))
 
 
+def without_controls(text: str) -> str:
+    """A text without anything a terminal would act on, in as many columns as it had."""
+    return "".join(" " * (char == "\xad") if _acts(char) else char for char in text)
+
+
 def _visible(char: str) -> str:
     code = ord(char)
     if code < 0x20:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "␡"
-    # C1 controls, the marks that turn the direction of writing around, and separators of lines.
-    acts = unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")
-    return "�" if acts and char not in "\u200c\u200d" else char
+    return "�" if _acts(char) else char
+
+
+def _acts(char: str) -> bool:
+    """C1 controls, the marks that turn the direction of writing around, and separators of lines."""
+    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") and char not in "\u200c\u200d"
 
 
 def width(text: str) -> int:
@@ -88,7 +96,15 @@ def when(milliseconds: int) -> str:
         return "–"
 
 
-def print_json(value: Any) -> None:
+def print_json(value: Any, indent: int | None = 2) -> None:
     """A value as JSON, for programs to read."""
-    json.dump(value, sys.stdout, ensure_ascii=False, indent=2, allow_nan=False)
-    sys.stdout.write("\n")
+    print(escaped_json(json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)), flush=True)
+
+
+_MAY_ACT = re.compile(r"[^\x00-\x7e\w]")
+
+
+def escaped_json(text: str) -> str:
+    """JSON that a terminal can show: what it would act on is written as JSON's own escapes, so that the value is the
+    same."""
+    return _MAY_ACT.sub(lambda found: json.dumps(found[0])[1:-1] if _acts(found[0]) else found[0], text)

@@ -13,6 +13,7 @@ from workbench.log.codec import decode
 from workbench.log.errors import BadEvent, NotFound
 from workbench.log.events import Body, Event, Setting
 from workbench.log.store import Store
+from workbench.session.foreign import harmless_log
 from workbench.traces import formats
 from workbench.traces.reading import bad, read_text
 
@@ -136,8 +137,8 @@ def is_event_log(text: str) -> bool:
 def file_logs(name: str, text: str) -> list[list[Event]]:
     """The conversations of a file, each as a log."""
     if is_event_log(text):
-        return [_event_log(name, text)]
-    return [number_events(bodies) for bodies in formats.conversations(name, text)]
+        return [harmless_log(_event_log(name, text))]
+    return [harmless_log(number_events(bodies)) for bodies in formats.conversations(name, text)]
 
 
 def _event_log(name: str, text: str) -> list[Event]:

@@ -149,6 +149,10 @@ class Entries:
 
 def told(body: Body) -> str:
     """A quiet line for what is not said but done."""
+    return printable(_told(body))
+
+
+def _told(body: Body) -> str:
     match body:
         case Snapshot(why=why):
             return f"snapshot of the work tree{', ' + why if why else ''}"
@@ -157,16 +161,16 @@ def told(body: Body) -> str:
         case Revert(target=target):
             return f"took back {target}"
         case Failure(category=category, message=message) if category == COMPACTION:
-            return printable(f"not compacted: {message.partition(': ')[2] or message}")
+            return f"not compacted: {message.partition(': ')[2] or message}"
         case Failure(category=category, message=message):
-            return printable(f"{category}: {message}")
+            return f"{category}: {message}"
         case Setting(key="window", value=dict() as value):
             return f"window of {value.get('model')}: {value.get('tokens')} tokens, as the {value.get('source')} says"
         case Setting(key=key, value=dict() as value) if key == LEFT_OUT:
             kinds = ", ".join(f"{count} {kind}" for kind, count in value.items())
-            return printable(f"the file also held what is no part of the conversation: {kinds}")
+            return f"the file also held what is no part of the conversation: {kinds}"
         case Setting(key=key, value=value):
-            return printable(f"{key}: {value}")
+            return f"{key}: {value}"
         case _:
             return type(body).__name__.lower()
 

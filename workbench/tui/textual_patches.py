@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterable
 from math import ceil
 
+from rich.console import Console
+from rich.segment import Segment
 from textual import on
 from textual._xterm_parser import XTermParser
 from textual.driver import Driver
@@ -19,7 +21,10 @@ from textual.messages import Prune
 from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar
+from textual.strip import Strip
 from textual.widgets import TextArea
+
+from workbench.config.text import without_controls
 
 # Long lists. To assign `virtual_size` lays out and repaints the whole screen, for each line that is added.
 
@@ -132,8 +137,23 @@ def _begun(text: str) -> str:
     return next((END[:size] for size in range(len(END) - 1, 0, -1) if text.endswith(END[:size])), "")
 
 
+# Output. Textual passes text to the terminal as it is, with escape sequences that may set the clipboard. Text is
+# cleaned where it is put on the screen, so that what was taken out shows; this is the wall behind it.
+
+_render = Strip.render
+
+
+def render_cleaned(strip: Strip, console: Console) -> str:
+    """What Textual writes for a piece of a line, without anything in its text that a terminal acts on."""
+    if strip._render_cache is None and any(not text.isprintable() for text, _, _ in strip._segments):
+        strip._segments = [Segment(without_controls(text), style) for text, style, _ in strip._segments]
+    return _render(strip, console)
+
+
 def guard(driver: type[Driver]) -> type[Driver]:
-    """The driver, with this parser in place of the one that its module names: it offers no other way."""
+    """The driver, with this parser in place of the one that its module names, and cleaned output: it offers no other
+    way."""
+    setattr(Strip, "render", render_cleaned)  # noqa: B010 - to a type checker a method is no value
     module = sys.modules[driver.__module__]
     if getattr(module, "XTermParser", None) is XTermParser:
         setattr(module, "XTermParser", PasteParser)  # noqa: B010 - to a type checker the name is a class, not a value

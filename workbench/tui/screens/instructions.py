@@ -13,6 +13,7 @@ from textual.content import Content
 from workbench.agent.instructions import load_instructions
 from workbench.agent.memory import load_memory
 from workbench.config.paths import config_dir
+from workbench.config.text import printable
 from workbench.context.policy import InstructionsPolicy
 from workbench.session.open_session import OpenSession
 from workbench.tui.screens.text_blocks import blocks, lines, pairs, paragraph, tokens
@@ -98,7 +99,7 @@ class InstructionsScreen(Finder[None]):
         file = self._files.get(value)
         if file is None:
             return paragraph(value, "$warning")
-        title = Content.styled(f"{Path(value).name}: {tokens(file.tokens)}", "bold")
+        title = Content.styled(f"{printable(Path(value).name)}: {tokens(file.tokens)}", "bold")
         slot = "instructions, most general first" if file.slot == "instructions" else "memory: your preferences"
         facts = pairs([("path", file.path), ("slot", slot), ("cut", file.cut)], self.wide)
         return blocks(title, facts, lines(file.text))
@@ -107,7 +108,7 @@ class InstructionsScreen(Finder[None]):
         """The path goes to the clipboard: editing is an editor's work."""
         path = value if value in self._files else value.partition(": ")[0]
         self.app.copy_to_clipboard(path)
-        self.said = f"copied {path}; a change in the file counts from the next turn on"
+        self.said = f"copied {printable(path)}; a change in the file counts from the next turn on"
 
     def action_copy(self) -> None:
         """The text as it is sent."""
@@ -125,7 +126,7 @@ def _problems(policy: InstructionsPolicy) -> tuple[str, ...]:
 def _end(path: str) -> str:
     """The last parts of a path, which tell more than the first."""
     parts = Path(path).parts
-    return path if len(parts) <= 3 else "…/" + "/".join(parts[-2:])
+    return printable(path if len(parts) <= 3 else "…/" + "/".join(parts[-2:]))
 
 
 def _state(file: SlotFile) -> str:

@@ -45,7 +45,7 @@ class TextDialog(ModalScreen[str | None]):
             box.border_subtitle = "enter takes it, escape leaves it"
             if self._about:
                 yield Static(Content.styled(printable(self._about), "$quiet"))
-            yield Input(self._text, compact=True)
+            yield Input(printable(self._text), compact=True)
             yield Static(id="asking-wrong")
 
     def on_mount(self) -> None:

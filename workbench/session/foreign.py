@@ -1,0 +1,109 @@
+"""What a log from elsewhere may set: how it is planned, and nothing that reaches beyond it.
+
+An exported log carries its settings along, and whoever made it may have named files to read, other sessions, or places
+to send things to. Such settings are told and not applied; the user can set them again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from msgspec import structs
+
+from workbench.compaction.continuation import CONTINUED_FROM
+from workbench.compaction.prompts import NAMES
+from workbench.config.paths import config_dir
+from workbench.context.knobs import parse_text
+from workbench.context.load import PRESETS
+from workbench.log.codec import decode, encode
+from workbench.log.errors import BadEvent
+from workbench.log.events import Body, Compaction, Event, Failure, Setting
+
+NOT_APPLIED = "settings"
+"""The category of the failure that tells what was not applied."""
+_REACHING = frozenset({"compaction.prompt", "compaction.model", "instructions.root_markers"})
+"""Knobs that name something outside the log."""
+
+
+def harmless_log(events: Iterable[Event]) -> list[Event]:
+    """The events of a file; one more at their end says what was not applied, if anything."""
+    refused: list[str] = []
+    found = [*events]
+    for at, event in enumerate(found):
+        if isinstance(event.body, Setting | Compaction):
+            found[at] = event._replace(body=harmless(event.body, refused))
+    if refused:
+        found.append(Event(len(found) + 1, f"e{len(found) + 1:05d}", found[-1].at, told(refused)))
+    return found
+
+
+def harmless_lines(lines: Iterable[str], refused: list[str]) -> Iterator[str]:
+    """Lines of an exported log; those that are none stay as they are, for whoever reads them to say so."""
+    for line in lines:
+        try:
+            event = decode(line)
+        except BadEvent:
+            yield line
+            continue
+        body = harmless(event.body, refused)
+        yield line if body is event.body else encode(event._replace(body=body))
+
+
+def told(refused: Iterable[str]) -> Failure:
+    """What is said of settings that were not applied."""
+    listed = ", ".join(dict.fromkeys(refused))
+    return Failure(NOT_APPLIED, f"not taken over from the file, because it reaches beyond it: {listed}")
+
+
+def harmless(body: Body, refused: list[str]) -> Body:
+    """A body without what reaches beyond the log, which is added to `refused`."""
+    match body:
+        case Setting(key="knobs", value=list() | tuple() as knobs):
+            kept = [each for each in knobs if _is_harmless_knob(str(each))]
+            refused += [str(each) for each in knobs if each not in kept]
+            return body if len(kept) == len(knobs) else Setting("knobs", kept)
+        case Setting(key=key, value=value) if key in _CHECKS and not _CHECKS[key](str(value or "")):
+            refused.append(f"{key}={value}")
+            return Setting(key, "")
+        case Compaction(meta=meta) if CONTINUED_FROM in meta:
+            return structs.replace(body, meta={name: each for name, each in meta.items() if name != CONTINUED_FROM})
+    return body
+
+
+def _is_harmless_knob(knob: str) -> bool:
+    name, _, text = knob.partition("=")
+    name = name.strip()
+    if name not in _REACHING:
+        return True
+    value: Any = parse_text(text.strip())
+    match name:
+        case "compaction.prompt":
+            return value in NAMES
+        case "compaction.model":
+            return isinstance(value, str) and _is_model(value)
+    return False
+
+
+def _is_model(name: str) -> bool:
+    """Whether it is the name of a model and no path or address. Who is asked by that name, the user's settings say."""
+    return name.isprintable() and "://" not in name and not name.startswith(("local:", "/", ".", "~"))
+
+
+def _is_policy(name: str) -> bool:
+    """Whether it is a preset or one of the user's own policies, by its name."""
+    own = re.fullmatch(r"[\w-][\w.-]*", name) and os.path.isfile(config_dir() / "policies" / f"{name}.toml")
+    return not name or name in PRESETS or bool(own)
+
+
+def _is_nothing(session: str) -> bool:
+    """Another session, which its tools could then look into, is never the file's to name."""
+    return not session
+
+
+_CHECKS: Mapping[str, Callable[[str], bool]] = MappingProxyType(
+    {"model": _is_model, "policy": _is_policy, CONTINUED_FROM: _is_nothing}
+)
