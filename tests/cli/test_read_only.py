@@ -58,7 +58,7 @@ def test_it_is_listed_searched_and_read(theirs: Path) -> None:
             session.append(UserMessage("mine"))
         store.save_counts([("o200k", b"x", 1, True)])
         assert store.load_count("o200k", b"x") is None
-        with pytest.raises(StoreError, match="Permission denied"):
+        with pytest.raises(StoreError, match="can be read but not written"):
             store.create()
     assert [file.name for file in theirs.parent.iterdir() if file.is_file()] == ["workbench.db"]
     assert theirs.read_bytes() == before
@@ -92,4 +92,5 @@ def test_the_commands_that_only_look_work(theirs: Path, call: Call, transcript: 
     renamed = call("sessions", "rename", made, "mine")
     assert renamed.code == 3
     assert renamed.err.startswith("workbench: Session session.json is read-only: ")
-    assert call("import", transcript).code in (1, 2)
+    for refused in (call("sessions", "fork", made), call("sessions", "delete", made, "--yes")):
+        assert (refused.code, refused.err) == (1, f"workbench: {theirs} can be read but not written\n")

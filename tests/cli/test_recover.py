@@ -36,7 +36,7 @@ def test_a_damaged_store_says_what_to_do_and_that_helps(damaged: Path, call: Cal
 
     said = call("sessions", "recover")
     assert said.code == 0, said.err
-    assert "recovered 1 sessions with " in said.out
+    assert "recovered 1 session with " in said.out
     [copy] = damaged.parent.glob("workbench.db.damaged-*")
     assert f"the damaged file is kept: {copy}" in said.out
     assert copy.read_bytes() == before

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from workbench.compaction.preview import counted
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.paths import data_dir
 from workbench.config.text import print_json, printable, table
@@ -87,8 +88,10 @@ def _tell(sessions: list[RecoveredSession], target: Path, copy: Path | None, as_
         for each in sessions
     ]
     print("\n".join(table(("id", "events", "lost", "texts lost", "title"), rows, frozenset({1, 2, 3}))))
-    what = f"{lost:,} events and {texts:,} large texts" if lost or texts else "nothing that is known of"
-    print(f"\nrecovered {len(sessions):,} sessions with {events:,} events; lost {what}")
+    harm = "nothing that is known of"
+    if lost or texts:
+        harm = f"{counted(lost, 'event')} and {counted(texts, 'large text')}"
+    print(f"\nrecovered {counted(len(sessions), 'session')} with {counted(events, 'event')}; lost {harm}")
     print(printable(f"store: {target}"))
     if copy is not None:
         print(printable(f"the damaged file is kept: {copy}"))

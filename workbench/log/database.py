@@ -66,9 +66,15 @@ class Database:
         with self._transaction("BEGIN") as db:
             yield db
 
+    def check_writable(self) -> None:
+        """Raise where nothing can be written."""
+        if self.read_only:
+            raise StoreError(f"{self.path} can be read but not written")
+
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """All or nothing, and on disk when it is over."""
+        self.check_writable()
         with self._transaction("BEGIN IMMEDIATE") as db:
             yield db
 

@@ -129,6 +129,7 @@ class Store:
             found = session_lookup.by_id(db, id)
         if found is None:
             raise NotFound(f"there is no session '{id}': expected a whole id")
+        self._database.check_writable()
         lock = self._lock(id)
         with self._database.told():
             if not lock.acquire():
@@ -200,6 +201,7 @@ class Store:
         """Put a new session into the file. Its lock is taken first: nobody else can come to write it."""
         if not _ID.fullmatch(name):
             raise WrongCall(f"'{name}' cannot be a session's id: expected up to 64 letters, digits, - or _")
+        self._database.check_writable()
         taken = WrongCall(f"there is a session {name} already: expected a new id")
         lock = self._lock(name)
         with self._database.told():
