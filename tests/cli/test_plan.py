@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.calls import Call
+from support.openai_reports import CALLS, HELLO, TOOLS, Json, Report
 
 BUDGET = [
     "system",
@@ -52,6 +53,25 @@ def test_json_has_the_documented_form(call: Call, transcript: Path) -> None:
     assert sum(found["budget"].values()) == found["window"]
     assert found["totals"]["tokens"] == found["totals"]["items"] + found["totals"]["framing"]
     assert found["totals"]["items"] == sum(item["tokens"] for item in found["items"])
+
+
+@pytest.mark.parametrize("report", TOOLS)
+def test_a_request_with_tools_costs_what_openai_reported(call: Call, tmp_path: Path, report: Report) -> None:
+    assert planned_tokens(call, tmp_path, report.messages, list(report.functions)) == report.tokens
+
+
+@pytest.mark.parametrize("report", [report for report in CALLS if report.messages[-1]["content"]])
+def test_a_call_with_its_result_costs_what_openai_reported(call: Call, tmp_path: Path, report: Report) -> None:
+    alone = planned_tokens(call, tmp_path, HELLO, []) - 3
+    assert planned_tokens(call, tmp_path, HELLO + report.messages, []) == alone + report.tokens
+
+
+def planned_tokens(call: Call, folder: Path, messages: list[Json], functions: list[Json]) -> int:
+    file = folder / "request.json"
+    tools = [{"type": "function", "function": function} for function in functions]
+    file.write_text(json.dumps({"messages": messages, "tools": tools}))
+    found = call("plan", file, "--json", "--model", "gpt-4", "--policy", "codex").json
+    return int(found["totals"]["tokens"])
 
 
 def test_there_is_one_row_per_item_in_request_order(call: Call, transcript: Path) -> None:

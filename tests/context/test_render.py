@@ -199,8 +199,9 @@ def test_framing_is_what_the_messages_cost_beside_their_content(
 ) -> None:
     made = plan(log, policy, budget, COUNTER)
     said = messages(made)
-    calls = sum(len(message.get("tool_calls", [])) for message in said)
     names = sum(COUNTER.count(message["name"]).tokens + 1 for message in said if "name" in message)
+    tools = [call["function"]["name"] for message in said for call in message.get("tool_calls", [])]
+    names += sum(COUNTER.count(tool).tokens - 1 for tool in tools)
     slots = [row for row in made.rows.in_request() if row.slot in ("system", "instructions", "memory", "tools")]
     if not slots and made.verdict.status != "waiting":
-        assert made.totals.framing == REPLY_PRIMING + MESSAGE * len(said) + CALL * calls + names
+        assert made.totals.framing == REPLY_PRIMING + MESSAGE * len(said) + CALL * len(tools) + names

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.openai_reports import CALLS, MESSAGES, TOOLS, Json, Report, said
 from workbench.models import framing
-from workbench.models.framing import count_call, count_name, count_tool, tool_style
-from workbench.models.tokens import Count, counter
+from workbench.models.framing import (
+    count_author,
+    count_call,
+    count_name,
+    count_tool,
+    count_tools_frame,
+    tool_style,
+)
+from workbench.models.tokens import Count, TokenCounter, counter
 
 O200K, CL100K = counter("o200k_base"), counter("cl100k_base")
 
-WEATHER: dict[str, Any] = {
+WEATHER: Json = {
     "type": "function",
     "function": {
         "name": "get_current_weather",
@@ -41,16 +50,65 @@ def with_parameters(properties: dict[str, Any]) -> str:
     return json.dumps({"name": "f", "parameters": {"type": "object", "properties": properties}})
 
 
-@pytest.mark.parametrize(("model", "expected"), [("gpt-4o", 101), ("gpt-4", 105)])
-def test_the_cookbooks_example_costs_what_the_cookbook_says(model: str, expected: int) -> None:
-    chat = O200K if model == "gpt-4o" else CL100K
-    messages = [
+def size(chat: TokenCounter, messages: list[Json], functions: Iterable[Json] = ()) -> int:
+    """What a request costs, put together from its parts."""
+    tokens, called = framing.REPLY_PRIMING, ""
+    for message in messages:
+        tokens += framing.MESSAGE + chat.count(message["content"] or "").tokens
+        tokens += count_name(chat, message.get("name", ""))
+        for call in message.get("tool_calls", []):
+            called = call["function"]["name"]
+            tokens += framing.CALL + count_call(chat, called, call["function"]["arguments"]).tokens
+        tokens += count_author(chat, called if message["role"] == "tool" else "")
+    if functions:
+        system = next((message["content"] for message in messages if message["role"] == "system"), None)
+        tokens += count_tools_frame(chat, system) + sum(count_tool(chat, json.dumps(tool)).tokens for tool in functions)
+    return tokens
+
+
+@pytest.mark.parametrize("report", [*MESSAGES, *TOOLS, *CALLS])
+def test_a_request_costs_what_openai_reported(report: Report) -> None:
+    assert size(CL100K, report.messages, report.functions) == report.tokens
+
+
+@pytest.mark.parametrize(("chat", "expected"), [(O200K, 101), (CL100K, 105)])
+def test_the_cookbooks_example_costs_what_the_cookbook_says(chat: TokenCounter, expected: int) -> None:
+    messages = said(
         ("system", "You are a helpful assistant that can answer to questions about the weather."),
         ("user", "What's the weather like in San Francisco?"),
-    ]
-    text = sum(framing.MESSAGE + chat.count(content).tokens for _, content in messages)
-    tool = count_tool(chat, json.dumps(WEATHER)).tokens
-    assert text + framing.REPLY_PRIMING + tool + framing.TOOLS_END == expected
+    )
+    assert size(chat, messages, [WEATHER]) == expected
+
+
+@pytest.mark.parametrize("chat", [O200K, CL100K])
+def test_definitions_one_by_one_cost_what_they_cost_together(chat: TokenCounter) -> None:
+    functions = [tool for report in TOOLS for tool in report.functions]
+    together = "\n\n".join(
+        ["namespace functions {", *(shown(tool) + ";" for tool in functions), "} // namespace functions"]
+    )
+    apart = sum(count_tool(chat, json.dumps(tool)).tokens for tool in functions)
+    assert apart + count_tools_frame(chat, None) == chat.count(together).tokens + 9
+
+
+def shown(tool: Json) -> str:
+    """A function in TypeScript, up to its last mark."""
+    return framing._typescript(tool)
+
+
+def test_a_function_is_written_as_a_type() -> None:
+    assert shown(WEATHER["function"]) == (
+        "// Get the current weather in a given location\n"
+        "type get_current_weather = (_: {\n"
+        "// The city and state, e.g. San Francisco, CA\n"
+        "location: string,\n"
+        "// The unit of temperature to return\n"
+        'unit?: "celsius" | "fahrenheit",\n'
+        "}) => any"
+    )
+
+
+def test_tools_of_other_providers_have_no_frame() -> None:
+    assert count_tools_frame(O200K, "Be brief.", "json") == 0
 
 
 def test_a_definition_costs_the_same_with_and_without_its_wrapping() -> None:
@@ -78,13 +136,27 @@ def test_what_is_no_definition_costs_its_text(text: str) -> None:
         {"type": "object", "properties": {"inner": {"type": "string", "description": "the inner one"}}},
         {"type": "array", "items": {"type": "object", "properties": {"inner": {"type": "string"}}}},
         {"anyOf": [{"type": "object", "properties": {"inner": {"type": "string"}}}, {"type": "null"}]},
-        {"$ref": "#/$defs/Place", "$defs": {"Place": {"type": "object", "properties": {"inner": {}}}}},
+        {"type": ["null", "object"], "properties": {"inner": {"type": "string"}}},
     ],
 )
 def test_what_is_nested_is_counted(property_: dict[str, Any]) -> None:
     nested = count_tool(O200K, with_parameters({"place": property_})).tokens
     flat = count_tool(O200K, with_parameters({"place": {"type": "object"}})).tokens
     assert nested > flat
+
+
+def test_what_is_referred_to_is_counted_once() -> None:
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/Place"}, "b": {"$ref": "#/$defs/Place"}}}
+    schema["$defs"] = {"Place": {"type": "object", "properties": {"town": {"type": "string"}}}}
+    written = shown({"name": "f", "parameters": schema})
+    assert written == "type Place = {\n  town?: string,\n};\ntype f = (_: {\na?: Place,\nb?: Place,\n}) => any"
+
+
+def test_nested_kinds_do_not_double_with_every_level() -> None:
+    schema: Json = {}
+    for _ in range(60):
+        schema = {"type": ["object", "object", "null"], "properties": {"a": schema}}
+    assert count_tool(O200K, with_parameters({"deep": schema})).tokens < 2_000
 
 
 def test_several_types_and_odd_choices_are_survived() -> None:

@@ -22,7 +22,7 @@ from workbench.models.framing import REPLY_PRIMING
 from workbench.models.tokens import Count
 
 _SYNTHETIC = framing("message", True)
-"""Around a row that is a message of its own: a summary, a notice, the result of a call that did not return."""
+"""Around a row that is a message of its own: a summary or a notice."""
 
 
 class RequestBase(NamedTuple):
@@ -110,6 +110,7 @@ class _Arranger:
         self._waiting = missing if parts.live else []
         self._lacking = () if parts.live else tuple(missing)
         """Calls of the newest unit that get a synthetic result."""
+        self._repair_framing = sum(parts.meter.repair_framing(conversation.cells[at]) for at in self._lacking)
         self._past: list[UnitCost] = []
         self._present: list[UnitCost] = []
         """What the units cost that are always sent, in history and in the turn; the sums leave them out."""
@@ -136,13 +137,13 @@ class _Arranger:
         """What is kept of the turn: its user message, held units, and all from the unit `first` on."""
         cost = self._sums.cost
         kept = cost[self._behind] - cost[self._start] + cost[self._units] - cost[first]
-        lacking = len(self._lacking) * (self._meter.no_result.tokens + _SYNTHETIC)
+        lacking = len(self._lacking) * self._meter.no_result.tokens + self._repair_framing
         return kept + lacking + sum(held.cost for held in self._present)
 
     def _turn_framing(self, first: int) -> int:
         around = self._sums.framing
         kept = around[self._behind] - around[self._start] + around[self._units] - around[first]
-        return kept + len(self._lacking) * _SYNTHETIC + sum(held.framing for held in self._present)
+        return kept + self._repair_framing + sum(held.framing for held in self._present)
 
     # History
 

@@ -14,6 +14,7 @@ from workbench.context.fixed_slots import is_merged
 from workbench.context.items import Item
 from workbench.context.measure import framing
 from workbench.context.plan import ContextPlan
+from workbench.models.framing import REPLY_PRIMING
 
 Mark = Literal["added", "changed", "gone"]
 
@@ -86,7 +87,7 @@ def _same_tokens(before: ContextPlan, after: ContextPlan) -> int | None:
     tokens = 0
     for old, new in zip_longest(_framed(before), _framed(after)):
         if old is None or new is None:
-            return tokens
+            return min(before.totals.tokens, after.totals.tokens) - REPLY_PRIMING
         (was, _), (row, around) = old, new
         if _said(was) != _said(row):
             return tokens + _same_part(was, row)
@@ -95,7 +96,7 @@ def _same_tokens(before: ContextPlan, after: ContextPlan) -> int | None:
 
 
 def _framed(plan: ContextPlan) -> Iterator[tuple[Item, int]]:
-    """The rows of a request, each with the framing it brings; headings and names are left out, which is little."""
+    """The rows of a request, each with the framing it brings; headings and authors are left out, which is little."""
     last: Item | None = None
     for row in plan.rows.in_request():
         if row.kind == "tool_definition":

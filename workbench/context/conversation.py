@@ -171,7 +171,9 @@ class Conversation:
             cell.cut = cut
         unit = self.units[newest]
         unit.results += 1
-        self._join(unit, cell, cell.tokens if cut is None else cut.tokens, "tool_result", True)
+        self._join(
+            unit, cell, cell.tokens if cut is None else cut.tokens, "tool_result", True, self._meter.author(cell)
+        )
         if self._mask.active and cell.cover < 0:
             self._number(cell)
         return True
@@ -188,7 +190,7 @@ class Conversation:
             if kept is not None and kept.text and not is_blank(kept.text):
                 cell.cut = self._meter.kept(cell, kept.text)
                 tokens = cell.cut.tokens
-        self._join(unit, cell, tokens, "message", not unit.cells, self._meter.name(name) if name else 0)
+        self._join(unit, cell, tokens, "message", not unit.cells, self._meter.author(cell) if name else 0)
 
     # Units
 
@@ -210,8 +212,8 @@ class Conversation:
         lacking = [at for at in unit.cells if self._lacks_result(at)]
         self.repairs.extend(lacking)
         if self._plain:
-            count = len(lacking)
-            self.sums.add(count * self._meter.no_result.tokens, count * framing("tool_result", True), count)
+            around = sum(self._meter.repair_framing(self.cells[at]) for at in lacking)
+            self.sums.add(len(lacking) * self._meter.no_result.tokens, around, len(lacking))
         else:
             self._measure([self.cells[lacking[0]].unit])
 
@@ -251,13 +253,13 @@ class Conversation:
         self.cells.append(cell)
         self.original_tokens += cell.original_tokens
 
-    def _join(self, unit: Unit, cell: Cell, tokens: int, kind: Kind, begins: bool, name: int = 0) -> None:
+    def _join(self, unit: Unit, cell: Cell, tokens: int, kind: Kind, begins: bool, author: int = 0) -> None:
         """Put a cell into the newest unit and its cost into the sums; `begins`: a message of its own."""
         unit.cells.append(len(self.cells))
         self.cells.append(cell)
         self.original_tokens += cell.tokens if cell.whole is None else cell.whole
         if self._plain:
-            self.sums.add(tokens, framing(kind, begins, name), begins)
+            self.sums.add(tokens, framing(kind, begins, author), begins)
         else:
             self._join_special(unit, cell)
 

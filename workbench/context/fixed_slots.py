@@ -11,7 +11,7 @@ from workbench.context.items import Edit, Item
 from workbench.context.measure import Meter, framing
 from workbench.context.stages import override
 from workbench.log.events import Event, SlotContent
-from workbench.models.framing import TOOLS_END, count_tool
+from workbench.models.framing import count_tool, count_tools_frame
 
 SLOT_ORDER = ("system", "instructions", "memory", "tools")
 HEADINGS = {"system": "", "instructions": "# Instructions: {name}\n\n", "memory": "# Memory: {name}\n\n"}
@@ -48,10 +48,11 @@ def fill(
             for cell in preamble:
                 row = _preamble_row(cell, overrides)
                 rows.append(row)
-                around += framing(row.kind, True, meter.name(cell.name)) * row.in_request
+                around += framing(row.kind, True, meter.author(cell)) * row.in_request
     sent = [row for row in rows if row.in_request]
     around += framing("message", any(is_merged(row) for row in sent))
-    around += TOOLS_END * any(row.slot == "tools" for row in sent)
+    if any(row.slot == "tools" for row in sent):
+        around += count_tools_frame(meter.counter, _first_system(sent), meter.style)
     return FixedSlots(tuple(rows), around)
 
 
@@ -62,6 +63,13 @@ _MERGED = -2
 def is_merged(row: Item) -> bool:
     """Whether a row is part of the one system message, rather than a message of its own."""
     return row.unit == _MERGED and row.slot != "tools"
+
+
+def _first_system(sent: Sequence[Item]) -> str | None:
+    """The text that the first system message of a request ends with; None where it has none."""
+    merged = [row.text or "" for row in sent if is_merged(row)]
+    own = [row.text or "" for row in sent if row.slot != "tools"]
+    return merged[-1] if merged else own[0] if own else None
 
 
 def _edits(own: UserDecision, tokens: int) -> tuple[Edit, ...]:

@@ -14,7 +14,7 @@ from workbench.context.stages import mask, normalise
 from workbench.context.stages.history import resident_limit
 from workbench.context.stages.truncate import TruncatedText, TruncationRule, rule_for, truncate
 from workbench.log.events import Content, ImagePart, OtherPart, Part, TextPart, ToolCall, text_of
-from workbench.models.framing import CALL, MESSAGE, count_call, count_name, tool_style
+from workbench.models.framing import CALL, MESSAGE, count_author, count_call, count_name, tool_style
 from workbench.models.images import image_tokens
 from workbench.models.tokens import Count, TokenCounter
 
@@ -32,9 +32,9 @@ All threads share them, and any may clear them at any time. So an entry is read 
 """
 
 
-def framing(kind: Kind, begins: bool, name: int = 0) -> int:
+def framing(kind: Kind, begins: bool, author: int = 0) -> int:
     """The tokens around one item: those of the message that it begins, of its author's name, and of a call."""
-    return MESSAGE * begins + name + CALL * (kind == "tool_call")
+    return MESSAGE * begins + author + CALL * (kind == "tool_call")
 
 
 class Meter:
@@ -78,9 +78,15 @@ class Meter:
             cell.whole = count_call(self.counter, body.tool, body.arguments).tokens
             cell.changed, cell.note = sent, note
 
-    def name(self, name: str) -> int:
-        """What the name of a message's author adds to its framing."""
-        return count_name(self.counter, name) if name else 0
+    def author(self, cell: Cell) -> int:
+        """What the author of a message, or the tool of a result, adds to its framing."""
+        if cell.kind == "tool_result":
+            return count_author(self.counter, cell.tool or "")
+        return count_name(self.counter, cell.name)
+
+    def repair_framing(self, call: Cell) -> int:
+        """The tokens around the synthetic result of a call."""
+        return framing("tool_result", True, count_author(self.counter, call.tool or ""))
 
     def cut(self, cell: Cell) -> TruncatedText | None:
         """A tool result over its cap."""

@@ -96,10 +96,10 @@ def unit_cost(unit: Unit, view: View, meter: Meter, complete: bool) -> UnitCost:
         tokens += size
         begins = cell.kind == "tool_result" or not begun
         begun = begun or cell.kind != "tool_result"
-        around, messages = around + framing(cell.kind, begins, meter.name(cell.name)), messages + begins
+        around, messages = around + framing(cell.kind, begins, meter.author(cell)), messages + begins
         if complete and cell.kind == "tool_call" and cell.partner < 0:
             tokens, messages = tokens + meter.no_result.tokens, messages + 1
-            around += framing("tool_result", True)
+            around += meter.repair_framing(cell)
     return UnitCost(tokens + around, around, messages)
 
 

@@ -1,13 +1,14 @@
 """What messages cost beyond their text: the tokens around messages, calls and tool definitions.
 
-OpenAI documents its rule for messages and, in its cookbook, a formula for tools; other providers document
-neither. What is counted here is therefore approximate, and the ledger learns the difference from the reports.
+OpenAI documents its rule for messages; how it writes calls, results and tools was found out by others from what it
+reports, and their measurements are in the tests. Other providers say nothing. What is counted here is therefore
+approximate, and the ledger learns the difference from the reports.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from workbench.models.tokens import Count, TokenCounter
@@ -21,22 +22,23 @@ NAME = 1
 REPLY_PRIMING = 3
 """Once per request: the reply is begun for the model."""
 
-CALL = 8
-"""Around each tool call, in OpenAI's published harmony format: channel, recipient, constraint and end."""
-
-TOOLS_END = 12
-"""Once per request that has tools (the cookbook's `func_end`)."""
+CALL = 3
+"""Around each tool call, beside its name and its arguments."""
 
 Style = Literal["openai", "json"]
 """How a provider is taken to write tool definitions: OpenAI's own notation, or the JSON as it is."""
 
-_TOOL_START = {"cl100k_base": 10}
-"""The cookbook's `func_init` by tokenizer; 7 for o200k and whatever else is counted this way."""
+_TOOLS = 9
+"""Once per request that has tools: a system message of their own, and a little more."""
 
-_PROPERTIES_START = 3
-_PROPERTY = 3
-_ENUM_START = -3
-_ENUM_ITEM = 3
+_SHARED_MESSAGE = -4
+"""The tools stand in the system message where there is one."""
+
+_DETAILS = 2
+"""From this depth on, the descriptions of properties are left out."""
+
+_ENDING = 64
+"""Characters at the end of a text that decide what a newline behind it costs; far more than are needed."""
 
 
 def tool_style(provider: str) -> Style:
@@ -49,6 +51,11 @@ def count_name(counter: TokenCounter, name: str) -> int:
     return counter.count(name).tokens + NAME if name else 0
 
 
+def count_author(counter: TokenCounter, tool: str) -> int:
+    """What the author of a result adds to its message: the tool's name stands where the role would."""
+    return counter.count(tool).tokens - 1 if tool else 0
+
+
 def count_call(counter: TokenCounter, name: str, arguments: str) -> Count:
     """The content of a tool call: the tool's name and the arguments as the model wrote them."""
     called, given = counter.count(name), counter.count(arguments)
@@ -57,80 +64,94 @@ def count_call(counter: TokenCounter, name: str, arguments: str) -> Count:
 
 def count_tool(counter: TokenCounter, definition_json: str, style: Style = "openai") -> Count:
     """One tool definition. Always approximate: no provider says how it writes them for the model."""
-    function = _function(definition_json) if style == "openai" else None
-    if function is None:
-        return Count(counter.count(definition_json).tokens, False)
-    line = f"{function.get('name', '')}:{_sentence(function.get('description'))}"
-    tokens = _TOOL_START.get(counter.name, 7) + counter.count(line).tokens
-    parameters = function.get("parameters")
-    if isinstance(parameters, Mapping):
-        tokens += _count_properties(counter, parameters)
-    return Count(tokens, False)
+    try:
+        function = _function(definition_json) if style == "openai" else None
+        # It begins with the end of what stands before it: tokenizers join that with the comment behind it.
+        text = definition_json if function is None else ";\n\n" + _typescript(function)
+    except (ValueError, RecursionError):
+        text = definition_json
+    return Count(counter.count(text).tokens, False)
+
+
+def count_tools_frame(counter: TokenCounter, system: str | None, style: Style = "openai") -> int:
+    """What surrounds all tools of a request; `system`: the text of its first system message, if it has one."""
+    if style != "openai":
+        return 0
+    tokens = _TOOLS + sum(
+        counter.count(text).tokens for text in ("namespace functions", ";\n\n} // namespace functions")
+    )
+    if system is None:
+        return tokens
+    end = system[-_ENDING:]
+    return tokens + _SHARED_MESSAGE + counter.count(end + "\n").tokens - counter.count(end).tokens
 
 
 def _function(definition_json: str) -> Mapping[str, Any] | None:
     """The function inside a definition, with or without its wrapping; None when it is not one."""
-    try:
-        definition = json.loads(definition_json)
-    except (ValueError, RecursionError):
-        return None
+    definition = json.loads(definition_json)
     if not isinstance(definition, Mapping):
         return None
     function = definition.get("function", definition)
     return function if isinstance(function, Mapping) and "name" in function else None
 
 
-def _count_properties(counter: TokenCounter, schema: Mapping[str, Any]) -> int:
-    """The properties of an object, and of the objects inside it."""
-    tokens = 0
-    for key in ("properties", "$defs"):
-        properties = schema.get(key)
-        if isinstance(properties, Mapping) and properties:
-            tokens += _PROPERTIES_START
-            tokens += sum(_count_property(counter, name, value) for name, value in properties.items())
-    return tokens
+def _typescript(function: Mapping[str, Any]) -> str:
+    """A function as OpenAI's models see it: a type of TypeScript's, with comments."""
+    schema = function.get("parameters")
+    parameters = schema if isinstance(schema, Mapping) else {}
+    lines = [*_comment(function)]
+    for key in ("$defs", "definitions"):
+        lines += [f"type {name} = {_type_of(part, 0)};" for name, part in _members(parameters, key)]
+    taken = f"_: {{\n{_properties(parameters, 0)}\n}}" if _members(parameters, "properties") else ""
+    return "\n".join([*lines, f"type {function['name']} = ({taken}) => any"])
 
 
-def _count_property(counter: TokenCounter, name: str, schema: Any) -> int:
-    """One property: its name, type and description on a line, its choices, and what is nested in it."""
+def _comment(schema: Mapping[str, Any]) -> Iterator[str]:
+    description = schema.get("description")
+    if description and isinstance(description, str):
+        yield f"// {description}"
+
+
+def _members(schema: Mapping[str, Any], key: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """The schemas under a key, by name."""
+    members = schema.get(key)
+    if not isinstance(members, Mapping):
+        return []
+    return [(name, part if isinstance(part, Mapping) else {}) for name, part in members.items()]
+
+
+def _properties(schema: Mapping[str, Any], depth: int) -> str:
+    """The properties of an object, a line each, and their descriptions."""
+    required = schema.get("required")
+    always = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
+    lines: list[str] = []
+    for name, part in _members(schema, "properties"):
+        if depth < _DETAILS:
+            lines += _comment(part)
+        lines.append(f"{name}{'' if name in always else '?'}: {_type_of(part, depth)},")
+    return "\n".join(" " * depth + line for line in lines)
+
+
+def _type_of(schema: Any, depth: int) -> str:
+    """A property's type, with what is nested in it."""
     if not isinstance(schema, Mapping):
-        return _PROPERTY + counter.count(name).tokens
-    tokens = _PROPERTY
-    choices = schema.get("enum")
-    if isinstance(choices, list):
-        tokens += _ENUM_START + sum(_ENUM_ITEM + counter.count(_written(choice)).tokens for choice in choices)
-    line = f"{name}:{_type_of(schema)}:{_sentence(schema.get('description'))}"
-    tokens += counter.count(line).tokens
-    inner = [schema, schema.get("items"), *_alternatives(schema)]
-    return tokens + sum(_count_properties(counter, part) for part in inner if isinstance(part, Mapping))
-
-
-def _type_of(schema: Mapping[str, Any]) -> str:
-    """A property's type in a word: its own, that of what it refers to, or those it may have."""
+        return "any"
+    for key, sign in (("anyOf", " | "), ("oneOf", " | "), ("allOf", " & ")):
+        if isinstance(schema.get(key), list):
+            return sign.join(_type_of(part, depth) for part in schema[key])
+    if isinstance(schema.get("enum"), list):
+        return " | ".join(json.dumps(choice, ensure_ascii=False) for choice in schema["enum"])
     kind = schema.get("type")
-    if isinstance(kind, str):
-        return kind
-    if isinstance(kind, list):
-        return "|".join(map(str, kind))
-    if "$ref" in schema:
-        return str(schema["$ref"]).rsplit("/", 1)[-1]
-    return "|".join(_type_of(part) for part in _alternatives(schema) if isinstance(part, Mapping))
-
-
-def _alternatives(schema: Mapping[str, Any]) -> list[Any]:
-    """The schemas of which one, some or all must hold."""
-    found: list[Any] = []
-    for key in ("anyOf", "oneOf", "allOf"):
-        parts = schema.get(key)
-        if isinstance(parts, list):
-            found.extend(parts)
-    return found
-
-
-def _written(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _sentence(value: Any) -> str:
-    """A description without its last full stop, as the cookbook counts it."""
-    return value.removesuffix(".") if isinstance(value, str) else ""
+    match kind:
+        case "integer":
+            return "number"
+        case "object":
+            return f"{{\n{_properties(schema, depth + 2)}\n}}"
+        case "array":
+            return f"{_type_of(schema.get('items'), depth)}[]"
+        case str():
+            return kind
+        case list():
+            # Each kind once: what is nested would otherwise double with every level.
+            return " | ".join(_type_of({**schema, "type": each}, depth) for each in dict.fromkeys(map(str, kind)))
+    return str(schema["$ref"]).rsplit("/", 1)[-1] if "$ref" in schema else "any"

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from workbench.context.compare import same_start
-from workbench.models.framing import CALL, MESSAGE, REPLY_PRIMING, TOOLS_END, count_call, count_name, count_tool
+from workbench.models.framing import (
+    CALL,
+    MESSAGE,
+    REPLY_PRIMING,
+    count_author,
+    count_call,
+    count_name,
+    count_tool,
+    count_tools_frame,
+)
 from workbench.models.images import image_tokens
 from workbench.models.reply_parts import Reported
 from workbench.models.tokens import TokenCounter, counter
@@ -36,13 +46,16 @@ def segments(request: RehearsalRequest) -> list[PromptSegment]:
         definition = json.dumps(tool, ensure_ascii=False)
         found.append(PromptSegment(definition, count_tool(tokenizer(), definition).tokens))
     if found:
-        found.append(PromptSegment("", TOOLS_END))
-    return found + [_segment(message) for message in request.messages]
+        system = next((message.text for message in request.messages if message.role == "system"), None)
+        found.append(PromptSegment("", count_tools_frame(tokenizer(), system)))
+    called = {call.call_id: call.tool for message in request.messages for call in message.calls}
+    return found + [_segment(message, called) for message in request.messages]
 
 
-def _segment(message: RehearsalMessage) -> PromptSegment:
+def _segment(message: RehearsalMessage, called: Mapping[str, str]) -> PromptSegment:
     count = tokenizer()
-    tokens = MESSAGE + count.count(message.text).tokens + count_name(count, message.name)
+    author = count_author(count, called.get(message.call_id, "")) + count_name(count, message.name)
+    tokens = MESSAGE + count.count(message.text).tokens + author
     written = [message.role, message.name, message.call_id, message.text]
     for call in message.calls:
         tokens += CALL + count_call(count, call.tool, call.arguments).tokens
