@@ -18,6 +18,7 @@ from workbench.log.events import (
     Setting,
     SlotContent,
     SystemMessage,
+    TextPart,
     ToolCall,
     ToolResult,
     Unknown,
@@ -77,6 +78,48 @@ def test_what_the_model_said_in_a_row_is_one_reply() -> None:
         ToolResult("c2", "Exit code: 0\nOutput:\ndone", "apply_patch"),
         ToolCall("c3", "local_shell", '{"command": ["ls"]}', "r2"),
         Unknown("Codex web_search_call", {"entry": {"type": "web_search_call", "id": "w"}}),
+    ]
+
+
+AGENTS = "# AGENTS.md instructions for /src/app\n\n<INSTRUCTIONS>\nuse uv\n</INSTRUCTIONS>"
+PLACE = "<environment_context>\n  <cwd>/src/app</cwd>\n</environment_context>"
+RULES = SlotContent("instructions", "AGENTS.md instructions for /src/app", AGENTS)
+PLACED = SlotContent("instructions", "environment_context", PLACE)
+
+
+def parts(*texts: str) -> dict[str, Any]:
+    content = [{"type": "input_text", "text": text} for text in texts]
+    return {"type": "message", "role": "user", "content": content}
+
+
+def test_instructions_are_no_user_turns() -> None:
+    assert read(
+        line("session_meta", id="s"),
+        line("response_item", **parts(AGENTS, PLACE)),
+        line("response_item", **parts(PLACE, "look", "here")),
+        message("user", "what does <environment_context> mean?"),
+        message("user", "<user_instructions>\nold form"),
+    ) == [
+        RULES,
+        PLACED,
+        UserMessage((TextPart("look"), TextPart("here"))),
+        UserMessage("what does <environment_context> mean?"),
+        SlotContent("instructions", "user_instructions", "<user_instructions>\nold form"),
+    ]
+
+
+def test_a_compaction_does_not_keep_instructions_as_user_messages() -> None:
+    later = PLACE.replace("app", "lib")
+    history = [said("user", "one"), parts(AGENTS, later), said("user", "Summary: two")]
+    found = read(
+        line("response_item", **parts(AGENTS, PLACE)),
+        message("user", "one"),
+        message("assistant", "two"),
+        line("compacted", message="", replacement_history=history),
+    )
+    assert found[4:] == [
+        SlotContent("instructions", "environment_context", later),
+        Compaction(1, 4, "Summary: two", (KeptEvent(3),), "end", meta={"made_by": "Codex"}),
     ]
 
 

@@ -5,6 +5,8 @@
   `function_call`, `custom_tool_call` (free text, sent here as `{"input": ...}`), `local_shell_call`, and the outputs
   of calls, paired by `call_id`. Rollouts of the first versions have the same items bare, behind a header without a
   type.
+- Codex writes the `AGENTS.md` files and the `<environment_context>` as messages of the user's, or as parts of them.
+  They are instructions: each fills the instructions slot, the newest of a name stands, and no turn begins with one.
 - There are no ids for replies: what the model said between two things that it did not is one reply.
 - An output is text, a list of parts, or an object with `content` and `success`. It is an error where `success` is
   false or the text's own head says an exit code other than 0.
@@ -29,13 +31,25 @@ from workbench.log.events import (
     Compaction,
     Content,
     KeptEvent,
+    Part,
     Reasoning,
     SlotContent,
     SystemMessage,
+    TextPart,
     UserMessage,
     text_of,
 )
-from workbench.traces.building import Builder, beginning, content_of, dict_in, entries, list_in, number_in, text_in
+from workbench.traces.building import (
+    Builder,
+    beginning,
+    content_from,
+    content_of,
+    dict_in,
+    entries,
+    list_in,
+    number_in,
+    text_in,
+)
 from workbench.traces.reading import Document
 
 NAME = "Codex"
@@ -43,6 +57,7 @@ SEALED = "[Codex compacted the conversation here; the summary is encrypted in it
 _KINDS = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULTILINE)
+_INSTRUCTIONS = re.compile(r"# (AGENTS\.md instructions[^\n]*)|<(user_instructions|environment_context)>")
 _HEAD = 300
 """Characters at the beginning of an output among which Codex writes the exit code."""
 
@@ -79,6 +94,8 @@ class CodexReader:
         """Whether the last item was the model's."""
         self._total: Any = None
         self._window = 0
+        self._instructions: dict[str, str] = {}
+        """By name: what stands in the instructions slot."""
 
     def line(self, value: Any) -> None:
         """Take in what comes next."""
@@ -142,11 +159,28 @@ class CodexReader:
             return
         self._speaking = False
         if role == "user":
-            self.builder.add(UserMessage(content))
+            said = self._without_instructions(content)
+            if said or not content:
+                self.builder.add(UserMessage(said))
         elif role in ("developer", "system"):
             self.builder.add(SystemMessage(content, role))
         else:
             self.builder.unknown("message", item)
+
+    def _without_instructions(self, content: Content) -> Content:
+        """What the user said in a message; the instructions among its parts go to their slot."""
+        parts = (TextPart(content),) if isinstance(content, str) else content
+        said: list[Part] = []
+        for part in parts:
+            found = _INSTRUCTIONS.match(part.text.lstrip()) if isinstance(part, TextPart) else None
+            if found is None or not isinstance(part, TextPart):
+                said.append(part)
+                continue
+            name = found[1] or found[2]
+            if self._instructions.get(name) != part.text:
+                self._instructions[name] = part.text
+                self.builder.add(SlotContent("instructions", name, part.text))
+        return content_from(said)
 
     def _reasoning(self, item: dict[str, Any]) -> None:
         parts = [*list_in(item, "summary"), *list_in(item, "content")]
@@ -194,6 +228,10 @@ class CodexReader:
         summary, sealed = text_in(payload, "message"), False
         for item in list_in(payload, "replacement_history"):
             content = content_of(item.get("content")) if isinstance(item, dict) else ""
+            if text_in(item, "role") == "user" and content:
+                content = self._without_instructions(content)
+                if not content:
+                    continue
             seq = earlier.get(_key(text_in(item, "role"), content), 0)
             if seq:
                 kept[seq] = KeptEvent(seq)
