@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from support.talk import planned, preset, spoken
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -154,9 +155,73 @@ def test_events_of_adk_carry_the_agents_name_and_usage() -> None:
     ]
 
 
+def compacting(start: Any, end: Any, text: str = "one, two") -> dict[str, Any]:
+    made = {"start_timestamp": start, "end_timestamp": end, "compacted_content": {"parts": [{"text": text}]}}
+    return {"author": "user", "invocation_id": "i", "timestamp": 9, "actions": {"compaction": made}}
+
+
+def told(*times: Any) -> list[dict[str, Any]]:
+    return [event("user", time, {"text": f"m{at}"}) for at, time in enumerate(times, 1)]
+
+
+BY_ADK = {"made_by": "ADK"}
+
+
 def test_a_compaction_of_adk_covers_the_events_between_its_times() -> None:
-    made = {"start_timestamp": 1, "end_timestamp": 2, "compacted_content": {"parts": [{"text": "one, two"}]}}
-    said = [event("user", at, {"text": f"m{at}"}) for at in (1, 2, 3)]
-    compacting = {"author": "user", "invocation_id": "i", "actions": {"compaction": made}}
-    assert read([*said, compacting])[3] == Compaction(1, 2, "one, two", meta={"made_by": "ADK"})
-    assert read([compacting]) == [Unknown("ADK compaction", {"entry": compacting})]
+    assert read([*told(1, 2, 3), compacting(1, 2)])[3] == Compaction(1, 2, "one, two", meta=BY_ADK)
+
+
+def test_times_are_seconds_or_rfc_3339() -> None:
+    said = told("2026-01-01T10:00:00Z", "2026-01-01T10:00:01.123456789Z", "2026-01-01T10:00:02.5Z")
+    made = compacting("2026-01-01T12:00:00+02:00", "2026-01-01T10:00:01.123456789Z")
+    assert read([*said, made])[3] == Compaction(1, 2, "one, two", meta=BY_ADK)
+
+
+def test_a_compaction_in_the_custom_metadata_is_read() -> None:
+    summary = {"role": "model", "parts": [{"text": "one, two"}]}
+    noted = {
+        "start_timestamp": "2026-01-01T10:00:00Z",
+        "end_timestamp": "2026-01-01T10:00:01Z",
+        "compacted_content_json": json.dumps(summary),
+        "original_tokens": 900,
+    }
+    made = event("user", 9, *summary["parts"], custom_metadata={"_adk_compaction": noted})
+    said = told("2026-01-01T10:00:00Z", "2026-01-01T10:00:01Z", "2026-01-01T10:00:02Z")
+    assert read([*said, made])[3:] == [Compaction(1, 2, "one, two", meta={**BY_ADK, "tokens_before": 900})]
+
+
+def test_a_compaction_stands_where_its_originals_were_when_they_are_not_in_the_file() -> None:
+    lost = [compacting(1, 2, "long ago"), compacting(2, 4, "later")]
+    assert read([*told(5, 6), *lost]) == [
+        Compaction(1, 0, "long ago", meta=BY_ADK),
+        Compaction(2, 1, "later", meta=BY_ADK),
+        UserMessage("m1"),
+        UserMessage("m2"),
+    ]
+    said = spoken(planned(read([*told(5, 6), *lost]), preset("sliding")))
+    assert [content for _, content in said] == ["long ago", "later", "m1", "m2"]
+
+
+def test_a_compaction_without_times_stands_where_it_is_and_one_without_text_is_carried_along() -> None:
+    assert read([*told(1), compacting(None, "soon")])[1] == Compaction(2, 1, "one, two", meta=BY_ADK)
+    empty = compacting(1, 2, "")
+    assert read([empty]) == [Unknown("ADK compaction", {"entry": empty})]
+
+
+def answer(time: int, result: Any, **more: Any) -> dict[str, Any]:
+    given = {"id": "c", "name": "send", "response": result}
+    return event("user", time, {"function_response": given}, **more)
+
+
+def test_a_call_that_waits_for_a_confirmation_stays_open_until_its_real_result() -> None:
+    called = event("scout", 1, {"function_call": {"id": "c", "name": "send", "args": {}}})
+    asking = event("scout", 3, {"function_call": {"id": "q", "name": "adk_request_confirmation", "args": {}}})
+    agreed = {"id": "q", "name": "adk_request_confirmation", "response": {"confirmed": True}}
+    confirmed = event("user", 4, {"function_response": agreed})
+    refusal = {"error": "This tool call requires confirmation, please approve or reject."}
+    asked = answer(2, {"error": "wait"}, actions={"requested_tool_confirmations": {"c": {"hint": "sure?"}}})
+    for placeholder in (asked, answer(2, refusal)):
+        waiting = read([called, placeholder, asking])
+        assert waiting == [ToolCall("c", "send", "{}", "r1"), Setting("left out", {"confirmations": 2})]
+        found = read([called, placeholder, asking, confirmed, answer(5, {"result": "sent"})])
+        assert found[:2] == [ToolCall("c", "send", "{}", "r1"), ToolResult("c", "sent", "send")]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from support.talk import planned, preset, spoken
 from workbench.log.events import (
     AssistantMessage,
     Body,
     Compaction,
     ImagePart,
+    Override,
     Setting,
     SlotContent,
     SystemMessage,
@@ -21,6 +23,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.traces.formats import conversations
+from workbench.traces.openhands import FORGOTTEN
 
 
 def action(at: int, kind: str, source: str = "agent", **args: Any) -> dict[str, Any]:
@@ -113,8 +116,25 @@ def test_a_condensation_is_a_compaction_of_what_it_forgot() -> None:
     spanned = action(4, "condensation", forgotten_events_start_id=1, forgotten_events_end_id=2, summary="one and two")
     for event in (named, spanned):
         assert read(*said, event)[4] == Compaction(2, 3, "one and two", meta={"made_by": "OpenHands"})
-    silent = action(4, "condensation", forgotten_event_ids=[1])
-    assert read(*said, silent)[4] == Unknown("OpenHands condensation", {"entry": silent})
+    lost = action(4, "condensation", forgotten_event_ids=[98, 99], summary="long ago")
+    assert read(*said, lost)[4] == Compaction(5, 4, "long ago", meta={"made_by": "OpenHands"})
+
+
+def test_a_condensation_without_a_summary_forgets_what_it_says() -> None:
+    said = [action(at, "message", "user", content=f"m{at}") for at in range(6)]
+    silent = action(6, "condensation", forgotten_event_ids=[4, 1, 2, 77])
+    found = read(*said, silent)
+    assert found[6:] == [Override("exclude", 2, 3, FORGOTTEN), Override("exclude", 5, 5, FORGOTTEN)]
+    made = planned(found, preset("sliding"))
+    assert [content for _, content in spoken(made)] == ["m0", "m3", "m5"]
+    assert {row.edits[-1].why for row in made.rows if row.state == "excluded"} == {FORGOTTEN}
+
+
+def test_a_condensation_that_names_nothing_is_carried_along() -> None:
+    empty = action(1, "condensation", forgotten_event_ids=[])
+    assert read(action(0, "message", "user", content="m"), empty)[1] == Unknown(
+        "OpenHands condensation", {"entry": empty}
+    )
 
 
 def test_histories_in_lines_are_conversations_and_pairs_in_them_are_events() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from support.talk import planned, preset, spoken
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -101,6 +102,15 @@ def test_an_older_compaction_counts_lines() -> None:
     assert read(message("user", "one"), message("user", "two"), old)[2] == Compaction(
         1, 2, "one", meta={"made_by": "pi"}
     )
+
+
+def test_a_summary_stands_before_what_was_kept_also_when_that_is_everything() -> None:
+    begun = {"type": "session", "id": "s", "cwd": "/home"}
+    made = {"type": "compaction", "summary": "before this", "firstKeptEntryIndex": 1}
+    lines = [begun, message("user", "one"), message("user", "two"), made]
+    [found] = conversations("file", "\n".join(map(json.dumps, lines)))
+    assert found[2] == Compaction(1, 0, "before this", meta={"made_by": "pi"})
+    assert spoken(planned(found, preset("sliding")))[0] == ("user", "before this")
 
 
 def test_only_the_path_to_the_last_entry_is_the_conversation() -> None:

@@ -165,7 +165,7 @@ def _rows(node: Node, depth: int) -> Iterator[tuple[str, ...]]:
     yield (
         f"{'  ' * (depth - 1)}{'└ ' if depth else ''}{event.seq}",
         when(event.at),
-        f"{first}–{last}",
+        f"{first}–{last}" if first <= last else "–",
         "–" if noted.first_turn is None or noted.last_turn is None else f"{noted.first_turn}–{noted.last_turn}",
         "–" if noted.tokens_before is None else f"{noted.tokens_before:,}",
         "–" if noted.tokens_after is None else f"{noted.tokens_after:,}",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from workbench.compaction.record import CompactionEntry, Record, details
 from workbench.config.errors import Refused, WrongCall
-from workbench.context.control import in_effect, reverted, span
+from workbench.context.control import in_effect, reverted, span_words
 from workbench.log.events import Compaction, Event, Override, Revert
 
 _CONTROLS = (Compaction, Override, Revert)
@@ -138,11 +138,10 @@ def _sentence(verb: str, events: Sequence[Event], event: Event, revert: Revert) 
     if isinstance(body, Override):
         ends = f"{body.first}" if body.first == body.last else f"{body.first}-{body.last}"
         return f"{verb} the override of event {event.seq}: {body.action} {ends}"
-    first, last = span(event)
     assert isinstance(body, Compaction)
     freed = details(body.meta).freed
     size = "" if freed is None else f", {freed:,} tokens"
-    return f"{verb} the compaction of event {event.seq} (events {first} to {last}{size}): {_effect(events, revert)}"
+    return f"{verb} the compaction of event {event.seq} ({span_words(event)}{size}): {_effect(events, revert)}"
 
 
 def _effect(events: Sequence[Event], revert: Revert) -> str:

@@ -21,12 +21,14 @@ class UserDecision(NamedTuple):
     excluded: bool = False
     by: int = 0
     """The override that last decided whether it is in or out; between a call and its result the later one holds."""
+    why: str = ""
+    """Why it is excluded, where that was not decided by hand."""
 
 
 NO_DECISION = UserDecision()
 
 
-def decide(own: UserDecision, action: OverrideAction, seq: int) -> UserDecision:
+def decide(own: UserDecision, action: OverrideAction, seq: int, why: str = "") -> UserDecision:
     """What holds for an event after one more override."""
     match action:
         case "pin":
@@ -38,7 +40,7 @@ def decide(own: UserDecision, action: OverrideAction, seq: int) -> UserDecision:
         case "unmask":
             return own._replace(masked=False)
         case "exclude":
-            return UserDecision(excluded=True, by=seq)
+            return UserDecision(excluded=True, by=seq, why=why)
         case "include":
             return own._replace(excluded=False, by=seq)
 
@@ -91,6 +93,12 @@ def span(event: Event) -> tuple[int, int]:
     return event.body.first, min(event.body.last, event.seq - 1)
 
 
+def span_words(event: Event) -> str:
+    """The range of a compaction, in words."""
+    first, last = span(event)
+    return f"events {first:,} to {last:,}" if first <= last else "events that are not in the log"
+
+
 def _inside(event: Event, later: Event) -> bool:
     (first, last), (from_, upto) = span(event), span(later)
     return from_ <= first and last <= upto
@@ -110,7 +118,7 @@ def apply_override(overrides: dict[int, UserDecision], event: Event) -> range:
     assert isinstance(body, Override)
     touched = range(max(body.first, 1), min(body.last, event.seq - 1) + 1)
     for seq in touched:
-        overrides[seq] = decide(overrides.get(seq, NO_DECISION), body.action, event.seq)
+        overrides[seq] = decide(overrides.get(seq, NO_DECISION), body.action, event.seq, body.why)
     return touched
 
 

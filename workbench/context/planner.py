@@ -14,7 +14,7 @@ from workbench.config.garbage import collector_paused
 from workbench.context import fixed_slots, fold
 from workbench.context.arrange import Arrangement, arrange, base_of, synthetic
 from workbench.context.budget import Limits
-from workbench.context.control import CONTROL, InEffect, apply_override, in_effect, span
+from workbench.context.control import CONTROL, InEffect, apply_override, in_effect, span, span_words
 from workbench.context.conversation import Conversation
 from workbench.context.items import Item
 from workbench.context.measure import Meter
@@ -156,7 +156,7 @@ class Planner:
         return tuple(placed)
 
     def _summary_rows(self, event: Event, body: Compaction, turn: int) -> tuple[Item, ...]:
-        why = f"stands for the events {body.first} to {body.last}"
+        why = f"stands for the {span_words(event)}"
         text = body.preface + body.summary
         if normalise.is_blank(text):
             text = normalise.EMPTY_SUMMARY

@@ -149,6 +149,8 @@ class Override(_Value, frozen=True):
     action: OverrideAction
     first: int
     last: int
+    why: str = ""
+    """Whose decision it was, where it was not the user's own: another agent that forgot something, for one."""
 
 
 class Usage(_Value, frozen=True):

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.log.events import AssistantMessage, Compaction, Part, Reasoning, UserMessage, text_of
+from workbench.log.events import AssistantMessage, Part, Reasoning, UserMessage, text_of
 from workbench.traces.building import (
     Builder,
     beginning,
@@ -207,11 +207,9 @@ class ClaudeCodeReader:
         last = self._covered if self._boundary is not None else self.builder.last
         head = text_in(dict_in(noted, "preservedSegment"), "headUuid")
         last = min(last, self._seqs.get(head, last))
-        meta: dict[str, Any] = {"made_by": NAME}
-        meta |= {"trigger": text_in(noted, "trigger")} if text_in(noted, "trigger") else {}
-        meta |= {"tokens_before": number_in(noted, "preTokens")} if number_in(noted, "preTokens") else {}
         self._boundary = None
         if last:
-            self.builder.add(Compaction(1, last, summary, meta=meta))
+            trigger, before = text_in(noted, "trigger"), number_in(noted, "preTokens")
+            self.builder.compaction(1, last, summary, trigger=trigger, tokens_before=before)
         else:
             self.builder.add(UserMessage(summary))

@@ -7,8 +7,8 @@
   taken from the reply, once; results are paired by call id. Where there is none, an agent's action is itself the
   call, with the id `event-N`, and its `thought` is the text; results are paired by `cause`.
 - A result is an error when it is of the kind `error`, when `success` is false, or its exit code is not 0.
-- `condensation` is a compaction of the events it names as forgotten, where it has a summary; else it is carried as
-  unknown.
+- `condensation` is a compaction of the events it names as forgotten, where it has a summary. Without one they are
+  excluded, because OpenHands just left them out. One that names nothing is carried as unknown.
 - Changes of state, empty observations and recalls are counted, not kept.
 - Events of the newer agent SDK have a `kind` instead: `MessageEvent`, `ActionEvent`, `ObservationEvent`,
   `SystemPromptEvent`, `AgentErrorEvent`, `Condensation`; they say the same in other keys.
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.log.events import AssistantMessage, Body, Compaction, ImagePart, SystemMessage, TextPart, UserMessage
+from workbench.log.events import AssistantMessage, Body, ImagePart, Override, SystemMessage, TextPart, UserMessage
 from workbench.traces.building import (
     Builder,
     beginning,
@@ -33,6 +33,7 @@ from workbench.traces.building import (
 from workbench.traces.reading import Document
 
 NAME = "OpenHands"
+FORGOTTEN = "forgotten by OpenHands, which made no summary"
 _NOISE = ("change_agent_state", "agent_state_changed", "null", "recall", "condensation_request")
 _KINDS = ("MessageEvent", "ActionEvent", "ObservationEvent", "SystemPromptEvent")
 
@@ -168,11 +169,15 @@ class _Reader:
         if isinstance(start, int) and isinstance(end, int):
             ids = [event for event in self._ranges if isinstance(event, int) and start <= event <= end]
         found = [self._ranges[event] for event in ids if isinstance(event, int | str) and event in self._ranges]
-        if found and text_in(args, "summary"):
-            first, last = min(first for first, _ in found), max(last for _, last in found)
-            self.builder.add(Compaction(first, last, text_in(args, "summary"), meta={"made_by": NAME}))
-        else:
+        summary = text_in(args, "summary")
+        if not found and not summary:
             self.builder.unknown("condensation", value)
+        elif summary:
+            here = self.builder.last + 1
+            first = min((first for first, _ in found), default=here)
+            self.builder.compaction(first, max((last for _, last in found), default=here - 1), summary)
+        else:
+            self.builder.add(*(Override("exclude", first, last, FORGOTTEN) for first, last in _joined(found)))
 
     def _new(self, value: dict[str, Any]) -> None:
         """An event of the agent SDK."""
@@ -205,6 +210,17 @@ class _Reader:
                 self.builder.leave_out(kind)
             case _:
                 self.builder.unknown(kind, value)
+
+
+def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges in order, with those that touch made one."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    return found
 
 
 def _without_thought(args: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,8 @@
 - Later versions give entries an `id` and a `parentId`. The conversation is then the path that leads to the last
   entry; what the user went back from is counted, not kept.
 - `compaction` has a `summary` and the first entry kept (`firstKeptEntryId`, or `firstKeptEntryIndex` among the
-  lines); it becomes a compaction of what was before that. A `branch_summary` is a user message, as pi sends it.
+  lines); it becomes a compaction of what was before that, and stands first. A `branch_summary` is a user message. Both
+  as pi sends them.
 - System prompt and tools are not in these files. Levels of thinking, labels and the data of extensions are counted.
 """
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.log.events import AssistantMessage, Body, Compaction, Part, Reasoning, UserMessage
+from workbench.log.events import AssistantMessage, Body, Part, Reasoning, UserMessage
 from workbench.traces.building import (
     Builder,
     beginning,
@@ -170,9 +171,4 @@ class _Reader:
         last = self.builder.last
         last = self._lines.get(index, last) if isinstance(index, int) else last
         last = self._ids.get(text_in(value, "firstKeptEntryId"), last)
-        if not last:
-            self.builder.add(UserMessage(text_in(value, "summary")))
-            return
-        before = number_in(value, "tokensBefore")
-        noted = {"made_by": NAME, **({"tokens_before": before} if before else {})}
-        self.builder.add(Compaction(1, last, text_in(value, "summary"), meta=noted))
+        self.builder.compaction(1, last, text_in(value, "summary"), tokens_before=number_in(value, "tokensBefore"))

@@ -24,7 +24,7 @@ def masks(own: UserDecision, kind: Kind, is_latest: bool) -> bool | None:
 
 def exclude(own: UserDecision, tokens: int) -> Edit:
     """Leave out an item; `own` is the decision on the item itself, without its pair."""
-    why = "excluded by hand" if own.excluded else "excluded with the other half of its pair"
+    why = (own.why or "excluded by hand") if own.excluded else "excluded with the other half of its pair"
     return Edit("override", "excluded", tokens, 0, why)
 
 

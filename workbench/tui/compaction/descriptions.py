@@ -155,7 +155,7 @@ def branch_line(branch: Branch) -> Content:
             f" {figures(entry)}",
         ),
         Content.styled(state_of(entry), colour),
-        Content.styled(f"events {first:,}–{last:,}", "$quiet"),
+        Content.styled(f"events {first:,}–{last:,}" if first <= last else "originals not here", "$quiet"),
         *([Content(facts_of(entry))] if facts_of(entry) else []),
         *([Content.styled(printable(entry.details.trigger), "$quiet")] if entry.details.trigger else []),
         *([Content.styled(f"by {printable(by)}", "$quiet")] if by else []),
