@@ -61,7 +61,7 @@ def test_the_documents_names_lead_to_knobs_with_the_documented_values(row: list[
     knob = re.search(r"`([a-z]+\.[a-z_]+)`", target)
     if knob is None or not value:
         pytest.skip("no knob stands behind this name")
-    values = {each.name: each.value for each in describe(load_policy(preset.strip("`"), env={}))}
+    values = {each.name: each.written for each in describe(load_policy(preset.strip("`"), env={}))}
     assert values[knob[1]] == value.strip("`")
 
 

@@ -40,6 +40,17 @@ def test_a_text_is_encoded_once_ever(call: Call, tmp_path: Path, monkeypatch: py
     assert call("tokens", path, "--json").json["tokens"] == first
 
 
+def test_the_values_of_knobs_are_json(call: Call) -> None:
+    knobs = call("policies", "show", "codex", "--json").json["knobs"]
+    found = {knob["knob"]: knob["value"] for knob in knobs}
+    assert found["budget.reserve_ratio"] == 0.1
+    assert found["truncation.max_lines"] == 256
+    assert found["truncation.count_header"] is True
+    assert found["truncation.strategy"] == "lines"
+    assert found["compaction.headless_mode"] is None
+    assert ".git" in found["instructions.root_markers"]
+
+
 def test_policies_are_listed_with_the_users_own(call: Call, tmp_path: Path) -> None:
     folder = tmp_path / "config" / "policies"
     folder.mkdir(parents=True)
@@ -57,11 +68,11 @@ def test_show_says_where_each_value_came_from(call: Call, tmp_path: Path, monkey
     monkeypatch.setenv("WORKBENCH_HISTORY__MAX_TOKENS", "77")
     found = call("policies", "show", "mine", "--set", "masking.keep_first=4", "--json").json
     knobs = {row["knob"]: (row["value"], row["from"]) for row in found["knobs"]}
-    assert knobs["masking.keep_first"] == ("4", "--set")
-    assert knobs["history.max_tokens"] == ("77", "environment WORKBENCH_HISTORY__MAX_TOKENS")
-    assert knobs["masking.keep_last"][0] == "9"
+    assert knobs["masking.keep_first"] == (4, "--set")
+    assert knobs["history.max_tokens"] == (77, "environment WORKBENCH_HISTORY__MAX_TOKENS")
+    assert knobs["masking.keep_last"][0] == 9
     assert "mine.toml" in knobs["masking.keep_last"][1]
-    assert knobs["truncation.max_tokens"] == ("8000", "preset layers")
+    assert knobs["truncation.max_tokens"] == (8_000, "preset layers")
     assert "masking.keep_last" in call("policies", "show", "layers").out
 
 

@@ -125,7 +125,15 @@ def test_a_request_that_does_not_fit_is_never_printed(call: Call, transcript: Pa
     assert (outcome.code, outcome.out) == (3, "")
     assert outcome.err.startswith("workbench: does not fit: ")
     assert outcome.err.count("\n") == 1
-    assert not call("plan", transcript, "--json", "--window", "60", "--policy", "confirm").json["verdict"]["fits"]
+
+
+def test_a_plan_that_does_not_fit_is_printed_and_the_exit_code_says_so(call: Call, transcript: Path) -> None:
+    small = ("--window", "60", "--policy", "confirm")
+    told, listed = call("plan", transcript, "--json", *small), call("plan", transcript, *small)
+    assert (told.code, told.json["verdict"]["fits"], told.err) == (3, False, "")
+    assert (listed.code, listed.err) == (3, "")
+    assert "too large" in listed.out
+    assert call("plan", transcript, "--json").code == call("plan", transcript).code == 0
 
 
 def test_window_and_reserve_are_the_users_own(call: Call, transcript: Path) -> None:
@@ -249,7 +257,7 @@ def test_pictures_survive_the_cutting_of_their_text(call: Call, tmp_path: Path) 
     ]
     path = tmp_path / "picture.json"
     path.write_text(json.dumps(messages))
-    sent = call("plan", path, "--request", "--set", "truncation.max_tokens=200").json["messages"][-1]["content"]
+    sent = call("plan", path, "--request", "--set", "truncation.max_tokens=2000").json["messages"][-1]["content"]
     assert [part["type"] for part in sent] == ["text", "image_url"]
     assert "[truncated: kept first+last" in sent[0]["text"]
 

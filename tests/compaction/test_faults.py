@@ -63,6 +63,17 @@ async def test_a_summary_that_is_as_it_should_be_is_taken(session: Session) -> N
     assert (draft.summary, draft.made_by, draft.problems) == (GOOD, "scripted", ())
 
 
+async def test_a_summary_over_its_cap_is_cut_to_it(session: Session) -> None:
+    long = GOOD + "\n" + words(1_200)
+    draft = await faulty(session, says(long))
+    cap = draft.preview.summary_cap
+    assert cap == 1_000
+    assert (draft.made_by, draft.summary_tokens <= cap) == ("scripted", True)
+    assert draft.summary.startswith(GOOD)
+    assert long.startswith(draft.summary)
+    assert re.fullmatch(r"too_long: the summary had 1,\d+ tokens and was cut to the cap of 1,000", draft.problems[0])
+
+
 FAULTS = {
     "error": (refusal(500, "Oops"), "model: overloaded: Oops."),
     "refused": (

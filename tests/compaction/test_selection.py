@@ -287,11 +287,13 @@ def test_overflow_of_recent_turns_spares_the_latest_user_message_alone() -> None
     ("log", "why"),
     [
         ([], "the conversation is empty"),
-        ([UserMessage("hello")], "all that may be summarised is summarised already"),
+        ([UserMessage("hello")], "there is only the turn that is going on"),
+        ([*named_turns([1]), Override("pin", 1, 2)], "all of it stays"),
+        ([*named_turns([1]), Compaction(1, 2, "one"), UserMessage("hello")], "is summarised already"),
         ([UserMessage("go"), *iteration("a", "r")], "there is only the turn that is going on"),
         (named_turns([1, 2]), "everything before the last 2 turns"),
     ],
-    ids=["empty", "one message", "one open turn", "two turns"],
+    ids=["empty", "one message", "pinned", "summarised", "one open turn", "two turns"],
 )
 def test_a_compaction_of_nothing_is_refused_with_the_reason(log: list[Body], why: str) -> None:
     with pytest.raises(CompactionRefused, match=why) as refused:

@@ -93,7 +93,7 @@ def test_every_valid_value_round_trips_through_set_and_the_listing(knob: Knob, d
     assert type(value_of(loaded, named(knob))) is type(value)
     assert loaded.origins[named(knob)] == "--set"
     row = next(row for row in describe(loaded) if row.name == named(knob))
-    assert parse_text(row.value) == (list(value) if isinstance(value, tuple) else value)
+    assert parse_text(row.written) == (list(value) if isinstance(value, tuple) else value)
 
 
 @pytest.mark.parametrize("knob", EVERY_KNOB, ids=lambda knob: knob.name)

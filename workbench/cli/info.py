@@ -78,7 +78,7 @@ def run_policy(options: argparse.Namespace) -> int:
         print_json({"name": loaded.policy.name, "description": loaded.policy.description, "knobs": knobs})
     else:
         print(printable(f"{loaded.policy.name}: {loaded.policy.description}") + "\n")
-        print("\n".join(table(("knob", "value", "from"), [(row.name, row.value or "–", row.origin) for row in rows])))
+        print("\n".join(table(("knob", "value", "from"), [(row.name, row.written or "–", row.origin) for row in rows])))
     return 0
 
 

@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
             print_json(as_json(made, options.full))
         else:
             _print_table(made, setup, source, options.full)
-    return 0
+    return Refused.exit_code if made.verdict.status == "too_large" else 0
 
 
 def _upto(source: Source, seq: int) -> Source:

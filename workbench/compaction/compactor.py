@@ -21,7 +21,16 @@ from workbench.compaction.digest import digest as digest_of
 from workbench.compaction.preview import PreviewInputs, event_of, preview_of, previous_text, source_of, with_event
 from workbench.compaction.record import details
 from workbench.compaction.selection import select
-from workbench.compaction.summariser import FAR, Summariser, SummariserAccess, Tell, aside, cost_of, setup_for
+from workbench.compaction.summariser import (
+    FAR,
+    Summariser,
+    SummariserAccess,
+    Tell,
+    aside,
+    cost_of,
+    setup_for,
+    within_cap,
+)
 from workbench.compaction.triggers import percent
 from workbench.compaction.values import (
     CompactionPreview,
@@ -154,6 +163,7 @@ class Compactor:
         if made is None:
             tell(Progress("auditing"))
             made = await aside(self._by_digest, events, preview)
+        problems = [*problems, *made.problems]
         return replace(made, seconds=time.monotonic() - started, cost=cost, problems=tuple(problems))
 
     async def summary(self, selected: SelectedRange, cap: int, tell: Tell) -> tuple[str, list[str], float | None]:
@@ -172,19 +182,20 @@ class Compactor:
         return text, problems, cost_of(writer.usages, self.catalogue)
 
     def _by_model(self, events: Sequence[Event], preview: CompactionPreview, text: str) -> SummaryDraft:
-        made = self._drafted(events, preview, text, self.summariser.model)
-        tokens, cap = made.summary_tokens, preview.summary_cap
+        tokens, cap = self.setup.counter.count(text).tokens, preview.summary_cap
         if tokens >= preview.source_tokens:
             size = f"the summary has {tokens:,} tokens, and what it stands for {preview.source_tokens:,}"
             raise CompactionRefused("larger", size)
         if tokens > FAR * cap:
             raise CompactionRefused("too_long", f"the summary has {tokens:,} tokens, and {cap:,} were asked for")
+        summary, problems = within_cap(text, cap, self.setup.counter)
+        made = self._drafted(events, preview, summary, self.summariser.model)
         self._check(made)
         room = self.setup.limits.capacity
         if made.tokens_after > room:
             left = f"the request would still have {made.tokens_after:,} tokens, and {room:,} fit"
             raise CompactionRefused("does_not_fit", left)
-        return replace(made, prompt_hash=prompts.load(self._policy.prompt).hash)
+        return replace(made, prompt_hash=prompts.load(self._policy.prompt).hash, problems=problems)
 
     def _by_digest(self, events: Sequence[Event], preview: CompactionPreview) -> SummaryDraft:
         text = self.digest(preview.selected, preview.summary_cap)

@@ -13,7 +13,7 @@ from workbench.compaction.audit import audit
 from workbench.compaction.compactor import DIGEST, Compactor
 from workbench.compaction.preview import previous_text, source_tokens, summary_cap
 from workbench.compaction.prompts import recall_note
-from workbench.compaction.summariser import Tell, aside
+from workbench.compaction.summariser import Tell, aside, within_cap
 from workbench.compaction.values import Audit, CompactionRefused, Progress, SelectedRange
 from workbench.config.errors import WrongCall
 from workbench.context.control import CONTROL, in_effect
@@ -50,11 +50,12 @@ async def summarise_session(
     selected, cap = await aside(_whole_range, compactor, events)
     text, problems, cost = ("", [], 0.0) if digest else await compactor.summary(selected, cap, tell)
     made_by = compactor.summariser.model if text else DIGEST
+    text, cut = within_cap(text, cap, compactor.setup.counter)
     if not text:
         text = await aside(compactor.digest, selected, cap)
     tell(Progress("auditing"))
     audited = await aside(audit, selected, text, previous=previous_text(selected, _policy(compactor)))
-    return SessionSummary(text, made_by, audited, cost, tuple(problems))
+    return SessionSummary(text, made_by, audited, cost, (*problems, *cut))
 
 
 def _policy(compactor: Compactor) -> CompactionPolicy:

@@ -64,10 +64,13 @@ def _is_enough(choice: StrategyChoice, plan: ContextPlan, limits: Limits) -> boo
 def _why_nothing(candidates: Candidates, choice: StrategyChoice) -> str:
     if not candidates.units:
         return "the conversation is empty"
-    if choice.wanted or all(unit.summarised or unit.number in candidates.barred for unit in candidates.units):
+    free = [unit for unit in candidates.units if unit.number not in candidates.barred]
+    if any(unit.summarised for unit in candidates.units) and all(unit.summarised for unit in free):
         return "all that may be summarised is summarised already"
     if not choice.retained and candidates.open_from == 0:
         return "there is only the turn that is going on"
+    if not free:
+        return "all of it stays: the latest user message, and what was pinned or excluded"
     return f"the policy takes {choice.why}, and nothing else is there to take"
 
 

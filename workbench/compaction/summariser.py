@@ -28,14 +28,14 @@ from workbench.models.gateway import Gateway, Patience
 from workbench.models.ledger import Ledger
 from workbench.models.reply_parts import Finished, Reported, Text
 from workbench.models.retry import Schedule, with_retries
-from workbench.models.tokens import counter
+from workbench.models.tokens import TokenCounter, counter
 
 SMALLER = 2
 """How often a source is read again in smaller parts when the provider finds a request too long."""
 NEAR = 0.9
 """Share of a limit that a provider names: it counts in its own way."""
 FAR = 2
-"""A summary is refused when it is longer than so many times its cap."""
+"""A summary over its cap is cut; one that is longer than so many times its cap is refused."""
 SPARE = 2_000
 """Tokens an answer may have beyond that before it is cut off: some models think aloud first."""
 
@@ -60,6 +60,22 @@ async def aside(work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
             return work(*args, **more)
 
     return await in_background(quietly)
+
+
+def within_cap(text: str, cap: int, counter: TokenCounter) -> tuple[str, tuple[str, ...]]:
+    """A summary in at most `cap` tokens, and what was done to it.
+
+    The cut falls on a whole line where that costs little, else between words.
+    """
+    tokens = counter.count(text).tokens
+    if tokens <= cap:
+        return text, ()
+    kept = text[: counter.head(text, cap)]
+    line = kept.rfind("\n")
+    kept = kept[:line] if line > 0.8 * len(kept) else kept.rpartition(" ")[0] or kept
+    while kept and counter.count(kept.rstrip()).tokens > cap:
+        kept = kept[:-1]
+    return kept.rstrip(), (f"too_long: the summary had {tokens:,} tokens and was cut to the cap of {cap:,}",)
 
 
 class SummariserAccess(NamedTuple):

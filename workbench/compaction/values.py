@@ -191,7 +191,7 @@ class SummaryDraft:
     cost: float | None = None
     prompt_hash: str = ""
     problems: tuple[str, ...] = ()
-    """Why the model's own summary was not used, where the digest took over."""
+    """Why the model's own summary was not used, where the digest took over, or why it was cut."""
 
     @property
     def freed(self) -> int:

@@ -166,6 +166,8 @@ class Unit:
 
     calls = 0
     results = 0
+    early = 0
+    """Results that came before their calls."""
     special = False
     """Has something that must be looked at cell by cell when measured (an override)."""
 

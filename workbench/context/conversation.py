@@ -76,6 +76,10 @@ class Conversation:
         self.last_group = -1
         """The newest unit with calls."""
         self._pairs = normalise.Pairs()
+        self._early: set[str] = set()
+        """Of the turn's results without a call: its id. The call may still come."""
+        self._late: set[str] = set()
+        """Ids of calls whose result came before them; a result behind them is preferred to it."""
 
     # Events
 
@@ -102,6 +106,7 @@ class Conversation:
         unit = self._open(None, self.turn + 1)
         self.turn += 1
         self.latest = event.seq
+        self._early.clear()
         if self._masking.scope == "turn":
             self._unmask_turn()
         if former >= 0 and self.units[former].special:
@@ -133,7 +138,9 @@ class Conversation:
 
     def _add_call(self, event: Event, body: ToolCall) -> bool:
         unit = self.units[-1] if self.units else None
-        if unit is None or unit.reply != body.reply or (not body.reply and unit.results):
+        if event.seq > self.ground.ordered and body.call_id in self._early:
+            return False
+        if unit is None or unit.reply != body.reply or (not body.reply and unit.results > unit.early):
             unit = self._open(body.reply, self.turn)
         elif unit.results:
             return False
@@ -152,7 +159,10 @@ class Conversation:
         at, why = self._pairs.match(body.call_id, self._in_newest_unit)
         if self.ground.unpaired and event.seq in self.ground.unpaired:
             at, why = -1, self.ground.unpaired[event.seq]
+        if at < 0 and event.seq > self.ground.ordered and body.call_id in self._late:
+            return False
         if at < 0:
+            self._early.add(body.call_id)
             self._drop(event, self._meter.content(body.content), why).tool = body.tool or None
             return True
         call = self.cells[at]
@@ -171,6 +181,9 @@ class Conversation:
             cell.cut = cut
         unit = self.units[newest]
         unit.results += 1
+        if event.seq < call.seq:
+            unit.early += 1
+            self._late.add(body.call_id)
         self._join(
             unit, cell, cell.tokens if cut is None else cut.tokens, "tool_result", True, self._meter.author(cell)
         )
@@ -283,11 +296,12 @@ class Conversation:
 
     def _number(self, cell: Cell) -> None:
         """Give a new result its number, and mask those that now lie in the middle."""
-        freed = 0
-        if cell.tokens >= self._masking.min_tokens:
+        self._meter.set_mask(cell)
+        freed = -_mask_delta(cell)
+        if cell.tokens >= self._masking.min_tokens and freed > 0:
             cell.number = len(self._results)
-            self._meter.set_mask(cell)
-            freed = -_mask_delta(cell)
+        else:
+            freed = 0
         self._results.append(len(self.cells) - 1)
         fresh = self._mask.add(freed)
         if fresh:

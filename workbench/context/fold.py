@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -65,6 +66,8 @@ class Preconditions:
     kept: Mapping[int, KeptEvent] = field(default_factory=dict)
     unpaired: Mapping[int, str] = field(default_factory=dict)
     """By sequence number: results known to have no call, and why."""
+    ordered: int = 0
+    """Events up to this one were put in order: what is paired among them is settled."""
 
 
 class _Buckets:
@@ -74,9 +77,10 @@ class _Buckets:
     """
 
     def __init__(self) -> None:
-        self.buckets: list[list[tuple[int, Event]]] = []
+        self.buckets: list[list[tuple[int, int, Event]]] = []
+        """Of each event: its rank, and the sequence number at which it took its place."""
         self.unpaired: dict[int, str] = {}
-        """Results that had no call when they came, with the reason. A call that moves before one must not claim it."""
+        """Results that have no call, with the reason. A call that moves before one must not claim it."""
         self._pairs = Pairs()
         self._bucket_of: list[int] = []
         """By call: its bucket."""
@@ -86,6 +90,13 @@ class _Buckets:
         """The reply it holds; its further parts join it."""
         self._open = False
         """Whether it holds calls without a reply's id; the next such call joins it."""
+        self._turn = 0
+        self._turn_of: list[int] = []
+        """By call: its turn."""
+        self._seq_of: list[int] = []
+        """By call: its sequence number."""
+        self._early: list[tuple[int, Event]] = []
+        """Results without a call, and their turns. The call may still come."""
 
     def add(self, event: Event) -> None:
         body = event.body
@@ -96,10 +107,13 @@ class _Buckets:
                 self._pairs.call(body.call_id, len(self._bucket_of))
                 self._part(event, body.reply, CALL)
                 self._bucket_of.append(self._newest)
+                self._turn_of.append(self._turn)
+                self._seq_of.append(event.seq)
             case AssistantMessage() if not is_blank(body.content):
                 self._open = self._open and bool(body.reply)
                 self._part(event, body.reply, TEXT)
             case UserMessage():
+                self._turn += 1
                 self._begin(event)
             case SystemMessage() if not is_blank(body.content):
                 self._begin(event)
@@ -107,13 +121,13 @@ class _Buckets:
                 self._beside(event)
 
     def _begin(self, event: Event, rank: int = TEXT, reply: str = "") -> None:
-        self.buckets.append([(rank, event)])
+        self.buckets.append([(rank, event.seq, event)])
         self._newest, self._reply, self._open = len(self.buckets) - 1, reply, False
 
     def _part(self, event: Event, reply: str, rank: int) -> None:
         """A part of a reply."""
         if reply == self._reply if reply else self._open:
-            self.buckets[self._newest].append((rank, event))
+            self.buckets[self._newest].append((rank, event.seq, event))
         else:
             self._begin(event, rank, reply)
         self._open = not reply
@@ -123,19 +137,40 @@ class _Buckets:
         if call < 0:
             self.unpaired[event.seq] = why
             self._beside(event)
+            self._early.append((self._turn, event))
             return
         self._pairs.settle(body.call_id, call)
         bucket = self._bucket_of[call]
-        self.buckets[bucket].append((RESULT, event))
+        self.buckets[bucket].append((RESULT, event.seq, event))
         if bucket == self._newest:
             self._open = False
+
+    def pair_early(self) -> None:
+        """Give the calls that got no result those of the same turn that came before them."""
+        claimed: list[tuple[int, Event]] = []
+        """By call."""
+        for turn, event in self._early:
+            assert isinstance(event.body, ToolResult)
+            call, _ = self._pairs.match(event.body.call_id, partial(self._is_of, turn))
+            if call >= 0 and self._is_of(turn, call):
+                self._pairs.settle(event.body.call_id, call)
+                claimed.append((call, event))
+                del self.unpaired[event.seq]
+        moved = {event.seq for _, event in claimed}
+        if moved:
+            self.buckets = [[each for each in bucket if each[2].seq not in moved] for bucket in self.buckets]
+        for call, event in claimed:
+            self.buckets[self._bucket_of[call]].append((RESULT, self._seq_of[call], event))
+
+    def _is_of(self, turn: int, call: int) -> bool:
+        return self._turn_of[call] == turn
 
     def _beside(self, event: Event) -> None:
         """Something that is never sent: it stays behind what came last."""
         if not self.buckets:
             self.buckets.append([])
         bucket = self.buckets[-1]
-        bucket.append((max((rank for rank, _ in bucket), default=TEXT), event))
+        bucket.append((max((rank for rank, _, _ in bucket), default=TEXT), event.seq, event))
 
 
 def in_order(events: Iterable[Event]) -> tuple[list[Event], dict[int, str]]:
@@ -147,7 +182,8 @@ def in_order(events: Iterable[Event]) -> tuple[list[Event], dict[int, str]]:
     gathered = _Buckets()
     for event in events:
         gathered.add(event)
-    ordered = [event for bucket in gathered.buckets for _, event in sorted(bucket, key=itemgetter(0))]
+    gathered.pair_early()
+    ordered = [event for bucket in gathered.buckets for _, _, event in sorted(bucket, key=itemgetter(0, 1))]
     return ordered, gathered.unpaired
 
 

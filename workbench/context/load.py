@@ -50,10 +50,15 @@ class PolicyRow(NamedTuple):
     """One knob of a loaded policy, for `workbench policies show`."""
 
     name: str
-    value: str
-    """As it would stand in a policy file; empty where it is not set."""
+    value: Any
+    """None where it is not set."""
     origin: str
     meaning: str
+
+    @property
+    def written(self) -> str:
+        """The value as it would stand in a policy file; empty where it is not set."""
+        return as_toml(self.value)
 
 
 class _Layer(NamedTuple):
@@ -117,7 +122,7 @@ def describe(loaded: LoadedPolicy) -> list[PolicyRow]:
         else:
             tool, _, key = name.removeprefix(f"{TOOLS}.").rpartition(".")
             value = getattr(loaded.policy.truncation.tools[tool], key)
-        rows.append(PolicyRow(name, as_toml(value), origin, find(name).meaning))
+        rows.append(PolicyRow(name, value, origin, find(name).meaning))
     return rows
 
 

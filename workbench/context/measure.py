@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from workbench.context.budget import Limits
@@ -12,7 +13,7 @@ from workbench.context.items import Kind
 from workbench.context.policy import Policy
 from workbench.context.stages import mask, normalise
 from workbench.context.stages.history import resident_limit
-from workbench.context.stages.truncate import TruncatedText, TruncationRule, rule_for, truncate
+from workbench.context.stages.truncate import TruncatedText, TruncationRule, fitting_parts, rule_for, truncate
 from workbench.log.events import Content, ImagePart, OtherPart, Part, TextPart, ToolCall, text_of
 from workbench.models.framing import CALL, MESSAGE, count_author, count_call, count_name, tool_style
 from workbench.models.images import image_tokens
@@ -99,7 +100,7 @@ class Meter:
         content = cell.content
         if isinstance(content, str) or all(isinstance(part, TextPart) for part in content):
             return self._remembered(cell.text, cell.tokens, rule, cell.id)
-        return self._cut_text(content, rule, cell.id)
+        return self._cut_parts(content, rule, cell.id)
 
     def _remembered(self, text: str, tokens: int, rule: TruncationRule, item_id: str) -> TruncatedText | None:
         key = (text, rule, item_id)
@@ -111,15 +112,29 @@ class Meter:
             self._cuts[key] = found
         return found[0]
 
-    def _cut_text(self, content: tuple[Part, ...], rule: TruncationRule, item_id: str) -> TruncatedText | None:
-        """Cut what is text in a result of several parts; pictures and the like are sent as they are."""
-        text = "\n".join(part.text for part in content if isinstance(part, TextPart))
-        cut = self._remembered(text, self.text(text).tokens, rule, item_id)
-        if cut is None:
+    def _cut_parts(self, content: tuple[Part, ...], rule: TruncationRule, item_id: str) -> TruncatedText | None:
+        """Cut a result of several parts: pictures and the like stay whole or go, text is cut to what they leave."""
+        text = "\n".join(part.text for part in content if isinstance(part, TextPart) and part.text.strip())
+        size = self.text(text).tokens
+        others = [part for part in content if not isinstance(part, TextPart)]
+        why, note = "", ""
+        if rule.strategy != "lines":
+            cap = rule.max_tokens
+            sizes = [self.content((part,)).tokens for part in others]
+            count, note = fitting_parts(sizes, cap - min(size, cap // 2), self.counter, item_id)
+            why = f"pictures and files of {sum(sizes):,} tokens are over the cap of {cap:,}" if note else ""
+            left = cap - sum(sizes[:count]) - self.text(note).tokens
+            others, note = others[:count], note if left or not text else ""
+            rule = replace(rule, max_tokens=max(1, left))
+        cut = self._remembered(text, size, rule, item_id) if text else None
+        if cut is None and not why:
             return None
-        parts = (TextPart(cut.text), *(part for part in content if not isinstance(part, TextPart)))
+        said = text if cut is None else cut.text
+        parts = (*([TextPart(said)] if said else ()), *others, *([TextPart(note)] if note else ()))
         tokens, exact = self.content(parts)
-        return TruncatedText(text_of(parts), tokens, exact, cut.why, parts)
+        return TruncatedText(
+            text_of(parts), tokens, exact, "; ".join(filter(None, (cut.why if cut else "", why))), parts
+        )
 
     def kept(self, cell: Cell, text: str) -> TruncatedText:
         """A message that a compaction kept in part."""

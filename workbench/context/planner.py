@@ -124,7 +124,7 @@ class Planner:
         if all(map(conversation.add, said)):
             return conversation, True
         ordered, unpaired = fold.in_order(said)
-        conversation = Conversation(self._meter, replace(ground, unpaired=unpaired))
+        conversation = Conversation(self._meter, replace(ground, unpaired=unpaired, ordered=said[-1].seq))
         for event in ordered:
             placed = conversation.add(event)
             assert placed, "an event in order always has its place"

@@ -83,7 +83,7 @@ class TruncationPolicy:
     strategy: Strategy = knob(
         "none", "none, head, tail, both (half and half) by tokens; lines (head and tail lines under a byte cap)."
     )
-    max_tokens: int = knob(8_000, "Cap of one result in tokens, marker included (head, tail, both).", 1)
+    max_tokens: int = knob(8_000, "Cap of one result in tokens, marker and pictures included (head, tail, both).", 1)
     max_ratio: float = knob(
         0.0, "The cap is never more than this share of the window; 0 leaves `max_tokens` alone.", 0, 1
     )
@@ -107,8 +107,8 @@ class MaskingPolicy:
         0,
         "Mask only when at least this many tokens are freed at once, so that the prompt cache survives; 0 masks each.",
     )
-    batch_ratio: float = knob(0.0, "The same as a share of the window; the smaller of the two holds.", 0, 1)
-    min_tokens: int = knob(0, "Results smaller than this are never masked.")
+    batch_ratio: float = knob(0.0, "The same, at most this share of the window; 0: no such bound.", 0, 1)
+    min_tokens: int = knob(0, "Results smaller than this are never masked, nor those smaller than their marker.")
 
 
 @dataclass(frozen=True, slots=True)

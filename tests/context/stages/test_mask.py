@@ -50,12 +50,26 @@ def test_a_batch_is_masked_at_once_and_as_soon_as_it_frees_enough(
 
 @pytest.mark.parametrize(
     ("tokens", "ratio", "window", "batch"),
-    [(20_000, 0.1, 1_000_000, 20_000), (20_000, 0.1, 50_000, 5_000), (0, 0.1, 50_000, 5_000), (700, 0.0, 50_000, 700)],
+    [(20_000, 0.1, 1_000_000, 20_000), (20_000, 0.1, 50_000, 5_000), (700, 0.0, 50_000, 700)],
 )
 def test_the_smaller_of_tokens_and_share_holds(tokens: int, ratio: float, window: int, batch: int) -> None:
     policy = MaskingPolicy(0, 1, batch_tokens=tokens, batch_ratio=ratio)
     assert feed(policy, [batch - 1, 0], window)[0].upto == 0
     assert feed(policy, [batch, 0], window)[0].upto == 1
+
+
+def test_without_a_batch_each_is_masked_whatever_the_share_says() -> None:
+    assert feed(MaskingPolicy(0, 1, batch_tokens=0, batch_ratio=0.1), [1, 1, 0])[0].upto == 2
+    made = planned([GO, *iterations([words(100)] * 9)], preset("workbench", "masking.batch_tokens=0"))
+    assert states(results(made)) == ["sent"] * 2 + ["masked"] * 2 + ["sent"] * 5
+
+
+@given(st.lists(st.integers(1, 60), min_size=8, max_size=20), st.sampled_from([0, 30]))
+def test_a_result_is_never_masked_into_something_larger(sizes: list[int], batch: int) -> None:
+    policy = preset("layers", f"masking.batch_tokens={batch}")
+    for row in results(planned([GO, *iterations([words(size) for size in sizes])], policy)):
+        assert row.tokens <= row.original_tokens
+        assert row.state == "masked" or row.text == row.original
 
 
 def test_the_marker_has_the_size_and_the_id() -> None:

@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.talk import COUNTER, iteration, planned, preset, results, rows_of, spoken, states
+from support.logs import number
+from support.talk import COUNTER, ROOMY, iteration, planned, preset, results, rows_of, spoken, states
 from support.validity import problems
+from workbench.context.items import Item
+from workbench.context.planner import Planner, plan
 from workbench.context.render import messages
 from workbench.context.stages.normalise import NO_RESULT, Pairs, is_blank, sound_arguments
 from workbench.log.events import (
@@ -107,9 +110,10 @@ def test_a_late_result_goes_back_to_its_call() -> None:
     [
         ([GO, ToolResult("x", "lost")], "no call has the id 'x'"),
         ([GO, *iteration("x", "one"), ToolResult("x", "two")], "a second result for the call 'x'"),
-        ([GO, ToolResult("x", "early"), call("x")], "no call has the id 'x'"),
+        ([GO, ToolResult("x", "early"), call("x"), ToolResult("x", "in time")], "no call has the id 'x'"),
+        ([GO, ToolResult("x", "of an earlier turn"), GO, call("x")], "no call has the id 'x'"),
     ],
-    ids=["orphan", "duplicate", "before its call"],
+    ids=["orphan", "duplicate", "before its call, which has one", "before its turn"],
 )
 def test_a_result_without_a_call_is_dropped_visibly(log: list[Body], why: str) -> None:
     made = planned(log, PLAIN)
@@ -118,6 +122,48 @@ def test_a_result_without_a_call_is_dropped_visibly(log: list[Body], why: str) -
     assert dropped.text is None
     assert dropped.original
     assert problems(messages(made)) == []
+
+
+def test_a_result_that_comes_before_its_call_is_paired_with_it() -> None:
+    log: list[Body] = [GO, ToolResult("x", "early"), AssistantMessage("I look.", "r"), call("x", "r"), call("y", "r")]
+    made = planned([*log, ToolResult("y", "in time"), ToolResult("z", "lost")], PLAIN)
+    assert problems(messages(made)) == []
+    assert [(row.call_id, row.text) for row in results(made) if row.in_request] == [("x", "early"), ("y", "in time")]
+    assert [role for role, _ in spoken(made)] == ["user", "assistant", "tool", "tool"]
+
+
+@given(st.lists(st.sampled_from(["call x", "result x", "call y", "result y", "user", "answer"]), max_size=12))
+def test_results_before_their_calls_are_paired_alike_at_once_and_as_the_log_grows(steps: list[str]) -> None:
+    log: list[Body] = [GO]
+    for at, step in enumerate(steps):
+        kind, _, call_id = step.partition(" ")
+        match kind:
+            case "call":
+                log.append(call(call_id))
+            case "result":
+                log.append(ToolResult(call_id, f"result {at}"))
+            case "user":
+                log.append(UserMessage(f"user {at}"))
+            case _:
+                log.append(AssistantMessage(f"answer {at}", f"r{at}"))
+    events = number(log)
+    growing = Planner(PLAIN, ROOMY, COUNTER)
+    for event in events:
+        growing.append(event)
+    made = plan(events, PLAIN, ROOMY, COUNTER)
+    assert messages(growing.plan()) == messages(made)
+    assert growing.plan().totals == made.totals
+    assert problems(messages(made)) == []
+    for row in results(made):
+        waits = [each for each in results(made) if each.seq is None and each.turn == row.turn and each.tool == row.tool]
+        assert row.state != "dropped" or not any(each.call_id == _id_of(log, row) for each in waits)
+
+
+def _id_of(log: list[Body], row: Item) -> str:
+    assert row.seq is not None
+    body = log[row.seq - 1]
+    assert isinstance(body, ToolResult)
+    return body.call_id
 
 
 def test_a_call_without_a_result_gets_one_that_says_so() -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from support.logs import WORDS
 from support.talk import COUNTER, iteration, planned, preset, results, states, words
 from workbench.context.policy import Strategy, ToolTruncation, TruncationPolicy
 from workbench.context.stages.truncate import TruncatedText, TruncationRule, rule_for, truncate
-from workbench.log.events import ToolCall, ToolResult, UserMessage
+from workbench.log.events import Body, ImagePart, TextPart, ToolCall, ToolResult, UserMessage
 from workbench.models.tokens import counter
 
 TOKENS = re.compile(r"\[truncated: kept (first|last|first\+last) ~(\d+) of ~(\d+) tokens \((\w+)\)\] \[id item1\]")
@@ -211,6 +211,48 @@ def test_an_end_that_needs_less_leaves_its_share_to_the_other() -> None:
     assert made is not None
     assert made.text.startswith("short\nshort\nshort\nshort\nshort\n[... omitted 40 of 50 lines ...]")
     assert made.text.endswith("\n".join(["y" * 90] * 5))
+
+
+# Pictures
+
+
+def picture(number: int) -> ImagePart:
+    return ImagePart(f"https://example.org/{number}.png", "low")
+
+
+@settings(max_examples=60)
+@given(
+    cap=st.integers(1, 400),
+    texts=st.lists(st.integers(0, 500), max_size=2),
+    pictures=st.integers(1, 5),
+    strategy=st.sampled_from(["head", "tail", "both"]),
+)
+def test_a_result_with_pictures_is_never_over_its_cap(cap: int, texts: list[int], pictures: int, strategy: str) -> None:
+    policy = preset("layers", f"truncation.max_tokens={cap}", f"truncation.strategy={strategy}")
+    parts = (*(TextPart(words(size)) for size in texts), *(picture(at) for at in range(pictures)))
+    log: list[Body] = [UserMessage("go"), ToolCall("x", "look", "{}", "r"), ToolResult("x", parts)]
+    (row,) = results(planned(log, policy))
+    assert 0 < row.tokens <= max(cap, row.original_tokens if row.state == "sent" else 0)
+    assert row.original_tokens <= cap or row.state == "truncated"
+
+
+def test_pictures_that_do_not_fit_are_left_out_and_the_marker_says_how_many() -> None:
+    policy = preset("layers", "truncation.max_tokens=250")
+    parts = (TextPart("see"), *(picture(at) for at in range(4)))
+    log: list[Body] = [UserMessage("go"), ToolCall("x", "look", "{}", "r"), ToolResult("x", parts)]
+    (row,) = results(planned(log, policy))
+    note = f"[truncated: kept 2 of 4 pictures or files, ~170 tokens removed] [id {row.id}]"
+    assert row.content == (TextPart("see"), picture(0), picture(1), TextPart(note))
+    assert "pictures and files of 340 tokens are over the cap of 250" in row.edits[-1].why
+
+
+def test_text_is_cut_to_what_the_pictures_leave() -> None:
+    policy = preset("layers", "truncation.max_tokens=250")
+    log: list[Body] = [UserMessage("go"), ToolCall("x", "look", "{}", "r")]
+    (row,) = results(planned([*log, ToolResult("x", (TextPart(words(400)), picture(1)))], policy))
+    assert isinstance(row.content, tuple)
+    assert row.content[1:] == (picture(1),)
+    assert 200 < row.tokens <= 250
 
 
 # Which cap holds

@@ -49,10 +49,8 @@ class MaskWindow:
         self._first = policy.keep_first
         self._last = policy.keep_last
         self.active = bool(policy.keep_first or policy.keep_last)
-        batches = [policy.batch_tokens] if policy.batch_tokens else []
-        if policy.batch_ratio:
-            batches.append(int(window * policy.batch_ratio))
-        self._batch = min(batches, default=0)
+        share = int(window * policy.batch_ratio) if policy.batch_ratio else policy.batch_tokens
+        self._batch = min(policy.batch_tokens, share)
         self.upto = policy.keep_first
         self._freed: list[int] = []
         """By number: what masking a result would free."""

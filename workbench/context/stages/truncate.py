@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -76,6 +76,18 @@ def truncate(text: str, tokens: int, rule: TruncationRule, counter: TokenCounter
     if tokens <= rule.max_tokens:
         return None
     return _by_tokens(text, tokens, rule, counter, item_id)
+
+
+def fitting_parts(sizes: Sequence[int], room: int, counter: TokenCounter, item_id: str) -> tuple[int, str]:
+    """How many pictures or files of these sizes fit in `room` tokens, together with a marker for the rest."""
+    total, count, note = sum(sizes), len(sizes), ""
+    used = total
+    while count and used + (counter.count(note).tokens if note else 0) > room:
+        count -= 1
+        used -= sizes[count]
+        gone = f"~{total - used} tokens removed"
+        note = f"[truncated: kept {count} of {len(sizes)} pictures or files, {gone}] [id {item_id}]"
+    return count, note if count else note[: max(1, counter.head(note, room))]
 
 
 def _by_tokens(text: str, tokens: int, rule: TruncationRule, counter: TokenCounter, item_id: str) -> TruncatedText:

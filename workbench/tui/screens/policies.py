@@ -90,5 +90,5 @@ class PoliciesScreen(Finder[PolicyChoice]):
 
 def _turned(loaded: LoadedPolicy, width: int) -> Content:
     """The knobs that are not at their defaults."""
-    rows = [(row.name, row.value) for row in describe(loaded) if row.origin != "default"]
+    rows = [(row.name, row.written) for row in describe(loaded) if row.origin != "default"]
     return Content.assemble(("knobs that are set\n", "bold"), pairs(rows, width)) if rows else Content()

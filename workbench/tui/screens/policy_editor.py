@@ -73,7 +73,7 @@ class PolicyEditor(Finder[PolicyChange]):
         found = [
             row
             for row in self._rows_by_name.values()
-            if all(word in f"{row.name} {row.meaning} {row.value}".lower() for word in words)
+            if all(word in f"{row.name} {row.meaning} {row.written}".lower() for word in words)
         ]
         found.sort(key=lambda row: not all(word in row.name for word in words))
         self._show_effect()
@@ -81,7 +81,7 @@ class PolicyEditor(Finder[PolicyChange]):
 
     def _row(self, row: PolicyRow) -> Row:
         changed = row.name in self._changed
-        value = Content.styled(_short(row.value) or "not set", "bold $accent" if changed else "")
+        value = Content.styled(_short(row.written) or "not set", "bold $accent" if changed else "")
         name = Content.assemble(("✎ " if changed else "  ", "$accent"), row.name)
         return Row(row.name, (name, value, _origin(row.origin, changed)))
 
@@ -108,7 +108,7 @@ class PolicyEditor(Finder[PolicyChange]):
         row, knob = self._rows_by_name[value], find(value)
         facts = pairs(
             [
-                ("value", row.value or "not set"),
+                ("value", row.written or "not set"),
                 ("default", as_toml(knob.default) or "not set"),
                 ("may be", knob.allowed()),
                 ("from", "this screen; not in use yet" if value in self._changed else _words(row.origin)),
@@ -128,14 +128,14 @@ class PolicyEditor(Finder[PolicyChange]):
         knob, row = find(name), self._rows_by_name[name]
         if knob.choices or knob.kind == "bool":
             choices = knob.choices or ("true", "false")
-            now = row.value.strip('"')
+            now = row.written.strip('"')
             options = [Option(each, each, "now" if each == now else "") for each in choices]
             wanted = await self.app.push_screen_wait(Chooser(name, options)) or None
         else:
             check = partial(self._check, knob)
-            asked = TextDialog(name, row.value, f"expected {knob.allowed()}", lambda text: check(name, text))
+            asked = TextDialog(name, row.written, f"expected {knob.allowed()}", lambda text: check(name, text))
             wanted = await self.app.push_screen_wait(asked)
-        if wanted is not None and wanted != row.value:
+        if wanted is not None and wanted != row.written:
             self._changed[name] = wanted
             self.refill()
 
