@@ -123,16 +123,17 @@ async def test_where_no_summary_could_free_enough_nobody_is_asked_and_nothing_ha
 
 async def test_where_the_models_summary_frees_too_little_the_digest_is_tried() -> None:
     events = number(work(8))
-    wanting = setup(sets=["compaction.min_freed=0.6", "compaction.summary_tokens=300"])
-    async with Provider(says(words(590))) as provider:
+    sizes = ("compaction.summary_tokens=1200", "compaction.summary_ratio=0")
+    wanting = setup(sets=["compaction.min_freed=0.55", *sizes])
+    async with Provider(says(words(1_000))) as provider:
         draft = await drafted(compactor(provider.url, wanting), events)
     assert draft.made_by == "digest"
     assert draft.problems[0].startswith("freed: would free ")
 
 
 async def test_a_summary_with_which_the_request_would_still_not_fit_gives_way_to_the_digest() -> None:
-    talk = [body for _ in range(6) for body in (UserMessage(words(400)), AssistantMessage(words(1_000)))]
-    async with Provider(says(words(1_500))) as provider:
+    talk = [body for _ in range(7) for body in (UserMessage(words(400)), AssistantMessage(words(1_000)))]
+    async with Provider(says(words(880))) as provider:
         made = compactor(provider.url, setup("codex", window=4_000))
         draft = await drafted(made, number(talk))
     assert draft.problems[0].startswith("does_not_fit: the request would still have ")

@@ -20,7 +20,7 @@ def said(*texts: tuple[str, str]) -> list[Json]:
     return [{"role": role, "content": text} for role, text in texts]
 
 
-def tool(name: str, description: str = "", /, required: list[str] | None = None, **properties: Json) -> Json:
+def tool(name: str, description: str = "", required: list[str] | None = None, /, **properties: Json) -> Json:
     """A function that takes these properties."""
     parameters: Json = {"type": "object", "properties": properties}
     if required:
@@ -129,7 +129,8 @@ TOOLS = [
         [
             tool(
                 "get_recipe",
-                required=["ingredients", "instructions", "time_to_cook"],
+                "",
+                ["ingredients", "instructions", "time_to_cook"],
                 ingredients={
                     "type": "array",
                     "items": {

@@ -12,7 +12,7 @@ from support.logs import WORDS
 from support.talk import COUNTER, iteration, planned, preset, results, states, words
 from workbench.context.policy import Strategy, ToolTruncation, TruncationPolicy
 from workbench.context.stages.truncate import TruncatedText, TruncationRule, rule_for, truncate
-from workbench.log.events import Body, ImagePart, TextPart, ToolCall, ToolResult, UserMessage
+from workbench.log.events import Body, ImagePart, Part, TextPart, ToolCall, ToolResult, UserMessage
 from workbench.models.tokens import counter
 
 TOKENS = re.compile(r"\[truncated: kept (first|last|first\+last) ~(\d+) of ~(\d+) tokens \((\w+)\)\] \[id item1\]")
@@ -229,7 +229,7 @@ def picture(number: int) -> ImagePart:
 )
 def test_a_result_with_pictures_is_never_over_its_cap(cap: int, texts: list[int], pictures: int, strategy: str) -> None:
     policy = preset("layers", f"truncation.max_tokens={cap}", f"truncation.strategy={strategy}")
-    parts = (*(TextPart(words(size)) for size in texts), *(picture(at) for at in range(pictures)))
+    parts: tuple[Part, ...] = (*(TextPart(words(size)) for size in texts), *(picture(at) for at in range(pictures)))
     log: list[Body] = [UserMessage("go"), ToolCall("x", "look", "{}", "r"), ToolResult("x", parts)]
     (row,) = results(planned(log, policy))
     assert 0 < row.tokens <= max(cap, row.original_tokens if row.state == "sent" else 0)
@@ -238,7 +238,7 @@ def test_a_result_with_pictures_is_never_over_its_cap(cap: int, texts: list[int]
 
 def test_pictures_that_do_not_fit_are_left_out_and_the_marker_says_how_many() -> None:
     policy = preset("layers", "truncation.max_tokens=250")
-    parts = (TextPart("see"), *(picture(at) for at in range(4)))
+    parts: tuple[Part, ...] = (TextPart("see"), *(picture(at) for at in range(4)))
     log: list[Body] = [UserMessage("go"), ToolCall("x", "look", "{}", "r"), ToolResult("x", parts)]
     (row,) = results(planned(log, policy))
     note = f"[truncated: kept 2 of 4 pictures or files, ~170 tokens removed] [id {row.id}]"
