@@ -12,6 +12,7 @@ import pytest
 from workbench.agent import snapshots
 from workbench.agent.private_git import SnapshotFailed
 from workbench.agent.snapshots import Difference, compare, kept, prune, restore, take
+from workbench.config.paths import data_dir
 from workbench.log.events import Snapshot
 
 
@@ -295,14 +296,23 @@ async def test_bytes_come_back_as_they_were_whatever_git_converts(repo: Path) ->
     assert {name: (repo / name).read_bytes() for name in content} == content
 
 
-async def test_what_did_not_change_is_not_read_again_and_a_broken_index_does_no_harm(repo: Path) -> None:
+async def test_what_is_kept_for_the_next_snapshot_may_be_damaged_or_name_what_is_gone(repo: Path) -> None:
     first = await taken(repo)
-    kept_index = repo / ".git/workbench-index"
+    [index] = (data_dir() / "snapshots").iterdir()
     put(repo / "kept", "changed")
     assert (await compare(first)).changed == ("kept",)
-    kept_index.write_bytes(b"no index")
-    second = await taken(repo)
-    assert git(repo, "show", f"{second.commit}:kept") == "changed"
+    index.write_bytes(b"no index")
+    assert git(repo, "show", f"{(await taken(repo)).commit}:kept") == "changed"
+    await prune(repo, keep=0)
+    git(repo, "gc", "-q", "--prune=now")
+    assert git(repo, "show", f"{(await taken(repo)).commit}:new") == "new"
+
+
+async def test_links_in_a_repositorys_own_folder_lead_nowhere(repo: Path) -> None:
+    (repo / ".git/info/exclude").unlink()
+    os.symlink("/dev/zero", repo / ".git/info/exclude")
+    snapshot = await taken(repo)
+    assert "ignored" not in git(repo, "ls-tree", "-r", "--name-only", snapshot.commit).split()
 
 
 async def test_git_sees_no_key(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

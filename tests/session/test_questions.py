@@ -52,3 +52,9 @@ def test_keys_of_the_choices_are_their_own() -> None:
 )
 def test_the_detail_says_what_would_happen(arguments: str, lines: str) -> None:
     assert detail("a", arguments) == lines
+
+
+def test_what_is_too_long_to_be_shown_is_said_before_anything_else() -> None:
+    command = "echo " + "x" * 30_000 + "; rm -rf /"
+    shown = approval(1, asked(ProposedCall("run_command", "run", command)), "{}")
+    assert shown.detail.startswith("[only the first 20,000 of 30,015 characters are shown]\necho x")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from workbench.agent.tools.base import ProposedCall
 from workbench.agent.tools.globs import matches
@@ -22,6 +23,9 @@ COMMAND = "run_command"
 
 _CONTROL = re.compile(r"[;&|<>()`\n\r\0]")
 """Where a command may begin or end inside another, for patterns that say never."""
+
+_LOOKED_AT = 10_000
+"""Characters of a part of a command that are read without their quotes."""
 
 _OFFERED = re.compile(
     r"(basename|df|dirname|du|echo|id|ls|md5sum|pwd|pytest|readlink|realpath|sha256sum|stat|test|uname|wc"
@@ -82,13 +86,19 @@ def forbids(pattern: str, call: ProposedCall) -> bool:
     tool, colon, subject = pattern.partition(":")
     if call.kind != "run" or not colon or not fnmatchcase(call.tool, tool):
         return False
-    parts = (call.subject, *_CONTROL.split(call.subject))
-    return any(_covers_text(subject, each) for part in parts if part.strip() for each in (part, _unquoted(part)))
+    return any(_covers_text(subject, each) for each in _readings(call.subject))
+
+
+@lru_cache(maxsize=8)
+def _readings(command: str) -> tuple[str, ...]:
+    """What a command may come down to: the whole and its parts, also without their quotes."""
+    parts = [part for part in (command, *_CONTROL.split(command)) if part.strip()]
+    return (*parts, *(_unquoted(part) for part in parts))
 
 
 def _unquoted(command: str) -> str:
     try:
-        return " ".join(shlex.split(command))
+        return " ".join(shlex.split(command[:_LOOKED_AT]))
     except ValueError:
         return command
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -53,6 +54,13 @@ _PLATFORM = r"^core\.(filemode|symlinks|ignorecase|precomposeunicode)$"
 """The repository's settings that are taken over: what the disk below it can do."""
 _NO_WORK_TREE = ("not a git repository", "must be run in a work tree", "cannot use bare repository")
 """What git says outside of repositories, and where one has no files."""
+
+
+def copy_plain(source: Path, target: Path) -> None:
+    """Copy a file with its time; raises OSError for a device or a pipe, which a link in a repository may lead to."""
+    if not stat.S_ISREG(os.stat(source).st_mode):
+        raise OSError(f"{source}: no plain file")
+    shutil.copy2(source, target)
 
 
 class SnapshotFailed(WorkbenchError):
@@ -137,7 +145,7 @@ class Git:
         (folder / "config").write_text(f"[core]\nrepositoryFormatVersion = {version}\nbare = false\n{lines}{extension}")
         (folder / "info" / "attributes").write_text(_ATTRIBUTES)
         with suppress(OSError):
-            shutil.copyfile(found.common / "info" / "exclude", folder / "info" / "exclude")
+            copy_plain(found.common / "info" / "exclude", folder / "info" / "exclude")
         self._private = {
             "GIT_DIR": str(folder),
             "GIT_WORK_TREE": str(self.folder),

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Sequence
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 from typing import NamedTuple
 
-from workbench.agent.private_git import Git, Repository, SnapshotFailed, opened_repository
+from workbench.agent.private_git import Git, Repository, SnapshotFailed, copy_plain, opened_repository
 from workbench.config.background import in_background
+from workbench.config.paths import data_dir
 from workbench.config.tables import shown
 from workbench.log.events import Snapshot
 
 REFS = "refs/workbench/snapshots"
 SECONDS = 20.0
-_INDEX = "workbench-index"
-"""In the repository's own folder, the index of the last snapshot: files that did not change since need not be read."""
 
 
 class Restored(NamedTuple):
@@ -73,25 +73,39 @@ async def take(root: Path, why: str = "", *, keep: bool = True, seconds: float =
 
 
 async def _record(git: Git, found: Repository, folder: Path, why: str) -> Snapshot:
-    index = folder / "index"
+    index, kept_index = folder / "index", _kept_index(found)
     # With its time: by that git knows which files may have changed in the moment after they were read.
     with suppress(OSError):
-        await in_background(lambda: shutil.copy2(found.own / _INDEX, index))
-    status, _, complaint = await git("add", "-A", "--ignore-errors", "--", ".", private=True)
-    if status == 128 and index.exists():  # what was kept is damaged
-        index.unlink()
-        status, _, complaint = await git("add", "-A", "--ignore-errors", "--", ".", private=True)
-    if status not in (0, 1):
-        raise SnapshotFailed(f"{git.folder}: git add failed: {complaint}")
-    if status == 1:  # some file could not be read; the others are in
-        why = f"{why} (incomplete: {complaint[:200]})".strip()
-    tree = (await git.must("write-tree", private=True)).strip()
-    await _keep_index(git, index, found.own / _INDEX)
+        await in_background(copy_plain, kept_index, index)
+    was_kept = index.exists()
+    try:
+        tree, left_out = await _tree(git)
+    except SnapshotFailed:
+        if not was_kept:
+            raise
+        index.unlink(missing_ok=True)  # it is damaged, or git has collected what it names
+        tree, left_out = await _tree(git)
+    await _keep_index(git, index, kept_index)
+    why = f"{why} (incomplete: {left_out[:200]})".strip() if left_out else why
     status, head, _ = await git("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
     parents = ("-p", os.fsdecode(head).strip()) if status == 0 else ()
     message = f"Workbench snapshot: {why or 'no reason given'}".encode(errors="replace")
     commit = (await git.must("commit-tree", *parents, tree, stdin=message, private=True)).strip()
     return Snapshot(commit, str(git.folder), why)
+
+
+async def _tree(git: Git) -> tuple[str, str]:
+    """The work tree as git names it, and what git says of files that could not be read."""
+    status, _, complaint = await git("add", "-A", "--ignore-errors", "--", ".", private=True)
+    if status not in (0, 1):
+        raise SnapshotFailed(f"{git.folder}: git add failed: {complaint}")
+    return (await git.must("write-tree", private=True)).strip(), complaint if status == 1 else ""
+
+
+def _kept_index(found: Repository) -> Path:
+    """The index of the last snapshot: files that did not change since need not be read. It lies with our own data,
+    where nobody can put one for us to find."""
+    return data_dir() / "snapshots" / f"{sha256(os.fsencode(found.own)).hexdigest()[:32]}.index"
 
 
 async def _keep_index(git: Git, index: Path, place: Path) -> None:
@@ -106,8 +120,9 @@ async def _keep_index(git: Git, index: Path, place: Path) -> None:
 
 
 def _put(index: Path, place: Path) -> None:
-    passing = place.with_name(f"{place.name}.{os.getpid()}")
-    shutil.copy2(index, passing)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    passing = place.with_name(f"{place.name}.{token_hex(8)}")
+    copy_plain(index, passing)
     os.replace(passing, place)
 
 

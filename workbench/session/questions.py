@@ -27,7 +27,10 @@ def approval(number: int, asked: approvals.ApprovalQuestion, arguments: str) -> 
     )
     verb = {"run": "run a command", "write": "change a file"}.get(call.kind, "use a tool")
     title = f"{call.tool}: may the model {verb}?"
-    return UserQuestion(number, "approval", title, detail(call.subject, arguments)[:MOST_DETAIL], choices, "no")
+    about = detail(call.subject, arguments)
+    if len(about) > MOST_DETAIL:
+        about = f"[only the first {MOST_DETAIL:,} of {len(about):,} characters are shown]\n{about[:MOST_DETAIL]}"
+    return UserQuestion(number, "approval", title, about, choices, "no")
 
 
 def wider(asked: approvals.ApprovalQuestion) -> str:

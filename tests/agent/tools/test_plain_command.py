@@ -119,6 +119,10 @@ def test_what_a_shell_would_have_to_read_is_not_plain(command: str) -> None:
     assert plain_words(command) is None
 
 
+def test_what_no_system_would_take_is_not_even_read() -> None:
+    assert plain_words("a" * 200_000) is None
+
+
 async def test_without_leave_for_a_shell_none_is_started(tmp_path: Path) -> None:
     arguments = json.dumps({"command": "touch F; touch G"})
     outcome = await Toolbox(tmp_path).run("run_command", arguments, ToolContext(shell=False))

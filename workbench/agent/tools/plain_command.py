@@ -12,6 +12,8 @@ import shlex
 BLANK = " \t\n"
 """What a shell skips at either end of a command."""
 
+_LONGEST = 100_000
+"""Characters; systems take little more, and to read them takes time."""
 _WORD = r"""(?![=~])(?:
     [\w./:=@%+,^-]
     | (?<![\s:=])~      # elsewhere a shell may put a home folder in its place
@@ -33,7 +35,7 @@ _OF_SHELLS = re.compile(
 def plain_words(command: str) -> tuple[str, ...] | None:
     """The program and its words; None for a command that needs a shell."""
     text = command.strip(BLANK)
-    if "\0" in text or not _PLAIN.fullmatch(text) or _ASSIGNMENT.match(text):
+    if len(text) > _LONGEST or "\0" in text or not _PLAIN.fullmatch(text) or _ASSIGNMENT.match(text):
         return None
     words = tuple(shlex.split(text))
     return None if not words[0] or _OF_SHELLS.fullmatch(words[0]) else words
