@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.hostile import head, hostile, redirect
 from workbench.agent.mcp import McpServer, McpTools, _free_name, _without_flags, check_config
 from workbench.agent.mcp_link import _text, import_mcp
 from workbench.agent.tools.base import ToolOutcome
@@ -312,3 +313,12 @@ def test_names_are_always_valid_and_never_the_same(wanted: list[str]) -> None:
         assert len(name) <= 64
         assert all(char.isascii() and (char.isalnum() or char in "_-") for char in name)
         taken.add(name)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_a_server_that_sends_us_to_another_is_refused_by_name(tmp_path: Path, status: int) -> None:
+    with hostile(head()) as thief, hostile(redirect(f"{thief.url}/mcp", status)) as server:
+        async with McpTools([McpServer("far", url=f"{server.url}/mcp")], tmp_path) as tools:
+            [problem] = tools.problems
+        assert thief.requests == []
+    assert thief.url in problem

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from workbench.config.variables import HIDDEN
 from workbench.models.diagnose import diagnose, sizes
 from workbench.models.endpoints import Endpoint, redact
+from workbench.models.failures import ModelFailure
 
 
 class Odd(Exception):
@@ -173,3 +176,65 @@ def test_what_looks_like_a_key_is_hidden_too() -> None:
 def test_a_short_value_is_no_key() -> None:
     text = "none x /usr/bin/and/so/on"
     assert redact(text, Endpoint(api_key="none"), {"A_TOKEN": "x", "PATH": "/usr/bin/and/so/on"}) == text
+
+
+NASTY = (
+    "maximum context length is 5 ",
+    "prompt (length 5) ",
+    "prompt contains 5 tokens ",
+    "input token count ",
+    "limit 9, requested ",
+    "model ",
+    "api key ",
+    "try again in 1s",
+    "retry after 1.1.1.1",
+    "retryDelay ",
+    "ssl:<",
+    "<html><title>",
+    "litellm.XError: ",
+    "sk-sk-",
+    "Bearer ",
+    '{"error": ',
+    "9",
+    ".",
+    "a",
+)
+"""Beginnings of what is looked for, which never comes to an end."""
+
+ALL_OF_THEM = """
+import sys
+from workbench.models.diagnose import diagnose, sizes
+for piece in sys.stdin.read().split(chr(0)):
+    inner = ValueError(piece * (2_000_000 // len(piece)))
+    outer = type("BadRequestError", (Exception,), {})("x" + str(inner))
+    outer.__context__ = inner
+    diagnose(outer)
+"""
+
+
+def test_two_million_characters_of_anything_are_read_in_linear_time() -> None:
+    # What looks again from each place would take hours; the deadline only keeps such a mistake from hanging the tests.
+    subprocess.run([sys.executable, "-c", ALL_OF_THEM], input="\0".join(NASTY), text=True, check=True, timeout=300)
+
+
+PIECES = st.lists(st.sampled_from([*NASTY, "5", "99999999999999999999", "٣", "\x00", " tokens", "s", "> ", "\ud800"]))
+
+
+@given(PIECES, st.text(max_size=30), st.sampled_from(["BadRequestError", "RateLimitError", "MidStreamFallbackError"]))
+def test_whatever_a_provider_says_is_one_of_the_failures(pieces: list[str], header: str, name: str) -> None:
+    words = "".join(pieces)
+    error = odd(name, words, status_code=429, litellm_response_headers={"retry-after": header or words})
+    error.__context__ = odd("Inner", words)
+    failure = diagnose(error)
+    assert failure.wait is None or 0 <= failure.wait < 10**12
+    assert str(failure)
+
+
+def test_a_failure_of_our_own_is_found_under_what_was_made_of_it() -> None:
+    own = ModelFailure("redirected", "elsewhere.")
+    wrapped = odd("APIConnectionError", "Connection error.")
+    wrapped.__cause__ = own
+    assert diagnose(odd("MidStreamFallbackError", "x", original_exception=wrapped)) is own
+    circle = odd("A", "x")
+    circle.__context__ = odd("B", "y", original_exception=circle)
+    assert diagnose(circle).category == "bad_request"

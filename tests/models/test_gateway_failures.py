@@ -191,3 +191,28 @@ async def test_a_key_that_the_provider_repeats_is_not_passed_on(status: int, mon
         assert hidden not in repr(vars(failure))
     assert failure.__context__ is None or KEY not in repr(failure.__context__)
     assert KEY not in repr(Endpoint("http://x", KEY))
+
+
+@pytest.mark.parametrize("mistake", [ValueError("a bug"), RecursionError(), UnicodeError()])
+async def test_a_mistake_in_the_diagnosis_ends_the_request_too(
+    monkeypatch: pytest.MonkeyPatch, mistake: Exception
+) -> None:
+    def wrong(*_: object) -> ModelFailure:
+        raise mistake
+
+    monkeypatch.setattr("workbench.models.gateway.diagnose", wrong)
+    failure = await asyncio.wait_for(failure_of(refusal(500, "Oops")), 60)
+    assert failure.category == "bad_request"
+    assert type(mistake).__name__ in failure.detail
+
+
+async def test_whatever_is_thrown_inside_the_request_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Panic(BaseException):
+        """As a library in Rust throws it."""
+
+    def panics(*_: object) -> None:
+        raise Panic("no")
+
+    monkeypatch.setattr("workbench.models.gateway.ChunkReader.parts", panics)
+    failure = await asyncio.wait_for(failure_of(Answer(text("so"))), 60)
+    assert "no" in failure.detail

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
@@ -34,6 +34,10 @@ BROKEN = frozenset({"error", "network_error", "abort", "aborted", "insufficient_
 """Words by which a provider says that it could not finish, though it closes the stream in order."""
 
 
+_MOST = 2**53
+"""No count of tokens and no price reaches it; neither does what is not a number."""
+
+
 @dataclass(slots=True)
 class _Call:
     """A tool call whose pieces are still arriving."""
@@ -41,8 +45,8 @@ class _Call:
     number: int
     call_id: str
     name: str = ""
-    held: str = ""
-    """Arguments that came before the name; they leave with it."""
+    held: list[str] = field(default_factory=list)
+    """Pieces of the arguments that came before the name; they leave with it."""
     told: bool = False
     """Whether its id and name have left, which happens once."""
 
@@ -102,7 +106,7 @@ class ChunkReader:
             return CallFragment(call.number, "", "", arguments) if arguments else None
         call.name = name
         if not name:
-            call.held += arguments
+            call.held.append(arguments)
             return None
         return self._tell(call, arguments)
 
@@ -119,7 +123,7 @@ class ChunkReader:
 
     def _tell(self, call: _Call, arguments: str) -> CallFragment:
         call.told = True
-        return CallFragment(call.number, call.call_id, call.name, call.held + arguments)
+        return CallFragment(call.number, call.call_id, call.name, "".join([*call.held, arguments]))
 
 
 def reported(usages: Iterable[Any]) -> Reported | None:
@@ -139,7 +143,7 @@ def reported(usages: Iterable[Any]) -> Reported | None:
         written = max(written, _count(asked, "cache_creation_tokens"), _count(usage, "cache_creation_input_tokens"))
         reasoning = max(reasoning, _count(made, "reasoning_tokens"))
         said = _get(usage, "cost")
-        if isinstance(said, int | float) and not isinstance(said, bool):
+        if isinstance(said, int | float) and not isinstance(said, bool) and 0 <= said < _MOST:
             cost = float(said)
     if not prompt and not completion:
         return None
@@ -212,4 +216,4 @@ def _get(thing: Any, name: str) -> Any:
 
 def _count(thing: Any, name: str) -> int:
     value = _get(thing, name)
-    return value if isinstance(value, int) and value > 0 else 0
+    return value if isinstance(value, int) and 0 < value < _MOST else 0

@@ -12,15 +12,17 @@ from typing import Any
 from workbench.models.endpoints import Endpoint, redact
 from workbench.models.failures import Category, ModelFailure
 
-_N = r"(\d[\d,_]*)"
+_N = r"(\d[\d,_]{0,14})(?!\d)"
+_GAP = r".{0,300}?"
+"""Between two figures of one sentence. Without an end every search would look through the whole text again."""
 _SIZES = (
     # each: the words, and which group is the limit and which the request's size
-    (rf"maximum context length (?:is|of) {_N}.*?(?:requested(?: about)?|resulted in|request has) {_N}", 1, 2),
+    (rf"maximum context length (?:is|of) {_N}{_GAP}(?:requested(?: about)?|resulted in|request has) {_N}", 1, 2),
     (rf"prompt is too long: {_N} tokens > {_N}", 2, 1),
-    (rf"prompt \((?:total )?length {_N}\).*?(?:context length|maximum model length of) {_N}", 2, 1),
+    (rf"prompt \((?:total )?length {_N}\){_GAP}(?:context length|maximum model length of) {_N}", 2, 1),
     (rf"request \({_N} tokens\) exceeds the available context size \({_N}", 2, 1),
     (rf"input token count \({_N}\) exceeds the maximum number of tokens allowed \({_N}", 2, 1),
-    (rf"prompt contains {_N} tokens.*?model with {_N} maximum context", 2, 1),
+    (rf"prompt contains {_N} tokens{_GAP}model with {_N} maximum context", 2, 1),
     (rf"'n_prompt_tokens': {_N}, 'n_ctx': {_N}", 2, 1),
     (rf"limit:? {_N},? requested:? {_N}", 1, 2),
     (rf"available context size \({_N}", 1, 0),
@@ -32,7 +34,7 @@ _SUM = re.compile(rf"exceed context limit: {_N} \+ {_N} > {_N}")
 _TOO_LONG = re.compile(
     r"context.?length.?exceeded|exceed_context_size|exceeds the available context size|maximum context length"
     r"|prompt is too long|exceed context limit|longer than the maximum model length|too long to fit into the model"
-    r"|input token count .* exceeds the maximum|too large for model with|context the overflows"
+    r"|input token count .{0,100}? exceeds the maximum|too large for model with|context the overflows"
     r"|input is too long|request too large for"
     r"|exceeds? the (?:model's )?(?:maximum )?context|reduce the length of the messages",
     re.IGNORECASE,
@@ -51,19 +53,23 @@ _NO_LINE = re.compile(
     r"|server disconnected|connection reset|nodename nor servname|temporary failure in name resolution",
     re.IGNORECASE,
 )
-_WAIT = re.compile(r"(?:try again|retry) (?:in|after) ((?:\d+(?:\.\d+)?(?:ms|h|m|s)(?:ec\w*)?\s*)+)", re.IGNORECASE)
-_DELAY = re.compile(r"retryDelay\W+(\d+(?:\.\d+)?)s")
+_WAIT = re.compile(
+    r"(?:try again|retry) (?:in|after) ((?:\d{1,9}(?:\.\d{1,9})?(?:ms|h|m|s)(?:ec\w{0,9})?\s?){1,4})", re.IGNORECASE
+)
+_DELAY = re.compile(r"retryDelay\W{1,9}(\d{1,9}(?:\.\d{1,9})?)s")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
-_WRAPPING = re.compile(r"^(?:litellm\.)?(?:\w+(?:Error|Exception)|Timeout(?: Error)?)(?::| -)\s*")
+_WRAPPING = re.compile(r"^(?:(?:litellm\.)?(?:\w{1,60}(?:Error|Exception)|Timeout(?: Error)?)(?::| -)\s*)+")
 """litellm puts its own class names before the provider's words, several deep."""
 
 _BODY = re.compile(r"^b?(['\"]?)(\{.*\})\1\.?$")
 """A provider's body that litellm passes on as it came, for Anthropic as Python shows bytes."""
 _NO_NAME = re.compile(r"^LLM Provider NOT provided.*?You passed model=(\S+).*$")
-_CONNECTOR = re.compile(r"\s*ssl:(?:<[^>]*>|default|True|False)")
+_CONNECTOR = re.compile(r"\s*ssl:(?:<[^<>]{0,200}>|default|True|False)")
 """An object of Python's in the words of a connection that failed."""
 
+_MOST = 16_000
+"""Characters of an exception's text that are looked at. What a provider wants to say comes first."""
 _LONGEST = 600
 """Characters of the provider's words that are kept; some send a whole page."""
 
@@ -79,10 +85,13 @@ _BY_STATUS: dict[int, Category] = {
 def diagnose(error: BaseException, endpoint: Endpoint | None = None) -> ModelFailure:
     """The failure that an exception of litellm means, with the provider's words and without keys."""
     endpoint = endpoint or Endpoint()
+    known_failure = _found(error)
+    if known_failure is not None:
+        return known_failure
     cause, in_stream = _cause(error)
     said = _words(cause)
     # The body, with codes that the message leaves out, is only in the exception that litellm translated.
-    known = f"{said} {cause.__context__ or ''}"
+    known = f"{said} {str(cause.__context__ or '')[:_MOST]}"
     wait = _wait(cause, known)
     category = _category(cause, known, wait)
     if in_stream and category not in ("context_too_long", "rate_limit", "refused_content"):
@@ -103,6 +112,20 @@ def sizes(text: str) -> tuple[int | None, int | None]:
         if found:
             return _number(found[limit]), _number(found[asked]) if asked else None
     return None, None
+
+
+def _found(error: BaseException) -> ModelFailure | None:
+    """The failure that we raised ourselves, somewhere under the exceptions that were made of it."""
+    seen: set[int] = set()
+    left: list[object] = [error]
+    while left:
+        each = left.pop()
+        if isinstance(each, ModelFailure):
+            return each
+        if isinstance(each, BaseException) and id(each) not in seen:
+            seen.add(id(each))
+            left += [each.__cause__, each.__context__, getattr(each, "original_exception", None)]
+    return None
 
 
 def _cause(error: BaseException) -> tuple[BaseException, bool]:
@@ -154,10 +177,9 @@ def _status(error: BaseException) -> int | None:
 
 def _words(error: BaseException) -> str:
     """The provider's own words in one line, without litellm's class names and advice before and after them."""
-    text = " ".join(str(getattr(error, "message", "") or error).split())
-    while found := _WRAPPING.match(text):
-        text = text[found.end() :]
-    text = re.sub(r"\s*Handle with `litellm\.\w+`\.?$", "", text)
+    text = " ".join(str(getattr(error, "message", "") or error)[:_MOST].split())
+    text = _WRAPPING.sub("", text)
+    text = re.sub(r" ?Handle with `litellm\.\w{1,60}`\.?$", "", text)
     return text or type(error).__name__
 
 
@@ -166,7 +188,7 @@ def _shown(words: str, endpoint: Endpoint) -> str:
     text = _NO_NAME.sub(r"no provider is known for the model \1", _CONNECTOR.sub("", _message(words)))
     text = redact(text, endpoint)
     if "<html" in text[:200].lower() or text.lower().startswith("<!doctype"):
-        title = re.search(r"<title>(.*?)</title>", text, re.IGNORECASE)
+        title = re.search(r"<title>([^<]{0,200})</title>", text, re.IGNORECASE)
         text = f"the server sent a web page{f': {title[1]}' if title else ''}"
     if len(text) > _LONGEST:
         text = text[:_LONGEST].rstrip() + " ..."
@@ -196,7 +218,7 @@ def _wait(error: BaseException, words: str) -> float | None:
     if after is not None:
         return _decimal(after) if _decimal(after) is not None else _until(after)
     if found := _WAIT.search(words):
-        return sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"([\d.]+)(ms|h|m|s)", found[1]))
+        return sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)(ms|h|m|s)", found[1]))
     delay = _DELAY.search(words)
     return float(delay[1]) if delay else None
 
@@ -213,7 +235,7 @@ def _until(date: str) -> float | None:
     """The seconds until a date as HTTP writes it."""
     try:
         moment = parsedate_to_datetime(date)
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
@@ -221,7 +243,7 @@ def _until(date: str) -> float | None:
 
 
 def _decimal(text: str | None) -> float | None:
-    return float(text) if text and re.fullmatch(r"\s*\d+(\.\d+)?\s*", text) else None
+    return float(text) if text and re.fullmatch(r"\s*\d{1,9}(\.\d{1,9})?\s*", text) else None
 
 
 def _number(text: str) -> int:

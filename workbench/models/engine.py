@@ -45,6 +45,7 @@ def import_litellm() -> Any:
     gc.disable()
     try:
         litellm = importlib.import_module("litellm")
+        importlib.import_module("workbench.models.http_guard").guard()
     except ImportError as error:
         raise WorkbenchError(f"litellm cannot be imported: expected it beside Workbench ({error})") from None
     finally:

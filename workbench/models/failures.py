@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from workbench.config.errors import WorkbenchError
 
@@ -17,30 +17,47 @@ Category = Literal[
     "refused_content",
     "bad_request",
     "broken_stream",
+    "redirected",
+    "unreadable_answer",
 ]
 
 ADVICE: dict[Category, str] = {
     "authentication": "Check the provider's key; `workbench models show MODEL` says where it is looked for.",
     "unknown_model": "Check the model's name; `workbench models find WORDS` lists the known ones.",
-    "rate_limit": "Wait, or use another model; Workbench tries again by itself while its time lasts.",
-    "overloaded": "The provider is busy; Workbench tries again by itself while its time lasts.",
+    "rate_limit": "Wait, or use another model.",
+    "overloaded": "The provider is busy; try again later, or use another model.",
     "timeout": "The provider was silent for too long; try again, or allow more time under [requests] in config.toml.",
     "connection": "Nothing answers at that address; check the network, or --api-base for a local server.",
-    "context_too_long": "The request is larger than the model takes; it is planned again within the learnt limit.",
+    "context_too_long": "The request is larger than the model takes; /compact makes it smaller.",
     "refused_content": "The provider's filter refused the content; rephrase, or exclude the item it objects to.",
     "bad_request": "The provider does not accept the request; its own words say why.",
-    "broken_stream": "The answer broke off; what came is kept and marked. Try again.",
+    "broken_stream": "The answer broke off; try again.",
+    "redirected": "It was not followed; if the model has moved, give its new address as --api-base or api_base.",
+    "unreadable_answer": "Reading stopped there; check the address, or use another model.",
 }
+"""Said when nothing more is tried; while it is, there is a countdown."""
 
 RETRYABLE: frozenset[Category] = frozenset({"rate_limit", "overloaded", "timeout", "connection", "broken_stream"})
 """Where trying the same request again can help."""
 
-ELSEWHERE: frozenset[Category] = RETRYABLE | {"authentication", "unknown_model"}
+ELSEWHERE: frozenset[Category] = RETRYABLE | {"authentication", "unknown_model", "redirected", "unreadable_answer"}
 """Where another model can help; a request that is refused for what it says is the user's to change."""
 
 
+LEAST_WINDOW = 1_024
+"""Tokens below which no model's window is; a figure under it is a provider's mistake."""
 _LESS = 0.9
 """What is tried of a size that turned out to be too large."""
+_FAR = 0.5
+"""A provider that counts more than twice our tokens counts something else."""
+
+
+class TakenWindow(NamedTuple):
+    """What to take for the window after a request was too long."""
+
+    tokens: int
+    named: bool
+    """Whether the provider's own figures say so. Otherwise it is a guess, for one more try."""
 
 
 class ModelFailure(WorkbenchError):
@@ -64,20 +81,30 @@ class ModelFailure(WorkbenchError):
         """The window the provider names (context_too_long)."""
         self.asked = asked
         """The size of the request by the provider's count (context_too_long)."""
-        super().__init__(f"{category.replace('_', ' ')}: {self.detail} {ADVICE[category]}")
+        self.tries = 1
+        """How often the request was made before it was given up."""
+        super().__init__(category, detail)
+
+    def __str__(self) -> str:
+        wait = f" The provider asks to wait {self.wait:,.0f} s." if self.wait else ""
+        tries = f" Given up after {self.tries} tries." if self.tries > 1 else ""
+        return f"{self.category.replace('_', ' ')}: {self.detail}{wait}{tries} {ADVICE[self.category]}"
 
     @property
     def retryable(self) -> bool:
         """Whether trying the same request again can help."""
         return self.category in RETRYABLE
 
-    def window(self, sent: int, window: int) -> int:
-        """What to take for the window after `context_too_long`, below the `window` under which `sent` tokens were sent.
+    def window(self, sent: int, window: int) -> TakenWindow:
+        """The window to plan within after `context_too_long`, below the `window` under which `sent` tokens were sent.
 
-        The provider's figure; in our own tokens, where it counts more of them than we do; and without any figure less
-        than was sent, which is all that is known then.
+        The provider's figure; in our own tokens, where it counts more of them than we do; and where no figure can be
+        believed less than was sent, which is all that is known then.
         """
-        if self.limit is not None and self.limit < window:
-            return self.limit
-        share = sent / self.asked if self.asked else 1.0
-        return max(1, int((window if self.limit else sent) * min(share, _LESS)))
+        limit, asked = self.limit or 0, self.asked or 0
+        if LEAST_WINDOW <= limit < window:
+            return TakenWindow(limit, named=True)
+        share = sent / asked if asked else 1.0
+        if limit >= window and asked > limit and share >= _FAR:
+            return TakenWindow(max(1, int(window * min(share, _LESS))), named=True)
+        return TakenWindow(max(1, int(sent * _LESS)), named=False)

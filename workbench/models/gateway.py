@@ -131,8 +131,8 @@ class _Pump:
                 clock.stop()
         except WorkbenchError as failure:
             end = failure
-        except Exception as error:
-            end = diagnose(error, self._endpoint)
+        except BaseException as error:
+            end = _diagnosed(error, self._endpoint)
         with contextlib.suppress(asyncio.CancelledError):
             self._put([end], last=True)
 
@@ -211,6 +211,15 @@ def _fill_in(call: dict[str, Any], litellm: Any) -> None:
 def _word(stream: Any) -> str | None:
     """The finish reason that the provider sent. The chunks do not tell: where it sent none, litellm writes `stop`."""
     return getattr(stream, "received_finish_reason", None) or getattr(stream, "intermittent_finish_reason", None)
+
+
+def _diagnosed(error: BaseException, endpoint: Endpoint) -> ModelFailure:
+    """What went wrong, also where that cannot be told: whoever waits for the answer hears of its end."""
+    try:
+        return diagnose(error, endpoint)
+    except Exception as mistake:
+        what = f"{type(error).__name__}, which could not be read ({type(mistake).__name__})."
+        return ModelFailure("bad_request", what)
 
 
 def _silence(clock: Clock) -> ModelFailure:

@@ -77,6 +77,7 @@ async def with_retries(
             wait = schedule.wait(try_number, failure, chance())
             late = clock() + wait - started > schedule.seconds
             if said or not failure.retryable or late or try_number == schedule.tries:
+                failure.tries = try_number
                 raise
             reason = failure
         ends = clock() + wait

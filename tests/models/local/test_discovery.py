@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.hostile import forever, head, hostile, redirect
 from workbench.models.local.discovery import PORTS, FoundModel, Kind, LocalServer, discover
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -240,3 +241,16 @@ def test_whatever_a_server_answers_the_windows_are_numbers_of_tokens_or_unknown(
             assert isinstance(found.name, str)
             assert found.name
             assert found.window is None or (type(found.window) is int and found.window > 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_redirect_to_another_server_is_not_followed(kind: Kind) -> None:
+    with hostile(head()) as thief, hostile(redirect(f"{thief.url}/v1/models", 302)) as server:
+        assert await discover({kind: server.server_address[1]}, timeout=60) == ()
+        assert server.requests
+        assert thief.requests == []
+
+
+async def test_a_list_of_models_that_never_ends_is_none() -> None:
+    with hostile(forever(b" " * 65_536, head(kind="application/json"))) as server:
+        assert await discover({"vllm": server.server_address[1]}, timeout=600) == ()

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.config.background import in_background
+from workbench.models.failures import ModelFailure
 
 if TYPE_CHECKING:
     import httpx
@@ -55,13 +56,18 @@ Ask = Callable[..., Awaitable[Json]]
 async def discover(ports: Mapping[Kind, int] = PORTS, timeout: float = TIMEOUT) -> tuple[LocalServer, ...]:
     """The servers that answer, all asked at once; empty as well where httpx, which comes with litellm, is missing."""
     try:
-        http = await in_background(import_module, "httpx")  # a tenth of a second, kept off the event loop
+        http = await in_background(_import_httpx)  # a tenth of a second, kept off the event loop
     except ImportError:
         return ()
     # Neither proxies from the environment nor certificates: this is loopback.
     async with http.AsyncClient(trust_env=False, verify=False, timeout=timeout) as client:
         found = await asyncio.gather(*(_look(client, kind, port, timeout) for kind, port in ports.items()))
     return tuple(server for server in found if server is not None)
+
+
+def _import_httpx() -> Any:
+    import_module("workbench.models.http_guard").guard()
+    return import_module("httpx")
 
 
 async def _look(client: httpx.AsyncClient, kind: Kind, port: int, timeout: float) -> LocalServer | None:
@@ -82,7 +88,7 @@ async def _ask(client: httpx.AsyncClient, url: str, body: Json | None, timeout: 
         async with asyncio.timeout(timeout):  # httpx's own clock starts anew with every byte
             answer = await (client.get(url) if body is None else client.post(url, json=body))
         found = answer.json() if answer.status_code == http.codes.OK else None
-    except (TimeoutError, http.HTTPError, http.InvalidURL, ValueError, RecursionError):
+    except (TimeoutError, ModelFailure, http.HTTPError, http.InvalidURL, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -1,0 +1,150 @@
+"""A provider's event stream for whoever reads it next: bounded, in linear time, in the shapes that litellm knows.
+
+The readers behind us copy an event once for every line of it, take a byte-order mark for a part of the first field, and
+give up where a text comes as a list of parts. So each event leaves as one piece, with one line of data.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from workbench.models.failures import ModelFailure
+
+MOST_EVENT = 16 * 2**20
+"""Bytes of one event. A picture fits; a line that never ends does not."""
+
+_MARK = b"\xef\xbb\xbf"
+
+
+class EventStream:
+    """Takes bytes as they come, and gives the events that are whole by then."""
+
+    def __init__(self) -> None:
+        self._begun = False
+        self._open: list[bytes] = []
+        """The pieces of a line that has not ended."""
+        self._after_return = False
+        """Whether the last piece ended with a carriage return: a line feed after it is no line of its own."""
+        self._name = b""
+        self._data: list[bytes] = []
+        self._size = 0
+        """Bytes of the event that has not ended."""
+
+    def feed(self, piece: bytes) -> bytes:
+        """The events that end in this piece; raises ModelFailure where one has no end."""
+        if not self._begun and piece:
+            self._begun = True
+            piece = piece.removeprefix(_MARK)
+        if self._after_return:
+            piece = piece.removeprefix(b"\n")
+        self._after_return = piece.endswith(b"\r")
+        whole: list[bytes] = []
+        for line in piece.splitlines(keepends=True):
+            self._size += len(line)
+            if self._size > MOST_EVENT:
+                raise ModelFailure("unreadable_answer", f"a single event of it is over {MOST_EVENT:,} bytes.")
+            self._open.append(line)
+            if line.endswith((b"\n", b"\r")):
+                whole.append(self._line())
+        return b"".join(whole)
+
+    def end(self) -> bytes:
+        """What came last without a blank line behind it. A line that was cut is left out: half a JSON is none."""
+        rest = self._line()
+        if self._data and _json(self._data[-1]) is None and self._data[-1] != b"[DONE]":
+            self._data.pop()
+        return rest + self._event()
+
+    def _line(self) -> bytes:
+        """Take in the line that has ended; what leaves is an event, where it was the blank line behind one."""
+        line = b"".join(self._open).rstrip(b"\r\n")
+        self._open.clear()
+        if not line:
+            return self._event()
+        field, _, value = line.partition(b":")
+        match field:
+            case b"data":
+                self._data.append(value.removeprefix(b" "))
+            case b"event":
+                self._name = line
+            case b"" | b"id" | b"retry":  # comments and what nobody asks for
+                self._size -= len(line)
+            case _:  # some servers send plain lines of JSON
+                self._size -= len(line)
+                return line + b"\n\n"
+        return b""
+
+    def _event(self) -> bytes:
+        data, name = self._data, self._name
+        self._data, self._name, self._size = [], b"", 0
+        if not data:
+            return b""
+        # A line's end inside JSON stands between values, where a blank means the same.
+        return (name + b"\n" if name else b"") + b"data: " + mended(b" ".join(data)) + b"\n\n"
+
+
+def mended(data: bytes) -> bytes:
+    """An event's JSON with texts and ids as litellm reads them; anything else as it is."""
+    body = _json(data)
+    if not isinstance(body, dict) or not any([*map(_mend_choice, _dicts(body.get("choices"))), _mend_block(body)]):
+        return data
+    return json.dumps(body).encode()
+
+
+def _mend_choice(choice: dict[str, Any]) -> bool:
+    """OpenAI's dialect; whether there was something to mend."""
+    delta = choice.get("delta")
+    if not isinstance(delta, dict):
+        return False
+    changed = False
+    content = delta.get("content")
+    if content is not None and not isinstance(content, str):
+        delta["content"], thinking = _texts(content)
+        if thinking:
+            delta.setdefault("reasoning_content", thinking)
+        changed = True
+    for call in _dicts(delta.get("tool_calls")):
+        function = call.get("function")
+        if call.get("id") is not None and not isinstance(call["id"], str):
+            call["id"] = str(call["id"])
+            changed = True
+        if isinstance(function, dict) and isinstance(function.get("arguments"), dict):
+            function["arguments"] = json.dumps(function["arguments"])
+            changed = True
+    return changed
+
+
+def _mend_block(body: dict[str, Any]) -> bool:
+    """Anthropic's dialect; whether there was something to mend."""
+    block = body.get("content_block")
+    if not isinstance(block, dict) or block.get("type") != "tool_use" or isinstance(block.get("id"), str):
+        return False
+    block["id"] = "" if block.get("id") is None else str(block["id"])
+    return True
+
+
+def _texts(content: Any) -> tuple[str, str]:
+    """The text and the thinking of a content that came as parts."""
+    text: list[str] = []
+    thinking: list[str] = []
+    for part in content if isinstance(content, list) else [content]:
+        if isinstance(part, dict) and part.get("type") == "thinking":
+            thinking.append(_texts(part.get("thinking"))[0])
+        elif isinstance(part, dict):
+            text.append(part["text"] if isinstance(part.get("text"), str) else "")
+        elif isinstance(part, str):
+            text.append(part)
+    return "".join(text), "".join(thinking)
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _json(data: bytes) -> Any:
+    """The value, or None where it is no JSON."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None

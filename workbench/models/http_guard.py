@@ -1,0 +1,147 @@
+"""What a server may do to us: every answer that comes through httpx, litellm's answers too, passes here.
+
+A request, and the key in it, stays with the server it was meant for; and an answer has an end, in bytes. Imported where
+httpx is needed anyway: it takes a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx
+
+from workbench.models.event_stream import EventStream
+from workbench.models.failures import ModelFailure
+
+MOST_BYTES = 64 * 2**20
+"""Of one answer, unpacked. The longest that any model writes takes some forty million, framing included."""
+MOST_OF_ERROR = 64 * 2**10
+"""Bytes of an error that are read; its first sentences say what there is to say."""
+MOST_REDIRECTS = 5
+_LINE = 32
+"""Bytes that the end of a line counts for, because of the work it makes."""
+_PIECE = 64 * 2**10
+"""Bytes that are unpacked at a time."""
+
+_send = httpx.AsyncClient.send
+
+
+def guard() -> None:
+    """Have every client of this process keep to the rules; a second time does nothing."""
+    httpx.AsyncClient.send = _guarded  # type: ignore[method-assign]
+
+
+async def _guarded(
+    self: httpx.AsyncClient,
+    request: httpx.Request,
+    *,
+    stream: bool = False,
+    auth: Any = httpx.USE_CLIENT_DEFAULT,
+    follow_redirects: Any = httpx.USE_CLIENT_DEFAULT,
+) -> httpx.Response:
+    """Takes the place of httpx's own `send`."""
+    follow = self.follow_redirects if follow_redirects is httpx.USE_CLIENT_DEFAULT else bool(follow_redirects)
+    for _ in range(MOST_REDIRECTS + 1):
+        request.headers["accept-encoding"] = "gzip"
+        response = await _answer(self, request, auth)
+        if not follow or response.next_request is None:
+            break
+        await response.aclose()
+        request = _within(request, response.next_request)
+    else:
+        raise ModelFailure("redirected", f"{_origin(request.url)} sends requests on in a circle.")
+    response.stream = _Bounded(response)
+    if not stream:
+        await response.aread()
+    return response
+
+
+async def _answer(client: httpx.AsyncClient, request: httpx.Request, auth: Any) -> httpx.Response:
+    """The beginning of an answer; what is no HTTP, or has no end before its body, is refused by name."""
+    try:
+        return await _send(client, request, stream=True, auth=auth, follow_redirects=False)
+    except httpx.RequestError as error:
+        cause = error.__cause__
+        if isinstance(error, httpx.RemoteProtocolError) or type(cause).__name__ == "ClientResponseError":
+            said = str(getattr(cause, "message", "") or error).partition(":")[0]
+            raise ModelFailure("unreadable_answer", f"it is no HTTP: {said[:200]}.") from error
+        raise
+
+
+def _within(before: httpx.Request, after: httpx.Request) -> httpx.Request:
+    """The request that a redirect asks for, where it stays with the same server."""
+    here, there = _origin(before.url), _origin(after.url)
+    if here != there:
+        raise ModelFailure("redirected", f"{here} sends the request on to {there}, which is another server.")
+    return after
+
+
+def _origin(url: httpx.URL) -> str:
+    port = url.port or {"http": 80, "https": 443}.get(url.scheme)
+    return f"{url.scheme}://{url.host}:{port}"
+
+
+class _Bounded(httpx.AsyncByteStream):
+    """The body of an answer: unpacked by us, up to a limit, and where it is an event stream event by event."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        assert isinstance(response.stream, httpx.AsyncByteStream)
+        self._body = response.stream
+        self._is_error = response.is_error
+        self._packed = _decompressor(response)
+        self._events = EventStream() if not self._is_error and _has_events(response) else None
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size, most = 0, MOST_OF_ERROR if self._is_error else MOST_BYTES
+        async for raw in self._body:
+            size += len(raw) if self._packed else 0  # what unpacks to nothing has an end, too
+            for piece in self._unpacked(raw):
+                size += len(piece) + _LINE * (piece.count(b"\n") + piece.count(b"\r"))
+                if size > most and self._is_error:
+                    return
+                if size > most:
+                    raise ModelFailure("unreadable_answer", f"it is over {most:,} bytes.")
+                ready = self._events.feed(piece) if self._events else piece
+                if ready:
+                    yield ready
+            if self._packed is not None and self._packed.eof:
+                break
+            await asyncio.sleep(0)  # a flood must not keep the clock from running
+        if self._events:
+            yield self._events.end()
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
+
+    def _unpacked(self, raw: bytes) -> Iterator[bytes]:
+        if self._packed is None:
+            yield raw
+            return
+        try:
+            while raw:
+                yield self._packed.decompress(raw, _PIECE)
+                raw = self._packed.unconsumed_tail
+        except zlib.error as error:
+            raise ModelFailure("unreadable_answer", f"it cannot be unpacked: {error}.") from None
+
+
+def _decompressor(response: httpx.Response) -> Any:
+    """Unpacks the body, which httpx does without a limit; None where it is not packed."""
+    packed = [name.strip().lower() for name in response.headers.get("content-encoding", "").split(",")]
+    packed = [name for name in packed if name not in ("", "identity")]
+    if not packed:
+        return None
+    if packed not in (["gzip"], ["x-gzip"], ["deflate"]):
+        raise ModelFailure("unreadable_answer", f"it is packed as {', '.join(packed)[:80]}, which was not asked for.")
+    del response.headers["content-encoding"]  # or httpx unpacks it again
+    return zlib.decompressobj(zlib.MAX_WBITS | 32)
+
+
+def _has_events(response: httpx.Response) -> bool:
+    """Whether somebody reads this as an event stream: OpenAI's client does so whatever it is called."""
+    if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+        return True
+    return "x-stainless-lang" in response.request.headers and b'"stream":true' in response.request.content
