@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -45,7 +45,7 @@ FAULTS: dict[Category, str] = {
     "bad_request": "status 422",
     "broken_stream": "html",
 }
-"""A way to each failure. Those that say nothing in time need a patience of their own."""
+"""A way to each failure that the rehearsal server has. Those that say nothing in time need a patience of their own."""
 
 
 def setup_of(model: str) -> Setup:
@@ -155,7 +155,7 @@ async def test_the_rest_of_the_turn_stays_with_it_and_the_next_turn_goes_home(se
     assert [message["role"] for message in spoken] == ["system", "user", "assistant", "tool", "assistant", "user"]
 
 
-@pytest.mark.parametrize("category", get_args(Category))
+@pytest.mark.parametrize("category", FAULTS)
 async def test_only_what_another_model_can_mend_goes_elsewhere(
     session: Session, tmp_path: Path, category: Category
 ) -> None:

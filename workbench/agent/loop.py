@@ -28,8 +28,8 @@ from workbench.config.errors import WorkbenchError
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.render import request
-from workbench.context.setup import LearntWindow, Setup, window_setting
-from workbench.log.events import Body, Content, Event, Failure, SlotContent, ToolCall, UserMessage
+from workbench.context.setup import LearntWindow, Setup, can_be_window, window_setting
+from workbench.log.events import Body, Content, Event, Failure, SlotContent, ToolCall, Usage, UserMessage
 from workbench.log.ids import new_id
 from workbench.log.session import Session
 from workbench.models.catalogue import Catalogue
@@ -71,6 +71,8 @@ class _Asked:
     planner: Planner
     tried: int = 0
     """How many of the models to fall back on were turned to; 0: it is the session's own."""
+    guessed: bool = False
+    """Whether its window is a guess after a request that was too long; it holds for the rest of the turn."""
 
 
 class Agent:
@@ -83,8 +85,9 @@ class Agent:
         self._own = _Asked(setup, services.gateway, planner or setup.planner(session.events(), live=True))
         self._asked = self._own
         """The session's own model, or for the rest of a turn one to fall back on."""
-        self.compacting = Compacting(self._compactor(), services.hooks, services.ask_first)
+        self.compacting = Compacting(self._compactor(setup), services.hooks, services.ask_first)
         self._calls = Calls(services, self._hook)
+        self._call_ids = {event.body.call_id for event in self.planner.events if isinstance(event.body, ToolCall)}
 
     @property
     def plan(self) -> ContextPlan:
@@ -104,6 +107,7 @@ class Agent:
     def append(self, *bodies: Body) -> tuple[Event, ...]:
         """Write to the log, then to the plan."""
         events = self._session.append(*bodies)
+        self._call_ids.update(body.call_id for body in bodies if isinstance(body, ToolCall))
         self._own.planner.extend(events)
         if self._asked is not self._own:
             self._asked.planner.extend(events)
@@ -126,7 +130,13 @@ class Agent:
                 async for step in iterating:
                     yield step
         finally:
-            self._asked = self._own
+            self._ask_own()
+
+    def _ask_own(self) -> None:
+        """The session's own model again, within the window that is known of it."""
+        if self._asked.guessed:
+            self.compacting.compactor = self._compactor(self._own.setup)
+        self._asked = self._own
 
     async def _iterate(self, most: int) -> Steps:
         """Requests and the calls of their answers, until there are no more calls."""
@@ -167,7 +177,8 @@ class Agent:
     async def _ask_model(self, iteration: int, calls: list[ToolCall]) -> Steps:
         """One answer; its calls go into `calls`.
 
-        A limit that the provider names is learnt, once. Where a model cannot answer, the next to fall back on is asked.
+        A request that is too long for the provider is made smaller, once. Where a model cannot answer, the next to fall
+        back on is asked.
         """
         learnt = False
         while True:
@@ -176,7 +187,7 @@ class Agent:
                     yield step
             plan = self._asked.planner.plan()
             yield Planned(plan, iteration)
-            reply = ReplyInProgress(new_id(), self._asked.setup.model)
+            reply = ReplyInProgress(new_id(), self._asked.setup.model, self._call_ids)
             problem = await self._objection(plan)
             if problem is None:
                 async with aclosing(self._request(plan, reply, calls)) as asking:
@@ -184,7 +195,8 @@ class Agent:
                         yield step
                 if reply.failure is None:
                     return
-                problem = Failure(reply.failure.category, str(reply.failure))
+                kept = "" if reply.is_empty else " What came is kept and marked."
+                problem = Failure(reply.failure.category, f"{reply.failure}{kept}")
                 if problem.category == "context_too_long" and reply.is_empty and not learnt:
                     learnt = True
                     for step in self._learn(reply.failure, plan):
@@ -198,6 +210,9 @@ class Agent:
 
     async def _objection(self, plan: ContextPlan) -> Failure | None:
         """Why a request is not made at all: it does not fit, or a hook says no."""
+        if not plan.verdict.fits and self._asked.guessed:
+            why = "no smaller request can be made of this one; the next message has the whole window again"
+            return Failure("context_too_long", why)
         if not plan.verdict.fits:
             return Failure("does_not_fit", plan.verdict.why)
         vetoed = await self._hook("before_model", {"model": plan.model, "tokens": plan.totals.tokens})
@@ -213,9 +228,9 @@ class Agent:
                     if isinstance(part, Wait):
                         yield Waiting(part)
                     else:
-                        reply.add(part)
+                        told = reply.add(part)
                         draft.grown()
-                        yield Streamed(part, reply)
+                        yield Streamed(told, reply)
         except ModelFailure as failure:
             reply.failure = failure
         except (asyncio.CancelledError, GeneratorExit):
@@ -228,7 +243,8 @@ class Agent:
                 yield step
             return
         calls.extend(reply.calls())
-        for step in self._append(*reply.bodies(), self._usage(reply, plan, started)):
+        usage = self._usage(reply, plan, started)
+        for step in self._append(*reply.bodies(), usage, *self._outgrown(usage)):
             yield step
         await self._hook("after_model", {"model": plan.model, "text": reply.text, "calls": len(calls)})
 
@@ -236,27 +252,42 @@ class Agent:
         """What came of an answer that was cut short is kept, and marked."""
         return [] if reply.is_empty else self._append(*reply.bodies(finish))
 
-    def _usage(self, reply: ReplyInProgress, plan: ContextPlan, started: float) -> Body:
+    def _usage(self, reply: ReplyInProgress, plan: ContextPlan, started: float) -> Usage:
         completion = self._asked.setup.counter.count(reply.text + reply.thinking).tokens
         upto = len(self._session)
         return reply.usage(plan.totals.tokens, completion, upto, time.monotonic() - started)
 
     def _learn(self, failure: ModelFailure, plan: ContextPlan) -> list[Step]:
-        """The provider's limit corrects the catalogue for this session."""
-        asked, window = self._asked, failure.window(plan.totals.tokens, plan.limits.window)
-        asked.setup = asked.setup.with_window(window)
-        said = self._append(
-            Failure(failure.category, str(failure)), window_setting(asked.setup.model, LearntWindow(window))
-        )
+        """Plan within the provider's limit: from here on, or where it names none that can be true to the turn's end."""
+        asked, taken = self._asked, failure.window(plan.totals.tokens, plan.limits.window)
+        setup = asked.setup.with_window(taken.tokens)
+        planner = setup.planner(self.planner.events, live=True)
+        told = f"context too long: {failure.detail}"
+        if asked is self._own:
+            self.compacting.compactor = self._compactor(setup)
+        if not (taken.named and can_be_window(taken.tokens, plan, self.planner.events)):
+            self._asked = _Asked(setup, asked.gateway, planner, asked.tried, guessed=True)
+            return self._append(Failure(failure.category, f"{told} A smaller one is tried once."))
+        asked.setup, asked.planner = setup, planner
+        told += f" The window of {setup.model} counts as {taken.tokens:,} tokens from here on."
+        return self._append(Failure(failure.category, told), window_setting(setup.model, LearntWindow(taken.tokens)))
+
+    def _outgrown(self, usage: Usage) -> list[Body]:
+        """A window that was learnt no longer holds when a larger request was answered."""
+        asked = self._asked
+        size = usage.estimate if usage.prompt is None else usage.prompt
+        if asked.guessed or asked.setup.info.window_source != "provider" or size <= asked.setup.info.window:
+            return []
+        asked.setup = asked.setup.with_window(0)
         asked.planner = asked.setup.planner(self.planner.events, live=True)
-        self.compacting.compactor = self._compactor()
-        return said
+        self.compacting.compactor = self._compactor(self._own.setup)
+        return [window_setting(asked.setup.model, LearntWindow(0))]
 
     async def _turn_elsewhere(self, problem: Failure) -> list[Step]:
         """Turn to the next model that can be asked, where that can help; the problem is in the log in any case."""
         said: list[Step] = []
         models, asked = self._services.fallbacks.models, self._asked
-        helps = problem.category in ELSEWHERE or (problem.category == "does_not_fit" and asked is not self._own)
+        helps = problem.category in ELSEWHERE or (problem.category == "does_not_fit" and asked.tried > 0)
         name = asked.setup.model
         for tried, model in enumerate(models[asked.tried :] if helps else (), asked.tried + 1):
             told = Failure(problem.category, f"{name}: {problem.message} {model} is asked instead.")
@@ -280,11 +311,11 @@ class Agent:
 
     # Compaction
 
-    def _compactor(self) -> Compactor:
+    def _compactor(self, setup: Setup) -> Compactor:
         """Of the session's own model, also while another one stands in for it."""
         services = self._services
         gateway = services.summariser or services.gateway
-        return Compactor(self._own.setup, gateway, schedule=services.schedule, catalogue=services.catalogue, live=True)
+        return Compactor(setup, gateway, schedule=services.schedule, catalogue=services.catalogue, live=True)
 
     async def settle(self) -> Steps:
         """After a turn: compact where that is due."""

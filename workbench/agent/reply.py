@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import Final
 
 from workbench.log.drafts import Draft
 from workbench.log.events import AssistantMessage, Body, Reasoning, ToolCall, Usage
+from workbench.log.ids import new_id
 from workbench.log.session import Session
 from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
@@ -26,38 +28,59 @@ class _Pieces(list[str]):
 
 
 @dataclass(slots=True)
+class _Call:
+    """A call whose arguments are still arriving."""
+
+    call_id: str
+    name: str = ""
+    arguments: _Pieces = field(default_factory=_Pieces)
+
+
+@dataclass(slots=True)
 class ReplyInProgress:
     """Grows part by part. The log and whoever watches the turn read the same one, also when the stream broke off."""
 
     reply: str
     model: str
-    signature: str = ""
+    taken: Set[str] = frozenset()
+    """The ids of earlier calls. A result names its call by its id, so that no two may have the same."""
     finish: str = ""
     reported: Reported | None = None
     failure: ModelFailure | None = None
     """Why it broke off, or did not come at all."""
     _text: _Pieces = field(default_factory=_Pieces)
     _thinking: _Pieces = field(default_factory=_Pieces)
-    _calls: dict[int, list[str]] = field(default_factory=dict)
-    """By number: id, name and arguments so far."""
+    _signature: _Pieces = field(default_factory=_Pieces)
+    _calls: dict[int, _Call] = field(default_factory=dict)
+    _ids: set[str] = field(default_factory=set)
 
-    def add(self, part: Part) -> None:
-        """Take in one part."""
+    def add(self, part: Part) -> Part:
+        """Take in one part; the same comes back, a call with the id that it has from here on."""
         match part:
             case Text(text):
                 self._text.append(text)
             case Thinking(text, signature):
                 self._thinking.append(text)
-                self.signature += signature
+                self._signature.append(signature)
             case CallFragment(number, call_id, name, arguments):
-                call = self._calls.setdefault(number, ["", "", ""])
-                call[0] = call[0] or call_id
-                call[1] = call[1] or name
-                call[2] += arguments
+                if number not in self._calls:
+                    self._calls[number] = _Call(self._free_id(call_id))
+                call = self._calls[number]
+                call.name = call.name or name
+                call.arguments.append(arguments)
+                return part._replace(call_id=call.call_id if call_id else "")
             case Reported():
                 self.reported = part
             case Finished(reason):
                 self.finish = reason
+        return part
+
+    def _free_id(self, call_id: str) -> str:
+        """The provider's id, where it is one and nobody has it yet."""
+        used = call_id in self.taken or call_id in self._ids or not call_id.strip()
+        free = f"call_{new_id()}" if used else call_id
+        self._ids.add(free)
+        return free
 
     @property
     def text(self) -> str:
@@ -75,24 +98,27 @@ class ReplyInProgress:
         return not (any(self._text) or any(self._thinking) or self._calls)
 
     def calls(self, *, named: bool = True) -> list[ToolCall]:
-        """The calls so far, in order; each has an id, because its result has to name one.
+        """The calls so far, in order.
 
         `named`: only those whose tool is known, which alone can be run.
         """
         return [
-            ToolCall(call_id or f"{self.reply}.{number}", name, arguments, self.reply)
-            for number, (call_id, name, arguments) in sorted(self._calls.items())
-            if name or not named
+            ToolCall(call.call_id, call.name, str(call.arguments), self.reply)
+            for _, call in sorted(self._calls.items())
+            if call.name or not named
         ]
 
     def bodies(self, finish: str = "") -> list[Body]:
         """The reply as events. Cut short (`finish` says how), its calls are left out: they may be incomplete."""
         found: list[Body] = []
         if self.thinking:
-            found.append(Reasoning(self.thinking, self.reply, self.signature))
+            found.append(Reasoning(self.thinking, self.reply, str(self._signature)))
         calls = [] if finish else self.calls()
         if self.text or not calls:
-            found.append(AssistantMessage(self.text, self.reply, "", finish or self.finish or "stop", self.model))
+            ending = finish or self.finish or "stop"
+            if ending in ("stop", "tool_calls") and not calls and not self.text.strip():
+                ending = "empty"
+            found.append(AssistantMessage(self.text, self.reply, "", ending, self.model))
         return [*found, *calls]
 
     def usage(self, estimate: int, completion: int, upto: int, seconds: float) -> Usage:

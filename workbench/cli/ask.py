@@ -20,7 +20,7 @@ from workbench.cli.options import options_of
 from workbench.cli.printing import Complete, Tell, tell_all, tell_events, tell_people
 from workbench.config.errors import WrongCall
 from workbench.config.text import printable
-from workbench.log.events import AssistantMessage, Body, Content, Failure, Setting, Usage
+from workbench.log.events import AssistantMessage, Body, Content, Failure, Setting, ToolCall, Usage
 from workbench.session import opening
 from workbench.session.connection import TurnConnection
 from workbench.session.open_session import OpenSession
@@ -87,13 +87,18 @@ async def _ask(connection: TurnConnection, opened: OpenSession, message: str, te
                 print(printable(f"· {problem}"), file=sys.stderr)
 
 
-def _failed(body: Body, before: Failure | None) -> Failure | None:
-    """The failure that a turn ends with, should this be its last event. To decline is one, where nothing was said."""
+def _failed(body: Body, before: Failure | None, acted: bool) -> Failure | None:
+    """The failure that a turn ends with, should this be its last event.
+
+    To decline is one, where nothing was said; so is to say nothing, where nothing was done either.
+    """
     match body:
         case Failure():
             return body
         case AssistantMessage(content="", finish="refused"):
             return Failure("refused_content", "declined")
+        case AssistantMessage(finish="empty") if not acted:
+            return Failure("empty", "nothing was said")
         case Setting() | Usage():
             return before
     return None
@@ -102,11 +107,13 @@ def _failed(body: Body, before: Failure | None) -> Failure | None:
 async def _turn(agent: Agent, message: Content, tell: Tell) -> Failure | None:
     """Print the steps; the failure that ended the turn, if one did."""
     failed: Failure | None = None
+    acted = False
     async with aclosing(agent.turn(message)) as steps:
         async for step in steps:
             tell(step)
             if isinstance(step, Appended):
-                failed = _failed(step.event.body, failed)
+                acted = acted or isinstance(step.event.body, ToolCall)
+                failed = _failed(step.event.body, failed, acted)
     async with aclosing(agent.settle()) as steps:
         async for step in steps:
             tell(step)

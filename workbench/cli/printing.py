@@ -19,6 +19,7 @@ Tell = Callable[[Step], None]
 _ENDINGS = {
     "length": "the answer ends here because the model may write no more at once",
     "refused": "the model or its provider's filter declined to answer",
+    "empty": "the model answered with nothing",
 }
 """Answers that ended, but not because all was said."""
 

@@ -23,7 +23,7 @@ from workbench.context.render import request
 from workbench.context.setup import Setup
 from workbench.log.events import Event, Usage
 from workbench.models.catalogue import Catalogue
-from workbench.models.failures import Category, ModelFailure
+from workbench.models.failures import ModelFailure
 from workbench.models.gateway import Gateway, Patience
 from workbench.models.ledger import Ledger
 from workbench.models.reply_parts import Finished, Reported, Text
@@ -41,8 +41,6 @@ SPARE = 2_000
 
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 """Thinking that a server of the user's own did not tell apart from the answer."""
-
-_OF_A_TURN: frozenset[Category] = frozenset({"rate_limit", "overloaded", "context_too_long", "broken_stream"})
 
 Tell = Callable[[Progress], None]
 T = TypeVar("T")
@@ -219,14 +217,13 @@ def _refused(failure: ModelFailure) -> CompactionRefused:
 
 
 def _told(failure: ModelFailure) -> str:
-    """What went wrong; without advice that holds for a turn alone, where half an answer is kept and asked for again."""
-    if failure.category in _OF_A_TURN:
-        return f"{failure.category.replace('_', ' ')}: {failure.detail}"
-    return str(failure)
+    """What went wrong; to compact is no advice to somebody who does."""
+    return f"context too long: {failure.detail}" if failure.category == "context_too_long" else str(failure)
 
 
 def _smaller(known: Limits, failure: ModelFailure, asked: int) -> Limits:
     """Limits within which the provider should take a request: those it names, or else half of what it did not take."""
     spent = asked + known.reserve + known.margin
-    window = int(failure.limit * NEAR) if failure.limit and failure.limit < known.window else spent // 2
+    taken = failure.window(spent, known.window)
+    window = int(taken.tokens * NEAR) if taken.named else spent // 2
     return replace(known, window=window, window_source="provider", reserve=min(known.reserve, window // 4), margin=0)

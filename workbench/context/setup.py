@@ -13,7 +13,7 @@ from workbench.context.budget import Limits, limits
 from workbench.context.load import LoadedPolicy, load_policy
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
-from workbench.log.events import Event, Setting
+from workbench.log.events import Event, Setting, Usage
 from workbench.models.catalogue import Catalogue, ModelInfo, WindowSource, is_local
 from workbench.models.tokens import CountStore, TokenCounter, counter
 
@@ -41,6 +41,8 @@ class Setup:
     counter: TokenCounter
     options: PlanOptions = field(default_factory=PlanOptions)
     """What it was made from, for making it again."""
+    listed: ModelInfo | None = None
+    """What is known of the model without what was learnt from its provider."""
 
     @property
     def calls_tools(self) -> bool:
@@ -48,9 +50,11 @@ class Setup:
         return not is_local(self.model)
 
     def with_window(self, tokens: int) -> Setup:
-        """The same with a window that the provider itself named."""
-        info = _sized(self.info, LearntWindow(tokens))
-        return replace(self, info=info, limits=limits(info, self.loaded.policy.budget, reserve=self.options.reserve))
+        """The same with a window that the provider itself named; 0: with the one that is known without it."""
+        info = _sized(self.info, LearntWindow(tokens)) if tokens else self.listed or self.info
+        window = None if tokens else self.options.window
+        budget = limits(info, self.loaded.policy.budget, window=window, reserve=self.options.reserve)
+        return replace(self, info=info, limits=budget)
 
     def planner(self, events: Iterable[Event] = (), *, live: bool = False) -> Planner:
         """A planner for a log."""
@@ -88,6 +92,7 @@ def set_up(
     gives the model.
     """
     name = options.model or model or settings.model
+    listed = corrected(catalogue.find(name), None, reported)
     info = corrected(catalogue.find(name), learnt_window(events, name), reported)
     if not name:
         info = replace(info, tokenizer_exact=True, tokenizer_note="no model was named; counted in o200k_base")
@@ -102,7 +107,7 @@ def set_up(
             raise WrongCall(f"--{key}: expected a whole number from {least} up, got {value}")
     budget = limits(info, loaded.policy.budget, window=options.window, reserve=options.reserve)
     counted = counter(info.tokenizer, store, exact=info.tokenizer_exact, note=info.tokenizer_note)
-    return Setup(name, info, loaded, budget, counted, options)
+    return Setup(name, info, loaded, budget, counted, options, listed)
 
 
 # Windows that are learnt while a session runs
@@ -112,6 +117,7 @@ class LearntWindow(NamedTuple):
     """A window that the log holds."""
 
     tokens: int
+    """0: what was learnt before no longer holds."""
     source: WindowSource = "provider"
     """provider: an error named it; server: a server on this machine reported it."""
 
@@ -132,10 +138,22 @@ def learnt_window(events: Iterable[Event], model: str) -> LearntWindow | None:
             case "model", value:
                 current = str(value or "")
             case "window", {"model": str(name), "tokens": int(tokens), "source": "provider" | "server" as source}:
-                found = LearntWindow(tokens, source) if name == model and tokens > 0 else found
+                found = (LearntWindow(tokens, source) if tokens > 0 else None) if name == model else found
             case "window", int(tokens) if current == model and tokens > 0:
                 found = LearntWindow(tokens)
     return found
+
+
+def can_be_window(tokens: int, plan: ContextPlan, events: Iterable[Event]) -> bool:
+    """Whether a figure can be the window of the plan's model.
+
+    It leaves room beside what every request has, and nothing larger was answered before.
+    """
+    budget = plan.budget
+    if budget.system + budget.instructions + budget.memory + budget.tools >= tokens:
+        return False
+    usages = (event.body for event in events if isinstance(event.body, Usage) and event.body.model == plan.model)
+    return all((usage.prompt or 0) <= tokens for usage in usages)
 
 
 def corrected(info: ModelInfo, learnt: LearntWindow | None, reported: int | None) -> ModelInfo:

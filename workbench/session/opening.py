@@ -17,7 +17,7 @@ from workbench.context.load import DEFAULT
 from workbench.context.planner import Planner
 from workbench.context.setup import LearntWindow, Setup, learnt_window, window_setting
 from workbench.log.errors import NotFound
-from workbench.log.events import Body, Setting
+from workbench.log.events import Body, Event, Setting
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.ledger import Ledger
@@ -168,11 +168,14 @@ def replan(services: Services, options: Options, opened: OpenSession, model: str
     knobs = _with_knob(opened.knobs, knob)
     events = list(opened.events)
     live = opened.session is not None and opened.session.is_written
-    source = Source(opened.name, events, name, ref, live, opened.session is None)
+    said: list[Body] = [Setting("model", name)] if model else []
+    if model and learnt_window(events, name) is not None:
+        said.append(window_setting(name, LearntWindow(0)))  # chosen again, it starts with what is known of it
+    chosen = [*events, *(Event(len(events) + at, "", 0, body) for at, body in enumerate(said, 1))]
+    source = Source(opened.name, chosen, name, ref, live, opened.session is None)
     setup = make_setup(services, options, source, ref, knobs)
     planner = setup.planner(events, live=live)
     setup.counter.flush()
-    said: list[Body] = [Setting("model", name)] if model else []
     said += [Setting("policy", ref)] if policy else []
     # What the command line set is for this run alone, and not for the log.
     said += [Setting("knobs", list(_with_knob(knobs_of(events), knob)))] if knob else []

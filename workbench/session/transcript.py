@@ -164,6 +164,8 @@ def _told(body: Body) -> str:
             return f"not compacted: {message.partition(': ')[2] or message}"
         case Failure(category=category, message=message):
             return f"{category}: {message}"
+        case Setting(key="window", value={"model": model, "tokens": 0}):
+            return f"window of {model}: what was learnt of it no longer holds"
         case Setting(key="window", value=dict() as value):
             return f"window of {value.get('model')}: {value.get('tokens')} tokens, as the {value.get('source')} says"
         case Setting(key=key, value=dict() as value) if key == LEFT_OUT:

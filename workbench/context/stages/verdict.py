@@ -20,6 +20,8 @@ def verdict(limits: Limits, total: int, slots: Mapping[Slot, int], waiting: Sequ
     if need > limits.window:
         largest = max(slots, key=lambda slot: slots[slot])
         over = f"{need - limits.window:,} over the window of {limits.window:,}"
+        if limits.window_source == "provider":
+            over += ", learnt from the provider (/model NAME forgets it, --window N sets another)"
         return Verdict("too_large", f"{spent}, {over}; the largest part is {largest} with {slots[largest]:,}")
     if waiting:
         return Verdict("waiting", f"waiting for the result of {len(waiting)} calls ({', '.join(waiting)})")

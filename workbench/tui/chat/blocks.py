@@ -37,6 +37,7 @@ FINISHES = {
     "killed": "the program was ended here; r asks again",
     "length": "the limit of the model's output cut the answer off here",
     "refused": "the model declined to go on",
+    "empty": "the model answered with nothing; r asks again",
 }
 FOLDED = frozenset({"tool", "reasoning", "summary", "system"})
 """Kinds that are one line until they unfold."""
