@@ -126,7 +126,7 @@ class OpenAI:
             function = {"name": call.tool, "arguments": call.arguments}
             deltas.append({"tool_calls": [{"index": index, "id": call.call_id, "function": function}]})
         ending = finish or ("tool_calls" if calls else "stop")
-        chunks = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+        chunks: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
         chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": ending}]})
         counts = usage or {"prompt_tokens": 50, "completion_tokens": 2, "total_tokens": 52}
         return events(*({"id": "c", "model": "m", **chunk} for chunk in [*chunks, {"choices": [], "usage": counts}]))
@@ -153,7 +153,7 @@ class Anthropic:
             start = {"type": "tool_use", "id": call.call_id, "name": call.tool, "input": {}}
             blocks.append((start, {"type": "input_json_delta", "partial_json": call.arguments}))
         counts = usage or {"input_tokens": 50, "output_tokens": 2}
-        opening = {"id": "m", "type": "message", "role": "assistant", "content": [], "model": "c", "usage": counts}
+        opening: Any = {"id": "m", "type": "message", "role": "assistant", "content": [], "model": "c", "usage": counts}
         found: list[dict[str, Any]] = [{"type": "message_start", "message": opening}]
         for index, (start, delta) in enumerate(blocks):
             found.append({"type": "content_block_start", "index": index, "content_block": start})
