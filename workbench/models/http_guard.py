@@ -64,11 +64,12 @@ async def _answer(client: httpx.AsyncClient, request: httpx.Request, auth: Any) 
     try:
         return await _send(client, request, stream=True, auth=auth, follow_redirects=False)
     except httpx.RequestError as error:
-        cause = error.__cause__
-        if isinstance(error, httpx.RemoteProtocolError) or type(cause).__name__ == "ClientResponseError":
-            said = str(getattr(cause, "message", "") or error).partition(":")[0]
-            raise ModelFailure("unreadable_answer", f"it is no HTTP: {said[:200]}.") from error
-        raise
+        cause, said = error.__cause__, str(error)
+        if type(cause).__name__ == "ClientResponseError":  # aiohttp's, under litellm's transport
+            said = str(getattr(cause, "message", ""))
+        elif not isinstance(error, httpx.RemoteProtocolError) or "disconnected" in said:
+            raise
+        raise ModelFailure("unreadable_answer", f"it is no HTTP: {said.partition(':')[0][:200]}.") from error
 
 
 def _within(before: httpx.Request, after: httpx.Request) -> httpx.Request:
