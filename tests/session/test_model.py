@@ -298,7 +298,7 @@ async def test_what_the_command_line_set_is_for_this_run_alone(services: Service
 
 
 def test_what_still_waits_in_the_session_s_thread_is_cancelled_when_it_ends() -> None:
-    thread = SessionThread()
+    thread = SessionThread(print)
     waits, cleaned_up = threading.Event(), threading.Event()
 
     async def wait() -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -20,8 +21,10 @@ WORKBENCH = (sys.executable, "-m", "workbench")
 class Terminal:
     """A program in a terminal of 80 by 24."""
 
-    def __init__(self, *arguments: str, command: Sequence[str] = WORKBENCH, **environment: str) -> None:
-        """`command` and its arguments; the program itself, where no other is given."""
+    def __init__(
+        self, *arguments: str, command: Sequence[str] = WORKBENCH, cwd: str | Path | None = None, **environment: str
+    ) -> None:
+        """`command` and its arguments; the program itself, where no other is given. The terminal is its own."""
         pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
         fcntl = pytest.importorskip("fcntl")
         termios = pytest.importorskip("termios")
@@ -32,6 +35,11 @@ class Terminal:
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
+            cwd=cwd,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(
+                0, termios.TIOCSCTTY, 0
+            ),  # as in a shell: it is told when the terminal closes
             env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **environment},
         )
         os.close(theirs)

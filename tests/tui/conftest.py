@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
 import pytest
 from textual import events
 from textual.app import App
+
+from workbench.session.fault_reports import FaultReports
 
 
 @pytest.fixture(autouse=True)
@@ -45,3 +47,26 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(App, "_press_keys", press_keys)
     monkeypatch.setattr("textual.app.wait_for_idle", idle)
     monkeypatch.setattr("textual.pilot.wait_for_idle", idle)
+
+
+@pytest.fixture
+def expected_faults() -> list[BaseException]:
+    """For tests in which something goes wrong that should not: it is here, and fails no test."""
+    return []
+
+
+@pytest.fixture(autouse=True)
+def no_faults(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[None]:
+    """The program goes on after an error that nobody expected; a test does not."""
+    wanted = "expected_faults" in request.fixturenames
+    found: list[BaseException] = request.getfixturevalue("expected_faults") if wanted else []
+    plain = FaultReports.report
+
+    def report(reports: FaultReports, error: BaseException) -> str:
+        found.append(error)
+        return plain(reports, error)
+
+    monkeypatch.setattr(FaultReports, "report", report)
+    yield
+    if found and not wanted:
+        raise found[0]

@@ -6,12 +6,19 @@ Where a test of plain Textual fails, Textual has mended its fault: the patch can
 from __future__ import annotations
 
 import ast
+import codecs
+import errno
 import inspect
+import io
 import sys
+import threading
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
+from typing import ClassVar
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -20,13 +27,17 @@ from rich.style import Style
 from textual import events
 from textual._xterm_parser import XTermParser
 from textual.app import App, ComposeResult
+from textual.content import Content
 from textual.driver import Driver
+from textual.drivers import linux_driver
+from textual.drivers._writer_thread import MAX_QUEUED_WRITES, WriterThread
 from textual.drivers.headless_driver import HeadlessDriver
 from textual.geometry import Size
+from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Button, TextArea
+from textual.widgets import Button, OptionList, Static, TextArea
 
 import workbench.tui
 from support.terminal import Terminal
@@ -36,10 +47,17 @@ from workbench.log.store import Store
 from workbench.tui.chat.blocks import bare
 from workbench.tui.textual_patches import (
     END,
+    MOST_PASTED,
+    REPLACEMENTS,
     START,
     PasteParser,
+    Plain,
     RestingTextArea,
+    SteadyApp,
+    SteadyWriter,
     guard,
+    lenient_decoder,
+    mend,
     move_thumb,
     render_cleaned,
     set_line_count,
@@ -96,6 +114,8 @@ def test_private_parts_of_textual_are_imported_in_one_place() -> None:
 
 def test_no_widget_overrides_a_private_method_of_textual() -> None:
     for info in walk_packages(workbench.tui.__path__, "workbench.tui."):
+        if info.name == "workbench.tui.textual_patches":
+            continue
         for ours in vars(import_module(info.name)).values():
             if inspect.isclass(ours) and ours.__module__ == info.name:
                 own = {name for name, each in vars(ours).items() if name[0] == "_" != name[1] and callable(each)}
@@ -165,6 +185,103 @@ async def test_a_list_that_gets_shorter_is_scrolled_to_where_it_has_lines() -> N
         assert view.scroll_offset.y == 76
         set_line_count(view, 30)
         assert view.scroll_offset.y == 6
+
+
+# Terminals of a few columns
+
+
+@pytest.mark.parametrize("width", [0, -3])
+def test_plain_textual_cannot_wrap_in_no_column_and_ours_can(width: int) -> None:
+    with pytest.raises(ValueError, match="must not be zero"):
+        Plain.wrap(Content("word"), 0)
+    mend()
+    assert Content("word").get_height({}, width) == 4
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+async def test_plain_textual_cannot_turn_a_page_in_a_list_without_room_and_ours_can(is_plain: bool) -> None:
+    mend()
+
+    class Narrow(App[None]):
+        def compose(self) -> ComposeResult:
+            options = OptionList("one", "two")
+            options.styles.width = 0
+            yield options
+
+    async with Narrow().run_test() as pilot:
+        options = pilot.app.query_one(OptionList)
+        options.highlighted = 0
+        with pytest.raises(KeyError) if is_plain else nullcontext():
+            (Plain.move_page if is_plain else OptionList._move_page)(options, 1)
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+async def test_plain_textual_takes_another_screen_where_one_is_left_twice_and_ours_does_not(is_plain: bool) -> None:
+    mend()
+    dismiss = Plain.dismiss if is_plain else Screen.dismiss
+    async with App[None]().run_test() as pilot:
+        under, over = Screen[None](), Screen[None]()
+        await pilot.app.push_screen(under)
+        await pilot.app.push_screen(over)
+        dismiss(over)
+        dismiss(over)
+        await pilot.pause()
+        assert (pilot.app.screen is under) is not is_plain
+
+
+# Errors
+
+
+class Fragile(Static):
+    """Fails at a key, and goes on after it in an app that is made for it."""
+
+    can_focus = True
+    pressed: ClassVar[list[str]] = []
+
+    def on_key(self, event: events.Key) -> None:
+        """The first time."""
+        self.pressed.append(event.key)
+        if event.key == "a":
+            raise ValueError("a")
+
+
+class Steady(SteadyApp[None]):
+    """Counts what goes wrong."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.errors: list[BaseException] = []
+
+    def compose(self) -> ComposeResult:
+        """One widget."""
+        yield Fragile()
+
+    def failed(self, error: BaseException) -> None:
+        """Go on."""
+        self.errors.append(error)
+
+
+async def press_both(app: App[None]) -> None:
+    async with app.run_test() as pilot:
+        app.query_one(Fragile).focus()
+        await pilot.press("a", "b")
+        await pilot.pause()
+
+
+async def test_plain_textual_ends_with_an_error_in_a_widget_and_ours_goes_on() -> None:
+    mend()
+
+    class Ending(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Fragile()
+
+    with pytest.raises(ValueError, match="a"):
+        await press_both(Ending())
+    Fragile.pressed.clear()
+    app = Steady()
+    await press_both(app)
+    assert Fragile.pressed == ["a", "b"]
+    assert [str(error) for error in app.errors] == ["a"]
 
 
 # Cursors
@@ -283,6 +400,12 @@ def test_sequences_outside_a_paste_are_keys(pieces: list[int]) -> None:
     assert said == ["up", "one\rtwo", "down", "three", "f1"]
 
 
+def test_a_huge_paste_is_cut_before_it_costs_anything() -> None:
+    [paste] = fed(START + "x" * 3 * MOST_PASTED + END, [4_096])
+    assert isinstance(paste, events.Paste)
+    assert len(paste.text) == MOST_PASTED + 1
+
+
 def test_colours_leave_a_pasted_log_whole() -> None:
     [paste] = fed(f"{START}\x1b[1;31mfailed\x1b[0m: \x1b[4mtest_a\x1b[24m{END}", [3])
     assert isinstance(paste, events.Paste)
@@ -298,6 +421,53 @@ def test_the_end_of_input_reaches_the_parser() -> None:
 def test_a_driver_without_that_parser_is_left_alone() -> None:
     assert guard(HeadlessDriver) is HeadlessDriver
     assert issubclass(HeadlessDriver, Driver)
+
+
+# Terminals that are gone, or send what is no text
+
+
+class GoneTerminal(io.StringIO):
+    """Takes nothing any more."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EIO, "the other end was closed")
+
+
+def written(kind: type[WriterThread]) -> bool:
+    """Whether a writer to a terminal that is gone takes more than its queue holds, and ends."""
+    writer = kind(GoneTerminal())
+    writer.start()
+    done = threading.Event()
+
+    def write() -> None:
+        for _ in range(2 * MAX_QUEUED_WRITES):
+            writer.write("x")
+        writer.stop()
+        done.set()
+
+    threading.Thread(target=write, daemon=True).start()
+    while not done.wait(0.05):
+        if not writer.is_alive() and writer._queue.full():
+            return False
+    return True
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_plain_textual_waits_for_ever_where_the_terminal_is_gone_and_ours_does_not() -> None:
+    assert not written(WriterThread)
+    assert written(SteadyWriter)
+
+
+def test_a_byte_that_is_no_text_ends_the_program_in_plain_textual_and_is_shown_in_ours() -> None:
+    with pytest.raises(UnicodeDecodeError):
+        codecs.getincrementaldecoder("utf-8")().decode(b"caf\xe9 ")  # as Textual's drivers make it
+    assert "getincrementaldecoder" in vars(linux_driver)
+    assert lenient_decoder("utf-8")().decode(b"caf\xe9 ") == "caf\ufffd "
+
+
+def test_the_driver_that_users_get_has_all_of_ours() -> None:
+    guard(linux_driver.LinuxDriver)
+    assert {name: getattr(linux_driver, name) for name in REPLACEMENTS} == REPLACEMENTS
 
 
 def test_a_pasted_log_sends_nothing(tmp_path: Path) -> None:

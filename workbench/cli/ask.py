@@ -15,9 +15,9 @@ from workbench.agent.mentions import with_files
 from workbench.agent.steps import Appended
 from workbench.agent.tools.peek import peek_tools
 from workbench.agent.tools.registry import Toolbox
-from workbench.cli import signals
 from workbench.cli.options import options_of
 from workbench.cli.printing import Complete, Tell, tell_all, tell_events, tell_people
+from workbench.config import signals
 from workbench.config.errors import WrongCall
 from workbench.config.text import printable
 from workbench.log.events import AssistantMessage, Body, Content, Failure, Setting, ToolCall, Usage

@@ -88,6 +88,12 @@ def table(
     return lines
 
 
+def whole_number(digits: str) -> int:
+    """A number as somebody typed it. Python reads some thousand digits at most; eighteen are more than there is of
+    anything, and no more than a database holds."""
+    return int(digits.lstrip("0")[:18] or "0")
+
+
 def when(milliseconds: int) -> str:
     """A moment, in milliseconds since 1970, on the user's own clock; a dash where no clock has it."""
     try:

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,11 +29,18 @@ CLOSING = 3.0
 """Seconds that the end of the program waits for connections to close."""
 
 
+def _tell(failed: Callable[[Exception], None], loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    if isinstance(error := context.get("exception"), Exception):
+        failed(error)
+
+
 class SessionThread:
     """A thread with an event loop. It is not waited for when the program ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, failed: Callable[[Exception], None]) -> None:
+        """`failed` hears of errors in what nobody waits for."""
         self.loop = asyncio.new_event_loop()
+        self.loop.set_exception_handler(partial(_tell, failed))
         self._thread = Thread(target=self._run, name="session", daemon=True)
         self._thread.start()
 
@@ -65,7 +73,7 @@ class SessionModel:
     ) -> None:
         """`show` is called in `loop`, the screen's. `warm`: load litellm once the first session is open."""
         self._updates = UpdateQueue(show, loop, self._look_up)
-        self._thread = SessionThread()
+        self._thread = SessionThread(self._updates.failed)
         self._services = services
         self._options = options
         self._warm = warm
@@ -257,7 +265,7 @@ class SessionModel:
         except WorkbenchError as error:
             self._updates.tell(Notice(str(error), "error"))
         except Exception as error:
-            self._updates.tell(Notice(f"{type(error).__name__}: {error}", "error", "this should not happen"))
+            self._updates.failed(error)
         finally:
             self._done += 1
             self._updates.poke()

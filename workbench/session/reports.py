@@ -27,15 +27,16 @@ def events(opened: OpenSession) -> list[Event]:
 
 def export(events: Sequence[Event], path: Path) -> int:
     """Write a log to a new file; the result is its size in bytes."""
-    if path.exists():
-        raise Refused(f"{path}: is there already; expected the name of a new file")
     if path.suffix == ".json":
         text = json.dumps(to_openai(events), ensure_ascii=False, indent=2) + "\n"
     else:
         text = "".join(f"{encode(event)}\n" for event in events)
     data = text.encode()
     try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise WrongCall(f"{path}: cannot be written: {error.strerror or error}") from None
+        with path.open("xb") as file:
+            file.write(data)
+    except FileExistsError:
+        raise Refused(f"{path}: is there already; expected the name of a new file") from None
+    except (OSError, ValueError) as error:  # a name may be too long, or hold what no name can
+        raise WrongCall(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
     return len(data)

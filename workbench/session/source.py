@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.text import whole_number
 from workbench.log.codec import decode
 from workbench.log.errors import BadEvent, NotFound
 from workbench.log.events import Body, Event, Setting
@@ -90,7 +91,7 @@ def _is_folder(path: str) -> bool:
 def _split(ref: str) -> tuple[str, int | None]:
     found = re.fullmatch(r"(.+)#(\d+)", ref)
     if found and not _is_file(ref):
-        return found[1], int(found[2])
+        return found[1], whole_number(found[2])
     return ref, None
 
 

@@ -191,6 +191,9 @@ class Turns:
         except WorkbenchError as error:
             failed = True
             self._updates.tell(Notice(str(error), "error", "the turn could not begin"))
+        except Exception as error:
+            failed = True
+            self._updates.failed(error)
         finally:
             self._live.end()
             opened.catch_up()

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 from workbench.config.errors import WorkbenchError
 from workbench.session.compaction_values import CompactionView
 from workbench.session.context_view import ContextView
+from workbench.session.fault_reports import UNEXPECTED, FaultReports
 from workbench.session.values import Activity, DraftCost, Live, Status, Transcript, UserQuestion
 
 INTERVAL = 0.05
@@ -59,6 +60,7 @@ class UpdateQueue:
         self._shown = shown
         self._loop = loop
         self._lock = Lock()
+        self._faults = FaultReports()
         self._changes: dict[str, Any] = {}
         self._notices: list[Notice] = []
         self._due = False
@@ -75,6 +77,11 @@ class UpdateQueue:
         with self._lock:
             self._notices.append(notice)
             self._wake()
+
+    def failed(self, error: Exception) -> None:
+        """What nobody expected is told too, with a report for whoever mends it."""
+        if said := self._faults.report(error):
+            self.tell(Notice(said, "error", UNEXPECTED))
 
     def poke(self) -> None:
         """Nothing to show has changed, but whoever waits for the end of something may look again."""

@@ -5,13 +5,13 @@ Importing the panes takes longer than showing a frame, so it is done in the back
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from asyncio import wrap_future
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, work
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.content import Content
@@ -23,11 +23,13 @@ from textual.widgets import Static
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.config.settings import Settings
+from workbench.session.fault_reports import UNEXPECTED, FaultReports
 from workbench.tui.colours import Colourless, Sixteen
-from workbench.tui.textual_patches import guard
+from workbench.tui.textual_patches import SteadyApp, guard, mend
 from workbench.tui.themes import VARIABLES, ThemeFolder
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from textual.command import Provider
     from textual.driver import Driver
 
@@ -41,6 +43,9 @@ GROUNDS = ("cursor", "block-cursor-blurred-background", "input-selection-backgro
 
 WATCH = 2.0
 """Seconds between two looks at the folder of themes, and at the terminal."""
+
+LONG = 20.0
+"""Seconds that a notice stays which names a report."""
 
 Load = Callable[[], Callable[[], "MainScreen"]]
 """Imports what the main screen needs, in the background; what it gives makes the screen."""
@@ -83,7 +88,7 @@ class Opening(Screen[None]):
             self.typed += event.character
 
 
-class WorkbenchApp(App[WorkbenchError]):
+class WorkbenchApp(SteadyApp[WorkbenchError]):
     """The full screen. Its result is the error that ended it, if one did."""
 
     TITLE = "workbench"
@@ -101,9 +106,12 @@ class WorkbenchApp(App[WorkbenchError]):
 
     def __init__(self, settings: Settings, load: Load) -> None:
         super().__init__()
+        mend()
+        self._faults = FaultReports()
         self._load = load
         self._keys = settings.keys
         self._main: MainScreen | None = None
+        self._ending: asyncio.Task[None] | None = None
         self._folder = ThemeFolder()
         self._problems: list[str] = []
         self._few = self._few_colours()
@@ -145,6 +153,7 @@ class WorkbenchApp(App[WorkbenchError]):
 
     def on_mount(self) -> None:
         """Tell what was wrong with a theme; the program runs all the same."""
+        asyncio.get_running_loop().set_exception_handler(self._task_failed)
         self._warn("theme", self._problems)
         self.set_interval(WATCH, self._look_at_themes)
         if is_terminal():
@@ -154,7 +163,7 @@ class WorkbenchApp(App[WorkbenchError]):
     @work
     async def _begin(self) -> None:
         """The main screen, once the first frame is out."""
-        make = await wrap_future(background(self._load))
+        make = await asyncio.wrap_future(background(self._load))
         self._main = make()
         opening = self.screen
         await self.push_screen(self._main)
@@ -187,6 +196,20 @@ class WorkbenchApp(App[WorkbenchError]):
         title = title or ("" if severity == "information" else severity)
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
 
+    # What nobody expected
+
+    def failed(self, error: BaseException) -> None:
+        """Tell of it and go on; where there is nothing to go on with, the program ends."""
+        said = self._faults.report(error)
+        if self._main is None:
+            self.exit(WorkbenchError(f"this should not happen: {said}"))
+        elif said:
+            self.notify(said, title=UNEXPECTED, severity="error", timeout=LONG, markup=False)
+
+    def _task_failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if isinstance(context.get("exception"), Exception):
+            self.failed(context["exception"])
+
     # Themes
 
     def _load_themes(self) -> list[str]:
@@ -212,10 +235,22 @@ class WorkbenchApp(App[WorkbenchError]):
 
     # The end
 
-    async def _look_at_terminal(self) -> None:
+    def end(self) -> None:
+        """From outside, whatever goes on: a signal, or a terminal that is gone."""
+        if self._ending is None:
+            self._ending = asyncio.create_task(self.action_leave())
+
+    def _look_at_terminal(self) -> None:
         """A terminal that is gone without a signal would leave the program running, unseen, for ever."""
         if not is_terminal():
-            await self.action_leave()
+            self.end()
+
+    def panic(self, *renderables: RenderableType) -> None:
+        """What reads the keys has ended: mostly because the terminal did, which is nothing to tell anybody."""
+        if is_terminal():
+            super().panic(*renderables)
+        else:
+            self.end()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """On the main screen, the command does it, whatever its key is."""

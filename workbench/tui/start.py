@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from workbench.config import signals
 from workbench.config.errors import WrongCall
 from workbench.config.settings import load_settings
 from workbench.session.options import Options
@@ -35,7 +36,7 @@ def run(source: str, options: Options) -> int:
 
     with ExitStack() as stack:
         app = WorkbenchApp(settings, lambda: load(source, options, stack))
-        error = app.run()
+        error = signals.run(app.run_async(), app.end)
         if error is not None:
             raise error
         return app.return_code or 0

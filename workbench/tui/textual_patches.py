@@ -6,25 +6,42 @@ test fails, the patch can go. pyproject.toml holds Textual to the releases that 
 
 from __future__ import annotations
 
+import codecs
 import sys
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable
+from fractions import Fraction
 from math import ceil
+from typing import Any, Literal, TypeVar
 
 from rich.console import Console
 from rich.segment import Segment
-from textual import on
+from textual import events, on
+from textual._context import active_app, active_message_pump
 from textual._xterm_parser import XTermParser
+from textual.app import App
+from textual.await_complete import AwaitComplete
+from textual.box_model import BoxModel
+from textual.content import Content
+from textual.dom import DOMNode
 from textual.driver import Driver
-from textual.geometry import Size
+from textual.drivers._writer_thread import WriterThread
+from textual.geometry import Region, Size
 from textual.message import Message
+from textual.message_pump import MessagePump
 from textual.messages import Prune
 from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar
 from textual.strip import Strip
-from textual.widgets import TextArea
+from textual.widget import Widget
+from textual.widgets import OptionList, TextArea
+from textual.worker import WorkerFailed, active_worker
 
 from workbench.config.text import without_controls
+
+Result = TypeVar("Result")
+
 
 # Long lists. To assign `virtual_size` lays out and repaints the whole screen, for each line that is added.
 
@@ -59,6 +76,29 @@ def _thumb(bar: ScrollBar) -> tuple[int, int]:
     return start, start + ceil(size * 8)
 
 
+# Terminals of a few columns. To wrap a text in no column at all raises, and a list in a dialog may get none.
+
+
+def _wrap(content: Content, width: int, *more: Any, **named: Any) -> list[Any]:
+    return Plain.wrap(content, max(width, 1 + 2 * named.get("line_pad", 0)), *more, **named)
+
+
+# Lists of options. A page up or down in one that has no lines yet, or no room for any, raises.
+
+
+def _move_page(options: OptionList, direction: Literal[-1, 1]) -> None:
+    if (options.highlighted or 0) in options._index_to_line:
+        Plain.move_page(options, direction)
+
+
+# Screens that are left twice, by two keys or by a key and an answer. The second time takes away whatever screen is on
+# top by then, and at last the only one.
+
+
+def _dismiss(screen: Screen[Any], result: Any = None) -> AwaitComplete:
+    return Plain.dismiss(screen, result) if screen.app.screen is screen else AwaitComplete()
+
+
 # Cursors. One blinks for ever, and where blinking is turned off while it is away, it stays away.
 
 BLINKING = 10.0
@@ -90,46 +130,62 @@ class RestingTextArea(TextArea):
 
 
 # Pastes. Escape sequences inside a paste are taken for keys: a coloured log would end the paste, and its line ends
-# would send messages that nobody wrote. Some terminals take such sequences out of what is pasted; tmux does not.
+# would send messages that nobody wrote. Some terminals take such sequences out of what is pasted; tmux does not. And
+# each character of a paste costs as much as a key: ten million of them stop the screen for many seconds.
 
 ESCAPE = "\x1b"
 CSI = "\x9b"
 """`ESC [` as one character: the parser passes it on, and the composer takes out its sequences as well."""
 START, END = "\x1b[200~", "\x1b[201~"
+MOST_PASTED = 250_000
+"""Characters of a paste that are taken, and one more to tell that there were others."""
 
 
 class PasteParser(XTermParser):
-    """Textual's own, which gets to see no escape sequence in a paste but its end."""
+    """Textual's own, which gets to see where a paste begins and ends, and nothing of what is in it."""
 
     def __init__(self, debug: bool = False) -> None:
         super().__init__(debug)
         self._pasting = False
         self._held = ""
         """In a paste: what may be the beginning of its end. Else: the last that came, in which a paste may begin."""
+        self._pieces: list[str] = []
+        self._room = 0
+        """Characters that the paste may still have."""
+        self._pasted: deque[str] = deque()
+        """Pastes that have ended."""
 
     def feed(self, data: str) -> Iterable[Message]:
         """What the terminal sent, in pieces that may end anywhere."""
-        quiet = self._quiet(data)
-        # Nothing at all means to the parser that the terminal is gone.
-        return super().feed(quiet) if quiet or not data else ()
+        quiet = self._without_pastes(data)
+        if quiet or not data:  # nothing at all means to the parser that the terminal is gone
+            for event in super().feed(quiet):
+                yield events.Paste(self._pasted.popleft()) if isinstance(event, events.Paste) else event
 
-    def _quiet(self, data: str) -> str:
+    def _without_pastes(self, data: str) -> str:
         parts = []
         while data:
             if self._pasting:
                 text, end, data = (self._held + data).partition(END)
-                self._held, self._pasting = "", not end
-                if not end:
-                    self._held = _begun(text)
-                    text = text.removesuffix(self._held)
-                parts += [text.replace("\x1b[", CSI).replace(ESCAPE, ""), end]
+                self._held = "" if end else _begun(text)
+                self._take(text.removesuffix(self._held))
+                if end:
+                    self._pasting = False
+                    self._pasted.append("".join(self._pieces))
+                    parts.append(END)
             else:
                 seen = self._held + data
                 before, start, after = seen.partition(START)
                 parts.append(data.removesuffix(after) if start else data)
                 self._held, self._pasting = "" if start else before[1 - len(START) :], bool(start)
+                self._pieces, self._room = [], MOST_PASTED + 1
                 data = after
         return "".join(parts)
+
+    def _take(self, text: str) -> None:
+        text = text[: self._room].replace("\x00", "").replace("\x1b[", CSI).replace(ESCAPE, "")
+        self._pieces.append(text)
+        self._room -= len(text)
 
 
 def _begun(text: str) -> str:
@@ -140,24 +196,116 @@ def _begun(text: str) -> str:
 # Output. Textual passes text to the terminal as it is, with escape sequences that may set the clipboard. Text is
 # cleaned where it is put on the screen, so that what was taken out shows; this is the wall behind it.
 
-_render = Strip.render
-
 
 def render_cleaned(strip: Strip, console: Console) -> str:
     """What Textual writes for a piece of a line, without anything in its text that a terminal acts on."""
     if strip._render_cache is None and any(not text.isprintable() for text, _, _ in strip._segments):
         strip._segments = [Segment(without_controls(text), style) for text, style, _ in strip._segments]
-    return _render(strip, console)
+    return Plain.render(strip, console)
+
+
+# Terminals that are gone, or send what is no text. The thread that writes ends with the first write that fails, and
+# after thirty more the screen's own loop waits for it for ever; the one that reads ends the program at a byte that is
+# no UTF-8.
+
+
+class SteadyWriter(WriterThread):
+    """Textual's own, which throws away what no terminal takes any more."""
+
+    def run(self) -> None:
+        """Until there is nothing left to write."""
+        try:
+            super().run()
+        except OSError:
+            while self._queue.get() is not None:
+                pass
+
+
+def lenient_decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
+    """Bytes that are no text become a sign that says so."""
+    return lambda: codecs.getincrementaldecoder(encoding)("replace")
+
+
+REPLACEMENTS = {
+    "XTermParser": PasteParser,
+    "WriterThread": SteadyWriter,
+    "getincrementaldecoder": lenient_decoder,
+}
 
 
 def guard(driver: type[Driver]) -> type[Driver]:
-    """The driver, with this parser in place of the one that its module names, and cleaned output: it offers no other
-    way."""
-    setattr(Strip, "render", render_cleaned)  # noqa: B010 - to a type checker a method is no value
+    """The driver, with these in place of what its module names so: it offers no other way."""
     module = sys.modules[driver.__module__]
-    if getattr(module, "XTermParser", None) is XTermParser:
-        setattr(module, "XTermParser", PasteParser)  # noqa: B010 - to a type checker the name is a class, not a value
+    for name, ours in REPLACEMENTS.items():
+        if hasattr(module, name):
+            setattr(module, name, ours)
     return driver
+
+
+# Errors. One in a handler, a worker, a timer or while drawing ends the program, and what reads a widget's messages ends
+# with the first that fails.
+
+
+class SteadyApp(App[Result]):
+    """An app that is asked what to do about an error; whatever failed goes on with the next message."""
+
+    def failed(self, error: BaseException) -> None:
+        """An error that nobody expected."""
+        raise NotImplementedError
+
+    def _handle_exception(self, error: Exception) -> None:
+        """What is on its way out still gets messages and answers, and looks for widgets that it no longer has."""
+        is_worker = isinstance(error, WorkerFailed)
+        who = active_worker.get().node if is_worker else active_message_pump.get(self)
+        ends = self._exit or (self._is_mounted and not self._running)
+        if not ends and not (isinstance(who, DOMNode) and _is_going(who)):
+            self.failed(error.error if isinstance(error, WorkerFailed) else error)
+
+
+def _is_going(node: DOMNode) -> bool:
+    return any(each._closing or getattr(each, "_pruning", False) for each in node.ancestors_with_self)
+
+
+def _steady_app() -> SteadyApp[Any] | None:
+    app = active_app.get(None)
+    return app if isinstance(app, SteadyApp) else None
+
+
+async def _dispatch(pump: MessagePump, message: Message) -> None:
+    try:
+        await Plain.dispatch(pump, message)
+    except Exception as error:
+        app = _steady_app()
+        if app is None:
+            raise
+        app._handle_exception(error)
+
+
+def _render_lines(widget: Widget, crop: Region) -> list[Strip]:
+    """A widget that cannot be drawn is blank; the others are there."""
+    try:
+        return Plain.render_lines(widget, crop)
+    except Exception as error:
+        app = _steady_app()
+        if app is None:
+            raise
+        app._handle_exception(error)
+        return [Strip.blank(crop.width)] * crop.height
+
+
+def _box_model(widget: Widget, container: Size, *more: Any, **named: Any) -> BoxModel:
+    """One whose size cannot be told gets a line."""
+    try:
+        return Plain.box_model(widget, container, *more, **named)
+    except Exception as error:
+        app = _steady_app()
+        if app is None:
+            raise
+        app._handle_exception(error)
+        return BoxModel(Fraction(container.width), Fraction(1), widget.styles.margin)
+
+
+# Screens that are left while they still work.
 
 
 class WorkerScreen:
@@ -177,3 +325,32 @@ class WorkerScreen:
         assert isinstance(self, Screen)
         for node in self.walk_children(with_self=True):
             self.workers.cancel_node(node)
+
+
+class Plain:
+    """What Textual itself does, where something else is put in its place."""
+
+    dispatch = MessagePump._dispatch_message
+    render = Strip.render
+    render_lines = Widget.render_lines
+    box_model = Widget._get_box_model
+    wrap = Content._wrap_and_format
+    move_page = OptionList._move_page
+    dismiss = Screen.dismiss
+
+
+MENDED: dict[tuple[type, str], Callable[..., Any]] = {
+    (MessagePump, "_dispatch_message"): _dispatch,
+    (Strip, "render"): render_cleaned,
+    (Widget, "render_lines"): _render_lines,
+    (Widget, "_get_box_model"): _box_model,
+    (Content, "_wrap_and_format"): _wrap,
+    (OptionList, "_move_page"): _move_page,
+    (Screen, "dismiss"): _dismiss,
+}
+
+
+def mend() -> None:
+    """Put these in the place of Textual's own, for all widgets: most that fail are Textual's."""
+    for (owner, name), ours in MENDED.items():
+        setattr(owner, name, ours)

@@ -6,10 +6,12 @@ import pytest
 from textual.events import Paste
 
 from tui.chat.host import Host, LongTranscript, said, screen_of, settle
+from tui.play import told, until
 from workbench.session.values import Activity, DraftCost, Live
 from workbench.tui.chat.activity_lines import QueuedMessages
 from workbench.tui.chat.composer import LONG_LINE, cost_line
 from workbench.tui.messages import Drafting, Send, TakeBack
+from workbench.tui.textual_patches import MOST_PASTED
 
 TALK = said(("you", "first"), ("ai", "yes"), ("you", "second\nof two lines"), ("ai", "no"))
 
@@ -219,3 +221,13 @@ async def test_what_could_not_be_sent_comes_back() -> None:
         app.pane.give_back("/tokesn")
         await settle(pilot)
         assert app.pane.composer.text == "/tokesn"
+
+
+async def test_of_a_huge_paste_the_beginning_is_taken_and_that_is_said() -> None:
+    app = Host([])
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await settle(pilot)
+        app.pane.composer.focus()
+        app.pane.composer.post_message(Paste("word " * (MOST_PASTED // 5) + "more"))
+        await until(lambda: len(app.pane.composer.text) == MOST_PASTED)
+        assert "only the first 250,000 characters" in told(app)

@@ -97,3 +97,9 @@ def test_a_word_is_found_in_any_case(before: str, after: str) -> None:
 def test_a_filter_without_terms_is_none() -> None:
     assert not parse("  ")
     assert parse("a")
+
+
+@given(st.sampled_from(["<", ">", ">=", "turn:", "turn:1-"]), st.integers(0, 6_000), st.sampled_from(["", "k"]))
+def test_no_number_is_too_long_to_be_read(sign: str, digits: int, thousands: str) -> None:
+    thousands = "" if "turn" in sign else thousands
+    assert parse(f"{sign}1{'0' * digits}{thousands}").tests

@@ -16,7 +16,7 @@ from workbench.session.values import ChatEntry, DraftCost, Transcript
 from workbench.tui.chat.blocks import bare
 from workbench.tui.chat.completion import CompletionQuery, completion_query
 from workbench.tui.messages import Drafting, EditAndResend, Send
-from workbench.tui.textual_patches import RestingTextArea
+from workbench.tui.textual_patches import MOST_PASTED, RestingTextArea
 
 LONG_LINE = 20_000
 """Characters in one line from which on lines are not wrapped: to wrap such a line anew for each key takes too long."""
@@ -187,7 +187,10 @@ class Composer(RestingTextArea, inherit_bindings=False):
         """Pasted text loses what a terminal would act on."""
         event.prevent_default()
         event.stop()
-        self.type(event.text)
+        self.type(event.text[:MOST_PASTED])
+        if len(event.text) > MOST_PASTED:
+            said = f"only the first {MOST_PASTED:,} characters were pasted; name the file instead, as in @notes.txt"
+            self.notify(said, severity="warning", markup=False)
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         """Ask what the draft costs, and what could complete it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.compaction.values import CompactionPreview
 from workbench.config.errors import Refused, WrongCall
+from workbench.config.text import whole_number
 from workbench.session.compaction_values import MODES, CompactionOutcome, CompactionView
 from workbench.tui.compaction.descriptions import ABOUT_MODES, percent, status_rows
 from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
@@ -121,7 +122,7 @@ def history(host: Host, argument: str) -> None:
     """Beginning with the one of an event, else with the newest."""
     if argument and not argument.isdecimal():
         raise WrongCall(f"{argument}: expected the number of an event")
-    host.push(HistoryScreen(host, int(argument or 0)))
+    host.push(HistoryScreen(host, whole_number(argument)))
 
 
 @COMMANDS.add(

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from workbench.config.errors import WrongCall
+from workbench.config.text import whole_number
 from workbench.context.knobs import knob_table
 from workbench.context.load import preset_names, user_policies
 from workbench.log.events import OverrideAction
@@ -98,7 +99,7 @@ def _range(argument: str) -> tuple[int, int]:
     found = re.fullmatch(r"#?(\d+)(?:\s*-\s*#?(\d+))?", argument)
     if found is None:
         raise WrongCall(f"{argument}: expected the number of an event, or two as in 12-20")
-    return int(found[1]), int(found[2] or found[1])
+    return whole_number(found[1]), whole_number(found[2] or found[1])
 
 
 def _add_override(action: OverrideAction, text: str) -> None:

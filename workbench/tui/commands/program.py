@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from workbench.session.fault_reports import latest_report, reports_dir
 from workbench.tui.widgets.command import Commands
 from workbench.tui.widgets.host import Host
 
@@ -16,6 +17,18 @@ async def settings(host: Host, argument: str) -> None:
     command = await host.ask(SettingsScreen(host))
     if command:
         host.run(command)
+
+
+@COMMANDS.add("report", "error report", "what went wrong in the program itself: the newest report, and where it lies")
+def report(host: Host, argument: str) -> None:
+    """For whoever mends it."""
+    from workbench.tui.screens.fault_report import FaultReportScreen
+
+    path = latest_report()
+    if path is None:
+        host.tell(f"nothing has gone wrong in the program itself; reports would lie in {reports_dir()}")
+    else:
+        host.push(FaultReportScreen(path))
 
 
 @COMMANDS.add("help", "help", "all commands and keys, searchable", keys=("f1",))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.errors import Refused, WrongCall
+from workbench.config.text import whole_number
 from workbench.models.catalogue import LOCAL, REHEARSAL, Catalogue
 from workbench.tui.widgets.command import Commands, read_only
 from workbench.tui.widgets.host import Host
@@ -100,7 +101,7 @@ def fork(host: Host, argument: str) -> None:
     """All of it, where no event is named."""
     if argument and not argument.isdecimal():
         raise Refused(f"{argument}: expected the number of an event")
-    host.model.fork(int(argument) if argument else None)
+    host.model.fork(whole_number(argument) if argument else None)
 
 
 @COMMANDS.add("rename", "rename", "give this session another title", argument="[TITLE]", why_not=read_only)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple, get_args
 
 from workbench.config.errors import WrongCall
+from workbench.config.text import whole_number
 from workbench.context.items import SIGNS, SLOTS, Item, Kind
 
 Test = Callable[[Item], bool]
@@ -69,7 +70,7 @@ def _size(word: str) -> Test:
     digits = re.sub("[_,.]", "", found[3]) if found else ""
     if not found or not digits:
         raise WrongCall(f"{word}: expected a number of tokens, as in {word[0]}2000 or {word[0]}2k")
-    limit = int(digits) * (1_000 if found[4] else 1) + (1 if found[1] == ">" else -1) * (not found[2])
+    limit = whole_number(digits) * (1_000 if found[4] else 1) + (1 if found[1] == ">" else -1) * (not found[2])
     return partial(_at_least if found[1] == ">" else _at_most, limit)
 
 
@@ -95,8 +96,8 @@ def _turn(value: str) -> Test:
     found = _TURNS.fullmatch(value)
     if not found:
         raise WrongCall(f"turn:{value}: expected a number or a range, as in turn:3, turn:3-5 or turn:3-")
-    first = int(found[1])
-    last = first if found[2] is None else int(found[2]) if found[2] else 1 << 60
+    first = whole_number(found[1])
+    last = first if found[2] is None else whole_number(found[2]) if found[2] else 1 << 60
     return partial(_turn_in, first, last)
 
 

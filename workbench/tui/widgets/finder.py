@@ -202,9 +202,11 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
     def redraw(self, value: str, cells: tuple[str | Content, ...]) -> None:
         """Another line for a row, in place."""
         at = next((at for at, row in enumerate(self._rows) if row.value == value), None)
-        if at is not None:
-            self._rows = [*self._rows[:at], Row(value, cells), *self._rows[at + 1 :]]
-            width = self.found.scrollable_content_region.width - 1
+        if at is None:
+            return
+        self._rows = [*self._rows[:at], Row(value, cells), *self._rows[at + 1 :]]
+        width = self.found.scrollable_content_region.width - 1
+        if width > 0 and self.found.option_count:  # else it is drawn when there is room
             self.found.replace_option_prompt(value, line(self.COLUMNS, cells, width))
 
     @property

@@ -10,11 +10,11 @@ import threading
 
 import pytest
 
-from workbench.cli.signals import run
+from workbench.config.signals import run
 
 PROGRAM = """
 import asyncio, signal, sys
-from workbench.cli.signals import run
+from workbench.config.signals import run
 # Set either way: the tests themselves may run under nohup, and what is ignored is handed on.
 signal.signal(signal.SIGHUP, signal.SIG_IGN if "ignore" in sys.argv else signal.SIG_DFL)
 async def work():

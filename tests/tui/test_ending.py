@@ -1,0 +1,79 @@
+"""However the screen is ended, nothing is left behind: no command, no terminal in disorder; and what came is kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from support.terminal import DEADLINE, WORKBENCH, Terminal
+from workbench.log.events import ToolCall, ToolResult, UserMessage
+from workbench.session.services import Services
+
+LEFT = (b"\x1b[?1049l", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?1006l", b"\x1b[?2004l", b"\x1b[?25h")
+"""The alternate screen, three ways of telling of the mouse, and pastes in brackets are off; the cursor is seen."""
+
+
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def at_work(folder: Path, command: Sequence[str] = WORKBENCH) -> tuple[Terminal, int]:
+    """A screen on which a command runs that would go on for ever, and the command's process."""
+    terminal = Terminal(cwd=folder, command=command)
+    terminal.wait_for("no AI, /model")
+    terminal.press("run echo $$ > started; exec sleep 9999\r")
+    terminal.wait_for("allow once")
+    terminal.press("\t")
+    terminal.wait_for("a key answers")
+    terminal.press("y")
+    started, end = folder / "started", time.monotonic() + DEADLINE
+    while not (started.exists() and started.read_text()):
+        assert time.monotonic() < end, terminal.seen[-2000:]
+        terminal.watch(0.05)
+    return terminal, int(started.read_text())
+
+
+def check(child: int) -> None:
+    """The command is gone, and the session says how far it came."""
+    end = time.monotonic() + DEADLINE
+    while is_there(child):
+        assert time.monotonic() < end, "the command goes on"
+        time.sleep(0.02)
+    with Services() as services:
+        [session] = services.store.list()
+        with services.store.session(session.id) as kept:
+            bodies = [event.body for event in kept.events()]
+    assert {UserMessage, ToolCall, ToolResult} <= {type(body) for body in bodies}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_command_and_restores_the_terminal(tmp_path: Path, number: signal.Signals) -> None:
+    terminal, child = at_work(tmp_path)
+    terminal.process.send_signal(number)
+    assert terminal.end() == 128 + number
+    for sequence in LEFT:
+        assert sequence in terminal.seen
+    assert b"Traceback" not in terminal.seen
+    check(child)
+
+
+def test_a_terminal_that_is_closed_ends_the_command(tmp_path: Path) -> None:
+    terminal, child = at_work(tmp_path)
+    assert terminal.vanish() == 128 + signal.SIGHUP
+    check(child)
+
+
+def test_so_does_one_that_is_closed_without_a_signal(tmp_path: Path) -> None:
+    deaf = ("sh", "-c", "trap '' HUP; exec \"$@\"", "sh", *WORKBENCH)
+    terminal, child = at_work(tmp_path, deaf)
+    assert terminal.vanish() == 0
+    check(child)

@@ -1,0 +1,52 @@
+"""Ending when told to: a signal that would end the program at once ends its work first, as ctrl+c does.
+
+So commands that a tool started end with the program, what came of an answer is kept, and a terminal is as it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+
+def run(work: Coroutine[Any, Any, _T], end: Callable[[], object] | None = None) -> _T:
+    """`asyncio.run`; when one of the signals ended it, SystemExit with the code that a shell gives for it.
+
+    `end` is how to end the work, which then comes to its end by itself; without it the work is cancelled.
+    """
+    told: list[int] = []
+    try:
+        done = asyncio.run(_watched(work, end, told))
+    except asyncio.CancelledError:
+        if not told:
+            raise
+    if told:
+        raise SystemExit(128 + told[0])
+    return done
+
+
+async def _watched(work: Coroutine[Any, Any, _T], end: Callable[[], object] | None, told: list[int]) -> _T:
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+
+    def stop(number: int) -> None:
+        told.append(number)
+        (end or task.cancel)()
+
+    # What is ignored stays so: that is what `nohup` is for.
+    watched = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+    try:
+        for each in watched:
+            loop.add_signal_handler(each, stop, each)
+    except RuntimeError:  # not the main thread, which alone gets signals
+        watched = []
+    try:
+        return await work
+    finally:
+        for each in watched:
+            loop.remove_signal_handler(each)

@@ -1,0 +1,105 @@
+"""What nobody expected, for whoever mends it: a file that says where in the code it happened, and a line for the user.
+
+A report has no values of variables in it. An error may quote what a model, a tool or a file said: that is made safe to
+print, cut, and rid of keys.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import traceback
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from threading import Lock
+from types import FrameType
+
+from workbench.config.background import background
+from workbench.config.paths import data_dir
+from workbench.config.text import fit, printable, printable_lines
+
+UNEXPECTED = "this should not happen; /report shows it"
+"""The title of such a line."""
+KEPT = 20
+"""Reports; the oldest go first."""
+MOST_TEXT = 40_000
+"""Characters of a report. The end of it says more than the beginning."""
+DEEP = 60
+"""Frames of a stack that is too deep: enough to see what calls itself."""
+MOST_SAID = 160
+"""Columns of what an error says of itself."""
+
+
+def reports_dir() -> Path:
+    """Where reports lie."""
+    return data_dir() / "reports"
+
+
+def latest_report() -> Path | None:
+    """The newest report, if there is one."""
+    return max(reports_dir().glob("*.txt"), default=None, key=lambda path: path.name)
+
+
+class FaultReports:
+    """Writes reports. Each place in the code is told once: what fails while drawing fails with every frame."""
+
+    def __init__(self) -> None:
+        self._told: set[tuple[str, str]] = set()
+        self._lock = Lock()
+
+    def report(self, error: BaseException) -> str:
+        """Write a report; the result is a line to tell the user, or nothing where it was told before."""
+        if isinstance(error, RecursionError):  # there is no room on this stack to write anything
+            return background(partial(self._report, error, sys._getframe())).result()
+        return self._report(error)
+
+    def _report(self, error: BaseException, top: FrameType | None = None) -> str:
+        place = _place(error)
+        with self._lock:
+            known = (type(error).__name__, place) in self._told
+            self._told.add((type(error).__name__, place))
+        if known:
+            return ""
+        written = _write(error, top)
+        said = fit(printable(_without_keys(f"{type(error).__name__}: {error}")), MOST_SAID)
+        where = f"report: {written}" if written else "no report could be written"
+        return f"{said} ({place}); {where}"
+
+
+def _place(error: BaseException) -> str:
+    """The last line of ours that an error passed through, or the last at all."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if f"{os.sep}workbench{os.sep}" in frame.filename]
+    last = next(reversed(ours or frames), None)
+    return f"{'/'.join(Path(last.filename).parts[-3:])}:{last.lineno}" if last else "no place"
+
+
+def _write(error: BaseException, top: FrameType | None) -> Path | None:
+    now = datetime.now()
+    head = f"workbench {version('workbench')}, Python {platform.python_version()}, {platform.platform()}\n{now}\n\n"
+    lines = traceback.format_exception(error)
+    if top is not None:
+        lines += ["on top of\n", *traceback.StackSummary.extract(traceback.walk_stack(top), limit=DEEP).format()]
+    text = "\n".join(printable_lines(_without_keys("".join(lines))))
+    folder = reports_dir()
+    path = folder / f"{now:%Y-%m-%d-%H%M%S-%f}-{type(error).__name__}.txt"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.touch(mode=0o600)
+        path.write_text(f"{head}{text[-MOST_TEXT:]}\n", encoding="utf-8")
+    except OSError:
+        return None
+    for old in sorted(folder.glob("*.txt"))[:-KEPT]:
+        with suppress(OSError):
+            old.unlink()
+    return path
+
+
+def _without_keys(text: str) -> str:
+    from workbench.models.endpoints import Endpoint, redact  # late: the first frame waits for no models
+
+    return redact(text, Endpoint())
