@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from textual.selection import Selection
 
 from tui.chat.host import Host, ListTranscript, LongTranscript, called, said, screen_of, settle
+from tui.play import until
 from workbench.session.values import Live, LiveCall
 from workbench.tui.chat.activity_lines import ActivityLine
 from workbench.tui.chat.transcript import TranscriptView
@@ -149,6 +150,19 @@ async def test_another_session_begins_at_its_end() -> None:
         app.transcript = None
         await settle(pilot)
         assert "".join(shown(app)) == ""
+
+
+async def test_another_session_that_comes_while_there_is_no_room_can_be_scrolled() -> None:
+    app = Host(LongTranscript(100))
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        await pilot.resize_terminal(1, 24)
+        app.transcript = ListTranscript(said(("you", "hello")))
+        await until(lambda: view_of(app).is_current)
+        view_of(app).scroll_relative(y=-2, animate=False)
+        await pilot.pause()
+        await pilot.resize_terminal(*SIZE)
+        await until(lambda: any("hello" in line for line in shown(app)))
 
 
 async def test_what_streams_is_plain_at_first_and_exact_at_the_end() -> None:

@@ -49,6 +49,8 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\
 
 
 MakeLines = Callable[[str], Iterable[Content]]
+Render = Callable[[str, int], Iterable[Content]]
+"""Makes lines of a width of a text in Markdown."""
 
 
 class Fold(NamedTuple):
@@ -85,12 +87,17 @@ def clean(text: str) -> str:
 
 
 def draw(
-    entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold = CLOSED, live: LiveCall | None = None
+    entry: ChatEntry,
+    standing: EntryState | None,
+    width: int,
+    fold: Fold = CLOSED,
+    live: LiveCall | None = None,
+    render: Render = markdown.render,
 ) -> Drawn:
     """The lines of an entry; each is at most `width` cells."""
     inner = max(width - GUTTER, markdown.NARROWEST)
     top = 0 if entry.kind in TIGHT else 1
-    body = list(_body(entry, standing, inner, fold, live))
+    body = list(_body(entry, standing, inner, fold, live, render))
     more = next((top + at for at, line in enumerate(body) if line.plain.startswith("…")), -1)
     first = _gutter(entry, standing)
     lines = [Content()] * top
@@ -121,13 +128,13 @@ def _state_style(standing: EntryState | None) -> str:
 
 
 def _body(
-    entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold, live: LiveCall | None
+    entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold, live: LiveCall | None, render: Render
 ) -> Iterator[Content]:
     match entry.kind:
         case "you":
             yield from _bounded(entry.text, fold, lambda text: plain(text, width))
         case "ai":
-            yield from _bounded(entry.text, fold, lambda text: markdown.render(text, width))
+            yield from _bounded(entry.text, fold, lambda text: render(text, width))
             if entry.finish:
                 yield from _notes(
                     f"■ {FINISHES.get(entry.finish, f'ended: {printable(entry.finish)}')}", width, "$warning"
@@ -141,19 +148,19 @@ def _body(
         case "notice":
             yield from plain(printable(entry.text), width, QUIET)
         case _:
-            yield from _folded(entry, standing, width, fold)
+            yield from _folded(entry, standing, width, fold, render)
     if fold.is_open:
         yield from _notes(_facts(entry, standing), width)
 
 
-def _folded(entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold) -> Iterator[Content]:
+def _folded(entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold, render: Render) -> Iterator[Content]:
     """Reasoning, a summary or the system prompt: a line with its size, or all of it."""
     name = {"reasoning": "reasoning", "summary": "summary of what came before"}.get(entry.kind, entry.kind)
     size = f"{standing.tokens:,} t" if standing and standing.tokens else f"{len(entry.text):,} characters"
     yield _head(name, "", [*_state(standing), HeadPart(size, QUIET, 0)], width, fold.is_open)
     if fold.is_open:
         if entry.kind == "summary":
-            yield from _bounded(entry.text, fold, lambda text: markdown.render(text, width - 2), "  ")
+            yield from _bounded(entry.text, fold, lambda text: render(text, width - 2), "  ")
         else:
             yield from _bounded(entry.text, fold, lambda text: plain(text, width - 2, QUIET), "  ")
 

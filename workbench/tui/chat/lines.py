@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import partial
 from typing import NamedTuple
 
 from textual.content import Content
 
 from workbench.session.values import ChatEntry, EntryState, Live, LiveCall, Transcript
+from workbench.tui.chat import markdown
 from workbench.tui.chat.blocks import CLOSED, FOLDED, MORE_ROWS, Drawn, Fold, bare, draw
+from workbench.tui.chat.code_colours import AT_ONCE
 from workbench.tui.chat.heights import Heights
 from workbench.tui.chat.live import LiveLines
 
@@ -41,7 +44,9 @@ class ReasoningChoice(NamedTuple):
 class TranscriptLines:
     """Where each line of the chat comes from."""
 
-    def __init__(self) -> None:
+    def __init__(self, colour: markdown.Colour = AT_ONCE) -> None:
+        """`colour` may know more of a text later: see `recolour`."""
+        self._render = partial(markdown.render, colour=colour)
         self.width = 0
         self.heights = Heights(0, GUESS)
         self.live = LiveLines(0)
@@ -131,6 +136,10 @@ class TranscriptLines:
         if self.width:
             self.live.take(self._coming, told, self._wish.is_open if self._wish else None)
 
+    def recolour(self) -> None:
+        """Colours are known that were not; the lines are as many as before."""
+        self._kept.clear()
+
     def index_of(self, seq: int) -> int:
         """The entry that shows an event."""
         return 0 if self._transcript is None else self._transcript.index_of(seq)
@@ -157,7 +166,7 @@ class TranscriptLines:
         if kept is not None and kept[1:5] == (entry, standing, fold, live):
             drawn = kept.drawn
         else:
-            drawn = draw(entry, standing, self.width, fold, live)
+            drawn = draw(entry, standing, self.width, fold, live, self._render)
         self._kept[index] = KeptEntry(self._version, entry, standing, fold, live, drawn)
         self._kept.move_to_end(index)
         if len(self._kept) > MOST_KEPT:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content, Span
 
+from workbench.tui.chat.code_colours import AT_ONCE
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.tree import SyntaxTreeNode
@@ -28,16 +30,16 @@ NARROWEST = 8
 """Cells that a nested block gets at least, however deep it lies."""
 BETWEEN = " │ "
 """Two columns of a table."""
-MOST_COLOURED = 20_000
-"""Characters of code that are still coloured by their grammar."""
+Colour = Callable[[str, str], Content]
+"""Gives a text of a language its colours."""
 
 
-def render(text: str, width: int) -> list[Content]:
+def render(text: str, width: int, colour: Colour = AT_ONCE) -> list[Content]:
     """The lines of a text without control characters; none is wider than `width`, which is 2 at least."""
     from markdown_it.tree import SyntaxTreeNode  # here, so that nothing waits for it before the first frame
 
     lines: list[Content] = []
-    for line in _blocks(SyntaxTreeNode(_parser().parse(text)).children, max(width, NARROWEST)):
+    for line in _blocks(SyntaxTreeNode(_parser().parse(text)).children, max(width, NARROWEST), colour):
         # What lies deep or has many columns may still be too wide; it goes on in the next line.
         lines += line.fold(width) if line.cell_length > width else [line]
     return lines
@@ -50,27 +52,30 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 
 
-def _blocks(nodes: Iterable[SyntaxTreeNode], width: int, depth: int = 0, loose: bool = True) -> Iterator[Content]:
+def _blocks(
+    nodes: Iterable[SyntaxTreeNode], width: int, colour: Colour, depth: int = 0, loose: bool = True
+) -> Iterator[Content]:
     """Blocks one under the other, with a blank line between them where they are not the parts of a tight list item."""
     first = True
     for node in nodes:
         if not first and loose:
             yield Content()
         first = False
-        yield from _block(node, width, depth)
+        yield from _block(node, width, colour, depth)
 
 
-def _block(node: SyntaxTreeNode, width: int, depth: int) -> Iterator[Content]:
+def _block(node: SyntaxTreeNode, width: int, colour: Colour, depth: int) -> Iterator[Content]:
     match node.type:
         case "heading":
             style = HEADINGS[min(int(node.tag[1:]), len(HEADINGS)) - 1]
             yield from (line.stylize(style) for line in _inline(node).wrap(prose(width)))
         case "bullet_list" | "ordered_list":
-            yield from _list(node, width, depth)
+            yield from _list(node, width, colour, depth)
         case "fence" | "code_block":
-            yield from code(node.content, node.info.split()[0] if node.info.split() else "", width)
+            text, language = node.content.rstrip("\n"), node.info.split()[0] if node.info.split() else ""
+            yield from _code(colour(text, language), width)
         case "blockquote":
-            for line in _blocks(node.children, _inside(width, 2), depth):
+            for line in _blocks(node.children, _inside(width, 2), colour, depth):
                 yield Content.assemble(("▎ ", QUIET), line)
         case "hr":
             yield Content.styled("─" * prose(width), QUIET)
@@ -90,7 +95,7 @@ def _inside(width: int, indent: int) -> int:
     return max(width - indent, NARROWEST)
 
 
-def _list(node: SyntaxTreeNode, width: int, depth: int) -> Iterator[Content]:
+def _list(node: SyntaxTreeNode, width: int, colour: Colour, depth: int) -> Iterator[Content]:
     """Items with their marks; what follows an item's first line hangs under it."""
     start = int(node.attrs.get("start", 1)) if node.type == "ordered_list" else None
     marks = [
@@ -102,7 +107,7 @@ def _list(node: SyntaxTreeNode, width: int, depth: int) -> Iterator[Content]:
     for number, (item, mark) in enumerate(zip(node.children, marks, strict=True)):
         if number and not tight:
             yield Content()
-        lines = list(_blocks(item.children, _inside(width, indent), depth + 1, not tight)) or [Content()]
+        lines = list(_blocks(item.children, _inside(width, indent), colour, depth + 1, not tight)) or [Content()]
         yield Content.assemble((mark.rjust(indent - 1) + " ", QUIET), lines[0])
         yield from (Content.assemble(" " * indent, line) for line in lines[1:])
 
@@ -146,30 +151,14 @@ def _table_row(row: Sequence[Content], widths: Sequence[int], style: str) -> Ite
         yield Content.assemble(*parts[:-1])
 
 
-def code(text: str, language: str, width: int) -> Iterator[Content]:
+def _code(text: Content, width: int) -> Iterator[Content]:
     """Code on a ground of its own; what is too wide goes on in the next line, so that nothing is hidden."""
-    coloured = _coloured(text.rstrip("\n"), language).split("\n", allow_blank=True) or [Content()]
+    coloured = text.split("\n", allow_blank=True) or [Content()]
     ground = min(width, max(PROSE, *(line.cell_length + 2 for line in coloured)))
     for line in coloured:
         for piece in line.fold(max(width - 2, 2)):
             room = max(ground - 1 - piece.cell_length, 0)
             yield Content.assemble(" ", piece).extend_right(room).stylize("on $surface")
-
-
-def _coloured(text: str, language: str) -> Content:
-    if not language or len(text) > MOST_COLOURED:
-        return Content(text)
-    return _highlighter()(text, language)
-
-
-@cache
-def _highlighter() -> Callable[[str, str], Content]:
-    """Textual's, without the lines it draws under names. Loads pygments, which nothing needs before there is code."""
-    from textual.highlight import HighlightTheme, highlight
-
-    styles = {kind: style.replace(" underline", "") for kind, style in HighlightTheme.STYLES.items()}
-    colours = type("Colours", (HighlightTheme,), {"STYLES": styles})
-    return lambda text, language: highlight(text, language=language, theme=colours)
 
 
 _STYLES = {"em": "italic", "strong": "bold", "s": "strike"}

@@ -6,6 +6,9 @@ line of it, and the scroll position follows from that: what is in view stays whe
 
 from __future__ import annotations
 
+import asyncio
+
+from textual import work
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import var
@@ -14,7 +17,9 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.visual import Visual
 
+from workbench.config.background import in_background
 from workbench.session.values import Live, Transcript
+from workbench.tui.chat.code_colours import CodeColours, in_a_process
 from workbench.tui.chat.lines import TranscriptLines
 from workbench.tui.textual_patches import move_thumb, set_line_count
 from workbench.tui.widgets.virtual_list import VirtualList
@@ -41,7 +46,10 @@ class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
 
     def __init__(self) -> None:
         super().__init__()
-        self.lines = TranscriptLines()
+        self._colours = CodeColours(self._colour)
+        self._colouring = asyncio.Lock()
+        """One process at a time."""
+        self.lines = TranscriptLines(self._colours.of)
         self.cursor: int | None = None
         """The entry that keys speak of."""
         self.following = True
@@ -80,7 +88,7 @@ class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
         if not self.is_mounted:
             return
         if self.lines.take(self.transcript, self.live):
-            self.following, self.cursor, self._jumped = True, None, False
+            self.following, self.cursor, self._jumped, self._place = True, None, False, (0, 0)
         self._arrange()
 
     def on_resize(self) -> None:
@@ -172,6 +180,14 @@ class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
         self._show(self.cursor)
 
     # Drawing
+
+    @work
+    async def _colour(self, text: str, language: str) -> None:
+        async with self._colouring:
+            found = await in_background(in_a_process, text, language)
+        self._colours.learn(text, language, found)
+        self.lines.recolour()
+        self.refresh()
 
     def render_line(self, y: int) -> Strip:
         """One line of what is in view."""

@@ -1,0 +1,113 @@
+"""Code coloured by its grammar. A grammar is a heap of expressions of which some take for ever on a text made for it.
+
+So what is short is coloured at once, what is longer in a process that is ended when its time is over, and the rest not
+at all: lines that long nobody reads. Also started as that process: text and language as JSON in, spans out.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from textual.content import Content, Span
+
+SHORT, SHORT_LINE = 4_000, 200
+"""Characters of code, and of its longest line, that take no time to colour, whatever they are."""
+LONG, LONG_LINE = 20_000, 1_000
+"""And those that are coloured at all."""
+AT_MOST = 0.1
+"""Seconds of the screen's own time for what is short."""
+SECONDS = 5.0
+"""For the process, with its start."""
+KEPT = 200
+"""Texts whose colours are remembered."""
+
+_START = "import sys; sys.path[:0] = sys.argv[1:]; from workbench.tui.chat.code_colours import serve; serve()"
+
+Spans = list[tuple[int, int, str]]
+
+
+class CodeColours:
+    """What is known of the colours of code that is being looked at."""
+
+    def __init__(self, ask: Callable[[str, str], object] = lambda text, language: None) -> None:
+        """`ask` is to have long code coloured by `in_a_process`, and then to call `learn`."""
+        self._ask = ask
+        self._known: OrderedDict[tuple[str, str], Content] = OrderedDict()
+
+    def of(self, text: str, language: str) -> Content:
+        """The text in the colours that it has by now."""
+        longest = max(map(len, text.split("\n")))
+        if not language or len(text) > LONG or longest > LONG_LINE:
+            return Content(text)
+        if len(text) <= SHORT and longest <= SHORT_LINE:
+            return coloured(text, language)
+        known = self._known.get((text, language))
+        if known is None:
+            known = self.learn(text, language, [])
+            self._ask(text, language)
+        return known
+
+    def learn(self, text: str, language: str, spans: Spans) -> Content:
+        """These are the colours of a text."""
+        self._known[text, language] = made = Content(text, [Span(*span) for span in spans])
+        if len(self._known) > KEPT:
+            self._known.popitem(last=False)
+        return made
+
+
+AT_ONCE = CodeColours().of
+"""Colours what is short, and leaves the rest as it is."""
+
+
+def coloured(text: str, language: str, seconds: float = AT_MOST) -> Content:
+    """The text in its colours; the rest of it in none when so much of this thread's time is over."""
+    from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]  # late: needed where there is code
+    from pygments.util import ClassNotFound  # type: ignore[import-untyped]
+
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return Content(text)
+    spans, at, styles, end = [], 0, _styles(), time.thread_time() + seconds
+    for kind, token in lexer.get_tokens(text):
+        while kind is not None and kind not in styles:
+            kind = kind.parent
+        if kind is not None and styles[kind]:
+            spans.append(Span(at, at + len(token), styles[kind]))
+        at += len(token)
+        if time.thread_time() > end:
+            break
+    return Content(text, spans).stylize_before("$text")
+
+
+@cache
+def _styles() -> Mapping[Any, str]:
+    """Textual's, without the lines it draws under names."""
+    from textual.highlight import HighlightTheme
+
+    return {kind: style.replace(" underline", "") for kind, style in HighlightTheme.STYLES.items()}
+
+
+def in_a_process(text: str, language: str) -> Spans:
+    """The colours of a text; none where that takes too long. To be called in the background."""
+    command = [sys.executable, "-I", "-c", _START, str(Path(__file__).parents[3])]
+    asked = json.dumps([text, language])
+    try:
+        done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=SECONDS, check=True)
+        return [(start, end, style) for start, end, style in json.loads(done.stdout)]
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return []
+
+
+def serve() -> None:
+    """The process."""
+    text, language = json.load(sys.stdin)
+    json.dump([(span.start, span.end, str(span.style)) for span in coloured(text, language, SECONDS).spans], sys.stdout)
