@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 
 from support.logs import limits, logs, number, policies
@@ -205,3 +206,15 @@ def test_framing_is_what_the_messages_cost_beside_their_content(
     slots = [row for row in made.rows.in_request() if row.slot in ("system", "instructions", "memory", "tools")]
     if not slots and made.verdict.status != "waiting":
         assert made.totals.framing == REPLY_PRIMING + MESSAGE * len(said) + CALL * len(tools) + names
+
+
+@pytest.mark.parametrize("text", ["not JSON", "[]", "[" * 100_000, '"a name"'], ids=range(4))
+def test_a_tool_whose_definition_is_no_object_is_left_out_with_the_reason(text: str) -> None:
+    made = plan(
+        number([SlotContent("tools", "odd", text), UserMessage("hello")]), PLAIN, Limits(8_000, "option", 0, 0), COUNTER
+    )
+    [row] = [row for row in made.rows if row.slot == "tools"]
+    assert row.state == "dropped"
+    assert "no JSON object" in row.edits[-1].why
+    assert row.tokens == 0
+    assert "tools" not in request(made)

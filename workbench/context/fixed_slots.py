@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from workbench.context.cells import Cell
 from workbench.context.control import NO_DECISION, UserDecision
 from workbench.context.items import Edit, Item
 from workbench.context.measure import Meter, framing
-from workbench.context.stages import override
+from workbench.context.stages import normalise, override
 from workbench.log.events import Event, SlotContent
 from workbench.models.framing import count_tool, count_tools_frame
 
@@ -72,8 +73,17 @@ def _first_system(sent: Sequence[Item]) -> str | None:
     return merged[-1] if merged else own[0] if own else None
 
 
-def _edits(own: UserDecision, tokens: int) -> tuple[Edit, ...]:
-    return (override.exclude(own, tokens),) if own.excluded else ()
+def _edits(own: UserDecision, tokens: int, is_sound: bool = True) -> tuple[Edit, ...]:
+    if own.excluded:
+        return (override.exclude(own, tokens),)
+    return () if is_sound else (normalise.drop(tokens, "its definition is no JSON object, which no provider takes"),)
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _slot_row(event: Event, body: SlotContent, overrides: Mapping[int, UserDecision], meter: Meter) -> Item:
@@ -83,7 +93,8 @@ def _slot_row(event: Event, body: SlotContent, overrides: Mapping[int, UserDecis
     else:
         tokens, exact = meter.counter.count(body.text)
     is_tool = body.slot == "tools"
-    sent = None if own.excluded else body.text
+    edits = _edits(own, tokens, not is_tool or _is_object(body.text))
+    sent = None if edits else body.text
     return Item(
         id=event.id,
         seq=event.seq,
@@ -92,12 +103,12 @@ def _slot_row(event: Event, body: SlotContent, overrides: Mapping[int, UserDecis
         role=None if is_tool else "system",
         kind="tool_definition" if is_tool else "message",
         tool=body.name if is_tool else None,
-        state="excluded" if own.excluded else "sent",
-        tokens=0 if own.excluded else tokens,
+        state=edits[-1].state if edits else "sent",
+        tokens=0 if edits else tokens,
         original_tokens=tokens,
         exact=exact,
         pinned=own.pinned,
-        edits=_edits(own, tokens),
+        edits=edits,
         text=sent,
         original=body.text,
         content=sent,
