@@ -59,6 +59,7 @@ PLACES = {
     "asking": "A line to type an answer",
     "choose": "A short list of choices",
     "report": "A report",
+    "fault": "The error report (`/report`)",
     "help": "The help",
     "app": "Everywhere",
 }
