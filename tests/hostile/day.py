@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hostile import databases, kills, paths, projects, serving, transcripts
+from hostile import commands, databases, kills, paths, projects, repositories, serving, transcripts
 from hostile.tally import Tally
 from workbench.config.text import table
 
@@ -24,6 +24,8 @@ ATTACKS: dict[str, tuple[Attack, int, str]] = {
     "databases": (databases.run, 365, "damaged databases, and what is recovered of them"),
     "paths": (paths.run, 1_400, "paths out of the project, through every file tool"),
     "projects": (projects.run, 9, "commands in a project full of traps: config, hooks, modules"),
+    "commands": (commands.run, 1_000, "commands that try to be more than a pattern allows"),
+    "repositories": (repositories.run, 200, "repositories that name programs, and links out of a project"),
     "serve": (serving.run, 300, "requests that `serve` must refuse"),
     "transcripts": (transcripts.run, 20_000, "mutated transcripts through plan, request, compact and export"),
 }

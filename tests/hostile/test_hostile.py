@@ -11,7 +11,16 @@ from hostile import day
 from hostile.tally import Tally
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("litellm")]
-FEW = {"kills": 12, "databases": 24, "paths": 150, "projects": 3, "serve": 60, "transcripts": 300}
+FEW = {
+    "kills": 12,
+    "databases": 24,
+    "paths": 150,
+    "projects": 3,
+    "commands": 150,
+    "repositories": 16,
+    "serve": 60,
+    "transcripts": 300,
+}
 
 
 @pytest.mark.parametrize("name", day.ATTACKS)
