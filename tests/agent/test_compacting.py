@@ -108,6 +108,46 @@ async def test_a_user_who_declines_is_asked_again_after_the_next_answer(
     assert len(user.asked) == 3
 
 
+async def test_no_means_go_on_with_a_shorter_answer(session: Session, project: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (project / name).write_text(words(930))
+    user = User(False)
+    async with RehearsalServer() as server:
+        gateway = Gateway(Endpoint(f"{server.url}/v1", "key", "openai"))
+        narrow: dict[str, Any] = {"model": "unheard-of", "policy": "confirm", "window": 3_000}
+        made = agent(session, project, gateway, **narrow, means={"ask_first": user})
+        plans = []
+        for message in ("read a.txt", "read b.txt", "say hello", "say it again"):
+            steps = await said(made, message)
+            assert bodies(steps, Failure) == []
+            plans += [step.plan for step in steps if isinstance(step, Planned)]
+            assert await settled(made) == []
+        await gateway.close()
+    bounds = [received.body.get("max_tokens") for received in server.requests]
+    assert bounds == [plan.max_output for plan in plans]
+    assert bounds[0] is None
+    assert all(bound is not None and 150 <= bound < 750 for bound in bounds[-3:])
+    assert plans[-1].limits.reserve == 750
+    assert [asked.split("%")[0] for asked in user.asked] == ["Context usage at 90"], "not before it is time"
+
+
+async def test_what_cannot_be_sent_names_the_way_out_and_the_question_comes_back(
+    session: Session, project: Path, gateway: Gateway
+) -> None:
+    session.append(*talk(6))
+    user = User(False, False, True)
+    made = agent(session, project, gateway, policy="confirm", window=3_000, means={"ask_first": user})
+    for asked in (1, 2):
+        steps = await said(made, "say hello")
+        (failure,) = bodies(steps, Failure)
+        assert failure.category == "does_not_fit"
+        assert failure.message.endswith("; /compact makes room")
+        assert len(user.asked) == asked
+    steps = await said(made, "say hello")
+    assert bodies(steps, Compaction)
+    assert bodies(steps, AssistantMessage)
+
+
 async def test_a_request_that_does_not_fit_is_made_to_fit(session: Session, project: Path, gateway: Gateway) -> None:
     session.append(*talk(20))
     made = agent(session, project, gateway, policy="codex", window=8_000)

@@ -51,6 +51,22 @@ def test_a_compaction_is_told_with_its_figures(call: Call, project: Path) -> Non
     assert re.search(r"· compacted by rehearsal: events \d+ to \d+, [\d,]+ to [\d,]+ tokens \(.* > 70 %\)", told)
 
 
+def test_a_shorter_answer_is_told_and_nothing_is_compacted(call: Call, project: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (project / name).write_text(" ".join(["word"] * 780))
+    narrow = ("--policy", "confirm", "--window", "3000")
+    call("ask", "read a.txt", *narrow)
+    [session] = call("sessions", "--json").json["sessions"]
+    for message in ("read b.txt", "hello"):
+        told = call("ask", message, "--session", session["id"], *narrow)
+        assert told.code == 0
+        assert re.search(r"· the answer may have \d{3} tokens at most, not 750: the request takes the rest", told.err)
+        assert "compacted" not in told.err
+    passing = call("ask", "and now", "--session", session["id"], "--window", "2900", "--stream", "--policy", "confirm")
+    planned = [json.loads(line) for line in passing.out.splitlines() if '"planned"' in line]
+    assert all(150 <= line["max_output"] < 750 for line in planned)
+
+
 def test_json_is_one_event_per_line_as_in_the_log(call: Call) -> None:
     outcome = call("ask", "read a.py", "--json")
     events = [decode(line) for line in outcome.out.splitlines()]

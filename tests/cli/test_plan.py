@@ -141,6 +141,18 @@ def test_window_and_reserve_are_the_users_own(call: Call, transcript: Path) -> N
     assert (found["window"], found["window_source"], found["budget"]["reserve"]) == (9_000, "option", 700)
 
 
+def test_a_reserve_that_does_not_fit_shortens_the_answer(call: Call, transcript: Path) -> None:
+    narrow = ("plan", transcript, "--policy", "confirm", "--model", "gpt-4o", "--window", "2100", "--reserve", "700")
+    found = call(*narrow, "--json").json
+    left = 2_100 - found["totals"]["tokens"]
+    assert 105 <= left < 700
+    assert (found["verdict"]["fits"], found["max_output"], found["budget"]["reserve"]) == (True, left, left)
+    assert call(*narrow, "--request").json["max_tokens"] == left
+    assert f"warning  the answer may have {left:,} tokens at most, not 700" in call(*narrow).out
+    strict = ("--set", "budget.least_answer_tokens=700", "--set", "budget.least_answer_ratio=0")
+    assert call(*narrow, *strict, "--request").code == 3
+
+
 def test_the_reserve_is_left_out_where_the_limit_is_for_input_alone(call: Call, transcript: Path) -> None:
     found = call("plan", transcript, "--json", "--model", "gpt-5").json
     assert (found["window"], found["budget"]["reserve"]) == (272_000, 0)

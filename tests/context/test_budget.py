@@ -13,9 +13,11 @@ from support.talk import COUNTER, planned, preset, turns, words
 from workbench.context.budget import DEFAULT_MAX_OUTPUT, Limits, limits
 from workbench.context.planner import plan
 from workbench.context.policy import BudgetPolicy, Policy
+from workbench.context.render import request
 from workbench.log.events import Compaction, SlotContent, UserMessage
 from workbench.models.catalogue import Catalogue, ModelInfo
 
+PRESETS = ("codex", "layers", "sliding", "window", "confirm", "workbench")
 TOOL = '{"type": "function", "function": {"name": "read_file", "description": "Read a file"}}'
 
 
@@ -40,7 +42,7 @@ def model(window: int = 100_000, max_output: int | None = 10_000, *, input_only:
     ],
 )
 def test_the_limits_of_a_model_under_a_policy(policy: BudgetPolicy, expected: Limits) -> None:
-    assert limits(model(), policy) == expected
+    assert limits(model(), policy) == replace(expected, least=min(1_024, expected.window // 20), max_output=10_000)
 
 
 @pytest.mark.parametrize(
@@ -55,14 +57,16 @@ def test_the_reserve_is_at_most_a_quarter_of_the_window(max_output: int | None, 
     "policy", [BudgetPolicy(), BudgetPolicy(reserve_ratio=0.1), BudgetPolicy(reserve_tokens=4_000)]
 )
 def test_nothing_is_reserved_in_a_limit_for_input_alone(policy: BudgetPolicy) -> None:
-    assert limits(model(input_only=True), policy) == Limits(100_000, "catalogue", 0, 0)
+    found = limits(model(input_only=True), policy)
+    assert (found.window, found.reserve, found.capacity) == (100_000, 0, 100_000)
 
 
 def test_the_users_own_figures_win() -> None:
     policy = BudgetPolicy(reserve_tokens=4_000)
-    assert limits(model(), policy, window=50_000, reserve=99) == Limits(50_000, "option", 99, 0)
+    found = limits(model(), policy, window=50_000, reserve=99)
+    assert (found.window, found.window_source, found.reserve, found.capacity) == (50_000, "option", 99, 49_901)
     whole = limits(model(input_only=True), BudgetPolicy(), window=50_000)
-    assert whole == Limits(50_000, "option", 10_000, 0), "a window of one's own is the whole window"
+    assert (whole.window, whole.reserve) == (50_000, 10_000), "a window of one's own is the whole window"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +82,8 @@ def test_the_users_own_figures_win() -> None:
 )
 def test_the_formulas_of_the_documents(name: str, window: int, reserve: int, margin: int) -> None:
     found = limits(model(window, 8_192), preset(name).budget)
-    assert (found.reserve, found.margin, found.capacity) == (reserve, margin, window - reserve - margin)
+    assert (found.reserve, found.margin, found.target) == (reserve, margin, window - reserve - margin)
+    assert found.capacity == window - 1_024 - margin
 
 
 def test_every_part_of_the_window_is_accounted_for() -> None:
@@ -102,11 +107,76 @@ def test_every_part_of_the_window_is_accounted_for() -> None:
     assert budget.free == 10_000 - 1_500 - made.totals.tokens
 
 
-def test_a_reserve_larger_than_the_window_leaves_no_room_and_says_so() -> None:
-    made = planned([UserMessage("go")], preset("window"), limits(model(2_000), preset("window").budget))
-    assert made.verdict.status == "too_large"
-    assert "4,000 reserve" in made.verdict.why
-    assert made.budget.window == 2_000
+# The reserve is a wish
+
+
+@pytest.mark.parametrize(
+    ("window", "sets", "least"),
+    [
+        (200_000, (), 1_024),
+        (20_480, (), 1_024),
+        (3_000, (), 150),
+        (10, (), 1),
+        (200_000, ("budget.least_answer_tokens=5000",), 5_000),
+        (3_000, ("budget.least_answer_ratio=0",), 750),
+    ],
+)
+def test_the_least_answer_is_1_024_tokens_or_5_percent_of_the_window(
+    window: int, sets: tuple[str, ...], least: int
+) -> None:
+    found = limits(model(window, 64_000), preset("confirm", *sets).budget)
+    assert found.window - found.capacity == least
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@given(window=st.integers(300, 40_000), share=st.integers(1, 110))
+def test_where_only_the_reserve_does_not_fit_the_request_goes_out_with_a_shorter_answer(
+    name: str, window: int, share: int
+) -> None:
+    found = limits(model(window, 8_192), preset(name).budget)
+    made = planned([UserMessage(words(max(1, window * share // 100)))], preset(name), found)
+    total, left = made.totals.tokens, window - found.margin - made.totals.tokens
+    assert made.verdict.fits == (left >= min(found.reserve, 1_024, max(1, window // 20)))
+    assert made.budget.window == window
+    if left >= found.reserve or not made.verdict.fits:
+        assert made.max_output is None
+        assert "max_tokens" not in request(made)
+    else:
+        assert request(made)["max_tokens"] == made.max_output == made.budget.reserve == left
+        assert f"the answer may have {left:,} tokens at most, not {found.reserve:,}" in made.warnings[0]
+        assert f"{total:,} tokens" in made.verdict.why
+        assert f"{left:,} reserve (of {found.reserve:,}) = {window:,} of {window:,}" in made.verdict.why
+
+
+def test_history_gives_way_before_the_reserve_does() -> None:
+    found = limits(model(8_000, 2_000), preset("workbench").budget)
+    made = planned([*turns(60, 100), UserMessage("go")], preset("workbench"), found)
+    assert any(row.state == "dropped" for row in made.rows)
+    assert (made.max_output, made.budget.reserve) == (None, 2_000)
+    assert made.room == 6_000
+
+
+def test_a_bound_that_the_model_has_anyway_is_not_sent() -> None:
+    found = limits(model(100_000, 4_000), preset("codex").budget)
+    made = planned([UserMessage(words(94_000))], preset("codex"), found)
+    assert made.budget.reserve < found.reserve == 10_000
+    assert (made.max_output, made.warnings) == (None, ())
+
+
+# The document: graceful degradation for small models, and no hard failures
+
+
+@pytest.mark.parametrize("window", [512, 1_024, 2_048, 4_096, 8_192, 15_999, 16_000, 200_000])
+def test_window_works_in_any_window(window: int) -> None:
+    policy = preset("window")
+    found = limits(model(window, 64_000), policy.budget)
+    assert found.reserve == min(4_000, window // 4)
+    slots = [SlotContent("system", "prompt", words(300)), SlotContent("memory", "preferences.md", words(300))]
+    made = planned([*slots[: 2 if window > 1_000 else 0], UserMessage("hello")], policy, found)
+    assert made.verdict.fits
+    advised = min(500, window // 16)
+    warned = [f"{slot} has 300 tokens; the policy's guidance is {advised:,}" for slot in ("system", "memory")]
+    assert list(made.warnings) == (warned if advised < 300 and window > 1_000 else [])
 
 
 @given(st.integers(1, 3_000), st.integers(0, 500), st.integers(0, 500))

@@ -99,10 +99,10 @@ def test_a_summary_is_framed_as_a_record_in_the_users_role() -> None:
 # window
 
 
-@pytest.mark.parametrize(("size", "capacity"), [(200_000, 196_000), (128_000, 124_000), (8_000, 4_000)])
-def test_window_keeps_4_000_tokens_for_the_response(size: int, capacity: int) -> None:
+@pytest.mark.parametrize(("size", "target"), [(200_000, 196_000), (128_000, 124_000), (8_000, 6_000)])
+def test_window_keeps_4_000_tokens_for_the_response_but_at_most_a_quarter(size: int, target: int) -> None:
     found = limits(model(size, 8_192), WINDOW.budget)
-    assert (found.reserve, found.margin, found.capacity) == (4_000, 0, capacity)
+    assert (found.reserve, found.margin, found.target) == (size - target, 0, target)
 
 
 @pytest.mark.parametrize(

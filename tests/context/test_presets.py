@@ -75,8 +75,10 @@ DOCUMENTED: dict[str, dict[str, Any]] = {
     "window": {
         "budget.max_input_tokens": 0,
         "budget.reserve_tokens": 4_000,
+        "budget.reserve_ratio": 0.25,
         "budget.system_tokens": 500,
         "budget.memory_tokens": 500,
+        "budget.guidance_ratio": 0.0625,
         "history.mode": "whole",
         "compaction.mode": "auto",
         "compaction.threshold": 0.8,

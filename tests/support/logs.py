@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from workbench.context.budget import Limits
 from workbench.context.policy import (
+    NO_LIMIT,
     HistoryPolicy,
     MaskingPolicy,
     Policy,
@@ -206,8 +207,11 @@ def policies(draw: st.DrawFn) -> Policy:
 
 
 limits = st.builds(
-    lambda window, reserve, margin: Limits(window, "option", window * reserve // 100, window * margin // 100),
+    lambda window, reserve, margin, least: Limits(
+        window, "option", window * reserve // 100, window * margin // 100, least
+    ),
     st.sampled_from([60, 300, 1_000, 4_000, 100_000]),
     st.integers(0, 30),
     st.integers(0, 10),
+    st.sampled_from([1, 50, NO_LIMIT]),
 )

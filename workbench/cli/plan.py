@@ -56,6 +56,7 @@ def as_json(made: ContextPlan, full: bool = False) -> dict[str, Any]:
         "verdict": {"fits": made.verdict.fits, "why": made.verdict.why},
         "budget": made.budget._asdict(),
         "totals": made.totals._asdict(),
+        "max_output": made.max_output,
         "warnings": list(made.warnings),
         "items": [_item_json(row, full) for row in made.rows],
     }

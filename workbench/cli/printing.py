@@ -10,6 +10,7 @@ from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising
 from workbench.compaction.record import details
 from workbench.compaction.values import Progress
 from workbench.config.text import escaped_json, print_json, printable, printable_lines
+from workbench.context.stages.verdict import short_answer
 from workbench.log.codec import encode
 from workbench.log.events import AssistantMessage, Compaction, Failure, ToolCall, ToolResult, text_of
 from workbench.log.session import Session
@@ -30,6 +31,9 @@ def tell_people(step: Step) -> None:
         case Streamed(Text(text)):
             sys.stdout.write("\n".join(printable_lines(text)))
             sys.stdout.flush()
+        case Planned(plan):
+            if short := short_answer(plan.limits, plan.totals.tokens):
+                _aside(short)
         case Summarising(Progress(stage="summarising", characters=0) as progress):
             part = f", part {progress.part} of {progress.parts}" if progress.parts > 1 else ""
             _aside(f"the earlier conversation is summarised{part}")
@@ -114,6 +118,7 @@ def _passing(step: Planned | Streamed | Waiting | Switched | Summarising) -> dic
                 "model": plan.model,
                 "tokens": plan.totals.tokens,
                 "window": plan.limits.window,
+                "max_output": plan.max_output,
                 "fits": plan.verdict.fits,
             }
         case Waiting(wait):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from workbench.compaction.prompts import Prompt, framed, merge, merging
 from workbench.compaction.values import CompactionRefused
 from workbench.context.plan import ContextPlan
-from workbench.context.policy import HistoryPolicy, MaskingPolicy, TruncationPolicy, TurnPolicy
+from workbench.context.policy import NO_LIMIT, HistoryPolicy, MaskingPolicy, TruncationPolicy, TurnPolicy
 from workbench.context.setup import Setup
 from workbench.context.stages.truncate import TruncationRule, truncate
 from workbench.log.events import Event, SlotContent, UserMessage
@@ -70,6 +70,7 @@ class SummaryRequests(NamedTuple):
 
 def bare(setup: Setup) -> Setup:
     """The setup without its stages: they have done their work on what is summarised, and would cut the record itself.
+    The reserve is whole: a summary that is cut off is of no use.
 
     It counts apart, so that the texts of a request, which nobody asks for again, are not remembered with the session's.
     """
@@ -82,7 +83,8 @@ def bare(setup: Setup) -> Setup:
     )
     known = setup.counter
     counter = TokenCounter(known.name, None, known.exact, known.note)
-    return replace(setup, loaded=replace(setup.loaded, policy=policy), counter=counter)
+    limits = replace(setup.limits, least=NO_LIMIT)
+    return replace(setup, loaded=replace(setup.loaded, policy=policy), limits=limits, counter=counter)
 
 
 def planned(setup: Setup, prompt: Prompt, text: str) -> ContextPlan:

@@ -184,7 +184,7 @@ def _left_out(plan: ContextPlan) -> TriggerCheck:
     Told by the notice, which a policy can switch off (`history.notice`), and then history does go without a word; and
     by the iteration groups that are missing in the turn.
     """
-    total, capacity = plan.totals.tokens, plan.limits.capacity
+    total, capacity = plan.totals.tokens, plan.room
     notice = next((row for row in _opening_rows(plan) if row.id == "notice"), None)
     groups = len({row.unit for row in _turn_rows(plan) if row.edits and row.edits[-1].stage == "groups"})
     gone = [notice.edits[0].why] if notice else []

@@ -97,7 +97,6 @@ class _Arranger:
         self._meter = parts.meter
         self._policy = parts.meter.policy
         self._limits = parts.meter.limits
-        self._capacity = self._limits.capacity
         self._view = conversation.view()
         self._units = len(conversation.units)
         self._start = max(conversation.openers[-1], 0)
@@ -121,7 +120,7 @@ class _Arranger:
         cost = self._sums.cost
         middle = cost[self._last] - cost[self._behind]
         kept = self._turn_cost(self._last) + sum(held.cost for held in self._past)
-        left = self._capacity - self._base.cost - kept - self._spare()
+        left = self._limits.target - self._base.cost - kept - self._spare()
         turn_first = self._policy.history.turn_first or not self._policy.turn.drop_groups
         cut, notice = self._cut_history(left - (middle if turn_first else 0))
         left -= self._history_span(cost, cut) + (notice.tokens + _SYNTHETIC if notice else 0)
@@ -258,7 +257,9 @@ class _Arranger:
         items = sum(slots.values())
         total = items + around
         # The budget's parts are the slots, in their order, and then these.
-        budget = Budget._make((*slots.values(), around, limits.margin, limits.reserve, self._capacity - total))
+        answer = limits.answer(total)
+        free = limits.window - limits.margin - answer - total
+        budget = Budget._make((*slots.values(), around, limits.margin, answer, free))
         repairs = len(conversation.repairs)
         original = conversation.original_tokens + base.original_tokens + added
         original += (repairs + len(self._lacking)) * self._meter.no_result.tokens
@@ -280,5 +281,6 @@ class _Arranger:
                 self._lacking,
                 self._meter.no_result,
             ),
-            warnings(self._policy.budget, slots),
+            warnings(self._policy.budget, limits, total, slots),
+            self._policy.history.mode == "fit" or self._policy.turn.drop_groups,
         )

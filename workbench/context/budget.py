@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from workbench.context.policy import BudgetPolicy
+from workbench.context.policy import NO_LIMIT, BudgetPolicy
 from workbench.models.catalogue import ModelInfo
 
 DEFAULT_MAX_OUTPUT = 8_192
@@ -19,13 +19,32 @@ class Limits:
     window: int
     window_source: str
     reserve: int
-    """Room for the answer inside the window; 0 where the window is for input alone."""
+    """Room wished for the answer inside the window; 0 where the window is for input alone."""
     margin: int
+    least: int = NO_LIMIT
+    """The least room for an answer that is of use: down to it the reserve gives way, where nothing else does."""
+    max_output: int | None = None
+    """The longest answer the model can give; None where nobody knows."""
+
+    @property
+    def target(self) -> int:
+        """The most tokens with which the whole reserve is left. The stages that leave something out cut to this."""
+        return self.window - self.margin - self.reserve
 
     @property
     def capacity(self) -> int:
         """The most tokens a request may have."""
-        return self.window - self.reserve - self.margin
+        return self.window - self.margin - min(self.reserve, self.least)
+
+    def answer(self, tokens: int) -> int:
+        """Room for the answer beside a request of so many tokens: the reserve, or what is left of it."""
+        return min(self.reserve, max(self.least, self.window - self.margin - tokens))
+
+    def bound(self, tokens: int) -> int | None:
+        """That room, where it is less than the answer could otherwise have; None where it is not, or nothing fits."""
+        room = self.answer(tokens)
+        shorter = room < min(self.reserve, self.max_output or self.reserve)
+        return room if shorter and tokens <= self.capacity else None
 
 
 def limits(info: ModelInfo, policy: BudgetPolicy, *, window: int | None = None, reserve: int | None = None) -> Limits:
@@ -41,17 +60,24 @@ def limits(info: ModelInfo, policy: BudgetPolicy, *, window: int | None = None, 
         room = 0
     elif reserve is not None:
         room = reserve
-    elif policy.reserve_tokens:
-        room = policy.reserve_tokens
-    elif policy.reserve_ratio:
-        room = int(size * policy.reserve_ratio)
+    elif policy.reserve_tokens or policy.reserve_ratio:
+        room = capped(policy.reserve_tokens or size, policy.reserve_ratio, size)
     else:
         room = min(info.max_output or DEFAULT_MAX_OUTPUT, int(size * policy.reserve_max_ratio))
-    return Limits(size, source, room, int(size * policy.margin_ratio))
+    least = max(1, capped(policy.least_answer_tokens, policy.least_answer_ratio, size))
+    return Limits(size, source, room, int(size * policy.margin_ratio), least, info.max_output)
+
+
+def capped(tokens: int, ratio: float, window: int) -> int:
+    """A figure in tokens that is at most a share of the window; a share of 0 is no bound."""
+    return min(tokens, int(window * ratio)) if ratio else tokens
 
 
 class Budget(NamedTuple):
-    """Where the tokens are. The parts add up to the window; `free` is negative when the plan does not fit."""
+    """Where the tokens are. The parts add up to the window; `free` is negative when the plan does not fit.
+
+    `reserve` is what is left for the answer: less than was wished for where the request needs the room.
+    """
 
     system: int
     instructions: int

@@ -299,3 +299,15 @@ class ContextPlan:
     totals: Totals
     rows: PlanRows
     warnings: tuple[str, ...] = ()
+    gives_way: bool = False
+    """Whether the policy leaves something out where room is short."""
+
+    @property
+    def room(self) -> int:
+        """The most tokens a request may have before something is left out of it, or it is refused."""
+        return self.limits.target if self.gives_way else self.limits.capacity
+
+    @property
+    def max_output(self) -> int | None:
+        """The bound on the answer that is sent with the request; None: it is sent without one."""
+        return self.limits.bound(self.totals.tokens)

@@ -39,11 +39,19 @@ class BudgetPolicy:
     )
     reserve_tokens: int = knob(0, "Room kept for the answer; 0 derives it from the model or from `reserve_ratio`.")
     reserve_ratio: float = knob(
-        0.0, "Room for the answer as a share of the window; 0 takes the model's maximum output.", 0, 0.9
+        0.0,
+        "Room for the answer as a share of the window; beside `reserve_tokens` the smaller holds. Both 0: the model's "
+        "maximum output.",
+        0,
+        0.9,
     )
     reserve_max_ratio: float = knob(
         0.25, "A reserve taken from the model's maximum output is never more than this share of the window.", 0, 0.9
     )
+    least_answer_tokens: int = knob(
+        1_024, "Where the reserve does not fit, a request is sent with less room for its answer, but not below this.", 1
+    )
+    least_answer_ratio: float = knob(0.05, "The same, at most this share of the window; 0: no such bound.", 0, 1)
     margin_ratio: float = knob(0.0, "Share of the window left empty, against counting errors.", 0, 0.9)
     system_tokens: int = knob(
         0, "Guidance: warn when the system slot holds more than this; 0 never warns. Nothing is cut."
@@ -51,6 +59,7 @@ class BudgetPolicy:
     memory_tokens: int = knob(
         0, "Guidance: warn when the memory slot holds more than this; 0 never warns. Nothing is cut."
     )
+    guidance_ratio: float = knob(0.0, "Either guidance is at most this share of the window; 0: no such bound.", 0, 1)
 
 
 @dataclass(frozen=True, slots=True)

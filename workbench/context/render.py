@@ -20,6 +20,8 @@ def request(plan: ContextPlan) -> dict[str, Any]:
     tools = [json.loads(row.text) for row in plan.rows.in_request() if row.kind == "tool_definition" and row.text]
     if tools:
         body["tools"] = tools
+    if plan.max_output is not None:
+        body["max_tokens"] = plan.max_output
     return body
 
 

@@ -29,6 +29,7 @@ def status(opened: OpenSession, plan: ContextPlan) -> Status:
         tokens=plan.totals.tokens,
         window=plan.limits.window,
         window_source=plan.limits.window_source,
+        max_output=plan.max_output,
         response=last.completion if last else 0,
         cost=cost,
         cached=cached,
@@ -58,7 +59,7 @@ def tokens_report(opened: OpenSession, plan: ContextPlan) -> Rows:
     share = f"{used / limits.window:.1%}".replace("%", " %") if limits.window else "unknown"
     rows = [
         ("used", f"{used:,} of {limits.window:,} tokens ({share})"),
-        ("window", f"{limits.window:,} ({limits.window_source}), {limits.reserve:,} kept for the answer"),
+        ("window", f"{limits.window:,} ({limits.window_source}), {_kept(plan)} kept for the answer"),
         *_turns(ledger),
         ("turns left", _left(ledger, plan)),
         ("compaction", _threshold(opened, plan)),
@@ -67,6 +68,11 @@ def tokens_report(opened: OpenSession, plan: ContextPlan) -> Rows:
     ]
     calibration = ledger.calibration(opened.setup.model)
     return [*rows, ("calibration", calibration.why)]
+
+
+def _kept(plan: ContextPlan) -> str:
+    wished, left = plan.limits.reserve, plan.budget.reserve
+    return f"{left:,} of {wished:,}" if left < wished else f"{wished:,}"
 
 
 def _turns(ledger: Ledger) -> Rows:

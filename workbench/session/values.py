@@ -146,6 +146,8 @@ class Status(NamedTuple):
     model: str = ""
     policy: str = ""
     ready: Literal["ready", "no key", "rehearsal", "local", "loading"] = "ready"
+    max_output: int | None = None
+    """The longest answer there is room for, where that is less than it should have."""
 
     @property
     def share(self) -> float:

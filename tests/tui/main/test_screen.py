@@ -240,6 +240,13 @@ FULL = Status(84_210, 1_047_576, "catalogue", 850, 0.0421, 0.71, "gpt-4.1", "wor
             65,
             "[tokens: 2,000,000 / 1,047,576 (190.9%)] · too full · ● gpt-4.1",
         ),
+        (
+            FULL._replace(tokens=950_000, max_output=1_100),
+            Activity(),
+            115,
+            "[tokens: 950,000 / 1,047,576 (90.7%) | response: 850 tokens] · answer up to 1,100 · nearly full · "
+            "● gpt-4.1",
+        ),
         (Status(ready="loading"), Activity("loading", "reading…"), 60, "reading…"),
     ],
 )

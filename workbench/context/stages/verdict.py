@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from workbench.context.budget import Limits
+from workbench.context.budget import Limits, capped
 from workbench.context.items import Slot
 from workbench.context.plan import Verdict
 from workbench.context.policy import BudgetPolicy
@@ -14,8 +14,10 @@ def verdict(limits: Limits, total: int, slots: Mapping[Slot, int], waiting: Sequ
     """Whether a request of `total` tokens can be sent; `waiting` are the ids of calls that still run."""
     parts = [f"{total:,} tokens"]
     parts += [f"{limits.margin:,} margin"] if limits.margin else []
-    parts += [f"{limits.reserve:,} reserve"] if limits.reserve else []
-    need = total + limits.margin + limits.reserve
+    answer = limits.answer(total)
+    wished = f" (of {limits.reserve:,})" if answer < limits.reserve else ""
+    parts += [f"{answer:,} reserve{wished}"] if answer else []
+    need = total + limits.margin + answer
     spent = " + ".join(parts) + (f" = {need:,}" if len(parts) > 1 else "")
     if need > limits.window:
         largest = max(slots, key=lambda slot: slots[slot])
@@ -28,13 +30,21 @@ def verdict(limits: Limits, total: int, slots: Mapping[Slot, int], waiting: Sequ
     return Verdict("fits", f"{spent} of {limits.window:,}")
 
 
-def warnings(guide: BudgetPolicy, slots: Mapping[Slot, int]) -> tuple[str, ...]:
-    """What the policy advises against; nothing is cut for it."""
-    if not guide.system_tokens and not guide.memory_tokens:
-        return ()
+def short_answer(limits: Limits, total: int) -> str:
+    """That the answer to a request of `total` tokens has less room than it should; empty where it has enough."""
+    bound = limits.bound(total)
+    if bound is None:
+        return ""
+    return f"the answer may have {bound:,} tokens at most, not {limits.reserve:,}: the request takes the rest"
+
+
+def warnings(guide: BudgetPolicy, limits: Limits, total: int, slots: Mapping[Slot, int]) -> tuple[str, ...]:
+    """What the user should know of a request of `total` tokens: a short answer, and what the policy advises against."""
+    short = short_answer(limits, total)
+    found = [short] if short else []
     guidance: dict[Slot, int] = {"system": guide.system_tokens, "memory": guide.memory_tokens}
-    return tuple(
-        f"{slot} has {slots[slot]:,} tokens; the policy's guidance is {limit:,}"
-        for slot, limit in guidance.items()
-        if 0 < limit < slots[slot]
-    )
+    for slot, advised in guidance.items():
+        limit = capped(advised, guide.guidance_ratio, limits.window)
+        if 0 < limit < slots[slot]:
+            found.append(f"{slot} has {slots[slot]:,} tokens; the policy's guidance is {limit:,}")
+    return tuple(found)

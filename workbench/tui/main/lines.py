@@ -90,6 +90,8 @@ def _parts(status: Status, activity: Activity, width: int) -> list[tuple[int, Co
         parts.insert(3, (5, Content(f"cached {status.cached:.0%}".replace("%", " %"))))
     if calm:
         parts.insert(-1, parts.pop(1))
+    if status.max_output is not None:
+        parts.insert(1, (1, Content.styled(f"answer up to {status.max_output:,}", colour)))
     if activity.kind in DOING:
         parts.insert(1, (3, Content.styled(DOING[activity.kind], "$accent")))
     return parts
