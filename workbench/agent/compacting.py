@@ -68,7 +68,7 @@ class Compacting:
         self._hooks = hooks
         self._ask = ask
         self._declined = False
-        """The user said no; the next answer of the model brings the question back."""
+        """The user said no; the next answer of the model brings the question back, or a request that does not fit."""
         self._idle = False
         """There was nothing to compact, and while the same turn goes on there will be nothing."""
 
@@ -96,7 +96,7 @@ class Compacting:
             return False
         if decision.action == "compact":
             return True
-        if decision.action == "none" or self._declined or self._ask is None:
+        if decision.action == "none" or self._ask is None or (self._declined and decision.trigger != "overflow"):
             return False
         self._declined = not await self._ask(decision)
         return not self._declined

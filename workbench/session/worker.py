@@ -201,7 +201,8 @@ class SessionWorker:
             if answer != "yes":
                 return
             await self._exchange(lambda: opening.session_of(self._services, self._options.for_any_session, opened))
-        self.compactions.not_now()
+        if not self._turns.busy:  # a turn that cannot go on without an answer waits for it, and the message with it
+            self.compactions.not_now()
         self._turns.send(self._writable(), text)
 
     async def take_back(self, index: int, text: str) -> None:

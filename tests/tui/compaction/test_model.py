@@ -18,6 +18,7 @@ from workbench.log.events import Compaction, Failure, Revert, Usage
 from workbench.models.reply_parts import Text
 from workbench.session.compacting import BUSY, STOPPED
 from workbench.session.questions import make_session
+from workbench.session.reports import tokens
 from workbench.session.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -108,6 +109,48 @@ async def test_a_message_in_place_of_an_answer_means_not_now(services: Services,
         await until(lambda: on.said[-1] == ("ai", "Two."))
         await until(lambda: on.question is not None and on.question.number > number)
         assert not await bodies(on, Compaction)
+
+
+async def test_what_cannot_be_sent_is_asked_about_at_every_message(services: Services, script: Scripted) -> None:
+    script()
+    async with opened(services, stored(services, 8), window=6_000, policy="confirm") as on:
+        on.model.send("refused")
+        await until(lambda: on.values.get("question") is not None)
+        assert [choice.label for choice in on.question.choices][1] == "not now; ask again at the next message"
+        number = on.question.number
+        on.model.answer(number, "no")
+        await until(lambda: on.question is None)
+        await on.settled()
+        kind, text = on.said[-1]
+        assert (kind, text.rpartition("; ")[2]) == ("failure", "/compact makes room")
+        on.model.send("first")
+        await until(lambda: on.question is not None and on.question.number > number)
+        on.model.send("second")
+        await until(lambda: on.queue == ("second",))
+        assert on.question is not None, "the turn waits for its answer"
+        on.model.answer(on.question.number, "yes")
+        await until(lambda: on.said[-2:] == [("you", "second"), ("ai", "nothing more to say")])
+        await on.settled()
+        assert len(await bodies(on, Compaction)) == 1
+
+
+async def test_what_is_left_for_the_answer_is_the_same_wherever_it_is_told(
+    services: Services, script: Scripted
+) -> None:
+    made = script(answer("One."))
+    knobs = ("compaction.threshold=0",)
+    async with opened(services, stored(services, 5), policy="confirm", window=5_000, knobs=knobs) as on:
+        before = on.shown.plan
+        on.model.send("go on")
+        await until(lambda: on.said[-1] == ("ai", "One."))
+        await on.settled()
+        left = on.shown.plan.max_output
+        assert left is not None
+        assert (on.status.max_output, on.shown.plan.budget.reserve) == (left, left)
+        told = dict(await on.ask(tokens))
+        assert told["window"] == f"5,000 (option), {left:,} of 1,250 kept for the answer"
+        assert before.max_output is not None
+        assert left < made.requests[0]["max_tokens"] < before.max_output
 
 
 async def test_escape_stops_a_compaction_and_nothing_of_it_stays(services: Services, script: Scripted) -> None:
