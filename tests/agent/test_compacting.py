@@ -111,7 +111,7 @@ async def test_a_user_who_declines_is_asked_again_after_the_next_answer(
 async def test_no_means_go_on_with_a_shorter_answer(session: Session, project: Path) -> None:
     for name in ("a.txt", "b.txt"):
         (project / name).write_text(words(930))
-    user = User(False)
+    user = User(*[False] * 4)
     async with RehearsalServer() as server:
         gateway = Gateway(Endpoint(f"{server.url}/v1", "key", "openai"))
         narrow: dict[str, Any] = {"model": "unheard-of", "policy": "confirm", "window": 3_000}
@@ -128,7 +128,7 @@ async def test_no_means_go_on_with_a_shorter_answer(session: Session, project: P
     assert bounds[0] is None
     assert all(bound is not None and 150 <= bound < 750 for bound in bounds[-3:])
     assert plans[-1].limits.reserve == 750
-    assert [asked.split("%")[0] for asked in user.asked] == ["Context usage at 90"], "not before it is time"
+    assert all(asked.startswith("Context usage at 9") for asked in user.asked), "not before it is time"
 
 
 async def test_what_cannot_be_sent_names_the_way_out_and_the_question_comes_back(

@@ -74,7 +74,7 @@ def test_it_keeps_what_was_asked_decided_done_and_left_open_in_a_fixed_order() -
     filler = named_turns([9])
     long = digest(range_of([*WORK, UserMessage(words(3_000)), *filler], CONFIRM), 2_000, COUNTER)
     assert COUNTER.count(text).tokens <= sum(item.tokens for item in range_of(WORK, CONFIRM).items)
-    assert long.startswith(f"Digest of 17 items (e00001 to e00018), {MARK}: lines taken from the record.")
+    assert long.startswith(f"Digest of 18 items (e00001 to e00018), {MARK}: lines taken from the record.")
     wanted = [
         "## First request",
         "Fix the parser. You must never touch main.py. [e00001]",

@@ -44,8 +44,8 @@ def after(bodies: Sequence[Body], policy: Policy, *, overflow: bool = False) -> 
 def test_three_turns_by_hand_are_one_window() -> None:
     selected = range_of(named_turns([1, 2, 3]), preset("sliding"))
     assert (selected.first, selected.last) == (1, 6)
-    assert texts(selected) == ["q1", "a1", "q2", "a2", "a3"]
-    assert selected.kept == (KeptEvent(5),), "the latest user message stays"
+    assert texts(selected) == ["q1", "a1", "q2", "a2", "q3", "a3"]
+    assert selected.kept == (), "the latest user message is answered, and goes as well"
 
 
 def test_turn_5_compacts_turns_1_to_5() -> None:
@@ -80,7 +80,7 @@ def test_twelve_turns_have_two_overlapping_compactions_and_two_raw_turns() -> No
     policy = preset("sliding")
     log = slid(12)
     said = [content.removeprefix(policy.compaction.preface) for _, content in spoken(planned(log, policy))]
-    assert said == ["up to 5", "up to 10", "q10", "q11", "a11", "q12", "a12"]
+    assert said == ["up to 5", "up to 10", "q11", "a11", "q12", "a12"]
 
 
 def test_a_window_that_holds_an_earlier_one_replaces_it_and_reads_its_turns_again() -> None:
@@ -89,7 +89,7 @@ def test_a_window_that_holds_an_earlier_one_replaces_it_and_reads_its_turns_agai
     log = [*log, event_of(range_of(log, policy), policy), *named_turns([3])]
     selected = range_of(log, policy)
     assert [event.seq for event in selected.previous] == [5]
-    assert texts(selected) == ["q1", "a1", "q2", "a2", "a3"]
+    assert texts(selected) == ["q1", "a1", "q2", "a2", "q3", "a3"]
 
 
 def test_sliding_takes_no_turn_twice_when_nothing_is_new() -> None:
@@ -112,7 +112,7 @@ def asked(*sizes: int) -> list[Body]:
         ((100, 10_000, 9_900), [1, 3, 5]),
         ((101, 10_000, 9_900), [3, 5]),
         ((100, 10_000, 10_000), [3, 5]),
-        ((5_000, 30_000), [3]),
+        ((5_000, 30_000), []),
     ],
     ids=["exactly the budget", "one over", "no room left", "the latest alone is over"],
 )
@@ -188,7 +188,7 @@ def test_window_keeps_the_last_ten_messages_and_groups_whole() -> None:
 def test_confirm_takes_everything_and_the_assistant_acknowledges() -> None:
     policy = preset("confirm")
     said = after(named_turns([1, 2]), policy)
-    assert said == ["the summary", policy.compaction.acknowledgement, "q2"]
+    assert said == ["the summary", policy.compaction.acknowledgement]
 
 
 def test_workbench_keeps_the_last_two_turns_and_user_messages_before_them() -> None:
@@ -236,8 +236,8 @@ def test_what_stands_wholly_behind_the_range_stands_on() -> None:
 def test_what_the_user_excluded_is_neither_summarised_nor_read() -> None:
     log: list[Body] = [*named_turns([1, 2, 3]), Override("exclude", 3, 4)]
     selected = range_of(log, preset("confirm"))
-    assert texts(selected) == ["q1", "a1", "a3"]
-    assert {item.original for item in selected.beside} == {"q3"}
+    assert texts(selected) == ["q1", "a1", "q3", "a3"]
+    assert selected.beside == ()
     made = planned([*log, event_of(selected, preset("confirm"))], preset("confirm"))
     assert {row.original for row in made.rows if row.state == "excluded"} == {"q2", "a2"}
 
@@ -290,7 +290,7 @@ def test_overflow_of_recent_turns_spares_the_latest_user_message_alone() -> None
         ([UserMessage("hello")], "there is only the turn that is going on"),
         ([*named_turns([1]), Override("pin", 1, 2)], "all of it stays"),
         ([*named_turns([1]), Compaction(1, 2, "one"), UserMessage("hello")], "is summarised already"),
-        ([UserMessage("go"), *iteration("a", "r")], "there is only the turn that is going on"),
+        ([UserMessage("go"), *iteration("a", "r")], r"\(compaction.keep_turns=2\), and nothing else is there to take"),
         (named_turns([1, 2]), "everything before the last 2 turns"),
     ],
     ids=["empty", "one message", "pinned", "summarised", "one open turn", "two turns"],
@@ -300,3 +300,29 @@ def test_a_compaction_of_nothing_is_refused_with_the_reason(log: list[Body], why
         range_of(log, preset("workbench"))
     assert refused.value.kind == "nothing"
     assert "\n" not in str(refused.value)
+
+
+# By hand
+
+
+@pytest.mark.parametrize(
+    ("name", "knob", "log"),
+    [
+        ("workbench", "keep_turns=2", named_turns([1, 2])),
+        ("workbench", "keep_turns=2", open_turn(9)[2:]),
+        ("window", "keep_messages=10", named_turns(range(1, 6))),
+        ("window", "keep_messages=10", open_turn(3)),
+    ],
+    ids=["two turns", "one long turn", "ten messages", "an open turn of nine messages"],
+)
+def test_what_the_policy_keeps_is_kept_by_hand_too(name: str, knob: str, log: list[Body]) -> None:
+    with pytest.raises(CompactionRefused, match=rf"\(compaction.{knob}\), and nothing else is there to take"):
+        range_of(log, preset(name), by_hand=True)
+    keeps = knob.partition("=")[0]
+    assert texts(range_of(log, preset(name, f"compaction.{keeps}=0"), by_hand=True))
+
+
+def test_by_hand_the_finished_groups_of_one_long_turn_go_but_not_the_last_messages() -> None:
+    log = open_turn(9)[2:]
+    assert texts(range_of(log, preset("confirm"), by_hand=True))[1::2] == [f"r{at}" for at in range(1, 9)]
+    assert texts(range_of(log, preset("window"), by_hand=True))[1::2] == [f"r{at}" for at in range(1, 5)]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support import logs
-from support.ranges import event_of
-from support.talk import COUNTER
+from support.ranges import event_of, range_of
+from support.talk import COUNTER, iterations, planned, preset
 from support.validity import problems
 from workbench.compaction.candidates import candidates_in
 from workbench.compaction.selection import select
@@ -19,7 +21,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.planner import plan
 from workbench.context.policy import CompactionPolicy, Policy
 from workbench.context.render import messages
-from workbench.log.events import Body, Compaction, Event, Revert
+from workbench.log.events import AssistantMessage, Body, Compaction, Event, Revert, UserMessage
 
 compactions = st.builds(
     CompactionPolicy,
@@ -100,12 +102,23 @@ def nothing_pinned_is_inside(found: Case) -> None:
     assert pinned <= {row.id for row in found.after.rows.in_request()}
 
 
-def the_latest_user_message_stays_whole(found: Case) -> None:
+def the_latest_user_message_stays_whole_while_its_turn_is_open(found: Case) -> None:
     users = [row for row in found.before.rows if row.role == "user" and row.unit >= 0]
-    if users:
+    if found.candidates.latest >= 0:
         sent = {row.id: row.text for row in found.after.rows.in_request()}
         assert users[-1] not in found.selected.items
         assert sent[users[-1].id] == users[-1].text
+
+
+def an_answered_message_goes_with_its_answer(found: Case) -> None:
+    """But for policies that keep user messages."""
+    units = [unit for unit in found.candidates.units if not unit.excluded]
+    if found.candidates.latest >= 0 or not units or found.policy.compaction.selection in ("user_messages", "turns"):
+        return
+    gone = summarised(found.after)
+    if units[-1].rows[0].id in gone:
+        asked = [unit for unit in units if unit.turn == units[-1].turn and unit.is_user]
+        assert all(unit.rows[0].id in gone for unit in asked if unit.number not in found.candidates.barred)
 
 
 def pending_calls_and_the_last_group_of_an_open_turn_stay_outside(found: Case) -> None:
@@ -138,7 +151,8 @@ RULES = (
     what_the_cut_keeps_is_not_summarised,
     units_stay_whole,
     nothing_pinned_is_inside,
-    the_latest_user_message_stays_whole,
+    the_latest_user_message_stays_whole_while_its_turn_is_open,
+    an_answered_message_goes_with_its_answer,
     pending_calls_and_the_last_group_of_an_open_turn_stay_outside,
     compaction_then_revert_is_the_identity_of_the_plan,
     the_request_stays_valid,
@@ -151,3 +165,20 @@ RULES = (
 def test_every_rule_holds_for_every_cut(found: Case) -> None:
     for rule in RULES:
         rule(found)
+
+
+@pytest.mark.parametrize("name", ["codex", "sliding", "window", "confirm", "workbench"])
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=14))
+def test_no_preset_sends_an_answered_message_without_its_answer(name: str, turns: list[tuple[int, bool]]) -> None:
+    """Turns with so many iterations, some of them followed by a compaction by hand."""
+    policy = preset(name)
+    log: list[Body] = []
+    for turn, (groups, compact) in enumerate(turns):
+        log += [UserMessage(f"q{turn}"), *iterations(["r"] * groups, f"{turn}.")]
+        log.append(AssistantMessage(f"a{turn}", f"reply{turn}"))
+        if compact:
+            with suppress(CompactionRefused):
+                log.append(event_of(range_of(log, policy, by_hand=True), policy))
+        sent = {row.original for row in planned(log, policy).rows.in_request()}
+        alone = [at for at in range(turn + 1) if f"q{at}" in sent and f"a{at}" not in sent]
+        assert not alone or policy.compaction.keep_user_tokens, f"{alone} were answered"

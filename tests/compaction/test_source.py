@@ -18,6 +18,7 @@ def test_each_block_says_who_under_which_id_and_what() -> None:
         ToolCall("c", "read_file", '{"path": "a.py"}', "r"),
         ToolResult("c", "print(1)", "read_file"),
         *named_turns([1, 2]),
+        Override("pin", 7, 7),
     ]
     assert transcript(range_of(log, preset("confirm"))) == [
         "[e00001 user ann]\nread it",

@@ -11,11 +11,12 @@ from workbench.context.budget import Limits
 from workbench.context.items import IN_REQUEST
 from workbench.context.planner import Planner, plan
 from workbench.context.policy import Policy
-from workbench.context.render import messages
-from workbench.log.events import Compaction, Event, Override, Revert, UserMessage
+from workbench.context.render import messages, request
+from workbench.log.events import AssistantMessage, Body, Compaction, Event, Override, Revert, ToolCall, UserMessage
 from workbench.models.tokens import counter
 
 COUNTER = counter("o200k_base")
+ANSWERED: list[Body] = [UserMessage("how many?"), AssistantMessage("three", "three")]
 
 
 @given(logs(), policies(), limits)
@@ -27,8 +28,12 @@ def test_the_request_is_valid_for_every_provider(log: list[Event], policy: Polic
 @given(logs(), policies(), limits)
 def test_a_plan_is_within_its_budget_or_says_why_not(log: list[Event], policy: Policy, budget: Limits) -> None:
     made = plan(log, policy, budget, COUNTER)
-    assert made.verdict.fits == (made.totals.tokens + budget.margin + budget.reserve <= budget.window)
+    least = min(budget.reserve, budget.least)
+    assert made.verdict.fits == (made.totals.tokens + budget.margin + least <= budget.window)
+    assert made.verdict.fits == (made.budget.free >= 0)
     assert made.verdict.why
+    assert least <= made.budget.reserve <= budget.reserve
+    assert request(made).get("max_tokens", made.budget.reserve) == made.budget.reserve
     if policy.history.mode == "fit" and policy.turn.drop_groups and not made.verdict.fits:
         # Nothing that could give way was sent: of the history only what is held (pinned, or kept by a compaction, and
         # the user messages that open their turns), of the turn only its user message and its last iteration.
@@ -109,12 +114,37 @@ def test_a_reverted_compaction_leaves_no_trace(
 
 
 @given(logs(), policies(), limits)
-def test_the_latest_user_message_is_always_whole(log: list[Event], policy: Policy, budget: Limits) -> None:
+def test_the_latest_user_message_is_whole_while_its_turn_is_open(
+    log: list[Event], policy: Policy, budget: Limits
+) -> None:
+    said = (UserMessage, AssistantMessage, ToolCall)
+    last = next((event for event in reversed(log) if isinstance(event.body, said)), None)
     latest = max((event.seq for event in log if isinstance(event.body, UserMessage)), default=None)
-    if latest is None:
+    if latest is None or last is None or isinstance(last.body, AssistantMessage):
         return
     row = next(row for row in plan(log, policy, budget, COUNTER).rows if row.seq == latest)
-    assert row.state == "sent"
+    if not any(isinstance(event.body, Compaction) and _was_over(log, latest, event) for event in log):
+        assert row.state == "sent"
+
+
+def _was_over(log: list[Event], latest: int, made: Event) -> bool:
+    """Whether the model may have answered the latest message before a compaction."""
+    between = log[latest : made.seq]
+    return latest < made.seq and any(isinstance(event.body, AssistantMessage) for event in between)
+
+
+@given(logs(), policies(), limits)
+def test_once_answered_it_is_history_like_any_other(log: list[Event], policy: Policy, budget: Limits) -> None:
+    log = [*log, *(Event(len(log) + at, f"n{at}", 0, body) for at, body in enumerate(ANSWERED, 1))]
+    asked, end = len(log) - 1, len(log) + 1
+    excluded = Event(end, "x", 0, Override("exclude", asked, asked))
+    compacted = Event(end, "c", 0, Compaction(asked, asked + 1, "all of it"))
+    for event, state in ((excluded, "excluded"), (compacted, "summarised")):
+        (row,) = [row for row in plan([*log, event], policy, budget, COUNTER).rows if row.seq == asked]
+        assert row.state == state
+    reopened = Event(end, "r", 0, Override("exclude", asked + 1, asked + 1))
+    (row,) = [row for row in plan([*log, reopened], policy, budget, COUNTER).rows if row.seq == asked]
+    assert row.state == "sent", "an answer that is taken out leaves its question open"
 
 
 @given(logs(), policies(), limits)

@@ -15,18 +15,18 @@ from workbench.log.events import Body, Compaction, Event
 
 
 def range_of(
-    bodies: Sequence[Body], policy: Policy, limits: Limits = ROOMY, *, overflow: bool = False, live: bool = False
+    bodies: Sequence[Body], policy: Policy, limits: Limits = ROOMY, *, live: bool = False, **how: bool
 ) -> SelectedRange:
-    """What would be compacted at the end of this conversation."""
-    return range_of_log(number(bodies), policy, limits, overflow=overflow, live=live)
+    """What would be compacted at the end of this conversation; `overflow`, `by_hand`: as `select` has them."""
+    return range_of_log(number(bodies), policy, limits, live=live, **how)
 
 
 def range_of_log(
-    events: Sequence[Event], policy: Policy, limits: Limits = ROOMY, *, overflow: bool = False, live: bool = False
+    events: Sequence[Event], policy: Policy, limits: Limits = ROOMY, *, live: bool = False, **how: bool
 ) -> SelectedRange:
     """The same for a log."""
     made = plan(events, policy, limits, COUNTER, live=live)
-    return select(made, events, policy.compaction, limits, COUNTER, overflow=overflow)
+    return select(made, events, policy.compaction, limits, COUNTER, **how)
 
 
 def event_of(selected: SelectedRange, policy: Policy, summary: str = "the summary") -> Compaction:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from workbench.context.cells import is_answer
 from workbench.context.control import CONTROL, NO_DECISION, InEffect, in_effect
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
@@ -26,6 +27,11 @@ class RowUnit:
     def summarised(self) -> bool:
         """Whether a standing compaction summarises it; that is so for all of its rows or none."""
         return self.rows[0].state == "summarised"
+
+    @property
+    def excluded(self) -> bool:
+        """Whether the user took all of it out."""
+        return all(row.state == "excluded" for row in self.rows)
 
     @property
     def is_user(self) -> bool:
@@ -61,11 +67,11 @@ class Candidates:
     """In the order of the request."""
     standing: InEffect
     latest: int
-    """The number of the unit with the latest user message; -1 when there is none."""
+    """The number of the unit with the latest user message while its turn is open; -1 when none is."""
     open_from: int
     """The first unit of the turn that is going on; the number of units where the last turn is over."""
     barred: frozenset[int]
-    """Units that no compaction takes: pinned ones, excluded ones, and the latest user message."""
+    """Units that no compaction takes: pinned ones, excluded ones, and the user message of an open turn."""
     shortened: dict[int, str]
     """Of events that a standing compaction kept in part, by sequence number: what is sent of them."""
 
@@ -89,9 +95,10 @@ def candidates_in(plan: ContextPlan, events: Iterable[Event]) -> Candidates:
     """The units of a plan, with what the log's own events say about them."""
     units = _units(plan.rows)
     stands = in_effect([event for event in events if type(event.body) in CONTROL])
-    latest = next((unit.number for unit in reversed(units) if unit.is_user), -1)
+    open_from = _open_from(units)
+    latest = next((unit.number for unit in units[open_from:] if unit.is_user), -1)
     barred = {unit.number for unit in units if _is_barred(unit, stands)} | {latest}
-    return Candidates(units, stands, latest, _open_from(units), frozenset(barred), _shortened(stands.compactions))
+    return Candidates(units, stands, latest, open_from, frozenset(barred), _shortened(stands.compactions))
 
 
 def _units(rows: Iterable[Item]) -> tuple[RowUnit, ...]:
@@ -104,14 +111,15 @@ def _units(rows: Iterable[Item]) -> tuple[RowUnit, ...]:
 
 
 def _is_barred(unit: RowUnit, stands: InEffect) -> bool:
-    if all(row.state == "excluded" for row in unit.rows):
+    if unit.excluded:
         return True
     return any(stands.overrides.get(seq, NO_DECISION).pinned for seq in unit.seqs) if stands.overrides else False
 
 
 def _open_from(units: Sequence[RowUnit]) -> int:
-    """A turn is over when it ends with an answer: an assistant message that calls nothing."""
-    if not units or (units[-1].rows[0].role == "assistant" and not units[-1].has_calls):
+    """A turn is over when it ends with an answer; one that the user took out is none."""
+    standing = next((unit for unit in reversed(units) if not unit.excluded), None)
+    if standing is None or is_answer(standing.rows):
         return len(units)
     start = len(units)
     while start and units[start - 1].turn == units[-1].turn:

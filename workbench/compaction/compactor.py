@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -43,7 +42,6 @@ from workbench.compaction.values import (
 )
 from workbench.config.errors import WrongCall
 from workbench.config.garbage import collector_paused
-from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event
 from workbench.models.catalogue import Catalogue, is_local
@@ -113,25 +111,18 @@ class Compactor:
         with collector_paused():
             planner = setup.planner(events, live=self._live)
             plan = planner.plan()
-            selected = self._select(plan, events, trigger)
+            selected = select(
+                plan,
+                events,
+                self._policy,
+                setup.limits,
+                setup.counter,
+                overflow=trigger == "overflow",
+                by_hand=trigger == "manual",
+            )
             made = preview_of(self.preview_inputs(digest), events, planner, plan, selected, trigger, why)
             setup.counter.flush()
         return made
-
-    def _select(self, plan: ContextPlan, events: Sequence[Event], trigger: Trigger) -> SelectedRange:
-        """By hand the finished iterations of an open turn may go as well, where there is nothing else.
-
-        Many an agent's transcript is one long turn.
-        """
-        setup, policy = self.setup, self._policy
-        try:
-            return select(plan, events, policy, setup.limits, setup.counter, overflow=trigger == "overflow")
-        except CompactionRefused as refused:
-            if refused.kind != "nothing" or trigger != "manual":
-                raise
-            with suppress(CompactionRefused):
-                return select(plan, events, policy, setup.limits, setup.counter, overflow=True)
-            raise
 
     # Draft
 

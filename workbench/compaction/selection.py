@@ -7,6 +7,7 @@ The range is a span of the log; what lies in it and is not summarised is named i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from workbench.compaction.candidates import Candidates, RowUnit, candidates_in
 from workbench.compaction.strategies import Retained, StrategyChoice, StrategyInputs, choose
@@ -30,21 +31,29 @@ def select(
     counter: TokenCounter,
     *,
     overflow: bool = False,
+    by_hand: bool = False,
 ) -> SelectedRange:
     """What a compaction would replace now; raises `CompactionRefused` when that is nothing new.
 
-    Whole units only. Pinned items, what the user excluded, the latest user message and the open turn stay. When the
-    conversation has outgrown the window (`overflow`, or the plan says so) and the policy's own choice does not help
-    enough, the finished iteration groups of the open turn go too, and recent turns are no longer spared.
+    Whole units only. Pinned items, what the user excluded and the open turn stay. When the conversation has outgrown
+    the window (`overflow`, or the plan says so) and the policy's own choice does not help enough, the finished
+    iteration groups of the open turn go too, and recent turns are no longer spared. `by_hand` they go where there is
+    nothing else, because many an agent's transcript is one long turn; but what the policy spares stays.
     """
     candidates = candidates_in(plan, events)
     inputs = StrategyInputs(policy, limits, counter)
     choice = choose(candidates, inputs)
     if (overflow or _outgrown(plan, candidates)) and not _is_enough(choice, plan, limits):
-        choice = choose(candidates, StrategyInputs(policy, limits, counter, tight=True))
-    if all(unit.summarised for unit in choice.wanted):
+        choice = choose(candidates, replace(inputs, groups=True, tight=True))
+    elif by_hand and _is_nothing(choice):
+        choice = choose(candidates, replace(inputs, groups=True))
+    if _is_nothing(choice):
         raise CompactionRefused("nothing", f"nothing to compact: {_why_nothing(candidates, choice)}")
     return _range_of(candidates, choice, policy)
+
+
+def _is_nothing(choice: StrategyChoice) -> bool:
+    return all(unit.summarised for unit in choice.wanted)
 
 
 def _outgrown(plan: ContextPlan, candidates: Candidates) -> bool:
@@ -67,11 +76,12 @@ def _why_nothing(candidates: Candidates, choice: StrategyChoice) -> str:
     free = [unit for unit in candidates.units if unit.number not in candidates.barred]
     if any(unit.summarised for unit in candidates.units) and all(unit.summarised for unit in free):
         return "all that may be summarised is summarised already"
-    if not choice.retained and candidates.open_from == 0:
+    if not choice.retained and candidates.open_from == 0 and not (choice.spares and free):
         return "there is only the turn that is going on"
     if not free:
         return "all of it stays: the latest user message, and what was pinned or excluded"
-    return f"the policy takes {choice.why}, and nothing else is there to take"
+    spares = f" ({choice.spares})" if choice.spares else ""
+    return f"the policy takes {choice.why}{spares}, and nothing else is there to take"
 
 
 def _range_of(candidates: Candidates, choice: StrategyChoice, policy: CompactionPolicy) -> SelectedRange:

@@ -1,7 +1,8 @@
 """What each policy would summarise: one function per strategy.
 
-A strategy chooses among the units that may be taken at all. `tight` is for a conversation that no longer fits: then the
-finished iteration groups of the open turn may go too, and nothing is kept for being recent.
+A strategy chooses among the units that may be taken at all. Where that is nothing, or not enough, the finished
+iteration groups of the open turn may go too (`groups`); where the conversation no longer fits, nothing is kept for
+being recent (`tight`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from workbench.compaction.candidates import Candidates, RowUnit
-from workbench.context.budget import Limits
+from workbench.context.budget import Limits, capped
 from workbench.context.policy import CompactionPolicy, Selection
 from workbench.context.stages.truncate import TruncationRule, truncate
 from workbench.models.tokens import TokenCounter
@@ -37,6 +38,8 @@ class StrategyChoice(NamedTuple):
     """What is summarised."""
     retained: Sequence[Retained]
     why: str
+    spares: str = ""
+    """The knob that keeps what is recent, with its value; empty where none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +49,8 @@ class StrategyInputs:
     policy: CompactionPolicy
     limits: Limits
     counter: TokenCounter
+    groups: bool = False
     tight: bool = False
-
-
-def capped(tokens: int, ratio: float, window: int) -> int:
-    """A cap in tokens that is at most a share of the window; a share of 0 is no bound."""
-    return min(tokens, int(window * ratio)) if ratio else tokens
 
 
 def choose(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
@@ -65,21 +64,23 @@ def choose(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
 
 def _fresh(candidates: Candidates, inputs: StrategyInputs) -> list[RowUnit]:
     """What may be taken and is not summarised yet."""
-    return [unit for unit in candidates.takeable(groups=inputs.tight) if not unit.summarised]
+    return [unit for unit in candidates.takeable(groups=inputs.groups) if not unit.summarised]
+
+
+def _all(candidates: Candidates, everything: str = "everything") -> str:
+    return everything if candidates.latest < 0 else f"{everything} but the latest user message"
 
 
 def _everything(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     """The whole conversation."""
-    return StrategyChoice(_fresh(candidates, inputs), (), "the whole conversation but the latest user message")
+    return StrategyChoice(_fresh(candidates, inputs), (), _all(candidates, "the whole conversation"))
 
 
 def _user_messages(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
-    """Everything but the newest user messages; the latest one comes first."""
+    """Everything but the newest user messages; that of an open turn comes first."""
     latest = [unit.cost() for unit in candidates.units if unit.number == candidates.latest]
     retained, why = _retain(_fresh(candidates, inputs), inputs, sum(latest))
-    return StrategyChoice(
-        _without(_fresh(candidates, inputs), retained), retained, f"everything but the latest user message{why}"
-    )
+    return StrategyChoice(_without(_fresh(candidates, inputs), retained), retained, f"{_all(candidates)}{why}")
 
 
 def _turns(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
@@ -87,9 +88,10 @@ def _turns(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     keep = 0 if inputs.tight else inputs.policy.keep_turns
     before = [unit for unit in _fresh(candidates, inputs) if unit.turn <= candidates.turn - keep]
     retained, why = _retain(before, inputs, 0)
-    last = {0: "everything but the latest user message", 1: "everything before the last turn"}.get(keep)
+    last = {0: _all(candidates), 1: "everything before the last turn"}.get(keep)
     last = last or f"everything before the last {keep:,} turns"
-    return StrategyChoice(_without(before, retained), retained, f"{last}{why}")
+    spares = f"compaction.keep_turns={keep}" if keep else ""
+    return StrategyChoice(_without(before, retained), retained, f"{last}{why}", spares)
 
 
 def _last_messages(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
@@ -102,7 +104,8 @@ def _last_messages(candidates: Candidates, inputs: StrategyInputs) -> StrategyCh
             left -= candidates.units[cut].messages
     recent = {unit.number for unit in candidates.units[cut:]}
     wanted = [unit for unit in _fresh(candidates, inputs) if unit.number not in recent]
-    return StrategyChoice(wanted, (), f"everything but the last {keep:,} messages")
+    spares = f"compaction.keep_messages={keep}" if keep else ""
+    return StrategyChoice(wanted, (), f"everything but the last {keep:,} messages", spares)
 
 
 def _sliding(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
@@ -110,7 +113,7 @@ def _sliding(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
 
     What was summarised before is read again from the log, not from its summary.
     """
-    units = candidates.takeable(groups=inputs.tight)
+    units = candidates.takeable(groups=inputs.groups)
     behind = max((at for at, unit in enumerate(units, 1) if unit.summarised), default=0)
     if behind == len(units):
         return StrategyChoice((), (), "no turn was finished since the last compaction")

@@ -7,11 +7,11 @@ that a plan made earlier can go on reading them while the session grows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from workbench.context.items import Kind
+from workbench.context.items import Item, Kind
 from workbench.context.stages.truncate import TruncatedText
 from workbench.log.events import (
     AssistantMessage,
@@ -159,6 +159,11 @@ class Cell:
         """What the event says, for reading."""
         said = self.said
         return said if type(said) is str else text_of(said)
+
+
+def is_answer(unit: Sequence[Cell | Item]) -> bool:
+    """Whether a unit ends its turn: an assistant message that calls nothing."""
+    return bool(unit) and unit[0].role == "assistant" and all(part.kind != "tool_call" for part in unit)
 
 
 class Unit:

@@ -256,8 +256,19 @@ class Conversation:
             self._masking.keep_first,
             self._mask.upto,
             self.turn if self._masking.scope == "turn" else -1,
-            self.latest,
+            0 if self._is_over() else self.latest,
         )
+
+    def _is_over(self) -> bool:
+        """Whether the turn ends with an answer. One that the user took out is none, unless the question went too."""
+        asked_for = not self.overrides.get(self.latest, NO_DECISION).excluded
+        for unit in reversed(self.units):
+            if unit.reply is None or unit.calls:
+                return False
+            cells = (self.cells[at] for at in unit.cells)
+            if not (asked_for and all(self.overrides.get(cell.seq, NO_DECISION).excluded for cell in cells)):
+                return True
+        return False
 
     # Cells
 
@@ -290,7 +301,7 @@ class Conversation:
         if seq in self.ground.kept or (own is not None and own.pinned):
             self._pinned.add(cell.unit)
             self._hold()
-        self._measure([cell.unit])
+        self._measure([cell.unit, *self._question()])
 
     # Masking
 
@@ -350,7 +361,11 @@ class Conversation:
             else:
                 self._pinned.discard(number)
         self._hold()
-        self._measure(touched)
+        self._measure({*touched, *self._question()})
+
+    def _question(self) -> list[int]:
+        """The turn's user message, where something was decided about it: that holds once it is answered."""
+        return [number for number in self.openers[-1:] if number >= 0 and self.units[number].special]
 
     # Sums
 

@@ -8,7 +8,7 @@ from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
 
-from workbench.context.cells import Cell, Unit
+from workbench.context.cells import Cell, Unit, is_answer
 from workbench.context.control import NO_DECISION, InEffect, UserDecision, span
 from workbench.context.items import Edit, State
 from workbench.context.stages.normalise import Pairs, is_blank
@@ -190,14 +190,15 @@ def in_order(events: Iterable[Event]) -> tuple[list[Event], dict[int, str]]:
 def coverage(effective: InEffect, cells: Sequence[Cell], units: Sequence[Unit], latest: int) -> Coverage:
     """Which events the standing compactions summarise, and which of their ranges they kept.
 
-    A unit is summarised only when every event of it lies in a range, so that no pair is ever split. Pinned units and
-    the latest user message, whose sequence number is `latest`, stay; so does the user message of a turn that went on
-    after it was compacted, as an open turn does that outgrew the window.
+    A unit is summarised only when every event of it lies in a range, so that no pair is ever split. Pinned units stay;
+    so does the user message of a turn that was open when it was compacted, as one is that outgrew the window, while it
+    is the latest (its sequence number is `latest`) and where the turn went on.
     """
     ranges = [(index, event.seq, *span(event)) for index, event in enumerate(effective.compactions)]
     keeps = [_keeps(event) for event in effective.compactions]
     ends = {unit.turn: cells[unit.cells[-1]].seq for unit in units}
     """By turn: its last event."""
+    open_turns = {event.seq: _open_turn(event.seq, effective, cells, units) for event in effective.compactions}
     cover: dict[int, int] = {}
     kept: dict[int, KeptEvent] = {}
     for unit in units:
@@ -205,8 +206,10 @@ def coverage(effective: InEffect, cells: Sequence[Cell], units: Sequence[Unit], 
         for seq in (cells[at].seq for at in unit.cells):
             inside = [(index, made) for index, made, first, last in ranges if first <= seq <= last]
             taken = [(index, made) for index, made in inside if seq not in keeps[index]]
-            if taken and not effective.overrides.get(seq, NO_DECISION).pinned and seq != latest:
-                if not _goes_on(cells[unit.cells[0]], ends[unit.turn], max(made for _, made in taken)):
+            if taken and not effective.overrides.get(seq, NO_DECISION).pinned:
+                made = max(made for _, made in taken)
+                asked = isinstance(cells[unit.cells[0]].event.body, UserMessage) and unit.turn == open_turns[made]
+                if not (asked and (seq == latest or ends[unit.turn] > made)):
                     found[seq] = taken[0][0]
             elif inside and not taken:
                 kept[seq] = keeps[inside[0][0]][seq]
@@ -220,6 +223,11 @@ def _keeps(event: Event) -> dict[int, KeptEvent]:
     return {entry.seq: entry for entry in event.body.kept}
 
 
-def _goes_on(cell: Cell, end: int, made: int) -> bool:
-    """Whether a cell is the user message of a turn that had not ended when it was compacted."""
-    return isinstance(cell.event.body, UserMessage) and end > made
+def _open_turn(made: int, effective: InEffect, cells: Sequence[Cell], units: Sequence[Unit]) -> int:
+    """The turn that waited for its answer when a compaction was made; -1: none did."""
+    for unit in reversed(units):
+        before = [cells[at] for at in unit.cells if cells[at].seq < made]
+        taken_out = all(effective.overrides.get(cell.seq, NO_DECISION).excluded for cell in before)
+        if before and not (is_answer(before) and taken_out):
+            return -1 if is_answer(before) else unit.turn
+    return -1

@@ -32,7 +32,7 @@ class View(NamedTuple):
     mask_turn: int
     """The only turn that is masked; -1: all of them."""
     latest: int
-    """The sequence number of the latest user message: always whole."""
+    """The sequence number of the latest user message while its turn is open: it is whole. 0: the turn is over."""
 
 
 Fate = tuple[State, int, Content | None, bool]
