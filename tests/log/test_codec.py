@@ -160,6 +160,8 @@ def test_what_a_newer_version_wrote_is_carried_along(line: str) -> None:
         ),
         (COMPACTION + '"kept":1}', "expected `array`, got `int` - at `$.kept`"),
         (HEAD + '"override","action":3,"first":1,"last":2}', "expected `str`, got `int` - at `$.action`"),
+        (HEAD + r'"override","action":"\ud800","first":1,"last":2}', "expected words without lone surrogates"),
+        (HEAD + r'"user","content":"a","\ud800":1}', "expected words without lone surrogates"),
     ],
 )
 def test_what_is_no_event_is_refused_and_says_what_was_expected(line: str, expected: str) -> None:

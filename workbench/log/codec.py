@@ -153,6 +153,8 @@ def _examine(data: dict[str, Any]) -> Event:
             said = str(error)
             if not said.startswith(_NEWER):
                 raise BadEvent(f"a {kind} event: {said[:1].lower()}{said[1:]}") from None
+        except UnicodeEncodeError:  # in a key, or where only certain words may stand
+            raise BadEvent(f"a {kind} event: expected words without lone surrogates") from None
     rest = {key: value for key, value in data.items() if key not in _ENVELOPE}
     # The version rides along in the data where it is not ours.
     return Event(seq, name, at, Unknown(kind, rest if version == VERSION else {"v": version, **rest}))
