@@ -47,7 +47,7 @@ def test_every_trigger_is_told_with_its_figures() -> None:
     lines = [line.plain for line in descriptions.check_lines(seen(log(talk(8))), 60)]
     assert lines[0].startswith("○ threshold not yet 5,")
     assert lines[0].rstrip().endswith("< 80 %")
-    assert lines[2] == " " * 20 + "5,963 of the 18,000 it may have"
+    assert lines[2] == " " * 20 + "5,931 of the 18,000 it may have"
     fired = descriptions.check_lines(seen(log(talk(8)), setup(sets=["compaction.threshold=0.25"])), 60)
     assert fired[0].plain.startswith("● threshold fired   5,")
     assert descriptions.check_lines(seen(log(talk(8))), 20)[0].plain == "○ threshold not yet"

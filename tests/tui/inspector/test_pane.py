@@ -30,8 +30,8 @@ async def test_the_title_and_the_verdict_are_told_in_words() -> None:
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         title = str(app.query_one(ContextTitle).render())
-        assert title.startswith("context gpt-4o · 1,316 of 10,000 (13.2 %) roomy · policy workbench")
-        assert str(app.query_one(VerdictLine).render()).startswith("● fits  1,316 tokens")
+        assert title.startswith("context gpt-4o · 1,289 of 10,000 (12.9 %) roomy · policy workbench")
+        assert str(app.query_one(VerdictLine).render()).startswith("● fits  1,289 tokens")
 
 
 @pytest.mark.parametrize(

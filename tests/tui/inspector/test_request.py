@@ -65,7 +65,7 @@ async def test_the_screen_shows_both_forms_searches_and_copies() -> None:
         screen = app.screen
         assert isinstance(screen, RequestScreen)
         assert "the request as it will be sent · [JSON] · f shows it as curl" in screen_of(app)
-        assert "● fits  1,316 tokens" in screen_of(app)
+        assert "● fits  1,289 tokens" in screen_of(app)
         assert lines_of(screen.reader.view)[1].strip() == '"model": "gpt-4o",'
         await press(pilot, "slash")
         await type_in(pilot, "gamma", "enter")

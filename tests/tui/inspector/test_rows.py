@@ -306,7 +306,7 @@ async def test_groups_fold_and_unfold() -> None:
             await press(pilot, "b")
             assert app.told.startswith(f"{count} groups by {by}")
         await press(pilot, "home")
-        assert lines_of(app.pane.rows)[0].lstrip("▌ ").split()[:3] == ["▾", "sent", "557"]
+        assert lines_of(app.pane.rows)[0].lstrip("▌ ").split()[:3] == ["▾", "sent", "554"]
         await press(pilot, "enter")
         lines = lines_of(app.pane.rows)
         assert lines[0].startswith("▌  ▸  sent")
