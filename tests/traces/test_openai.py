@@ -177,6 +177,11 @@ def test_what_is_read_is_written_back_the_same(messages: list[dict[str, Any]]) -
     assert to_openai(number_events(read(messages) if messages else []))["messages"] == messages
 
 
+@pytest.mark.parametrize("text", ["no JSON", "NaN", "[1]", "[" * 100_000])
+def test_a_tool_that_is_no_definition_is_not_exported(text: str) -> None:
+    assert to_openai(number_events([SlotContent("tools", "odd", text)])) == to_openai([])
+
+
 def test_exported_slots_make_a_system_message_and_tools() -> None:
     log = number_events(
         [SlotContent("system", "main", "be brief"), SlotContent("tools", "read", json.dumps(TOOL)), UserMessage("a")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from workbench.context.cells import Cell
 from workbench.context.control import NO_DECISION, UserDecision
@@ -79,11 +79,13 @@ def _edits(own: UserDecision, tokens: int, is_sound: bool = True) -> tuple[Edit,
     return () if is_sound else (normalise.drop(tokens, "its definition is no JSON object, which no provider takes"),)
 
 
-def _is_object(text: str) -> bool:
+def tool_definition(text: str) -> dict[str, Any] | None:
+    """A tool's definition; None where the slot holds no JSON object."""
     try:
-        return isinstance(json.loads(text), dict)
+        value = json.loads(text)
     except (ValueError, RecursionError):
-        return False
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _slot_row(event: Event, body: SlotContent, overrides: Mapping[int, UserDecision], meter: Meter) -> Item:
@@ -93,7 +95,7 @@ def _slot_row(event: Event, body: SlotContent, overrides: Mapping[int, UserDecis
     else:
         tokens, exact = meter.counter.count(body.text)
     is_tool = body.slot == "tools"
-    edits = _edits(own, tokens, not is_tool or _is_object(body.text))
+    edits = _edits(own, tokens, not is_tool or tool_definition(body.text) is not None)
     sent = None if edits else body.text
     return Item(
         id=event.id,

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from workbench.context.fixed_slots import tool_definition
 from workbench.context.render import content_json
 from workbench.log.codec import clean
 from workbench.log.events import (
@@ -186,7 +187,7 @@ def to_openai(events: Iterable[Event]) -> dict[str, Any]:
         body = event.body
         match body:
             case SlotContent(slot="tools"):
-                tools[body.name] = json.loads(body.text) if body.text else None
+                tools[body.name] = tool_definition(body.text)
             case SlotContent():
                 system[body.slot, body.name] = body.text
             case SystemMessage() | UserMessage():
