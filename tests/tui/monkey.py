@@ -266,7 +266,7 @@ async def play(seed: int, steps: int) -> MonkeyRun:
             with services.store.import_events(recording(), "demo") as session:
                 ref = session.id
         app = full_screen(services, ref)
-        async with app.run_test(size=random.choice(((120, 40), (80, 24), (160, 50)))):
+        async with app.run_test(size=random.choice(((120, 40), (80, 24), (160, 50))), notifications=True):
             if random.random() < 0.7:  # else keys come before anything is there
                 while not isinstance(app.screen, MainScreen):
                     await asyncio.sleep(0.005)

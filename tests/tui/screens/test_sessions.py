@@ -42,6 +42,15 @@ async def test_the_last_changed_comes_first_and_the_marked_one_is_told_of(
         assert "\x1b" not in shown(pilot.app)
 
 
+async def test_a_row_that_left_the_list_before_it_was_told_of_is_no_error(
+    services: Services, talks: dict[str, str]
+) -> None:
+    async with program(services) as (pilot, screen):
+        finder = await look(pilot, screen, "sessions")
+        await finder._tell("no longer there").wait()
+        await seen(pilot, "about tea")
+
+
 async def test_titles_and_words_are_found_and_enter_goes_to_the_words(
     services: Services, talks: dict[str, str]
 ) -> None:

@@ -238,6 +238,8 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
 
     @work(group="tell", exclusive=True)
     async def _tell(self, value: str) -> None:
+        if value != self.marked:  # another answer came before this began
+            return
         try:
             said = await self.tell(value)
         except WorkbenchError as error:
