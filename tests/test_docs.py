@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from support.reference import PLACES, bindings, blocks, made
+from support.requirements import documents_page, requirement, rows
 from workbench.cli.main import main
 from workbench.context.load import PRESETS, describe, load_policy
 from workbench.traces.formats import FORMATS
@@ -34,6 +35,7 @@ def table(page: str, heading: str) -> list[list[str]]:
 # What is made from the code
 
 
+@requirement("layers", "configuration", "the settings are documented")
 @pytest.mark.parametrize("page", ["commands.md", "keys.md", "policies.md"])
 def test_what_is_made_from_the_code_is_up_to_date(page: str) -> None:
     assert blocks(page) == made()[page], "run `uv run python tests/support/reference.py` and look at what changed"
@@ -53,6 +55,18 @@ def test_every_preset_says_what_it_is_modelled_on() -> None:
     assert re.findall(r"^\| `(\w+)`", modelled, re.M) == [name for name in PRESETS if name != "workbench"]
 
 
+@requirement(
+    "layers",
+    "configuration",
+    "settings stand in a `context` block of a YAML file under the documented names",
+    decided="they are knobs of a TOML policy; the page on policies leads from each name to its knob",
+)
+@requirement(
+    "window",
+    "configuration",
+    "limit, shares of system prompt and memory, room for the answer and threshold can each be set",
+)
+@requirement("codex", "configuration", "window, reserve, limits of output and threshold can each be set")
 @pytest.mark.parametrize(
     "row", table("docs/policies.md", "The documents' names"), ids=lambda row: f"{row[0]}-{row[1][:30]}"
 )
@@ -97,6 +111,15 @@ def test_the_example_of_a_config_has_every_key(tmp_path: Path, capsys: pytest.Ca
 def test_every_format_of_transcripts_has_a_row() -> None:
     listed = {row[0] for row in table("docs/transcripts.md", "Formats")}
     assert listed == {each.name for each in FORMATS} | {"OpenAI-style messages", "Workbench"}
+
+
+# The documents behind the presets
+
+
+def test_the_page_on_the_documents_is_what_the_tests_are_marked_with() -> None:
+    found = rows()
+    assert text_of("docs/documents.md") == documents_page(found), "run `uv run python tests/support/requirements.py`"
+    assert len({(row.document, row.text) for row in found}) == len(found)
 
 
 # The README, the changelog, and the links

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from support.agents import agent, bodies, said
+from support.requirements import requirement
 from support.talk import words
 from support.validity import problems
 from workbench.agent.hooks import Hooks
@@ -108,6 +109,7 @@ async def test_a_user_who_declines_is_asked_again_after_the_next_answer(
     assert len(user.asked) == 3
 
 
+@requirement("confirm", "trigger", "after a no the conversation goes on as before")
 async def test_no_means_go_on_with_a_shorter_answer(session: Session, project: Path) -> None:
     for name in ("a.txt", "b.txt"):
         (project / name).write_text(words(930))
@@ -131,6 +133,7 @@ async def test_no_means_go_on_with_a_shorter_answer(session: Session, project: P
     assert all(asked.startswith("Context usage at 9") for asked in user.asked), "not before it is time"
 
 
+@requirement("confirm", "failures", "a full window is told with the way out, and the question comes back")
 async def test_what_cannot_be_sent_names_the_way_out_and_the_question_comes_back(
     session: Session, project: Path, gateway: Gateway
 ) -> None:
@@ -148,6 +151,7 @@ async def test_what_cannot_be_sent_names_the_way_out_and_the_question_comes_back
     assert bodies(steps, AssistantMessage)
 
 
+@requirement("codex", "budget", "the budget is enforced: a request over the limit is compacted first")
 async def test_a_request_that_does_not_fit_is_made_to_fit(session: Session, project: Path, gateway: Gateway) -> None:
     session.append(*talk(20))
     made = agent(session, project, gateway, policy="codex", window=8_000)
@@ -160,6 +164,7 @@ async def test_a_request_that_does_not_fit_is_made_to_fit(session: Session, proj
     assert bodies(steps, AssistantMessage)[-1].finish == "stop"
 
 
+@requirement("codex", "trigger", "the need to compact is looked for whenever something was added, also within a turn")
 async def test_a_long_turn_is_compacted_while_it_goes_on(session: Session, project: Path, gateway: Gateway) -> None:
     (project / "long.txt").write_text("some words of a long file\n" * 200)
     call = {"calls": [{"tool": "read_file", "arguments": {"path": "long.txt"}}], "repeat": 12}
@@ -230,6 +235,7 @@ async def test_what_was_agreed_to_is_made_or_nothing_is(session: Session, projec
     assert not made.compacting.busy.locked()
 
 
+@requirement("codex", "failures", "a compaction that came to nothing is recorded with its error")
 async def test_what_frees_too_little_is_refused_and_said(session: Session, project: Path, gateway: Gateway) -> None:
     session.append(*talk(2, tokens=5))
     made = agent(session, project, gateway)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from support.requirements import requirement
 from workbench.agent.hooks import POINTS, HookProblem, HookResult, Hooks, Point, installed_hooks
 from workbench.config.errors import WrongCall
 
@@ -52,6 +53,7 @@ async def test_a_command_sees_only_the_keys_that_it_needs(tmp_path: Path, monkey
     assert (tmp_path / "got").read_text() == ".gh-secret\n"
 
 
+@requirement("codex", "others", "hooks can look at what the agent does")
 async def test_callables_and_commands_get_the_payload(tmp_path: Path) -> None:
     got: list[dict[str, Any]] = []
     both = Hooks(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.requirements import requirement
 from workbench.agent.instructions import Instructions, Reading, fit, load_instructions
 from workbench.context.policy import InstructionsPolicy
 
@@ -48,6 +49,15 @@ def texts(instructions: Instructions) -> list[str]:
     return [file.text for file in instructions.files]
 
 
+@requirement(
+    "codex", "instructions", "the order is global, project root, then folder by folder down to the working directory"
+)
+@requirement(
+    "codex",
+    "instructions",
+    "global instructions lie in a folder of the program's in the home folder",
+    decided="in the program's config folder, where the system keeps such",
+)
 def test_the_order_is_config_folder_root_then_down_to_the_working_directory(tree: Tree) -> None:
     for name, folder in [
         ("working", tree.cwd),
@@ -64,6 +74,7 @@ def test_the_order_is_config_folder_root_then_down_to_the_working_directory(tree
     assert loaded.files[1].path == tree.root / "AGENTS.md"
 
 
+@requirement("codex", "instructions", "a folder with `.git`, `.hg`, `go.mod` or `package.json` is a project's root")
 @pytest.mark.parametrize("marker", [".git", ".hg", "pyproject.toml", "package.json", "go.mod", "Cargo.toml"])
 def test_each_known_marker_makes_a_root(tmp_path: Path, marker: str) -> None:
     below = tmp_path / "project" / "below"
@@ -73,6 +84,7 @@ def test_each_known_marker_makes_a_root(tmp_path: Path, marker: str) -> None:
     assert texts(load_instructions(below, tmp_path / "config", InstructionsPolicy())) == ["root"]
 
 
+@requirement("codex", "instructions", "without a project root only the working directory's own file is read")
 def test_without_a_root_only_the_working_directory_counts(tree: Tree) -> None:
     (tree.root / ".root-of-this-test").unlink()
     tree.write(tree.root, "root")
@@ -80,11 +92,18 @@ def test_without_a_root_only_the_working_directory_counts(tree: Tree) -> None:
     assert texts(tree.load()) == ["working"]
 
 
+@requirement("codex", "instructions", "the search for a root goes up and ends at the top")
 def test_the_search_for_a_root_ends_at_the_top_of_the_file_system(tree: Tree) -> None:
     loaded = load_instructions(Path("/"), tree.config, POLICY)
     assert {file.path for file in loaded.files} <= {Path("/AGENTS.md")}
 
 
+@requirement(
+    "codex",
+    "instructions",
+    "the root's file is read as root and again as a nested one",
+    decided="each file counts once",
+)
 def test_a_root_that_is_the_working_directory_counts_once(tree: Tree) -> None:
     tree.write(tree.root, "root")
     assert texts(tree.load(cwd=tree.root)) == ["root"]
@@ -124,6 +143,7 @@ def test_a_relative_working_directory_is_found(tree: Tree, monkeypatch: pytest.M
     assert texts(tree.load(cwd=Path("."))) == ["root"]
 
 
+@requirement("codex", "instructions", "a file that is missing or empty is passed over")
 def test_empty_files_are_no_instructions(tree: Tree) -> None:
     tree.write(tree.root, "")
     tree.write(tree.cwd, " \n")
@@ -146,6 +166,7 @@ def a_pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
+@requirement("codex", "instructions", "a file that cannot be read does no harm")
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -189,6 +210,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tree: Tree) -> None:
     assert loaded.total_bytes == 5
 
 
+@requirement("codex", "instructions", "all instructions together have at most 32 KiB")
 def test_the_limit_is_32_kib_in_all(tree: Tree) -> None:
     tree.write(tree.config, "c" * 32 * 1024)
     assert not tree.load().files[0].cut
@@ -198,6 +220,12 @@ def test_the_limit_is_32_kib_in_all(tree: Tree) -> None:
     assert loaded.problems == (f"{tree.root / 'AGENTS.md'}: left out, 0 of 32768 bytes are left",)
 
 
+@requirement(
+    "codex",
+    "instructions",
+    "what is over the limit is cut, with a marker at the end",
+    decided="on a whole line, and the marker sits inside the limit and says what was kept",
+)
 def test_the_file_that_goes_over_is_cut_on_a_whole_line_and_says_so(tree: Tree) -> None:
     tree.write(tree.config, "first\n")
     path = tree.write(tree.root, "ünïcode line\n" * 100)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.agents import agent, bodies, said
+from support.requirements import requirement
 from support.validity import problems
 from workbench.agent.calls import CANCELLED
 from workbench.agent.steps import Appended, Planned, Streamed
@@ -25,6 +26,7 @@ from workbench.rehearsal.server import RehearsalServer
 pytestmark = pytest.mark.xdist_group("litellm")
 
 
+@requirement("confirm", "counting", "every request of a turn has its usage in the log")
 async def test_a_turn_reads_in_parallel_and_answers(session: Session, project: Path, gateway: Gateway) -> None:
     steps = await said(agent(session, project, gateway), "read a.py and read b.py")
     calls, results = bodies(steps, ToolCall), bodies(steps, ToolResult)
@@ -98,6 +100,13 @@ async def test_a_broken_answer_is_kept_and_marked(
     assert failure.message not in str(messages(agent(session, project, gateway).plan)), "errors are no conversation"
 
 
+@requirement("window", "failures", "a provider that finds a request too long does not end the conversation")
+@requirement(
+    "layers",
+    "turn",
+    "the turn's budget is calculated once, before it begins",
+    decided="anew before every request: the window may be learnt on the way",
+)
 async def test_a_limit_the_provider_names_is_learnt_and_the_request_tried_once_more(
     session: Session, project: Path, gateway: Gateway
 ) -> None:
@@ -148,6 +157,7 @@ async def test_calls_that_are_interrupted_have_a_result_that_says_so(
     assert (last.content, last.is_error) == (CANCELLED, True)
 
 
+@requirement("layers", "turn", "a turn has a limited number of iterations")
 async def test_a_turn_ends_at_its_limit(session: Session, project: Path, gateway: Gateway) -> None:
     step = {"calls": [{"tool": "list_files", "arguments": {}}], "repeat": 9}
     rehearse(Script([step]))
@@ -156,12 +166,14 @@ async def test_a_turn_ends_at_its_limit(session: Session, project: Path, gateway
     assert bodies(steps, Failure)[-1].category == "iterations"
 
 
+@requirement("codex", "budget", "a hard limit holds: what does not fit is never sent")
 async def test_a_request_that_does_not_fit_is_never_sent(session: Session, project: Path, gateway: Gateway) -> None:
     steps = await said(agent(session, project, gateway, window=300), "hello " * 500)
     assert bodies(steps, Failure)[-1].category == "does_not_fit"
     assert not bodies(steps, Usage)
 
 
+@requirement("layers", "turn", "a turn with many iterations does not run into the provider's limit")
 @pytest.mark.long
 @pytest.mark.parametrize("policy", ["workbench", "layers"])
 async def test_two_hundred_iterations_with_large_results_stay_within_a_small_window(
@@ -182,6 +194,7 @@ async def test_two_hundred_iterations_with_large_results_stay_within_a_small_win
     assert count == 201
 
 
+@requirement("sliding", "others", "it works with every provider's model")
 async def test_in_anthropics_dialect_the_same_conversation_arrives(session: Session, project: Path) -> None:
     script = Script([{"calls": [{"tool": "list_files", "arguments": {}}]}, {"reply": "done"}])
     async with RehearsalServer(script) as server:

@@ -14,6 +14,7 @@ import pytest
 
 from support.calls import Call
 from support.drafts import work
+from support.requirements import requirement
 from support.terminal import Terminal
 from workbench.cli import compact
 from workbench.compaction.continuation import CONTINUED_FROM, PREFACE
@@ -87,6 +88,12 @@ def test_a_file_is_compacted_by_the_rehearsal_model_and_nothing_is_stored(call: 
     assert call("sessions", "--json").json["sessions"] == []
 
 
+@requirement(
+    "confirm",
+    "commands",
+    "a chat bot has the command too, and tells the usage before and after",
+    decided="there is no chat bot; `workbench compact` does it without a screen",
+)
 def test_by_hand_the_figures_the_summary_and_the_new_usage_are_shown(call: Call, session: str) -> None:
     shown = call("compact", session, "--digest", *WINDOW)
     assert shown.code == 0
@@ -129,6 +136,13 @@ def test_a_refusal_exits_3_with_its_reason_and_is_noted_once_something_was_tried
     assert not [body for body in bodies(call, short) if isinstance(body, Failure)]
 
 
+@requirement("confirm", "commands", "compacting by hand asks with the figures first, and no is the default")
+@requirement(
+    "confirm",
+    "commands",
+    "the question before a compaction by hand has words of its own",
+    decided="both questions have the same words and figures",
+)
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("", 3), ("no", 3)])
 def test_at_a_terminal_it_asks_and_no_is_the_default(
     call: Call, session: str, monkeypatch: pytest.MonkeyPatch, answer: str, code: int
@@ -239,6 +253,7 @@ def test_a_session_that_is_open_elsewhere_is_left_alone(call: Call, session: str
 # continue
 
 
+@requirement("window", "others", "a new conversation can continue from a previous one (planned there)")
 def test_a_new_session_goes_on_from_a_summary_of_another(call: Call, session: str) -> None:
     outcome = call("continue", session, "--json", "-m", "rehearsal")
     assert outcome.code == 0
@@ -253,6 +268,7 @@ def test_a_new_session_goes_on_from_a_summary_of_another(call: Call, session: st
     assert call("sessions", "--query", "continued", "--json").json["sessions"][0]["title"] == "continued: eight bugs"
 
 
+@requirement("window", "others", "the user controls what is carried over (planned there)")
 def test_the_summary_can_be_edited_before_it_is_used(call: Call, session: str, tmp_path: Path) -> None:
     printed = call("continue", session, "--digest", "--dry-run")
     assert "Digest of" in printed.out

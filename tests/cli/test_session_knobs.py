@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.calls import Call
+from support.requirements import requirement
 from support.talk import turns
 from workbench.log.events import Compaction, Setting
 from workbench.log.store import Store
@@ -56,6 +57,7 @@ def test_a_session_that_goes_on_from_another_takes_them_along(call: Call, sessio
     assert call("plan", made, "--json").json["window"] == 3_000
 
 
+@requirement("layers", "request", "every way into the program sends by the same rules")
 def test_the_screen_and_the_command_plan_the_same(call: Call, session: str) -> None:
     with Services() as services:
         opened = opening.first(services, Options(), session)

@@ -11,6 +11,7 @@ from typing import get_args
 import pytest
 
 from support.calls import Call
+from support.requirements import requirement
 from workbench.cli.main import OVERRIDES
 from workbench.log.codec import encode
 from workbench.log.events import OverrideAction, Setting, UserMessage
@@ -80,6 +81,7 @@ def test_a_session_plans_like_its_file(call: Call, transcript: Path) -> None:
     assert ours["totals"] == files["totals"]
 
 
+@requirement("layers", "log", "events can be had as lines of JSON")
 def test_an_exported_log_comes_back_byte_for_byte(call: Call, transcript: Path, tmp_path: Path) -> None:
     session = imported(call, transcript)
     first = call("export", session, "--format", "events").out
@@ -137,6 +139,12 @@ def test_sessions_are_listed_renamed_forked_searched_and_deleted(call: Call, tra
     assert len(call("sessions", "--json").json["sessions"]) == 1
 
 
+@requirement(
+    "codex",
+    "log",
+    "old sessions are trimmed now and then",
+    decided="nothing is deleted unasked; `sessions delete` does it",
+)
 def test_deleting_asks_a_person(call: Call, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = imported(call, transcript)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from support import logs
 from support.ranges import range_of, range_of_log
+from support.requirements import requirement
 from support.talk import named_turns, preset
 from workbench.compaction.audit import HEADING, audit, with_lost
 from workbench.compaction.values import Audit, CompactionRefused, Fact, SelectedRange
@@ -53,6 +54,9 @@ def test_trivial_differences_are_no_loss(text: str, summary: str) -> None:
     assert found.kept
 
 
+@requirement(
+    "window", "summary", "a summary loses some detail", decided="it does; what was lost is listed and can be put back"
+)
 @pytest.mark.parametrize(
     ("text", "summary", "lost"),
     [

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from support.drafts import MODEL, appended, compactor, drafted, says, setup, work
 from support.logs import number
 from support.provider import Provider
+from support.requirements import requirement
 from support.talk import iterations, words
 from workbench.compaction import compactor as compactor_module
 from workbench.compaction.compactor import NOBODY, TOO_WEAK, Compactor, meta
@@ -33,6 +34,11 @@ META = {
 }
 
 
+@requirement("codex", "summary", "a compaction records original tokens, compacted tokens, ratio and summary")
+@requirement("sliding", "log", "a compaction is a new event, appended behind what it stands for")
+@requirement("sliding", "log", "it records the first and last event's times, and how many events it stands for")
+@requirement("sliding", "log", "it records original tokens, compacted tokens and their ratio")
+@requirement("sliding", "log", "it records the first and the last turn of its range")
 async def test_a_draft_by_the_model_becomes_an_event_with_its_metadata() -> None:
     events = number(work(8))
     async with Provider(says("Port 9001 was ", "chosen for src/app1.py.")) as provider:

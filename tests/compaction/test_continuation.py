@@ -9,6 +9,7 @@ import pytest
 from support.drafts import compactor, drafted, says, setup, work
 from support.logs import number
 from support.provider import Provider
+from support.requirements import requirement
 from support.validity import problems
 from workbench.compaction.continuation import CONTINUED_FROM, PREFACE, first_events, summarise_session, whole_session
 from workbench.compaction.record import metrics, record
@@ -67,6 +68,7 @@ async def test_nothing_to_go_on_from_is_refused() -> None:
         first_events("old", " ", [])
 
 
+@requirement("window", "others", "a summary of a past conversation can be put into a new one")
 @pytest.mark.parametrize("policy", PRESETS)
 async def test_the_record_opens_the_new_session_and_stays_through_planning(policy: str, tmp_path: Path) -> None:
     first = first_events("old-id", "We fixed it.", [Setting("title", "t"), Setting("policy", policy)])

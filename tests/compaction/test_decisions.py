@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from support.deciding import decision, failure, sized
+from support.requirements import requirement
 from support.talk import planned, preset, turns
 from workbench.compaction.triggers import question
 from workbench.context.budget import Limits
@@ -23,6 +24,15 @@ def test_nothing_fired_is_nothing_to_do() -> None:
     assert (found.action, found.trigger, found.why) == ("none", None, "no trigger fired")
 
 
+@requirement(
+    "confirm", "trigger", "nothing is compacted without the user's consent; whoever shows the session is told to ask"
+)
+@requirement(
+    "confirm",
+    "others",
+    "a chat bot warns in a message instead of asking",
+    decided="there is no chat bot; where nobody can be asked, nothing is done",
+)
 @pytest.mark.parametrize(
     ("mode", "headless_mode", "headless", "action"),
     [
@@ -49,6 +59,7 @@ def test_the_mode_says_who_decides(mode: Any, headless_mode: Any, headless: bool
         assert found.why.startswith("900 of 1,000 = 90.0 % >= 50 %; not done")
 
 
+@requirement("confirm", "shown", "the question has percentage, used tokens and window, in the documented words")
 def test_the_question_has_the_figures() -> None:
     asked = "Context usage at 92% (117,760/128,000 tokens). Compact conversation?"
     assert question(117_760, 128_000) == asked
@@ -66,6 +77,7 @@ def test_the_question_never_rounds_up() -> None:
 AUTO = CompactionPolicy(mode="auto", threshold=0.5)
 
 
+@requirement("sliding", "failures", "compactions cannot run in a loop")
 def test_no_compaction_loop_a_cool_down() -> None:
     full = sized(900, 1_000)
     log: list[Body] = [*turns(3), Compaction(1, 4, "s")]
@@ -128,6 +140,7 @@ def test_the_limit_per_session_counts_what_was_not_taken_back() -> None:
     assert decision(sized(900, 1_000), [*two, Revert(8), *turns(1, first=5)], policy).action == "compact"
 
 
+@requirement("sliding", "trigger", "a session has at most 5 compactions")
 def test_sliding_stops_after_5() -> None:
     policy = preset("sliding").compaction
     log: list[Body] = []
@@ -158,6 +171,12 @@ def test_so_is_the_providers() -> None:
     assert found.why == "the provider found 80 tokens too long; a request may have 1,000 by our count"
 
 
+@requirement(
+    "confirm",
+    "failures",
+    "without consent nothing is compacted, even in a full window",
+    decided="where nobody can be asked, a request that is too long is: else the session would be dead",
+)
 @pytest.mark.parametrize(
     ("mode", "headless_mode", "headless", "action"),
     [

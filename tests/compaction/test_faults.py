@@ -18,6 +18,7 @@ import pytest
 
 from support.drafts import DEADLINE, WINDOW, compactor, drafted, says, setup, work
 from support.provider import Answer, Drop, Pause, Provider, refusal, text
+from support.requirements import requirement
 from support.talk import words
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.values import SummaryDraft
@@ -63,6 +64,7 @@ async def test_a_summary_that_is_as_it_should_be_is_taken(session: Session) -> N
     assert (draft.summary, draft.made_by, draft.problems) == (GOOD, "scripted", ())
 
 
+@requirement("sliding", "summary", "a summary has at most 500 tokens")
 async def test_a_summary_over_its_cap_is_cut_to_it(session: Session) -> None:
     long = GOOD + "\n" + words(1_200)
     draft = await faulty(session, says(long))
@@ -91,6 +93,8 @@ FAULTS = {
 }
 
 
+@requirement("codex", "failures", "an error while compacting is handled gracefully")
+@requirement("sliding", "failures", "a summary that came out empty is an error, and the session goes on")
 @pytest.mark.parametrize(("answer", "problem"), FAULTS.values(), ids=FAULTS.keys())
 async def test_the_digest_takes_over_when_the_model_fails(session: Session, answer: Answer, problem: str) -> None:
     draft = await faulty(session, answer)

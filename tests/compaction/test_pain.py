@@ -12,6 +12,7 @@ import pytest
 from support.drafts import appended, compactor, drafted, says, setup, work
 from support.logs import number
 from support.provider import Answer, Drop, Provider, refusal, text
+from support.requirements import requirement
 from support.talk import words
 from workbench.agent.approvals import Approvals
 from workbench.agent.loop import Agent, TurnServices
@@ -66,6 +67,12 @@ async def test_the_summary_request_itself_must_fit() -> None:
     assert [request.outcome.result() for request in server.requests] == ["complete"] * len(server.requests)
 
 
+@requirement(
+    "sliding",
+    "trigger",
+    "a compaction is made whatever it saves",
+    decided="one that frees less than 10 % is refused: it would cost more than it gives",
+)
 async def test_compaction_that_frees_less_than_10_percent_is_refused_and_said_so() -> None:
     events = number([*work(1, lines=1), *work(2, lines=300, first=2)])
     with pytest.raises(CompactionRefused, match=r"would free -?[\d,]+ of [\d,]+ tokens = .* % < 10 %"):
@@ -88,6 +95,7 @@ def test_no_compaction_loop_a_cool_down_and_a_circuit_breaker() -> None:
     assert action(failed, *asked, failed, *asked, *asked) == "none", "two failures in a row"
 
 
+@requirement("window", "failures", "the user never meets a hard failure: where no model can summarise, a digest does")
 @pytest.mark.parametrize("answer", [refusal(500, "no"), says(""), says(words(3_000)), Answer([*text("a"), Drop()])])
 async def test_a_full_window_never_means_a_dead_session(answer: Answer) -> None:
     """If the model cannot summarise (error, empty, too long, larger), a digest made without a model takes over."""
@@ -115,6 +123,7 @@ async def test_the_previous_summary_is_updated_and_what_it_held_and_the_new_one_
     assert "Port 4711" in (await drafted(made, events, digest=True)).summary
 
 
+@requirement("window", "selection", "only the conversation is ever summarised, never system prompt or memory")
 async def test_instructions_and_memory_are_slots_and_can_never_be_compacted_away() -> None:
     slots: list[Body] = [
         SlotContent("system", "x", "You are careful."),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from support.deciding import failure
 from support.logs import logs, number
+from support.requirements import requirement
 from support.talk import named_turns
 from workbench.compaction.record import Details, details, metrics, record
 from workbench.context.control import in_effect
@@ -192,6 +193,7 @@ def test_a_number_is_no_text_and_a_text_no_number() -> None:
 # The counters
 
 
+@requirement("codex", "shown", "compactions are counted, with their failures")
 def test_metrics_count_by_trigger_kind_and_status() -> None:
     log: list[Body] = [
         *named_turns([1, 2, 3]),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from support.drafts import WINDOW, compactor, drafted, says, setup, work
 from support.logs import number
 from support.provider import Answer, Provider, piece, text, usage
+from support.requirements import requirement
 from support.talk import COUNTER, words
 from support.validity import problems
 from workbench.compaction.prompts import load
@@ -50,6 +51,9 @@ def source(*sizes: int, previous: str = "") -> SummarySource:
     )
 
 
+@requirement(
+    "confirm", "summary", "the summary is made by a request of its own, which holds the prompt and the history"
+)
 def test_what_fits_is_one_request_of_two_messages() -> None:
     layout = lay_out(source(5, 5, previous="before"), CODEX, narrow(5_000), 100)
     [request] = layout.requests
@@ -83,6 +87,12 @@ def test_a_unit_that_fits_nowhere_is_cut_by_the_stage_that_cuts_results() -> Non
     assert "[id b1]" in text
 
 
+@requirement(
+    "confirm",
+    "summary",
+    "the whole history is sent to be summarised, however long",
+    decided="that request is planned like any other: it is split and merged where it would not fit",
+)
 @given(
     st.lists(st.integers(1, 900), min_size=1, max_size=14),
     st.integers(300, 6_000),
@@ -200,6 +210,18 @@ async def test_what_was_spent_is_known_also_when_nothing_came_of_it() -> None:
     assert [(each.prompt, each.completion) for each in writer.usages] == [(700, 9)]
 
 
+@requirement(
+    "codex",
+    "summary",
+    "the sample summarises user messages alone",
+    decided="the whole conversation, as the document's text says",
+)
+@requirement(
+    "sliding",
+    "summary",
+    "its sample shows the summariser text alone",
+    decided="calls and results as well: its own prompt asks about them",
+)
 async def test_tool_calls_and_results_reach_the_summariser_as_the_stages_left_them() -> None:
     events = number(work(6, lines=400))
     sets = ("truncation.max_tokens=300", "masking.keep_first=1", "masking.keep_last=3", "masking.batch_tokens=0")
@@ -225,6 +247,7 @@ async def test_an_earlier_summary_is_updated_and_not_written_from_nothing() -> N
     assert [event.seq for event in draft.preview.selected.previous] == [13]
 
 
+@requirement("sliding", "summary", "the session's own model summarises; no other needs to be configured")
 def test_the_session_model_summarises_unless_the_policy_names_another() -> None:
     own = setup(model="gpt-4o", window=None)
     assert setup_for(own, Catalogue()) is own

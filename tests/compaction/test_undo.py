@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.logs import controls, limits, logs, number, policies
+from support.requirements import requirement
 from support.talk import COUNTER, named_turns, preset, spoken, summary_of
 from workbench.compaction.record import record
 from workbench.compaction.undo import Change, Node, last_undoable, peel, redo, tree, undo, undo_all_compactions
@@ -48,6 +49,13 @@ def decided(draw: st.DrawFn) -> tuple[list[Event], list[Event]]:
     return log, grown(log, body)
 
 
+@requirement(
+    "confirm",
+    "log",
+    "a compaction throws the messages away",
+    decided="they stay in the log, and the compaction can be undone",
+)
+@requirement("sliding", "log", "the originals are an audit trail, for debugging")
 @settings(max_examples=60)
 @given(decided(), policies(), limits)
 def test_undo_gives_exactly_the_plan_from_before(

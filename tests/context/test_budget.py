@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.logs import number
+from support.requirements import requirement
 from support.talk import COUNTER, planned, preset, turns, words
 from workbench.context.budget import DEFAULT_MAX_OUTPUT, Limits, limits
 from workbench.context.planner import plan
@@ -26,6 +27,12 @@ def model(window: int = 100_000, max_output: int | None = 10_000, *, input_only:
     return replace(info, window=window, max_output=max_output, input_only=input_only, window_source="catalogue")
 
 
+@requirement(
+    "layers",
+    "budget",
+    "the model's maximum output is kept free for the answer",
+    decided="at most a quarter of the window, as some models could answer with all of it",
+)
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [
@@ -69,6 +76,13 @@ def test_the_users_own_figures_win() -> None:
     assert (whole.window, whole.reserve) == (50_000, 10_000), "a window of one's own is the whole window"
 
 
+@requirement("layers", "budget", "10 % of the limit stays empty as a margin")
+@requirement(
+    "window",
+    "budget",
+    "room for the answer is kept free: about 4,000 tokens, or 1,000 to 2,000 in its table",
+    decided="4,000 holds, the figure of its configuration",
+)
 @pytest.mark.parametrize(
     ("name", "window", "reserve", "margin"),
     [
@@ -86,6 +100,7 @@ def test_the_formulas_of_the_documents(name: str, window: int, reserve: int, mar
     assert found.capacity == window - 1_024 - margin
 
 
+@requirement("layers", "budget", "definitions of tools are part of the calculation")
 def test_every_part_of_the_window_is_accounted_for() -> None:
     log = [
         SlotContent("system", "prompt", words(50)),
@@ -128,6 +143,12 @@ def test_the_least_answer_is_1_024_tokens_or_5_percent_of_the_window(
     assert found.window - found.capacity == least
 
 
+@requirement(
+    "window",
+    "budget",
+    "the room for the answer is always kept",
+    decided="it is a wish: a shorter answer is better than none, and the shortening is told",
+)
 @pytest.mark.parametrize("name", PRESETS)
 @given(window=st.integers(300, 40_000), share=st.integers(1, 110))
 def test_where_only_the_reserve_does_not_fit_the_request_goes_out_with_a_shorter_answer(
@@ -166,6 +187,7 @@ def test_a_bound_that_the_model_has_anyway_is_not_sent() -> None:
 # The document: graceful degradation for small models, and no hard failures
 
 
+@requirement("window", "budget", "it works within the limits of any model, small ones too")
 @pytest.mark.parametrize("window", [512, 1_024, 2_048, 4_096, 8_192, 15_999, 16_000, 200_000])
 def test_window_works_in_any_window(window: int) -> None:
     policy = preset("window")
@@ -179,6 +201,7 @@ def test_window_works_in_any_window(window: int) -> None:
     assert list(made.warnings) == (warned if advised < 300 and window > 1_000 else [])
 
 
+@requirement("codex", "failures", "what cannot be sent is told with the reason, in numbers")
 @given(st.integers(1, 3_000), st.integers(0, 500), st.integers(0, 500))
 def test_what_does_not_fit_says_by_how_much(tokens: int, reserve: int, margin: int) -> None:
     made = plan(number([UserMessage(words(tokens))]), Policy(), Limits(2_000, "option", reserve, margin), COUNTER)

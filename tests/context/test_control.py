@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.logs import number
+from support.requirements import requirement
 from support.talk import iteration, planned, preset
 from workbench.context.control import NO_DECISION, UserDecision, decide, in_effect, slots_of
 from workbench.log.events import Body, Compaction, Event, Override, OverrideAction, Revert, SlotContent, UserMessage
@@ -136,6 +137,7 @@ def test_a_reverted_compaction_no_longer_hides_the_one_inside_it() -> None:
     assert ranges(controls(inner, outer, Revert(12), Revert(13))) == ["outer"]
 
 
+@requirement("sliding", "log", "a compaction stands for what was there when it was made")
 def test_a_range_never_reaches_beyond_its_own_compaction() -> None:
     events = controls(Compaction(1, 99, "early"), UserMessage("more"), Compaction(5, 12, "late"))
     assert ranges([events[0], events[2]]) == ["early", "late"], "the early one ends at 10, so neither is inside"

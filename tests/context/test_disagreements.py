@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support.requirements import requirement
 from support.talk import (
     COUNTER,
     iterations,
@@ -50,6 +51,7 @@ def test_the_current_turn_begins_with_the_last_user_message(end: list[Body]) -> 
     assert slots == ["history"] * 4 + ["turn"] * (5 + len(end))
 
 
+@requirement("layers", "masking", "masking concerns the results of the current turn")
 def test_layers_masks_inside_the_current_turn_only() -> None:
     earlier = [UserMessage("go"), *iterations([words(60)] * 9, "old"), AssistantMessage("done", "end")]
     assert states(results(planned(earlier, LAYERS))) == ["sent"] * 2 + ["masked"] * 2 + ["sent"] * 5
@@ -57,6 +59,9 @@ def test_layers_masks_inside_the_current_turn_only() -> None:
     assert states(results(later)) == ["sent"] * 9 + ["sent"] * 2 + ["masked"] + ["sent"] * 5
 
 
+@requirement(
+    "layers", "history", "the cap is for what precedes the current turn; work with tools is not counted into it"
+)
 def test_the_20_000_tokens_of_layers_cap_history_only() -> None:
     log: list[Body] = [*turns(20, 1_000), UserMessage(words(30_000)), *iterations([words(7_000)] * 6)]
     made = planned(log, LAYERS, Limits(200_000, "option", 0, 0))
@@ -69,6 +74,9 @@ def test_the_20_000_tokens_of_layers_cap_history_only() -> None:
 # Markers carry the documents' words, then the id. They sit inside the cap and state what was truly kept.
 
 
+@requirement(
+    "layers", "results", "the indicator names strategy, kept tokens and original tokens in the documented words"
+)
 @pytest.mark.parametrize(
     ("policy", "marker"),
     [
@@ -107,6 +115,7 @@ def test_the_notice_is_in_the_documents_words() -> None:
 # Literal values of layers
 
 
+@requirement("layers", "masking", "both keeps at 0 switch masking off")
 def test_both_keeps_zero_turns_masking_off() -> None:
     policy = preset("layers", "masking.keep_first=0", "masking.keep_last=0")
     made = planned([UserMessage("go"), *iterations([words(60)] * 30)], policy)
@@ -118,6 +127,12 @@ def test_a_cap_of_zero_is_refused() -> None:
         preset("layers", "truncation.max_tokens=0")
 
 
+@requirement(
+    "layers",
+    "turn",
+    "the turn's budget leaves out system prompt and tools and trusts the margin",
+    decided="both are counted, and the last iteration has its place before history is filled",
+)
 def test_the_last_iteration_group_is_reserved_before_history_is_filled() -> None:
     policy = preset("layers", "history.max_tokens=0")
     log: list[Body] = [*turns(20, 96), UserMessage("go"), *iterations([words(1_000)] * 3)]
@@ -131,6 +146,12 @@ def test_the_last_iteration_group_is_reserved_before_history_is_filled() -> None
 # window: guidance, 4,000 for the response
 
 
+@requirement(
+    "window",
+    "budget",
+    "system prompt and memory have fixed shares",
+    decided="they are guidance: more is sent whole, with a warning; cut instructions mislead",
+)
 def test_window_warns_and_does_not_cut() -> None:
     slots = [SlotContent("system", "prompt", words(800)), SlotContent("memory", "preferences.md", words(800))]
     made = planned([*slots, UserMessage("go")], preset("window"))
@@ -142,6 +163,7 @@ def test_window_warns_and_does_not_cut() -> None:
 # Slots: one system message under headings, but separate rows
 
 
+@requirement("codex", "instructions", "all levels are merged into one text, in order")
 def test_the_slots_are_one_system_message_and_separate_rows() -> None:
     log: list[Body] = [
         SlotContent("memory", "preferences.md", "short answers"),
@@ -167,6 +189,7 @@ def test_the_slots_are_one_system_message_and_separate_rows() -> None:
     assert [heading.split(": ")[1] for heading in headings] == ["AGENTS.md", "src/AGENTS.md", "preferences.md"]
 
 
+@requirement("window", "budget", "memory comes from `preferences.md`")
 def test_preferences_lie_in_the_config_folder(tmp_path: Path) -> None:
     (tmp_path / "preferences.md").write_text("short answers")
     assert load_memory(tmp_path).text == "short answers"

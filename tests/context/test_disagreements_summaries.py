@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from support.requirements import requirement
 from support.talk import iteration, iterations, named_turns, planned, preset, rows_of, spoken, states, summary_of
 from workbench.log.events import AssistantMessage, Body, KeptEvent, ToolCall, ToolResult, UserMessage
 
@@ -34,6 +35,7 @@ def test_in_codex_the_summary_stands_behind_the_retained_user_messages() -> None
 # Overlap: both summaries stand, and a raw event inside any standing range is not sent
 
 
+@requirement("sliding", "request", "two summaries that overlap are both sent")
 def test_turn_5_compacts_1_to_5_and_turn_10_compacts_4_to_10() -> None:
     policy = preset("sliding")
     log = [*named_turns(range(1, 6)), summary_of(policy, 1, 10, "1-5"), *named_turns(range(6, 11))]
@@ -44,6 +46,12 @@ def test_turn_5_compacts_1_to_5_and_turn_10_compacts_4_to_10() -> None:
     assert states(rows_of(made, "message")) == ["summarised"] * 20 + ["sent"]
 
 
+@requirement(
+    "sliding",
+    "request",
+    "every summary is sent, whatever came after it",
+    decided="one whose range lies inside a later one is left out: the later one says it all",
+)
 def test_a_range_wholly_inside_a_later_one_is_ignored() -> None:
     policy = preset("sliding")
     log = [*named_turns([1, 2, 3]), summary_of(policy, 3, 4, "inner"), summary_of(policy, 1, 4, "outer")]

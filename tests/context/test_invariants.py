@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.logs import limits, logs, policies
+from support.requirements import requirement
 from support.validity import problems
 from workbench.context.budget import Limits
 from workbench.context.items import IN_REQUEST
@@ -19,12 +20,14 @@ COUNTER = counter("o200k_base")
 ANSWERED: list[Body] = [UserMessage("how many?"), AssistantMessage("three", "three")]
 
 
+@requirement("layers", "pairs", "a call and its result are never parted")
 @given(logs(), policies(), limits)
 def test_the_request_is_valid_for_every_provider(log: list[Event], policy: Policy, budget: Limits) -> None:
     made = plan(log, policy, budget, COUNTER)
     assert problems(messages(made)) == []
 
 
+@requirement("layers", "request", "what is sent fits the window, before each call")
 @given(logs(), policies(), limits)
 def test_a_plan_is_within_its_budget_or_says_why_not(log: list[Event], policy: Policy, budget: Limits) -> None:
     made = plan(log, policy, budget, COUNTER)
@@ -47,6 +50,7 @@ def _is_kept(seq: int | None, log: list[Event]) -> bool:
     return any(kept.seq == seq for body in compactions for kept in body.kept)
 
 
+@requirement("codex", "counting", "each item has its own count, and the sum is what is used")
 @given(logs(), policies(), limits)
 def test_sums_and_rows_agree(log: list[Event], policy: Policy, budget: Limits) -> None:
     made = plan(log, policy, budget, COUNTER)
@@ -113,6 +117,7 @@ def test_a_reverted_compaction_leaves_no_trace(
     assert plan(log, policy, budget, COUNTER) == before
 
 
+@requirement("layers", "history", "the user's current message is never cut or left out")
 @given(logs(), policies(), limits)
 def test_the_latest_user_message_is_whole_while_its_turn_is_open(
     log: list[Event], policy: Policy, budget: Limits
@@ -168,6 +173,8 @@ def test_excluded_items_leave_with_their_pair(log: list[Event], policy: Policy, 
     assert all(len(found) == 1 for found in states.values())
 
 
+@requirement("layers", "log", "the whole history stays available for audit")
+@requirement("sliding", "log", "events are never changed or deleted")
 @given(logs(), policies(), limits)
 def test_no_event_is_changed_or_lost(log: list[Event], policy: Policy, budget: Limits) -> None:
     copy = list(log)

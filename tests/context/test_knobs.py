@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.requirements import requirement
 from workbench.config.errors import WrongCall
 from workbench.context.knobs import (
     KNOBS,
@@ -96,6 +97,9 @@ def test_every_valid_value_round_trips_through_set_and_the_listing(knob: Knob, d
     assert parse_text(row.written) == (list(value) if isinstance(value, tuple) else value)
 
 
+@requirement(
+    "layers", "configuration", "a value that is not allowed is refused by name, such as a strategy nobody knows"
+)
 @pytest.mark.parametrize("knob", EVERY_KNOB, ids=lambda knob: knob.name)
 @settings(max_examples=30)
 @given(data=st.data())
@@ -119,6 +123,7 @@ def test_any_text_after_set_gives_a_policy_or_one_line(text: str) -> None:
         assert refusal.isprintable()
 
 
+@requirement("sliding", "configuration", "options of the command line and variables of the environment set the same")
 @given(st.sampled_from(EVERY_KNOB).flatmap(lambda knob: st.tuples(st.just(knob), valid(knob))))
 def test_a_variable_sets_what_set_sets(chosen: tuple[Knob, Any]) -> None:
     knob, value = chosen

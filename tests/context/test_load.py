@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from support.requirements import requirement
 from workbench.config.errors import WrongCall
 from workbench.context.knobs import KNOBS
 from workbench.context.load import LoadedPolicy, describe, load_policy, preset_names, user_policies
@@ -44,6 +45,12 @@ def test_the_default_is_the_workbench_preset() -> None:
     assert load(None).policy.name == "workbench"
 
 
+@requirement(
+    "confirm",
+    "configuration",
+    "the threshold can be set for an agent, a provider's model, or everything",
+    decided="a policy file, a model's entry, the environment or an option sets it, as any knob",
+)
 def test_the_order_is_preset_file_model_environment_set(tmp_path: Path) -> None:
     file = write(
         tmp_path / "policies" / "mine.toml",

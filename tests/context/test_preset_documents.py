@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from support.requirements import requirement
 from support.talk import (
     iterations,
     named_turns,
@@ -62,6 +63,18 @@ def sent(log: list[Body]) -> str:
     return " ".join(found)
 
 
+@requirement("sliding", "request", "events inside a compacted range are replaced by the summary in the request")
+@requirement("sliding", "request", "events outside every range are sent in full")
+@requirement(
+    "sliding",
+    "request",
+    "its drawing sends raw events that lie inside a later range",
+    decided="its text forbids it, and so it is here",
+)
+@requirement(
+    "sliding", "log", "ranges are times", decided="they are sequence numbers: a clock may stand still or go back"
+)
+@requirement("sliding", "others", "a session without a compaction is sent as it is")
 @pytest.mark.parametrize(
     ("storage", "context"),
     [
@@ -80,6 +93,7 @@ def test_raw_events_inside_a_standing_range_are_not_sent(storage: str, context: 
     assert sent(stored(storage)) == context
 
 
+@requirement("sliding", "log", "after compactions every original event is still stored")
 def test_all_events_stay_in_the_log_and_in_the_rows() -> None:
     log = stored("E1 E2 E3 E4 E5 C(1-3) E6 E7 E8 C(4-7) E9 E10")
     made = planned(log, SLIDING)
@@ -88,6 +102,12 @@ def test_all_events_stay_in_the_log_and_in_the_rows() -> None:
     assert all(row.edits[-1].stage == "fold" for row in made.rows if row.state == "summarised")
 
 
+@requirement(
+    "sliding",
+    "summary",
+    "the summary stands in the request as an event of the model's",
+    decided="in the user's role, framed as a record: a model takes its own words for a promise",
+)
 def test_a_summary_is_framed_as_a_record_in_the_users_role() -> None:
     (row,) = rows_of(planned(stored("E1 E2 C(1-2) E3"), SLIDING), "summary")
     assert (row.role, row.slot, row.seq) == ("user", "summaries", None)
@@ -99,12 +119,20 @@ def test_a_summary_is_framed_as_a_record_in_the_users_role() -> None:
 # window
 
 
+@requirement(
+    "window",
+    "budget",
+    "the rest of the window belongs to the conversation: all but 2,000 tokens of a large one",
+    decided="all but 4,000, and at most a quarter of a small window is kept free",
+)
 @pytest.mark.parametrize(("size", "target"), [(200_000, 196_000), (128_000, 124_000), (8_000, 6_000)])
 def test_window_keeps_4_000_tokens_for_the_response_but_at_most_a_quarter(size: int, target: int) -> None:
     found = limits(model(size, 8_192), WINDOW.budget)
     assert (found.reserve, found.margin, found.target) == (size - target, 0, target)
 
 
+@requirement("window", "budget", "the system prompt has about 500 tokens")
+@requirement("window", "budget", "memory has about 500 tokens")
 @pytest.mark.parametrize(
     ("system", "memory", "warned"),
     [(500, 500, []), (501, 500, ["system"]), (500, 501, ["memory"]), (900, 900, ["system", "memory"])],
@@ -118,6 +146,8 @@ def test_the_500_tokens_for_system_and_memory_are_guidance(system: int, memory: 
     assert made.verdict.fits
 
 
+@requirement("window", "summary", "system prompt and memory stay in front, untouched by a summary")
+@requirement("window", "summary", "older messages become one block, which calls itself the conversation so far")
 def test_older_messages_become_one_block_and_the_last_ten_stay_word_for_word() -> None:
     slots = [SlotContent("system", "prompt", "be kind"), SlotContent("memory", "preferences.md", "be short")]
     log = [*slots, *named_turns(range(1, 9))]
@@ -141,6 +171,12 @@ def test_the_block_may_end_inside_a_turn() -> None:
 # confirm
 
 
+@requirement(
+    "confirm",
+    "summary",
+    "afterwards there is the system prompt, and the summary as a user message with the documented prefix",
+)
+@requirement("confirm", "summary", "the assistant acknowledges the summary in the documented words")
 @pytest.mark.parametrize("system", [SlotContent("system", "prompt", "system prompt"), SystemMessage("system prompt")])
 def test_confirm_sends_the_summary_and_the_acknowledgement(system: Body) -> None:
     log = [system, *named_turns([1, 2, 3])]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from support.requirements import requirement
 from support.talk import (
     COUNTER,
     ROOMY,
@@ -61,6 +62,16 @@ def model(window: int, max_output: int | None = 8_192) -> ModelInfo:
 # The window
 
 
+@requirement("layers", "windows", "Claude models have a window of 200,000 tokens")
+@requirement("layers", "windows", "GPT-5 has 400,000 tokens, GPT-4.1 has 1,000,000, and every other GPT-4 has 128,000")
+@requirement("layers", "windows", "Gemini models have 1,000,000 tokens")
+@requirement("layers", "windows", "Grok 4 has 2,000,000 tokens, other Grok models 131,072")
+@requirement("layers", "windows", "DeepSeek V3 has 163,840 tokens, other DeepSeek models 128,000")
+@requirement("layers", "windows", "Qwen 3 has 131,072 tokens, other Qwen models 128,000")
+@requirement("layers", "windows", "Llama 4 has 327,680 tokens, other Llama models 128,000")
+@requirement("layers", "windows", "Mistral Large has 262,144 tokens, other Mistral and Mixtral models 128,000")
+@requirement("layers", "windows", "a model nobody knows has 128,000 tokens")
+@requirement("layers", "windows", "the longer pattern of a name decides before its family, in capitals or not")
 @pytest.mark.parametrize(("name", "window"), WINDOWS)
 def test_the_window_comes_from_the_name_where_nothing_else_is_known(name: str, window: int) -> None:
     found = limits(Catalogue().find(name), preset("layers").budget)
@@ -68,11 +79,13 @@ def test_the_window_comes_from_the_name_where_nothing_else_is_known(name: str, w
     assert found.window_source == ("guess" if name == "unheard-of" else "fallback")
 
 
+@requirement("layers", "windows", "a limit on input tokens that is set holds instead of the model's window")
 def test_max_input_tokens_caps_the_window() -> None:
     found = limits(model(200_000), preset("layers", "budget.max_input_tokens=150000").budget)
     assert (found.window, found.margin, found.reserve) == (150_000, 15_000, 8_192)
 
 
+@requirement("layers", "windows", "the limit may be raised above the default of a custom model")
 @pytest.mark.parametrize("name", ["claude-unheard-of", "unheard-of"])
 def test_max_input_tokens_raises_the_window_of_a_model_known_by_its_name_alone(name: str) -> None:
     found = limits(Catalogue().find(name), preset("layers", "budget.max_input_tokens=500000").budget)
@@ -82,6 +95,10 @@ def test_max_input_tokens_raises_the_window_of_a_model_known_by_its_name_alone(n
 # Layer 1: resident messages
 
 
+@requirement(
+    "layers", "history", "two messages are held for every 200 tokens of the limit, at least 100 and at most 2,000"
+)
+@requirement("layers", "history", "the oldest are let go once there are more")
 @pytest.mark.parametrize(
     ("window", "resident"),
     [(8_000, 100), (10_200, 102), (20_000, 200), (20_399, 202), (128_000, 1_280), (200_000, 2_000), (400_000, 2_000)],
@@ -95,6 +112,7 @@ def test_two_messages_for_every_200_tokens_stay_resident(window: int, resident: 
     assert spoken(made)[0] == ("system", "[conversation truncated — 60 older messages omitted]")
 
 
+@requirement("layers", "history", "1,000 messages are held where the limit is not known")
 def test_a_thousand_messages_stay_resident_where_the_limit_is_a_guess() -> None:
     policy = preset("layers", "history.max_tokens=0")
     found = limits(Catalogue().find("unheard-of"), policy.budget)
@@ -105,6 +123,9 @@ def test_a_thousand_messages_stay_resident_where_the_limit_is_a_guess() -> None:
 # Layer 2: the history budget
 
 
+@requirement("layers", "budget", "history may have the limit less system prompt, tools, room for the answer and margin")
+@requirement("layers", "budget", "the cap on history holds where it is lower than what is left; 0 means no cap")
+@requirement("layers", "history", "messages are taken from the newest to the oldest until the budget is spent")
 @pytest.mark.parametrize(
     ("limit", "max_output", "cap"),
     [(40_000, 4_000, 0), (40_000, 4_000, 20_000), (40_000, 4_000, 1_000), (12_000, 2_000, 20_000), (12_000, 500, 0)],
@@ -129,6 +150,7 @@ def test_history_gets_what_is_left_of_the_limit_or_its_cap(limit: int, max_outpu
     assert [row.seq for row in sent] == seqs[-len(sent) :], "the newest stay"
 
 
+@requirement("layers", "history", "history has at most 20,000 tokens by default, and tools the rest of a large window")
 def test_the_default_cap_leaves_20_000_tokens_of_history_in_a_window_of_200_000() -> None:
     made = planned(
         [*turns(300, 96), UserMessage("now")], preset("layers"), limits(model(200_000), preset("layers").budget)
@@ -137,6 +159,9 @@ def test_the_default_cap_leaves_20_000_tokens_of_history_in_a_window_of_200_000(
     assert sum(row.tokens + MESSAGE for row in sent) == 20_000
 
 
+@requirement(
+    "layers", "history", "a system message says how many older messages were left out, in the documented words"
+)
 def test_the_notice_is_a_system_message_in_the_documents_words() -> None:
     oldest = [UserMessage("one"), AssistantMessage("two", "a"), AssistantMessage("three", "b"), *turns(22)]
     system = SlotContent("system", "prompt", "You are helpful.")
@@ -150,11 +175,13 @@ def test_the_notice_is_a_system_message_in_the_documents_words() -> None:
     assert (notice.seq, notice.slot, notice.state) == (None, "history", "sent")
 
 
+@requirement("layers", "history", "there is no notice where nothing was left out")
 def test_nothing_is_noticed_when_nothing_is_omitted() -> None:
     made = planned([*turns(3), UserMessage("now")], preset("layers"))
     assert rows_of(made, "notice") == []
 
 
+@requirement("layers", "history", "the notice counts what either layer left out")
 def test_the_notice_counts_resident_drops_and_token_drops_together() -> None:
     policy = preset("layers", "history.max_tokens=4000")
     made = planned([*turns(80, 96), UserMessage("now")], policy, limits(model(10_000), policy.budget))
@@ -166,6 +193,9 @@ def test_the_notice_counts_resident_drops_and_token_drops_together() -> None:
 # Layer 3a: single results
 
 
+@requirement("layers", "results", "a result is cut to 8,000 tokens; 52,000 become 8,000")
+@requirement("layers", "results", "head keeps the beginning, tail the end, both half and half")
+@requirement("layers", "results", "both puts its indicator between the halves")
 @pytest.mark.parametrize(("strategy", "ends"), [("head", "first"), ("tail", "last"), ("both", "first+last")])
 def test_a_result_of_52_000_tokens_is_cut_to_8_000(strategy: str, ends: str) -> None:
     policy = preset("layers", f"truncation.strategy={strategy}")
@@ -190,17 +220,20 @@ def test_a_result_of_52_000_tokens_is_cut_to_8_000(strategy: str, ends: str) -> 
         assert len(before.split()) == pytest.approx(len(after.split()), abs=2)
 
 
+@requirement("layers", "results", "head is the default strategy")
 def test_head_is_the_default() -> None:
     (row,) = results(planned([UserMessage("go"), *iterations([BIG])], preset("layers")))
     assert row.text is not None
     assert "(head)]" in row.text
 
 
+@requirement("layers", "results", "a result within the cap is left alone")
 @pytest.mark.parametrize(("tokens", "state"), [(7_999, "sent"), (8_000, "sent"), (8_001, "truncated")])
 def test_only_what_is_over_the_cap_is_cut(tokens: int, state: str) -> None:
     assert states(results(planned([UserMessage("go"), *iterations([words(tokens)])], preset("layers")))) == [state]
 
 
+@requirement("layers", "results", "a cap of 0 is refused when the configuration is read")
 def test_the_cap_must_be_above_zero() -> None:
     with pytest.raises(WrongCall, match=r"truncation\.max_tokens"):
         preset("layers", "truncation.max_tokens=0")
@@ -209,6 +242,10 @@ def test_the_cap_must_be_above_zero() -> None:
 # Layer 3b: masking
 
 
+@requirement("layers", "masking", "the first N and the last M results stay, those between them are masked")
+@requirement("layers", "masking", "where there are no more than N + M results nothing is masked")
+@requirement("layers", "masking", "calls stay visible with their arguments")
+@requirement("layers", "masking", "the marker says how many tokens were removed, in the documented words")
 @pytest.mark.parametrize(
     ("count", "keep_first", "keep_last", "masked"),
     [
@@ -235,6 +272,7 @@ def test_the_middle_results_are_masked(count: int, keep_first: int, keep_last: i
     assert [call.text for call in calls] == [f'{{"path": "call{at}"}}' for at in range(1, count + 1)]
 
 
+@requirement("layers", "masking", "results are counted, not iterations")
 def test_results_are_counted_not_iterations() -> None:
     calls = [ToolCall(f"c{at}", "read_file", "{}", "one reply") for at in range(8)]
     answers = [ToolResult(f"c{at}", words(60)) for at in range(8)]
@@ -247,6 +285,7 @@ def test_results_that_are_smaller_than_their_marker_stay() -> None:
     assert states(results(made)) == ["sent"] * 3 + ["masked", "sent"] + ["sent"] * 5
 
 
+@requirement("layers", "masking", "eight iterations with 2 and 3 kept look as in the document's example")
 def test_the_message_structure_of_the_document() -> None:
     policy = preset("layers", "masking.keep_last=3")
     made = planned(
@@ -262,6 +301,10 @@ def test_the_message_structure_of_the_document() -> None:
 # Layer 3c: iteration groups
 
 
+@requirement(
+    "layers", "turn", "as a last resort the oldest iterations of the turn are dropped, with calls and results together"
+)
+@requirement("layers", "turn", "history and the most recent iteration are never dropped for it")
 def test_the_oldest_groups_are_dropped_history_and_the_last_group_never() -> None:
     policy = preset("layers", "masking.keep_first=0", "masking.keep_last=0")
     log = [*turns(3, 50), UserMessage("go"), *iterations([words(1_000)] * 6)]
@@ -275,6 +318,7 @@ def test_the_oldest_groups_are_dropped_history_and_the_last_group_never() -> Non
     assert small.verdict.status == "too_large"
 
 
+@requirement("layers", "turn", "the steps come in order: cut, then mask, then drop")
 def test_the_graduated_flow() -> None:
     log = [UserMessage("go"), *iterations([BIG] * 12)]
     assert states(results(planned(log[:3], preset("layers"), ROOMY))) == ["truncated"]

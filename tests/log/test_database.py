@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from support.requirements import requirement
 from workbench.config.errors import WorkbenchError
 from workbench.log import lock, migrations
 from workbench.log.errors import StoreError
@@ -106,6 +107,7 @@ class TestMigrations:
     def add(self, monkeypatch: pytest.MonkeyPatch, *steps: Callable[[sqlite3.Connection], object]) -> None:
         monkeypatch.setattr(migrations, "STEPS", [*migrations.STEPS, *steps])
 
+    @requirement("codex", "others", "sessions from before go on working")
     def test_new_steps_run_once_and_in_order(self, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.add(
             monkeypatch,

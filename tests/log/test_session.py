@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.requirements import requirement
 from workbench.config.errors import WorkbenchError
 from workbench.log.codec import settle
 from workbench.log.errors import BadEvent, NotFound, ReadOnly, StoreError
@@ -70,6 +71,12 @@ def test_a_page_beyond_all_numbers_is_empty(ten: Session) -> None:
     assert len(ten.events(-(2**80), 2**80)) == 10
 
 
+@requirement(
+    "layers",
+    "log",
+    "memory and stored state are bounded by the number of messages held",
+    decided="the log keeps everything on disk; to read or append costs the same at any length",
+)
 def test_what_is_done_with_a_session_costs_the_same_at_any_length(store: Store) -> None:
     work: list[int] = []  # steps of SQLite's machine; no clock, so no noise
 
@@ -220,6 +227,7 @@ def test_without_a_place_for_locks_a_session_can_still_be_read(store: Store, pat
         store.create()
 
 
+@requirement("codex", "log", "several threads may use a session's context at once")
 def test_threads_may_share_a_session(store: Store) -> None:
     session = store.create()
     failures: list[BaseException] = []

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from support.requirements import requirement
 from workbench.models import encoders, litellm_data, text_pieces
 from workbench.models.tokens import TokenCounter
 
@@ -43,6 +44,12 @@ def loading_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     encoders.load.cache_clear()
 
 
+@requirement(
+    "layers",
+    "counting",
+    "a token is taken to be four bytes",
+    decided="the model's own tokenizer counts; the margin of 10 % stays",
+)
 @pytest.mark.parametrize("tokenizer", REAL)
 @given(text=st.text())
 @example("<EOT><|endoftext|> ½ ﬁ … ，e\u0301 \r\n\n  x")

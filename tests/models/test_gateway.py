@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from support.provider import Answer, Pause, Provider, piece, text, usage
+from support.requirements import requirement
 from workbench.models.endpoints import Endpoint
 from workbench.models.failures import ModelFailure
 from workbench.models.gateway import Gateway, Patience
@@ -42,6 +43,7 @@ def calls(parts: list[Part]) -> dict[int, tuple[str, str, str]]:
     return found
 
 
+@requirement("confirm", "counting", "prompt and completion tokens that the provider reports are kept after each call")
 async def test_text_and_usage_with_what_was_cached_and_written_and_thought() -> None:
     cost = usage(
         100,

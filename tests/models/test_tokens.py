@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.requirements import requirement
 from workbench.config.errors import WrongCall
 from workbench.models import text_pieces, tokens
 from workbench.models.encoders import TOKENIZERS, RoughEncoder, load
@@ -350,6 +351,9 @@ def test_an_unknown_tokenizer_is_a_wrong_call() -> None:
         counter("bert")
 
 
+@requirement(
+    "window", "counting", "tokens are counted with a tokenizer, or estimated where none is known, and told apart"
+)
 def test_a_stand_in_is_never_exact() -> None:
     gemini = counter_for("gemini/gemini-2.5-pro")
     assert gemini.note == "o200k_base stands in for Gemini's own tokenizer, which is not public"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from support.requirements import requirement
 from support.talk import planned, preset, spoken
 from workbench.log.events import (
     AssistantMessage,
@@ -167,16 +168,24 @@ def told(*times: Any) -> list[dict[str, Any]]:
 BY_ADK = {"made_by": "ADK"}
 
 
+@requirement("sliding", "log", "the form of ADK for Python, an action of the event, is understood")
 def test_a_compaction_of_adk_covers_the_events_between_its_times() -> None:
     assert read([*told(1, 2, 3), compacting(1, 2)])[3] == Compaction(1, 2, "one, two", meta=BY_ADK)
 
 
+@requirement("sliding", "log", "times of a range are RFC 3339")
 def test_times_are_seconds_or_rfc_3339() -> None:
     said = told("2026-01-01T10:00:00Z", "2026-01-01T10:00:01.123456789Z", "2026-01-01T10:00:02.5Z")
     made = compacting("2026-01-01T12:00:00+02:00", "2026-01-01T10:00:01.123456789Z")
     assert read([*said, made])[3] == Compaction(1, 2, "one, two", meta=BY_ADK)
 
 
+@requirement(
+    "sliding",
+    "log",
+    "a compaction stands in the event's custom metadata, under a key of ADK's",
+    decided="it is an event of its own kind; that form is read from ADK's files",
+)
 def test_a_compaction_in_the_custom_metadata_is_read() -> None:
     summary = {"role": "model", "parts": [{"text": "one, two"}]}
     noted = {
@@ -190,6 +199,7 @@ def test_a_compaction_in_the_custom_metadata_is_read() -> None:
     assert read([*said, made])[3:] == [Compaction(1, 2, "one, two", meta={**BY_ADK, "tokens_before": 900})]
 
 
+@requirement("sliding", "log", "a summary is used though the events it stands for are not there")
 def test_a_compaction_stands_where_its_originals_were_when_they_are_not_in_the_file() -> None:
     lost = [compacting(1, 2, "long ago"), compacting(2, 4, "later")]
     assert read([*told(5, 6), *lost]) == [

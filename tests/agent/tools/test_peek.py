@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.logs import logs, number
+from support.requirements import requirement
 from support.talk import planned, preset, turns
 from workbench.agent.tools import peek_worker
 from workbench.agent.tools.base import ToolFailure, ToolLimits, ToolOutcome
@@ -170,6 +171,12 @@ def test_nothing_excluded_and_nothing_unsaid_is_ever_shown(events: list[Event], 
     assert {entry.heading.partition(" ")[0] for entry in found} <= said
 
 
+@requirement(
+    "layers",
+    "others",
+    "tools to look at what was cut are left for later",
+    decided="markers carry an id, and `peek_head`, `peek_tail` and `peek_grep` read it",
+)
 async def test_every_marker_of_a_plan_names_an_id_that_can_be_read() -> None:
     results = [ToolResult(str(at), LONG + str(at)) for at in range(4)]
     bodies: list[Body] = [UserMessage("go")]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.requirements import requirement
 from support.talk import iterations, planned, preset, rows_of, spoken, states, turns, words
 from workbench.context.budget import Limits
 from workbench.context.policy import HistoryPolicy
@@ -92,6 +93,12 @@ def test_the_resident_limit_of_the_document(limit: int, known: bool, resident: i
     assert resident_limit(HistoryPolicy(resident_auto=True), limit, known) == resident
 
 
+@requirement(
+    "layers",
+    "history",
+    "the number of messages held is no setting of the user's",
+    decided="it is derived unless `history.resident_messages` sets one; nothing is gained by hiding it",
+)
 def test_a_resident_limit_of_ones_own() -> None:
     assert resident_limit(HistoryPolicy(resident_messages=7), 1, False) == 7
     assert resident_limit(HistoryPolicy(), 1, True) == NO_CAP
@@ -113,6 +120,12 @@ def test_the_user_message_of_a_turn_kept_in_part_stays_with_it() -> None:
     assert [role for role, _ in spoken(made)[1:3]] == ["user", "assistant"]
 
 
+@requirement(
+    "layers",
+    "history",
+    "messages that are too many leave one by one",
+    decided="a call and its result leave together, or the request would be invalid",
+)
 def test_calls_and_results_leave_together() -> None:
     made = planned([UserMessage("a"), *iterations([words(80)] * 10), UserMessage("now")], FIT)
     assert states(rows_of(made, "tool_call")) == states(rows_of(made, "tool_result"))

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.requirements import requirement
 from support.talk import iterations, planned, preset, results, rows_of, states, words
 from workbench.context.policy import MaskingPolicy
 from workbench.context.stages.mask import MaskWindow, marker
@@ -64,6 +65,12 @@ def test_without_a_batch_each_is_masked_whatever_the_share_says() -> None:
     assert states(results(made)) == ["sent"] * 2 + ["masked"] * 2 + ["sent"] * 5
 
 
+@requirement(
+    "layers",
+    "masking",
+    "every result between the first and the last is masked",
+    decided="but for one that is smaller than its marker",
+)
 @given(st.lists(st.integers(1, 60), min_size=8, max_size=20), st.sampled_from([0, 30]))
 def test_a_result_is_never_masked_into_something_larger(sizes: list[int], batch: int) -> None:
     policy = preset("layers", f"masking.batch_tokens={batch}")
@@ -76,6 +83,7 @@ def test_the_marker_has_the_size_and_the_id() -> None:
     assert marker(12_000, "e7") == "[result masked — ~12000 tokens removed] [id e7]"
 
 
+@requirement("layers", "masking", "masking is applied anew before every request")
 def test_masking_starts_from_the_log_each_time() -> None:
     log = [GO, *iterations([words(100)] * 9)]
     policy = preset("layers")

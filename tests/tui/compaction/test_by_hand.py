@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from support.requirements import requirement
 from tui.compaction.long_talk import SUMMARY, on_screen, panel, rest
 from tui.play import Script, answer, settle, shown, told, top, typed, until
 from workbench.session.services import Services
@@ -37,6 +38,11 @@ async def asked(pilot: Pilot[Any], key: str = "c") -> CompactDialog:
     return dialog
 
 
+@requirement(
+    "confirm",
+    "commands",
+    "the user can compact at any time, whatever the utilisation; the usage is shown with the question",
+)
 async def test_the_keys_work_in_the_composer_ask_with_the_figures_and_no_is_the_default(services: Services) -> None:
     async with on_screen(services) as (pilot, screen):
         await pilot.press("h", "i")
@@ -53,6 +59,8 @@ async def test_the_keys_work_in_the_composer_ask_with_the_figures_and_no_is_the_
             assert made(screen) == 0
 
 
+@requirement("confirm", "commands", "after a yes the summary is shown")
+@requirement("confirm", "commands", "the new usage is shown, and it is lower")
 async def test_yes_compacts_and_shows_the_summary_and_the_new_usage(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +173,12 @@ async def test_where_there_is_nothing_to_compact_only_no_is_an_answer(services: 
         assert top(pilot) is screen
 
 
+@requirement(
+    "sliding",
+    "commands",
+    "compacting by hand is rejected: automation is better",
+    decided="both exist; `/compact` asks first and can show what it would do",
+)
 async def test_the_dialog_leads_to_the_preview(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     Script().play(monkeypatch)
     async with panel(services) as (pilot, _):
@@ -200,6 +214,26 @@ async def test_confirm_asks_in_place_and_goes_on_when_declined(
         assert "compacted by itself" in {notice.title for notice in pilot.app._notifications}
 
 
+@requirement("confirm", "trigger", "`/compact` may be typed in place of a yes")
+@requirement("codex", "commands", "`/compact` compacts by hand")
+async def test_the_command_may_be_typed_in_place_of_an_answer(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(answer("Done, and this is how it was done. " * 100), answer(SUMMARY)).play(monkeypatch)
+    async with on_screen(services, knobs=("compaction.threshold=0.35",)) as (pilot, screen):
+        await typed(pilot, "go")
+        await until(lambda: screen.question is not None)
+        await settle(pilot)
+        await typed(pilot, "/compact")
+        await until(lambda: isinstance(pilot.app.screen, CompactDialog))
+        await settle(pilot)
+        await pilot.press("y")
+        await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
+        await settle(pilot)
+        assert made(screen) == 1
+        assert screen.question is None, "it is answered with that"
+
+
 def mode(screen: MainScreen) -> str:
     return screen.compaction.mode if screen.compaction else ""
 
@@ -225,6 +259,7 @@ async def test_mode_and_policy_are_switched_from_the_panel(services: Services) -
         assert mode(screen) == "off"
 
 
+@requirement("sliding", "commands", "a command of the screen shows the state of compaction")
 async def test_the_status_command_tells_triggers_history_and_metrics(services: Services) -> None:
     async with panel(services, (110, 40)) as (pilot, screen):
         await pilot.press("s")

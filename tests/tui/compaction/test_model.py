@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from support.requirements import requirement
 from tui.compaction.long_talk import SUMMARY, WINDOW, stored
 from tui.compaction.watching import Scripted, bodies, drafted, on_talk, view
 from tui.play import answer, opened, until
@@ -54,6 +55,8 @@ async def test_mode_auto_compacts_after_a_turn_and_says_so(services: Services, s
         assert "facts kept; F9 undoes it" in on.told
 
 
+@requirement("codex", "summary", "compacting goes on in the background, with its progress shown")
+@requirement("sliding", "trigger", "compacting is asynchronous: the next turn does not wait")
 async def test_the_next_turn_does_not_wait_for_a_compaction(services: Services, script: Scripted) -> None:
     gate = threading.Event()
     script(answer(LONG), [gate, *answer(SUMMARY)], answer("And this."))
@@ -71,6 +74,8 @@ async def test_the_next_turn_does_not_wait_for_a_compaction(services: Services, 
         assert view(on).running is None
 
 
+@requirement("confirm", "trigger", "after each answer over the threshold the user is asked, and no is the default")
+@requirement("confirm", "trigger", "whoever declines is asked again after the next answer")
 async def test_confirm_asks_in_place_with_the_figures_and_no_is_the_default(
     services: Services, script: Scripted
 ) -> None:
@@ -99,6 +104,7 @@ async def test_confirm_asks_in_place_with_the_figures_and_no_is_the_default(
         assert len(made.requests) == 3
 
 
+@requirement("confirm", "trigger", "instead of answering one may keep chatting")
 async def test_a_message_in_place_of_an_answer_means_not_now(services: Services, script: Scripted) -> None:
     script(answer(LONG), answer("Two."))
     async with on_talk(services, *ASK) as on:
@@ -153,6 +159,12 @@ async def test_what_is_left_for_the_answer_is_the_same_wherever_it_is_told(
         assert left < made.requests[0]["max_tokens"] < before.max_output
 
 
+@requirement(
+    "codex",
+    "summary",
+    "a compaction takes 2 to 5 seconds",
+    decided="it takes as long as the model does, beside the work, and can be stopped",
+)
 async def test_escape_stops_a_compaction_and_nothing_of_it_stays(services: Services, script: Scripted) -> None:
     gate = threading.Event()
     script(answer(LONG), [Text("half"), gate])
@@ -213,6 +225,7 @@ async def test_one_at_a_time_and_a_stop_by_hand(services: Services, script: Scri
         assert "no compaction is being made" in on.told
 
 
+@requirement("sliding", "failures", "a compaction that fails does not fail silently")
 async def test_a_refusal_is_told_and_stays_in_the_log(services: Services, script: Scripted) -> None:
     script()
     async with on_talk(services, "compaction.min_freed=0.99") as on:

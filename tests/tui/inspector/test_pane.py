@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from support.requirements import requirement
 from tui.inspector.host import SUMMARISED, Host, Model, go_to, host, lines_of, press, settle
 from tui.inspector.sample import SAMPLE, item, plan_of
 from workbench.context.budget import Limits
@@ -34,6 +35,7 @@ async def test_the_title_and_the_verdict_are_told_in_words() -> None:
         assert str(app.query_one(VerdictLine).render()).startswith("● fits  1,289 tokens")
 
 
+@requirement("confirm", "shown", "utilisation is green below 70 %, yellow from 70 %, red from 90 %")
 @pytest.mark.parametrize(
     ("tokens", "words", "colour"),
     [

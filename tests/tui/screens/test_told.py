@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
+from support.requirements import requirement
 from tui.play import Script, answer, program, settle, told, until
 from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.log.events import UserMessage
@@ -19,6 +20,7 @@ from workbench.tui.widgets.text_dialog import TextDialog
 pytestmark = pytest.mark.usefixtures("project")
 
 
+@requirement("codex", "commands", "`/instructions` shows the loaded instructions")
 async def test_each_file_of_instructions_is_told_with_its_tokens_and_what_was_cut(
     services: Services, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
