@@ -113,8 +113,10 @@ def test_a_pin_on_what_is_whole_changes_no_token_but_is_something() -> None:
 
 
 def test_what_would_change_nothing_says_so() -> None:
-    assert previewed(Model(), "exclude", 27).nothing, "the latest user message is always whole"
-    assert previewed(Model(), "mask", 27).nothing
+    waiting = Model(BODIES[:27])
+    assert previewed(waiting, "exclude", 27).nothing, "the latest user message is whole until it is answered"
+    assert previewed(waiting, "mask", 27).nothing
+    assert not previewed(Model(), "exclude", 27).nothing
 
 
 def test_what_would_not_fit_says_so() -> None:
