@@ -63,7 +63,7 @@ def test_it_needs_no_litellm_and_loads_nothing_heavy() -> None:
     [
         (("--port", "70000"), "--port: expected a number from 0 to 65535"),
         (("--speed", "-1"), "--speed: expected a number from 0 up"),
-        (("--script", "nowhere.toml"), "nowhere.toml: cannot be read"),
+        (("--script", "nowhere.toml"), "nowhere.toml: no such file"),
     ],
 )
 def test_a_wrong_call_is_refused_in_one_line(words: tuple[str, ...], complaint: str) -> None:
