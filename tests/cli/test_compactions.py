@@ -117,7 +117,7 @@ def test_json_has_all_of_it(call: Call) -> None:
     assert found["window"] == 1_000
     assert set(found["decision"]) == {"action", "trigger", "why", "question", "digest"}
     assert [check["trigger"] for check in found["checks"]] == ["threshold", "threshold", "overflow"]
-    assert set(found["next"]) == {"trigger", "limit", "turns", "why"}
+    assert set(found["next"]) == {"trigger", "limit", "turns", "why", "growth"}
     outer, gone = found["history"]
     assert (outer["event"], outer["from"], outer["to"], outer["status"], outer["by"]) == (11, 2, 5, "standing", None)
     assert [(one["event"], one["by"], one["summary"]) for one in outer["inside"]] == [(10, 11, "one")]

@@ -139,3 +139,12 @@ def test_a_summary_is_always_framed_and_names_its_range_where_it_can_be_read() -
     assert recalled.startswith("Record:\n[The originals can be read with ")
     assert "id 3-41" in recalled
     assert all(tool in recalled for tool in RECALL_TOOLS)
+
+
+@pytest.mark.parametrize("ref", ["file:~/mine.md", "file://~/mine.md", "file:{home}/mine.md", "file://{home}/mine.md"])
+def test_a_prompt_of_ones_own_is_named_with_or_without_slashes(
+    ref: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "mine.md").write_text("Be brief.")
+    assert load(ref.format(home=tmp_path)).text.startswith("Be brief.")

@@ -17,7 +17,17 @@ from workbench.compaction.triggers import checks, compacts_at, decide, measured
 from workbench.context.budget import Limits
 from workbench.context.planner import plan
 from workbench.context.policy import CompactionPolicy
-from workbench.log.events import AssistantMessage, Body, Compaction, Event, Revert, Usage, UserMessage
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Compaction,
+    Event,
+    Failure,
+    Revert,
+    SlotContent,
+    Usage,
+    UserMessage,
+)
 
 DOCUMENTS = ("codex", "sliding", "window", "confirm")
 INCLUSIVE = {"codex": False, "sliding": False, "window": False, "confirm": True, "workbench": True}
@@ -55,7 +65,7 @@ def test_each_preset_has_the_share_of_its_document(name: str) -> None:
         (96_000, "workbench", "96,000 of 120,000 = 80.0 % >= 80 %"),
         (95_999, "workbench", "95,999 of 120,000 = 79.999 % < 80 %"),
         (130_000, "window", "130,000 of 120,000 = 108.3 % > 80 %"),
-        (84_001, "sliding", "84,001 of 120,000 = 70.001 % > 70 % (since the beginning)"),
+        (84_001, "sliding", "84,001 of 120,000 = 70.001 % > 70 % (events since the beginning)"),
         (108_000, "confirm", "108,000 of 120,000 = 90.0 % >= 90 % (reported by the provider)"),
     ],
 )
@@ -154,20 +164,23 @@ def test_the_plans_tokens_include_what_is_in_every_request() -> None:
     assert made.totals.tokens > 200, "the framing counts"
 
 
-def test_tokens_since_the_last_compaction_leave_out_its_summary_and_what_lies_before() -> None:
+FIXED = SlotContent("system", "prompt", words(70)), SlotContent("tools", "t", '{"name": "t", "parameters": {}}')
+"""In every request, and no events of the conversation."""
+
+
+def test_since_the_last_compaction_events_alone_are_measured() -> None:
     policy = preset("sliding")
-    log: list[Body] = [*turns(3, 100), Compaction(1, 4, words(50))]
+    log: list[Body] = [*FIXED, *turns(3, 100), Compaction(3, 6, words(50))]
     events = number([*log, *turns(2, 10, first=4)])
     made = plan(events, policy, ROOMY, COUNTER)
     found = measured(made, events, record(events), policy.compaction)
-    assert found.what == "since the last compaction"
-    assert found.tokens == made.totals.tokens - made.budget.summaries
-    assert found.tokens == 200 + 40 + made.totals.framing, "turn 3 lies behind the range"
+    assert found == (200 + 40, "events since the last compaction"), "turn 3 lies behind the range"
 
 
-def test_before_any_compaction_they_are_all_tokens() -> None:
-    made = planned(turns(3, 100), preset("sliding"))
-    assert measured(made, [], record([]), preset("sliding").compaction).tokens == made.totals.tokens
+def test_before_any_compaction_they_are_all_events() -> None:
+    made = planned([*FIXED, *turns(3, 100)], preset("sliding"))
+    found = measured(made, [], record([]), preset("sliding").compaction)
+    assert found == (600, "events since the beginning")
 
 
 def test_the_last_report_counts_and_not_an_earlier_one() -> None:
@@ -196,7 +209,7 @@ def test_after_a_compaction_utilisation_starts_anew(last: list[Body], found: tup
 def test_sliding_also_has_an_absolute_number_of_tokens(tokens: int, fired: bool) -> None:
     check = look(sized(tokens, 2_000_000), turns(1), preset("sliding").compaction)["tokens"]
     assert check.fired == fired
-    assert check.why == f"{tokens:,} tokens {'>' if fired else '<='} 700,000 (since the beginning)"
+    assert check.why == f"{tokens:,} tokens {'>' if fired else '<='} 700,000 (events since the beginning)"
 
 
 # Turns: the document's examples, theta 5 and omega 2
@@ -216,6 +229,44 @@ def test_a_turn_that_is_going_on_does_not_count() -> None:
     log = [*turns(4), UserMessage("and now?")]
     assert not look(sized(1, 10_000), log, policy, turn_over=False)["turns"].fired
     assert look(sized(1, 10_000), log, policy, turn_over=True)["turns"].fired
+
+
+DOWN = Failure("connection", "nothing answers")
+
+
+@pytest.mark.parametrize(
+    ("failed", "counted"),
+    [
+        ([UserMessage("q"), DOWN], 0),
+        ([UserMessage("q"), AssistantMessage("half of", "r", finish="broken"), DOWN], 0),
+        ([UserMessage("q"), *iteration("call", "x"), DOWN], 0),
+        ([UserMessage("q"), DOWN, AssistantMessage("asked again", "r")], 1),
+        ([UserMessage("q"), DOWN, UserMessage("q")], 1),
+        ([UserMessage("q"), AssistantMessage("a", "r"), DOWN], 1),
+        ([UserMessage("q"), AssistantMessage("half of", "r", finish="cancelled")], 1),
+    ],
+    ids=["no answer", "broken", "after a call", "then answered", "then asked anew", "after the answer", "stopped"],
+)
+def test_a_turn_that_failed_does_not_count(failed: list[Body], counted: int) -> None:
+    check = look(sized(1, 10_000), [*turns(4), *failed], preset("sliding").compaction)["turns"]
+    assert (check.measured, check.fired) == (4 + counted, counted == 1)
+
+
+@pytest.mark.parametrize("name", ["sliding", "codex", "window", "workbench"])
+def test_a_turn_that_failed_triggers_nothing_but_the_next_one_does(name: str) -> None:
+    policy = preset(name, "compaction.headless_mode='auto'").compaction
+    log = [*turns(6, 2_000), UserMessage("q"), DOWN]
+    made = planned(log, preset(name), Limits(26_000, "option", 0, 0))
+    found = decision(made, log, policy)
+    assert (found.action, found.trigger) == ("none", "turns" if name == "sliding" else "threshold")
+    assert found.why.endswith("; not done, because the turn failed")
+    assert decision(made, [*log, UserMessage("q")], policy, turn_over=False).action == "compact"
+
+
+def test_a_request_that_is_too_long_is_seen_to_though_the_turn_failed() -> None:
+    log = [*turns(6, 2_000), UserMessage("q"), Failure("does_not_fit", "too long")]
+    made = planned(log, preset("sliding"), Limits(20_000, "option", 0, 0))
+    assert decision(made, log, preset("sliding").compaction).trigger == "overflow"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
-from workbench.config.settings import Settings, load_settings
+from workbench.config.settings import ADK_NAMES, KNOB_TABLES, Settings, load_settings
 from workbench.config.tables import read_toml, shown
+from workbench.context.knobs import KNOBS, SECTIONS
+from workbench.context.load import load_policy
 
 
 def configured(folder: Path, text: str) -> Path:
@@ -148,3 +151,56 @@ def test_any_bytes_give_a_table_or_one_line(tmp_path_factory: pytest.TempPathFac
 
 def test_a_shown_value_is_short() -> None:
     assert shown("x" * 1000) == "'" + "x" * 76 + "..."
+
+
+# Knobs that stand in the wrong file
+
+ADR = """
+[compaction]
+enabled = true
+invocation_threshold = 5
+overlap_size = 2
+token_threshold = 700000
+safety_ratio = 0.7
+prompt_template = "file://~/.code_agent/compaction_prompt.txt"
+"""
+
+
+def test_the_compaction_table_of_the_document_is_answered_with_what_to_write_instead(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(ADR)
+    with pytest.raises(WrongCall) as caught:
+        load_settings(tmp_path)
+    said = str(caught.value)
+    assert said.startswith(f"{tmp_path / 'config.toml'}: compaction: knobs stand in a policy file; ")
+    written = said.partition("beside this one: ")[2].partition("; and here: ")[0]
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies" / "mine.toml").write_text(written.replace("; ", "\n"))
+    (tmp_path / "config.toml").write_text(said.rpartition("; and here: ")[2])
+    policy = load_policy(load_settings(tmp_path).policy, env={}, folder=tmp_path).policy
+    sliding = load_policy("sliding", env={}, folder=tmp_path).policy
+    prompt = "file://~/.code_agent/compaction_prompt.txt"
+    assert policy.compaction == replace(sliding.compaction, prompt=prompt)
+
+
+def test_switched_off_and_under_another_policy(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('policy = "codex"\n[compaction]\nenabled = false\noverlap_size = 1\n')
+    with pytest.raises(WrongCall, match=r'extends = "codex"; \[compaction\]; mode = "off"; overlap = 1; and here'):
+        load_settings(tmp_path)
+
+
+@pytest.mark.parametrize("section", KNOB_TABLES)
+def test_every_section_of_a_policy_is_told_its_place(tmp_path: Path, section: str) -> None:
+    (tmp_path / "config.toml").write_text(f"[{section}]\n")
+    with pytest.raises(WrongCall, match=rf"this one: \[{section}\]; and here: policy = "):
+        load_settings(tmp_path)
+
+
+def test_the_sections_are_those_of_a_policy() -> None:
+    assert tuple(SECTIONS) == KNOB_TABLES
+
+
+@pytest.mark.parametrize(("theirs", "ours"), ADK_NAMES.items())
+def test_a_knob_under_the_documents_name_is_told_ours(theirs: str, ours: str) -> None:
+    with pytest.raises(WrongCall, match=rf"no such knob; here it is compaction\.{ours}$"):
+        load_policy("sliding", sets=[f"compaction.{theirs}=1"], env={})
+    assert f"compaction.{ours}" in KNOBS

@@ -175,7 +175,6 @@ def test_nothing_is_learnt_without_a_report() -> None:
 def test_growth_is_measured_at_the_last_request_of_each_turn() -> None:
     account = ledger(*turn(1_000), Usage("mystery", 1, 3_000), *turn(4_000), Usage("mystery", 1, 5_000), *turn(9_000))
     assert account.growth == pytest.approx((9_000 - 3_000) / 2)
-    assert account.turns_remaining(128_000, 16_000, 12_000, 10_000) == 30
 
 
 def test_a_turn_without_a_request_counts_as_a_turn() -> None:
@@ -193,16 +192,6 @@ def test_growth_is_not_taken_between_models_or_between_report_and_estimate() -> 
     assert ledger(*turn(1_000), *turn(5_000, model="other")).growth is None
     assert ledger(*turn(1_000), *turn(None, 5_000)).growth is None
     assert ledger(*turn(None, 1_000), *turn(None, 5_000)).growth == pytest.approx(4_000)
-
-
-def test_turns_remaining_is_unknown_without_growth() -> None:
-    assert ledger(*turn(1_000)).turns_remaining(100_000, 0, 0, 0) is None
-    assert ledger(*turn(1_000), *turn(1_000)).turns_remaining(100_000, 0, 0, 0) is None
-    assert ledger(*turn(2_000), *turn(1_000)).turns_remaining(100_000, 0, 0, 0) is None
-
-
-def test_no_turn_remains_in_a_full_window() -> None:
-    assert ledger(*turn(1_000), *turn(2_000)).turns_remaining(10_000, 1_000, 0, 20_000) == 0
 
 
 def test_the_average_turn_is_what_went_in_and_came_out() -> None:

@@ -20,8 +20,8 @@ from workbench.log.events import Body, Failure
 def sized(tokens: int, window: int, name: str = "codex", source: str = "option") -> ContextPlan:
     """A plan of so many tokens for a window of this size, all of which a request may have."""
     made = planned(turns(1), preset(name))
-    totals = made.totals._replace(tokens=tokens)
-    return replace(made, totals=totals, limits=Limits(window, source, 0, 0))
+    totals, budget = made.totals._replace(tokens=tokens), made.budget._replace(history=0, turn=tokens)
+    return replace(made, totals=totals, budget=budget, limits=Limits(window, source, 0, 0))
 
 
 def look(made: ContextPlan, log: Sequence[Body], policy: CompactionPolicy, **more: Any) -> dict[str, TriggerCheck]:

@@ -25,6 +25,8 @@ class Forecast(NamedTuple):
     turns: int | None
     """In about how many turns; None where that is not known."""
     why: str
+    growth: float | None = None
+    """By how many tokens a turn, as far as that is known; so until the window is full as well."""
 
 
 def forecast(
@@ -41,18 +43,18 @@ def forecast(
     `growth`: by how many tokens the context grows per turn, as the ledger knows it; without it, the mean of the turns
     since the last compaction.
     """
+    if growth is None and record.turns:
+        growth = tokens_behind(plan, record.covered) / record.turns
     if policy.mode == "off":
-        return Forecast(None, 0, None, "none, because compaction is off")
+        return Forecast(None, 0, None, "none, because compaction is off", growth)
     looked = checks(plan, events, record, policy, turn_over=turn_over)
     due = next((check for check in looked.all if check.fired), None)
     if due:
-        return Forecast(due.trigger, due.fires_at, 0, f"now: {due.why}")
-    if growth is None and record.turns:
-        growth = tokens_behind(plan, record.covered) / record.turns
+        return Forecast(due.trigger, due.fires_at, 0, f"now: {due.why}", growth)
     coming = [_coming(check, plan, policy, growth) for check in looked.by_policy]
     full = looked.left_out
     coming.append(_at(full, f"above {full.limit:,} tokens, the most that a request may have", growth))
-    return min(coming, key=itemgetter(0))[1]
+    return min(coming, key=itemgetter(0))[1]._replace(growth=growth)
 
 
 Distance = tuple[bool, float]

@@ -22,7 +22,7 @@ from workbench.config.tables import escaped_name
 NAMES = ("workbench", "codex", "sliding", "window", "confirm")
 DEFAULT = "workbench"
 FILE = "file:"
-"""What a prompt of the user's own begins with in a policy, as in `prompt = "file:~/summary.md"`."""
+"""What a prompt of the user's own begins with in a policy, as in `prompt = "file:~/summary.md"`; `file://` will do."""
 
 RULES = """\
 What holds for every summary:
@@ -63,7 +63,7 @@ class Prompt(NamedTuple):
 def load(ref: str) -> Prompt:
     """A prompt by its name, or `file:PATH`; raises WrongCall that names the file or the names there are."""
     if ref.startswith(FILE):
-        path = _path(ref.removeprefix(FILE))
+        path = _path(ref.removeprefix(FILE).removeprefix("//"))
         return Prompt(ref, f"{_own(path)}\n\n{RULES}")
     name = DEFAULT if ref == "default" else ref
     if name not in NAMES:

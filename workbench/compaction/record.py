@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from workbench.compaction.values import FailureKind
 from workbench.context.control import in_effect, reverted, span
-from workbench.log.events import AssistantMessage, Compaction, Event, Failure, Revert, ToolCall, UserMessage
+from workbench.log.events import AssistantMessage, Body, Compaction, Event, Failure, Revert, ToolCall, UserMessage
 
 Status = Literal["standing", "replaced", "reverted"]
 """In the plan; inside the range of a later one, which is; taken back."""
@@ -117,7 +117,9 @@ class Record:
     covered: int = 0
     """The end of the furthest range that stands; 0: none does."""
     turns: int = 0
-    """Turns opened behind it, the one that is going on included."""
+    """Turns opened behind it, the one that is going on included; one that failed does not count."""
+    failed: bool = False
+    """Whether the newest turn failed: what came last in it is a failure, and no answer stands before that."""
     reshaped: int = 0
     """The last compaction, or undo or redo of one; 0: none. What a provider reported before it is out of date."""
     tried: int = 0
@@ -151,6 +153,9 @@ def record(events: Iterable[Event]) -> Record:
     """Compactions, and reverts that speak of one, directly or through other reverts."""
     failures: list[FailedCompaction] = []
     opened: list[int] = []
+    failed: set[int] = set()
+    said: Body | None = None
+    failing = False
     reshaped = tried = attempts = in_a_row = 0
     for event in events:
         seq, _, _, body = event
@@ -158,7 +163,10 @@ def record(events: Iterable[Event]) -> Record:
         if kind in _SAID:  # nearly all events: told apart before anything else, for the sake of long logs
             attempts = 0
             if kind is UserMessage:
+                if failing:
+                    failed.add(opened[-1])
                 opened.append(seq)
+            failing, said = False, body
             continue
         match body:
             case Compaction():
@@ -171,10 +179,12 @@ def record(events: Iterable[Event]) -> Record:
                     about.add(seq)
                     reshaped = seq
             case Failure(category, message) if category == CATEGORY:
-                failed = _failed(seq, message)
-                failures.append(failed)
+                missed = _failed(seq, message)
+                failures.append(missed)
                 tried, attempts = seq, attempts + 1
-                in_a_row += failed.kind != "nothing"
+                in_a_row += missed.kind != "nothing"
+            case Failure():
+                failing = bool(opened) and not _is_answer(said)
     tried = max(tried, reshaped)
     stands = in_effect(controls).compactions
     covered = max((span(event)[1] for event in stands), default=0)
@@ -183,13 +193,18 @@ def record(events: Iterable[Event]) -> Record:
         failures=tuple(failures),
         standing=stands,
         covered=covered,
-        turns=sum(seq > covered for seq in opened),
+        turns=sum(seq > covered and seq not in failed for seq in opened) - (failing and opened[-1] > covered),
+        failed=failing,
         reshaped=reshaped,
         tried=tried,
         turns_since_tried=sum(seq > tried for seq in opened),
         failures_in_a_row=in_a_row,
         attempts=attempts,
     )
+
+
+def _is_answer(said: Body | None) -> bool:
+    return isinstance(said, AssistantMessage) and said.finish != "broken"
 
 
 def _failed(seq: int, message: str) -> FailedCompaction:

@@ -45,10 +45,8 @@ def measured(plan: ContextPlan, events: Sequence[Event], record: Record, policy:
         case "plan":
             return Measured(total, "")
         case "since_compaction":
-            # System, tools and framing are in every request, and so they count, as they do before any compaction.
-            beside = total - plan.budget.summaries - plan.budget.history - plan.budget.turn
             since = "the last compaction" if record.covered else "the beginning"
-            return Measured(beside + tokens_behind(plan, record.covered), f"since {since}")
+            return Measured(tokens_behind(plan, record.covered), f"events since {since}")
         case "reported":
             return _reported(total, events, record)
 
@@ -105,7 +103,7 @@ def checks(
 
 
 def _turns(record: Record, theta: int, turn_over: bool) -> TriggerCheck:
-    done = _finished(record.turns, turn_over)
+    done = _finished(record.turns, turn_over or record.failed)
     since = "the last compaction" if record.covered else "the beginning"
     return TriggerCheck("turns", done >= theta, f"{done} of {theta} turns since {since}", done, theta, theta)
 
@@ -115,8 +113,13 @@ def _finished(opened: int, turn_over: bool) -> int:
 
 
 def compacts_at(policy: CompactionPolicy, window: int) -> int:
-    """The least number of tokens of a request at which a trigger of the policy fires; 0: by size none does."""
-    if policy.mode == "off" or policy.measure == "since_compaction":
+    """The least size of a request at which a trigger of the policy fires; 0: the request's size tells of none."""
+    return 0 if policy.measure == "since_compaction" else size_limit(policy, window)
+
+
+def size_limit(policy: CompactionPolicy, window: int) -> int:
+    """The least number of tokens, of what the policy measures, at which a trigger fires; 0: by size none does."""
+    if policy.mode == "off":
         return 0
     bounds = (Fraction(policy.token_threshold), share_of_window(policy) * max(window, 1))
     return min((_fires_at(bound, policy) for bound in bounds if bound), default=0)
@@ -249,7 +252,7 @@ def decide(
         elif looked.left_out.fired and _goes_on(record, turn_over):
             first, held = looked.left_out, brakes
         else:
-            held = brakes or _by_cooldown(record, policy, turn_over)
+            held = brakes or _by_cooldown(record, policy, turn_over) or _by_failure(record, turn_over)
     if held:
         return CompactionDecision("none", first.trigger, f"{first.why}; {held}", looked)
     if mode == "auto":
@@ -306,6 +309,10 @@ def _by_cooldown(record: Record, policy: CompactionPolicy, turn_over: bool) -> s
         return ""
     since = f"since event {record.tried} (a compaction, an undo or a failed attempt)"
     return f"held back by the cool-down: {passed} of {policy.cooldown_turns} turns {since}"
+
+
+def _by_failure(record: Record, turn_over: bool) -> str:
+    return "not done, because the turn failed" if turn_over and record.failed else ""
 
 
 def _goes_on(record: Record, turn_over: bool) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,10 +11,21 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from workbench.config.errors import WrongCall
 from workbench.config.paths import config_dir
 from workbench.config.tables import Table, escaped_name, read_table, read_toml
 
 FILE_NAME = "config.toml"
+KNOB_TABLES = ("budget", "instructions", "truncation", "masking", "history", "turn", "compaction")
+"""The sections of a policy file, which are often looked for here."""
+ADK_NAMES = {
+    "enabled": "mode",
+    "invocation_threshold": "turns",
+    "overlap_size": "overlap",
+    "safety_ratio": "threshold",
+    "prompt_template": "prompt",
+}
+"""What the knobs of compaction are called in the config of the document behind the preset `sliding`."""
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -90,11 +102,30 @@ def load_settings(folder: Path | None = None) -> Settings:
     if not os.path.lexists(path):
         return Settings()
     table = read_toml(path)
+    misplaced = next((key for key in table if key in KNOB_TABLES), None)
+    if misplaced is not None:
+        told = _as_policy_file(misplaced, table[misplaced], table.get("policy"))
+        raise WrongCall(f"{path}: {misplaced}: {told}")
     for name, entry in read_table(_File, table, str(path)).models.items():
         read_table(_Model, entry, str(path), f'models."{escaped_name(name)}"')
     if "policy" in table:
         table["policy"] = _policy_ref(table["policy"], home)
     return Settings(file=path, **{key: _frozen(value) for key, value in table.items()})
+
+
+def _as_policy_file(section: str, content: Any, policy: Any) -> str:
+    """What to write where, in place of knobs in the settings."""
+    given = content if isinstance(content, dict) else {}
+    is_adk = section == "compaction" and not given.keys().isdisjoint(ADK_NAMES)
+    if is_adk:
+        given = {ADK_NAMES.get(key, key): value for key, value in given.items()}
+        if isinstance(given.get("mode"), bool):
+            given["mode"] = "auto" if given["mode"] else "off"
+    base = policy if isinstance(policy, str) else "sliding" if is_adk else ""
+    lines = [f"extends = {json.dumps(base)}"] if base else []
+    knobs = [f"{escaped_name(key)} = {json.dumps(value, default=str)[:200]}" for key, value in given.items()]
+    told = "; ".join([*lines, f"[{section}]", *knobs])
+    return f'knobs stand in a policy file; write policies/mine.toml beside this one: {told}; and here: policy = "mine"'
 
 
 def _policy_ref(ref: str, home: Path) -> str:

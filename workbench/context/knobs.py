@@ -13,6 +13,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
+from workbench.config.settings import ADK_NAMES
 from workbench.config.tables import shown
 from workbench.context.policy import NO_LIMIT, Policy, ToolTruncation
 
@@ -139,6 +140,9 @@ def find(name: str) -> Knob:
     if "." not in name:
         same = [known for known in KNOBS if known.endswith(f".{name}")]
         raise LookupError("no such section or knob" + closest(name, [*SECTIONS, *same]))
+    section, _, key = name.partition(".")
+    if section == "compaction" and key in ADK_NAMES:
+        raise LookupError(f"no such knob; here it is compaction.{ADK_NAMES[key]}")
     raise LookupError("no such knob" + closest(name, KNOBS))
 
 

@@ -185,7 +185,9 @@ class CompactionPolicy:
     update: bool = knob(True, "Seed with the previous summary, and replace it.")
     preface: str = knob("", "Put before the summary when it is sent.")
     acknowledgement: str = knob("", "The assistant's answer to the summary; none when empty.")
-    prompt: str = knob("workbench", "A prompt's name, or `file:PATH`.")
+    prompt: str = knob(
+        "workbench", "A prompt's name, or `file:PATH`, as in `file:~/summary.md` or `file://~/summary.md`."
+    )
     model: str = knob("", "The model that summarises; empty: the session's own.")
     max_compactions: int = knob(0, "Per session; 0: no limit.")
     cooldown_turns: int = knob(1, "Turns that must pass between two compactions.")

@@ -211,13 +211,6 @@ class Ledger:
         """By how many tokens the context grows per turn; None before two turns can be compared."""
         return self._growth.mean()
 
-    def turns_remaining(self, window: int, reserve: int, margin: int, context_now: int) -> int | None:
-        """How many more turns like those so far fit; None where unknown or the context does not grow."""
-        growth = self.growth
-        if growth is None or growth <= 0:
-            return None
-        return max(0, int((window - reserve - margin - context_now) / growth))
-
     def _add_usage(self, seq: int, usage: Usage) -> LedgerRow:
         prompt = usage.estimate if usage.prompt is None else usage.prompt
         cost, source = _cost(usage, prompt, self._catalogue)

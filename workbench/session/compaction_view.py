@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from workbench.compaction.audit import audit
 from workbench.compaction.forecast import forecast
-from workbench.compaction.record import CATEGORY, CompactionEntry, Record, metrics, record
+from workbench.compaction.record import CompactionEntry, Record, metrics, record
 from workbench.compaction.selection import select
 from workbench.compaction.triggers import compacts_at, decide
 from workbench.compaction.undo import tree
@@ -43,8 +43,10 @@ class LogFigures:
     def __init__(self) -> None:
         self._thin: list[Event] = []
         self._usage: Event | None = None
+        self._said: Event | None = None
+        """What the model said last, where the thin log does not have it."""
         self._attempted = False
-        """Whether nobody has said anything since the last compaction, or the failure of one."""
+        """Whether nobody has said anything since the last compaction or failure."""
         self._taken = 0
         self._turn = 0
         self._sizes: list[int] = []
@@ -65,29 +67,37 @@ class LogFigures:
             case UserMessage():
                 self._turn += 1
                 self._attempted = False
-                self._thin.append(event)
+                self._said = None
+                self._keep(event)
             case AssistantMessage() | ToolCall():
-                # Only that somebody said something after an attempt counts.
+                # Only that somebody said something after an attempt counts, and what came before a failure.
                 if self._attempted:
-                    self._thin.append(event)
+                    self._keep(event)
                     self._attempted = False
+                else:
+                    self._said = event
             case Usage() as usage:
                 self._usage = event
                 self._measure(usage.estimate if usage.prompt is None else usage.prompt)
             case Compaction():
                 self._places[event.seq] = max(0, len(self._sizes) - 1)
-                self._attempted = True
                 self._reshape(event)
+                self._attempted = True
             case Revert():
                 self._reshape(event)
             case Override():
-                self._thin.append(event)
-            case Failure(category=category) if category == CATEGORY:
+                self._keep(event)
+            case Failure():
+                self._keep(event)
                 self._attempted = True
-                self._thin.append(event)
+
+    def _keep(self, event: Event) -> None:
+        """Take in an event, and before it what was said last."""
+        self._thin += [event] if self._said is None else [self._said, event]
+        self._said = None
 
     def _reshape(self, event: Event) -> None:
-        self._thin.append(event)
+        self._keep(event)
         self._reshaped += 1
 
     def _measure(self, tokens: int) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from workbench.agent.mentions import with_files
-from workbench.compaction.triggers import compacts_at
+from workbench.compaction.forecast import Forecast
+from workbench.compaction.triggers import size_limit
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import text_of
@@ -52,8 +53,8 @@ def draft_cost(setup: Setup, plan: ContextPlan, text: str) -> DraftCost:
     return DraftCost(tokens, total, plan.limits.capacity - total, exact)
 
 
-def tokens_report(opened: OpenSession, plan: ContextPlan) -> Rows:
-    """What `/tokens` shows."""
+def tokens_report(opened: OpenSession, plan: ContextPlan, coming: Forecast | None) -> Rows:
+    """What `/tokens` shows. `coming` is what the compaction panel says, so that both say the same."""
     limits, ledger = plan.limits, opened.ledger
     used = plan.totals.tokens
     share = f"{used / limits.window:.1%}".replace("%", " %") if limits.window else "unknown"
@@ -61,7 +62,7 @@ def tokens_report(opened: OpenSession, plan: ContextPlan) -> Rows:
         ("used", f"{used:,} of {limits.window:,} tokens ({share})"),
         ("window", f"{limits.window:,} ({limits.window_source}), {_kept(plan)} kept for the answer"),
         *_turns(ledger),
-        ("turns left", _left(ledger, plan)),
+        ("turns left", _left(opened, plan, coming)),
         ("compaction", _threshold(opened, plan)),
         ("cost", _cost(ledger)),
         ("counted by", opened.setup.counter.note),
@@ -87,18 +88,39 @@ def _turns(ledger: Ledger) -> Rows:
     ]
 
 
-def _left(ledger: Ledger, plan: ContextPlan) -> str:
-    limits = plan.limits
-    left = ledger.turns_remaining(limits.window, limits.reserve, limits.margin, plan.totals.tokens)
-    return "unknown before two turns can be compared" if left is None else f"about {left:,}"
+def _left(opened: OpenSession, plan: ContextPlan, coming: Forecast | None) -> str:
+    """Until the next compaction and until the window is full, where that is not the same."""
+    if coming is None:
+        return "not worked out yet"
+    said = []
+    if coming.turns == 0:
+        said.append(f"none until {opened.policy} compacts")
+    elif coming.turns is not None:
+        said.append(f"about {coming.turns:,} until {opened.policy} compacts")
+    if coming.trigger in (None, "turns") or coming.limit <= plan.limits.capacity:
+        full = turns_that_fit(plan, coming.growth)
+        said += [] if full is None else [f"about {full:,} until the window is full"]
+    return ", ".join(said) or "unknown: how fast the context grows is not known"
+
+
+def turns_that_fit(plan: ContextPlan, growth: float | None) -> int | None:
+    """How many more turns like those so far fit; None where unknown or the context does not grow."""
+    if growth is None or growth <= 0:
+        return None
+    return max(0, int((plan.limits.capacity - plan.totals.tokens) / growth))
+
+
+MEASURED = {"plan": "", "since_compaction": " of events since the last compaction", "reported": " of the last prompt"}
 
 
 def _threshold(opened: OpenSession, plan: ContextPlan) -> str:
-    limit = compacts_at(opened.setup.loaded.policy.compaction, plan.limits.window)
-    if not limit:
-        return f"{opened.policy} does not compact by size"
-    share = f"{limit / plan.limits.window:.0%}".replace("%", " %")
-    return f"{opened.policy} compacts from {limit:,} tokens on ({share})"
+    policy, window = opened.setup.loaded.policy.compaction, plan.limits.window
+    limit = size_limit(policy, window)
+    share = f"{limit / max(window, 1):.0%}".replace("%", " %")
+    by_size = f"from {limit:,} tokens{MEASURED[policy.measure]} on ({share})" if limit else ""
+    by_turns = f"every {policy.turns:,} turns" if policy.turns and policy.mode != "off" else ""
+    when = ", or ".join(filter(None, (by_size, by_turns)))
+    return f"{opened.policy} compacts {when}" if when else f"{opened.policy} does not compact by itself"
 
 
 def _cost(ledger: Ledger) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from workbench.compaction.forecast import Forecast
 from workbench.config.errors import Refused, WrongCall
 from workbench.log.codec import encode
 from workbench.log.events import Event
@@ -15,9 +16,9 @@ from workbench.session.open_session import OpenSession
 from workbench.traces.openai import to_openai
 
 
-def tokens(opened: OpenSession) -> Rows:
-    """The account of the session."""
-    return figures.tokens_report(opened, opened.plan)
+def tokens(opened: OpenSession, coming: Forecast | None) -> Rows:
+    """The account of the session; `coming`: which compaction comes next, as it is shown beside it."""
+    return figures.tokens_report(opened, opened.plan, coming)
 
 
 def events(opened: OpenSession) -> list[Event]:

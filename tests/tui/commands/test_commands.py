@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from workbench.log.events import UserMessage
 from workbench.session.services import Services
 from workbench.tui.commands.palette import CommandHits
 from workbench.tui.commands.registry import REGISTRY
+from workbench.tui.compaction.descriptions import next_line
 from workbench.tui.widgets.help import Help
 from workbench.tui.widgets.report import Report
 
@@ -53,6 +55,36 @@ async def test_reports_are_read_over_the_panes(
         await pilot.press("y", "escape")
         await pilot.pause()
         assert pilot.app.screen is screen
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ("sliding", "compacts from 89,601 tokens of events since the last compaction on (70 %), or every 5 turns"),
+        ("confirm", "compacts from 115,200 tokens of the last prompt on (90 %)"),
+        ("codex", "compacts from 89,601 tokens on (70 %)"),
+        ("layers", "does not compact by itself"),
+    ],
+)
+async def test_tokens_says_when_the_policy_compacts_and_agrees_with_the_panel_on_the_turns_left(
+    services: Services, project: Path, monkeypatch: pytest.MonkeyPatch, policy: str, said: str
+) -> None:
+    Script(answer("A", 2_000, 30)).play(monkeypatch)
+    async with program(services, SMALL, policy=policy) as (pilot, screen):
+        screen.say("one")
+        await settle(pilot)
+        await until(lambda: screen.compaction is not None and screen.compaction.curve.turns == 1)
+        assert screen.compaction is not None
+        line = next_line(screen.compaction).plain
+        screen.run_command(REGISTRY["tokens"])
+        await until(lambda: isinstance(pilot.app.screen, Report))
+        await pilot.press("y")
+        rows = dict(re.split(r" {2,}", row, maxsplit=1) for row in pilot.app.clipboard.splitlines())
+        assert rows["compaction"] == f"{policy} {said}"
+        turns = re.search(r"in about ([\d,]+) turn", line)
+        assert (turns is None) == (policy == "layers")
+        assert turns is None or rows["turns left"].startswith(f"about {turns[1]} until {policy} compacts, about ")
+        assert rows["turns left"].endswith(" until the window is full")
 
 
 async def test_a_long_value_of_a_report_stands_to_the_right_of_its_name(services: Services) -> None:

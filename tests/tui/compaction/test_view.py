@@ -30,6 +30,7 @@ attempts: st.SearchStrategy[Body] = st.sampled_from(
     [
         Failure("compaction", "timeout: no"),
         Failure("compaction", "nothing: no"),
+        Failure("connection", "nothing answers"),
         Usage("scripted", 90, 100, upto=1),
         Usage("scripted", 80, None, upto=1),
         UserMessage("hello"),

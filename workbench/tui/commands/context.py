@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.config.errors import WrongCall
@@ -35,7 +36,8 @@ async def tokens(host: Host, argument: str) -> None:
     """The account of the session."""
     from workbench.session import reports  # late: it brings along what a turn needs
 
-    rows = await host.from_session(reports.tokens)
+    coming = host.compaction.forecast if host.compaction is not None else None
+    rows = await host.from_session(partial(reports.tokens, coming=coming))
     host.push(Report("tokens", rows))
 
 
