@@ -15,8 +15,9 @@ import pytest
 
 from support.calls import Call
 from support.local_servers import SAID, serving
+from workbench.cli.printing import token_line
 from workbench.log.codec import decode
-from workbench.log.events import AssistantMessage, Failure, Setting, SlotContent, ToolResult, UserMessage
+from workbench.log.events import AssistantMessage, Body, Failure, Setting, SlotContent, ToolResult, Usage, UserMessage
 from workbench.session.services import Services
 from workbench.session.tools import OFF
 
@@ -34,6 +35,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def log_of(call: Call, session: str) -> list[Body]:
+    """The events of a session."""
+    return [decode(line).body for line in call("export", session).out.splitlines()]
+
+
 def test_the_answer_streams_to_standard_output(call: Call) -> None:
     outcome = call("ask", "read a.py")
     assert outcome.code == 0
@@ -41,6 +47,36 @@ def test_the_answer_streams_to_standard_output(call: Call) -> None:
     assert "stand-in without AI" in outcome.out
     assert outcome.out.splitlines()[0] == "I read a.py.", "what follows the calls is on a line of its own"
     assert "· read_file" in outcome.err
+
+
+def test_behind_the_answer_stands_how_full_the_window_is(call: Call) -> None:
+    outcome = call("ask", "read a.py", "--window", "5000")
+    lines = outcome.err.splitlines()
+    [session] = call("sessions", "--json").json["sessions"]
+    usage = [body for body in log_of(call, session["id"]) if isinstance(body, Usage)][-1]
+    assert usage.prompt is not None
+    share = f"{usage.prompt / 5000:.1%}"
+    assert f"[tokens: {usage.prompt:,} / 5,000 ({share}) | response: {usage.completion:,} tokens]" in lines
+    assert sum(line.startswith("[tokens: ") for line in lines) == 1, "one line for a turn of two requests"
+    assert "\x1b" not in outcome.err, "no terminal, no colours"
+    assert "[tokens: " not in call("ask", "hello", "--json").err
+
+
+@pytest.mark.parametrize(("prompt", "colour"), [(69_999, "32"), (70_000, "33"), (89_999, "33"), (90_000, "31")])
+def test_the_window_fills_up_in_green_yellow_and_red(prompt: int, colour: str) -> None:
+    line = token_line(Usage("m", 1, prompt, completion=850), 100_000, colour=True)
+    figures = f"{prompt:,} / 100,000 ({prompt / 100_000:.1%})"
+    assert line == f"[tokens: \x1b[{colour}m{figures}\x1b[0m | response: 850 tokens]"
+
+
+def test_instructions_that_were_cut_are_told(call: Call, project: Path) -> None:
+    (project / "AGENTS.md").write_text("Be kind.\n" * 5_000)
+    told = re.compile(r"truncated: kept first \d+ of 45000 bytes of .*/AGENTS\.md$")
+    outcome = call("ask", "hello", "--policy", "codex")
+    assert [line for line in outcome.err.splitlines() if told.search(line)]
+    [session] = call("sessions", "--json").json["sessions"]
+    assert told.fullmatch(call("plan", session["id"], "--json").json["warnings"][0])
+    assert re.search(r"^warning  truncated: kept first", call("plan", session["id"]).out, re.MULTILINE)
 
 
 def test_a_compaction_is_told_with_its_figures(call: Call, project: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from support.ranges import event_of, range_of
 from support.talk import COUNTER, iteration, iterations, named_turns, planned, preset, spoken, words
@@ -156,9 +158,28 @@ def test_a_picture_that_spills_over_stays_as_text() -> None:
     assert selected.kept[0] == KeptEvent(1, "look\n[image]")
 
 
-def test_a_spill_of_a_few_tokens_is_summarised_instead() -> None:
-    selected = range_of(asked(500, 19_950), preset("codex"))
-    assert [kept.seq for kept in selected.kept] == [3]
+@given(st.integers(1, 200), st.integers(1, 400))
+@example(1, 500)
+@example(64, 500)
+def test_a_message_that_does_not_fit_is_cut_and_not_dropped(room: int, more: int) -> None:
+    log = asked(room + more, 100)
+    selected = range_of(log, preset("codex", f"compaction.keep_user_tokens={100 + room}"))
+    first, second = selected.kept
+    assert (first.seq, second) == (1, KeptEvent(3))
+    assert first.text is not None
+    assert COUNTER.count(first.text).tokens <= room
+    kept = first.text.partition("\n[truncated: ")[0].removesuffix("…")
+    assert words(room + more).startswith(kept)
+    assert kept or room == 1
+
+
+@given(st.integers(1, 3))
+def test_of_a_message_with_a_picture_the_text_stays_where_that_fits(more: int) -> None:
+    picture = UserMessage((TextPart("look"), ImagePart("https://example.org/a.png", "high")))
+    text = COUNTER.count("look\n[image]").tokens
+    policy = preset("codex", f"compaction.keep_user_tokens={5 + text + more}")
+    selected = range_of([picture, AssistantMessage("seen"), *asked(5)], policy)
+    assert selected.kept[0] == KeptEvent(1, "look\n[image]")
 
 
 # The other strategies

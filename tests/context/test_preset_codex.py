@@ -28,7 +28,7 @@ from workbench.models.catalogue import Catalogue
 CODEX = preset("codex")
 CUT = re.compile(
     r"Total output lines: (?P<total>\d+)\n\n"
-    r"(?P<head>.*?)\n?\[\.\.\. omitted (?P<omitted>\d+) of (?P<of>\d+) lines \.\.\.\]"
+    r"(?P<head>.*?)\n?\[\.\.\. omitted (?P<omitted>\d+) of (?P<of>\d+) (?P<what>lines|bytes inside a line) \.\.\.\]"
     r"(?P<inside> \[cut inside a line\])? \[id (?P<id>\w+)\]\n?(?P<tail>.*)",
     re.DOTALL,
 )
@@ -47,7 +47,8 @@ def cut_of(text: str) -> re.Match[str]:
     assert len(row.text.encode()) <= 10_240, "the marker is inside the cap"
     found = CUT.fullmatch(row.text)
     assert found is not None, row.text
-    assert found["total"] == found["of"] == str(len(text.split("\n")))
+    assert found["total"] == str(len(text.split("\n")))
+    assert found["of"] == (found["total"] if found["what"] == "lines" else str(len(text.encode())))
     assert found["id"] == row.id
     assert text.startswith(found["head"])
     assert text.endswith(found["tail"])
@@ -131,7 +132,9 @@ def test_the_tail_has_at_most_128_lines_though_bytes_alone_are_over() -> None:
 def test_cuts_fall_on_whole_characters(letter: str) -> None:
     found = cut_of(letter * 6_000)
     assert set(found["head"]) == set(found["tail"]) == {letter}
-    assert (found["omitted"], found["inside"]) == ("1", " [cut inside a line]")
+    kept = len(found["head"].encode()) + len(found["tail"].encode())
+    assert int(found["omitted"]) == len(letter.encode()) * 6_000 - kept
+    assert found["what"] == "bytes inside a line", "not 1 of 1 lines: most of it is there"
 
 
 # The budget

@@ -186,6 +186,9 @@ def test_growth_is_not_taken_over_a_compaction_and_totals_go_on(interruption: Bo
     account = ledger(*turn(1_000), *turn(2_000), interruption, *turn(300), *turn(800))
     assert account.growth == pytest.approx((1_000 + 500) / 2)
     assert account.total.prompt == 4_100
+    assert account.last is not None
+    assert account.last.prompt == 800
+    assert ledger(*turn(1_000), interruption).last is None, "that prompt says nothing about the next"
 
 
 def test_growth_is_not_taken_between_models_or_between_report_and_estimate() -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from workbench.context.fixed_slots import cut_marker
 from workbench.context.policy import InstructionsPolicy
 
 FILE_NAME = "AGENTS.md"
@@ -148,19 +149,15 @@ def fit(path: Path, reading: Reading, room: int) -> InstructionFile | None:
     if reading.size <= room:
         return InstructionFile(path, reading.text, reading.size, cut=False)
     # The number kept has at most as many digits as the size.
-    left = room - len(_marker(path, reading.size, reading.size).encode())
+    name = readable(path)
+    left = room - len(cut_marker(name, reading.size, reading.size).encode())
     if left < 0:
         return None
     # One byte is for a line's end before the marker, where the cut falls inside a line.
     kept = _beginning(reading.text, max(left - 1, 0))
     gap = "\n" if kept and not kept.endswith("\n") else ""
-    text = kept + gap + _marker(path, len(kept.encode()), reading.size)
+    text = kept + gap + cut_marker(name, len(kept.encode()), reading.size)
     return InstructionFile(path, text, reading.size, cut=True)
-
-
-def _marker(path: Path, kept: int, size: int) -> str:
-    """The last line of a cut file: which one it is, and how much of it is there."""
-    return f"[truncated: kept first {kept} of {size} bytes of {readable(path)}]"
 
 
 def readable(path: Path) -> str:

@@ -16,7 +16,7 @@ from workbench.agent.steps import Appended
 from workbench.agent.tools.peek import peek_tools
 from workbench.agent.tools.registry import Toolbox
 from workbench.cli.options import options_of
-from workbench.cli.printing import Complete, Tell, tell_all, tell_events, tell_people
+from workbench.cli.printing import Complete, tell_all, tell_events, tell_people
 from workbench.config import signals
 from workbench.config.errors import WrongCall
 from workbench.config.text import printable
@@ -76,7 +76,7 @@ def _check_without(patterns: Sequence[str], servers: Sequence[McpServer]) -> Non
             raise WrongCall(f"--without {pattern}: no such tool; expected one of {', '.join(names)}, or SERVER__TOOL")
 
 
-async def _ask(connection: TurnConnection, opened: OpenSession, message: str, tell: Tell) -> Failure | None:
+async def _ask(connection: TurnConnection, opened: OpenSession, message: str, tell: Complete) -> Failure | None:
     """The turn, with all that serves it; the failure that ended it, if one did."""
     async with connection:
         agent = await connection.agent(opened)
@@ -104,16 +104,20 @@ def _failed(body: Body, before: Failure | None, acted: bool) -> Failure | None:
     return None
 
 
-async def _turn(agent: Agent, message: Content, tell: Tell) -> Failure | None:
+async def _turn(agent: Agent, message: Content, tell: Complete) -> Failure | None:
     """Print the steps; the failure that ended the turn, if one did."""
     failed: Failure | None = None
     acted = False
+    spent: Usage | None = None
     async with aclosing(agent.turn(message)) as steps:
         async for step in steps:
             tell(step)
             if isinstance(step, Appended):
                 acted = acted or isinstance(step.event.body, ToolCall)
                 failed = _failed(step.event.body, failed, acted)
+                spent = step.event.body if isinstance(step.event.body, Usage) else spent
+    if spent is not None:
+        tell.answered(spent, agent.plan.limits.window)
     async with aclosing(agent.settle()) as steps:
         async for step in steps:
             tell(step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +13,10 @@ from workbench.compaction.values import Progress
 from workbench.config.text import escaped_json, print_json, printable, printable_lines
 from workbench.context.stages.verdict import short_answer
 from workbench.log.codec import encode
-from workbench.log.events import AssistantMessage, Compaction, Failure, ToolCall, ToolResult, text_of
+from workbench.log.events import AssistantMessage, Compaction, Failure, ToolCall, ToolResult, Usage, text_of
 from workbench.log.session import Session
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
+from workbench.session.values import Level, WindowUse
 
 Tell = Callable[[Step], None]
 _ENDINGS = {
@@ -31,12 +33,13 @@ def tell_people(step: Step) -> None:
         case Streamed(Text(text)):
             sys.stdout.write("\n".join(printable_lines(text)))
             sys.stdout.flush()
-        case Planned(plan):
-            if short := short_answer(plan.limits, plan.totals.tokens):
-                _aside(short)
         case Summarising(Progress(stage="summarising", characters=0) as progress):
             part = f", part {progress.part} of {progress.parts}" if progress.parts > 1 else ""
             _aside(f"the earlier conversation is summarised{part}")
+        case Planned(plan, iteration):
+            short = short_answer(plan.limits, plan.totals.tokens)
+            for told in plan.warnings if iteration == 1 else filter(None, [short]):
+                _aside(told)
         case Waiting(wait):
             left = f"{wait.seconds_left:.0f} s until try {wait.try_number}"
             _aside(f"{wait.failure.category.replace('_', ' ')}; {left}")
@@ -57,6 +60,17 @@ def tell_people(step: Step) -> None:
                     _aside(failure.message)
 
 
+COLOURS: dict[Level, str] = {"calm": "32", "warm": "33", "hot": "31"}
+"""Of a terminal: green, yellow, red."""
+
+
+def token_line(usage: Usage, window: int, colour: bool) -> str:
+    """What stands behind an answer: how full the window was, and how long the answer is."""
+    use = WindowUse(usage.estimate if usage.prompt is None else usage.prompt, window)
+    figures = f"\x1b[{COLOURS[use.level]}m{use}\x1b[0m" if colour else str(use)
+    return f"[tokens: {figures} | response: {usage.completion:,} tokens]"
+
+
 class Complete:
     """Tells what it is given, and every event of the log that nobody told of: the first settings, hooks that failed."""
 
@@ -72,6 +86,11 @@ class Complete:
             self.catch_up(step.event.seq - 1)
             self._told = max(self._told, step.event.seq)
         self._tell(step)
+
+    def answered(self, usage: Usage, window: int) -> None:
+        """The turn is over; people are told how full the window was at its last request."""
+        if self._tell is tell_people:
+            print(token_line(usage, window, sys.stderr.isatty() and not os.environ.get("NO_COLOR")), file=sys.stderr)
 
     def catch_up(self, upto: int) -> None:
         """Tell what nobody told of, up to an event."""

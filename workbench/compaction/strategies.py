@@ -17,9 +17,9 @@ from workbench.context.policy import CompactionPolicy, Selection
 from workbench.context.stages.truncate import TruncationRule, truncate
 from workbench.models.tokens import TokenCounter
 
-LEAST_ROOM = 64
+MARKED_ROOM = 64
 """A user message that spills over is cut to what is left of the budget; below so many tokens little but the marker
-would be left of it, and it is summarised instead."""
+would be left of it, and so its beginning stays, with an ellipsis."""
 
 
 class Retained(NamedTuple):
@@ -157,8 +157,9 @@ def _retain(units: Sequence[RowUnit], inputs: StrategyInputs, spent: int) -> tup
             continue
         cost = unit.cost()
         if cost > room:
-            if room >= LEAST_ROOM and unit.rows[0].state != "masked":
-                retained.append(_shortened(unit, room, inputs.counter))
+            if room > 0 and unit.rows[0].state != "masked":
+                cut = _shortened(unit, room, inputs.counter)
+                retained += [cut] if cut.tokens <= room else []
             break
         retained.append(Retained(unit, None, cost))
         room -= cost
@@ -172,8 +173,18 @@ def _retain(units: Sequence[RowUnit], inputs: StrategyInputs, spent: int) -> tup
 
 def _shortened(unit: RowUnit, room: int, counter: TokenCounter) -> Retained:
     row = unit.rows[0]
+    if room < MARKED_ROOM:
+        return _beginning(unit, room, counter)
     rule = TruncationRule("both", room, 0, 0, 0, 0, False)
     cut = truncate(row.original, counter.count(row.original).tokens, rule, counter, row.id)
     # Pictures cost more than their text: then the text alone may fit.
     text, tokens = (cut.text, cut.tokens) if cut else (row.original, counter.count(row.original).tokens)
     return Retained(unit, text, tokens)
+
+
+def _beginning(unit: RowUnit, room: int, counter: TokenCounter) -> Retained:
+    text = short = unit.rows[0].original
+    end = counter.head(text, room)
+    while end < len(text) and counter.count(short := f"{text[:end]}…").tokens > room and end:
+        end -= 1
+    return Retained(unit, short, counter.count(short).tokens)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from workbench.context.budget import Budget
 from workbench.context.conversation import Conversation
-from workbench.context.fixed_slots import FixedSlots
+from workbench.context.fixed_slots import FixedSlots, cut_in
 from workbench.context.items import SLOTS, Edit, Item, Kind, Slot, Stage
 from workbench.context.measure import Meter, framing
 from workbench.context.plan import ContextPlan, Cuts, PlacedSummary, PlanRows, Totals
@@ -263,6 +263,8 @@ class _Arranger:
         repairs = len(conversation.repairs)
         original = conversation.original_tokens + base.original_tokens + added
         original += (repairs + len(self._lacking)) * self._meter.no_result.tokens
+        files = (row.text for row in base.rows if row.slot in ("instructions", "memory") and row.text)
+        cut_files = filter(None, map(cut_in, files))
         return ContextPlan(
             self._model,
             limits,
@@ -281,6 +283,6 @@ class _Arranger:
                 self._lacking,
                 self._meter.no_result,
             ),
-            warnings(self._policy.budget, limits, total, slots),
+            warnings(self._policy.budget, limits, total, slots, cut_files),
             self._policy.history.mode == "fit" or self._policy.turn.drop_groups,
         )

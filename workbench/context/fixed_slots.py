@@ -1,4 +1,7 @@
-"""The fixed slots: system prompt, instructions, memory and tools. They are never cut and never compacted away."""
+"""The fixed slots: system prompt, instructions, memory and tools. The stages never cut nor compact them away.
+
+A file that is too large for its slot is cut where it is read, and ends with a line that says so.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,17 @@ class FixedSlots(NamedTuple):
 
     rows: tuple[Item, ...] = ()
     framing: int = 0
+
+
+def cut_marker(name: str, kept: int, size: int) -> str:
+    """The last line of a file that was cut before it came into its slot."""
+    return f"[truncated: kept first {kept} of {size} bytes of {name}]"
+
+
+def cut_in(text: str) -> str:
+    """What that line says; empty: nothing was cut."""
+    line = text[text.rfind("\n") + 1 :]
+    return line.strip("[]") if line.startswith("[truncated: kept first ") else ""
 
 
 def heading(slot: str, name: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from workbench.models.families import tokenizer_for
 from workbench.models.litellm_data import model_table
 from workbench.models.model_entries import check_entries
-from workbench.models.windows import GUESS, is_input_only, window_by_name
+from workbench.models.windows import GUESS, is_input_only, ollama_window, window_by_name
 
 WindowSource = Literal["built-in", "catalogue", "fallback", "config", "guess", "server", "provider"]
 
@@ -226,7 +226,9 @@ def _look_up(name: str) -> ModelInfo:
 
 
 def _window(name: str, sized: Entry | None) -> tuple[int, WindowSource]:
-    if sized is not None:
+    # The table's entries for bare completions are of a model's first weights.
+    outdated = sized is not None and sized.get("mode") == "completion" and ollama_window(name) is not None
+    if sized is not None and not outdated:
         return int(sized["max_input_tokens"]), "catalogue"
     by_name = window_by_name(name)
     return (by_name, "fallback") if by_name is not None else (GUESS, "guess")

@@ -162,6 +162,8 @@ class Ledger:
         self.total = UsageTotals()
         self.turns: dict[int, UsageTotals] = {}
         """Sums per turn; a turn without a request has none."""
+        self.compactions: dict[int, list[int]] = {}
+        """By turn: the events of the compactions that were made in it or behind it."""
         self._catalogue = catalogue
         self._turn = 0
         self._learnt: dict[str, _Learnt] = {}
@@ -180,7 +182,9 @@ class Ledger:
         match event.body:
             case UserMessage():
                 self._turn += 1
-            case Compaction() | Revert():
+            case Compaction() | Revert() as control:
+                if isinstance(control, Compaction):
+                    self.compactions.setdefault(self._turn, []).append(event.seq)
                 self._growth = self._growth.interrupted()
             case Usage() as usage:
                 return self._add_usage(event.seq, usage)
@@ -205,6 +209,11 @@ class Ledger:
     def average_turn(self) -> float | None:
         """Tokens that went in and came out per turn; None before the first request."""
         return self.total.tokens / len(self.turns) if self.turns else None
+
+    @property
+    def last(self) -> LedgerRow | None:
+        """The last request; None where the past was compacted since, or that undone."""
+        return self._growth.last
 
     @property
     def growth(self) -> float | None:

@@ -14,6 +14,7 @@ _BY_NAME = (
     ("gpt-4o", 128_000),
     ("gpt-4-turbo", 128_000),
     ("gpt-4", 128_000),
+    ("gemini-1.5-pro", 2_000_000),
     ("gemini", 1_000_000),
     ("grok-4", 2_000_000),
     ("grok", 131_072),
@@ -29,7 +30,10 @@ _BY_NAME = (
     ("mixtral", 128_000),
 )
 """What a name contains, and the window that goes with it; the more specific first. From the document of the
-preset `layers`."""
+preset `layers`, but for Gemini 1.5 Pro, which is from that of `codex`."""
+
+_ON_OLLAMA = ((r"mistral(:.*)?", 32_768), (r"llama3\.2:1b\b.*", 8_192))
+"""The same for the whole names of models as Ollama has them: from the documents of `codex` and `window`."""
 
 _SHARED_WINDOWS = (128_000, 400_000, 1_050_000)
 """The whole windows of OpenAI's models from gpt-5 on."""
@@ -38,7 +42,14 @@ _SHARED_WINDOWS = (128_000, 400_000, 1_050_000)
 def window_by_name(model: str) -> int | None:
     """The window of a model's family; None for a family nobody knows."""
     name = model.lower()
-    return next((window for part, window in _BY_NAME if part in name), None)
+    known = ollama_window(name)
+    return next((window for part, window in _BY_NAME if part in name), None) if known is None else known
+
+
+def ollama_window(model: str) -> int | None:
+    """The window of a model that Ollama serves under this very name, with or without a tag."""
+    name = model.lower().rpartition("/")[2]
+    return next((window for pattern, window in _ON_OLLAMA if re.fullmatch(pattern, name)), None)
 
 
 def is_input_only(model: str, window: int, max_output: int | None) -> bool:

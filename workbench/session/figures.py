@@ -14,7 +14,7 @@ from workbench.models.catalogue import is_local
 from workbench.models.framing import MESSAGE
 from workbench.models.ledger import Ledger
 from workbench.session.open_session import OpenSession
-from workbench.session.values import DraftCost, Status
+from workbench.session.values import DraftCost, Status, WindowUse
 
 Rows = list[tuple[str, str]]
 """A report: what, and how much."""
@@ -36,6 +36,7 @@ def status(opened: OpenSession, plan: ContextPlan) -> Status:
         cached=cached,
         model=setup.model or "no model",
         policy=opened.policy,
+        prompt=ledger.last.prompt if ledger.last is not None else None,
     )
     if opened.stands_in:
         return made._replace(ready="rehearsal")
@@ -56,10 +57,10 @@ def draft_cost(setup: Setup, plan: ContextPlan, text: str) -> DraftCost:
 def tokens_report(opened: OpenSession, plan: ContextPlan, coming: Forecast | None) -> Rows:
     """What `/tokens` shows. `coming` is what the compaction panel says, so that both say the same."""
     limits, ledger = plan.limits, opened.ledger
-    used = plan.totals.tokens
-    share = f"{used / limits.window:.1%}".replace("%", " %") if limits.window else "unknown"
+    use = WindowUse(plan.totals.tokens, limits.window)
+    share = f"{use.share:.1%}".replace("%", " %")
     rows = [
-        ("used", f"{used:,} of {limits.window:,} tokens ({share})"),
+        ("used", f"{use.tokens:,} of {limits.window:,} tokens ({share}) in the next request"),
         ("window", f"{limits.window:,} ({limits.window_source}), {_kept(plan)} kept for the answer"),
         *_turns(ledger),
         ("turns left", _left(opened, plan, coming)),

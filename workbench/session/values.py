@@ -135,6 +135,7 @@ class Status(NamedTuple):
     """The line at the bottom."""
 
     tokens: int = 0
+    """Of the next request, as it is now."""
     window: int = 0
     window_source: str = ""
     response: int = 0
@@ -148,6 +149,18 @@ class Status(NamedTuple):
     ready: Literal["ready", "no key", "rehearsal", "local", "loading"] = "ready"
     max_output: int | None = None
     """The longest answer there is room for, where that is less than it should have."""
+    prompt: int | None = None
+    """Tokens of the last prompt, as reported; None before the first one, and since a compaction."""
+
+
+Level = Literal["calm", "warm", "hot"]
+
+
+class WindowUse(NamedTuple):
+    """So many tokens of a window."""
+
+    tokens: int
+    window: int
 
     @property
     def share(self) -> float:
@@ -155,6 +168,9 @@ class Status(NamedTuple):
         return self.tokens / self.window if self.window else 0.0
 
     @property
-    def level(self) -> Literal["calm", "warm", "hot"]:
+    def level(self) -> Level:
         """Green under 70 %, yellow under 90 %, red from there; never colour alone."""
         return "calm" if self.share < 0.7 else "warm" if self.share < 0.9 else "hot"
+
+    def __str__(self) -> str:
+        return f"{self.tokens:,} / {self.window:,} ({self.share:.1%})"

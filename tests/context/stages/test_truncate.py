@@ -18,7 +18,8 @@ from workbench.models.tokens import counter
 TOKENS = re.compile(r"\[truncated: kept (first|last|first\+last) ~(\d+) of ~(\d+) tokens \((\w+)\)\] \[id item1\]")
 LINES = re.compile(
     r"(?P<header>Total output lines: (?P<total>\d+)\n\n)?(?P<head>.*?)\n?"
-    r"\[\.\.\. omitted (?P<omitted>\d+) of (?P<of>\d+) lines \.\.\.\](?P<inside> \[cut inside a line\])? \[id item1\]"
+    r"\[\.\.\. omitted (?P<omitted>\d+) of (?P<of>\d+) (?P<what>lines|bytes inside a line) \.\.\.\]"
+    r"(?P<inside> \[cut inside a line\])? \[id item1\]"
     r"\n?(?P<tail>.*)",
     re.DOTALL,
 )
@@ -175,7 +176,8 @@ def test_never_over_the_cap_in_bytes_or_lines(text: str, rule: TruncationRule) -
     assert text.removesuffix("\n").endswith(tail)
     assert len(head) + len(tail) <= len(text)
     assert (found["header"] is not None) == rule.count_header
-    assert int(found["of"]) == int(found["total"] or found["of"]) == len(lines)
+    assert int(found["total"] or len(lines)) == len(lines)
+    assert int(found["of"]) == (len(lines) if found["what"] == "lines" else len(text.encode()))
     pieces = sum(len(part.split("\n")) for part in (head, tail) if part)
     assert min(pieces, len(lines)) <= rule.max_lines, "two pieces of one line are one line"
 
@@ -198,11 +200,28 @@ def test_the_number_of_omitted_lines_is_true(count: int, width: int, rule: Trunc
     lines = [f"{at}".ljust(width, ".") for at in range(count)]
     made = cut("\n".join(lines), rule)
     found = LINES.fullmatch(made.text) if made else None
-    if found is not None:
+    if found is not None and found["what"] == "lines":
         kept = [*found["head"].split("\n"), *found["tail"].split("\n")]
         whole = [line for line in kept if line in lines]
         assert int(found["omitted"]) == count - len(whole)
         assert bool(found["inside"]) == (len([line for line in kept if line]) > len(whole))
+
+
+@example([1_000], 500)
+@example([10, 2_000, 10], 500)
+@given(st.lists(st.integers(0, 2_000), min_size=1, max_size=4), st.integers(250, 1_000))
+def test_where_something_of_every_line_is_sent_bytes_are_omitted_and_not_lines(widths: list[int], cap: int) -> None:
+    text = "\n".join("x" * width for width in widths)
+    made = cut(text, TruncationRule("lines", 1, 256, 128, 128, cap, False))
+    if made is None:
+        return
+    found = LINES.fullmatch(made.text)
+    assert found is not None
+    parts = [part for part in (found["head"], found["tail"]) if part]
+    is_there = sum(len(part.split("\n")) for part in parts) >= len(widths)
+    assert found["what"] == ("bytes inside a line" if is_there else "lines")
+    if is_there:
+        assert int(found["omitted"]) == len(text) - len("".join(parts))
 
 
 def test_an_end_that_needs_less_leaves_its_share_to_the_other() -> None:

@@ -22,7 +22,7 @@ from tui.inspector.host import (
     type_in,
 )
 from workbench.context.render import request
-from workbench.log.events import Usage
+from workbench.log.events import Compaction, Usage, UserMessage
 from workbench.models.ledger import Ledger
 from workbench.tui.inspector.account import EMPTY, AccountScreen, cost, page
 from workbench.tui.inspector.request import RequestScreen, as_curl, as_json
@@ -125,6 +125,16 @@ def test_the_account_by_turn_has_a_line_for_all() -> None:
     assert lines[-1].split()[:3] == ["all", "8", f"{MODEL.ledger.total.estimate:,}"]
     assert lines[-3].split()[:2] == ["2", "1"]
     assert lines[-2].split()[:2] == ["1", "7"]
+
+
+def test_the_account_by_turn_shows_where_a_compaction_happened() -> None:
+    assert "compacted" not in said("turn")
+    bodies = [*BODIES, Compaction(1, 4, "so far"), UserMessage("on"), replace(BODIES[-1])]
+    lines = said("turn", Model(bodies).ledger).split("\n")
+    head = next(at for at, line in enumerate(lines) if line.lstrip().startswith("turn"))
+    assert lines[head].split()[-1] == "compacted"
+    marked = {line.split()[0]: line.split()[-2:] for line in lines[head + 1 :] if "◆" in line}
+    assert marked == {"2": ["◆", str(len(BODIES) + 1)]}
 
 
 def test_an_account_without_requests_says_so() -> None:

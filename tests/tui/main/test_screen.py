@@ -107,7 +107,10 @@ async def test_a_conversation_on_the_screen(services: Services, monkeypatch: pyt
         await typed(pilot, "do it")
         picture = shown(pilot.app)
         assert "It is [/] done." in picture
-        assert "response: 850 tokens]" in picture.splitlines()[-1]
+        last, following = screen.status.prompt, screen.status.tokens
+        assert last == screen.inspector.shown.ledger.rows[-1].prompt != following  # type: ignore[union-attr]  # settled
+        assert picture.splitlines()[-1].startswith(f"[tokens: {last:,} / 128,000 (")
+        assert f"response: 850 tokens] · next {following:,} · " in picture.splitlines()[-1]
         assert "do it" in picture.splitlines()[0]
         assert [row.text for row in screen.inspector.shown.plan.rows if row.kind == "message"][-1] == "It is [/] done."  # type: ignore[union-attr]  # settled
         await pilot.press("h", "i")
@@ -208,7 +211,8 @@ async def test_notices_leave_the_composer_of_a_small_terminal_free(services: Ser
             assert not toast.region.overlaps(screen.chat.composer.region)
 
 
-FULL = Status(84_210, 1_047_576, "catalogue", 850, 0.0421, 0.71, "gpt-4.1", "workbench")
+FULL = Status(84_210, 1_047_576, "catalogue", 850, 0.0421, 0.71, "gpt-4.1", "workbench", prompt=83_000)
+FIRST = FULL._replace(prompt=None, response=0, cached=None)
 
 
 @pytest.mark.parametrize(
@@ -218,27 +222,29 @@ FULL = Status(84_210, 1_047_576, "catalogue", 850, 0.0421, 0.71, "gpt-4.1", "wor
             FULL,
             Activity(),
             120,
-            "[tokens: 84,210 / 1,047,576 (8.0%) | response: 850 tokens] · $0.0421 · cached 71 % · ● gpt-4.1 · roomy",
+            "[tokens: 83,000 / 1,047,576 (7.9%) | response: 850 tokens] · next 84,210 · $0.0421 · cached 71 % · ● gpt-4.1",
         ),
-        (FULL, Activity(), 60, "[tokens: 84,210 / 1,047,576 (8.0%)] · $0.0421 · ● gpt-4.1"),
+        (FULL, Activity(), 62, "[tokens: 83,000 / 1,047,576 (7.9%)] · next 84,210 · ● gpt-4.1"),
+        (FULL, Activity(), 48, "[tokens: 83,000 / 1,047,576 (7.9%)] · ● gpt-4.1"),
+        (FIRST, Activity(), 60, "[next: 84,210 / 1,047,576 (8.0%)] · $0.0421 · ● gpt-4.1"),
         (
             FULL._replace(tokens=950_000, cost=None, cached=None, ready="no key"),
             Activity("answering"),
             150,
-            "[tokens: 950,000 / 1,047,576 (90.7%) | response: 850 tokens] · answering · nearly full · cost unknown · "
-            "○ gpt-4.1: no key is set",
+            "[tokens: 83,000 / 1,047,576 (7.9%) | response: 850 tokens] · next 950,000 · answering · nearly full · "
+            "cost unknown · ○ gpt-4.1: no key is set",
         ),
         (
             FULL._replace(tokens=800_000),
             Activity(),
-            90,
-            "[tokens: 800,000 / 1,047,576 (76.4%) | response: 850 tokens] · filling up · ● gpt-4.1",
+            100,
+            "[tokens: 83,000 / 1,047,576 (7.9%) | response: 850 tokens] · next 800,000 · filling up · ● gpt-4.1",
         ),
         (
-            FULL._replace(tokens=2_000_000),
+            FIRST._replace(tokens=2_000_000),
             Activity(),
             65,
-            "[tokens: 2,000,000 / 1,047,576 (190.9%)] · too full · ● gpt-4.1",
+            "[next: 2,000,000 / 1,047,576 (190.9%)] · too full · ● gpt-4.1",
         ),
         (
             FULL._replace(tokens=950_000, max_output=1_100),

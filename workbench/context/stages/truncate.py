@@ -160,9 +160,12 @@ def _by_lines(
     def assemble(head: str, tail: str) -> str:
         kept = sum(len(part.split("\n")) for part in (head, tail) if part)
         whole = _whole_lines(lines, head, tail)
-        marker = f"[... omitted {len(lines) - whole} of {len(lines)} lines ...]"
-        if kept > whole:
-            marker += " [cut inside a line]"
+        if kept > whole and kept >= len(lines):  # of every line there is something
+            left = size - len((head + tail).encode("utf-8", "replace"))
+            marker = f"[... omitted {left} of {size} bytes inside a line ...]"
+        else:
+            marker = f"[... omitted {len(lines) - whole} of {len(lines)} lines ...]"
+            marker += " [cut inside a line]" * (kept > whole)
         return header + "\n".join(part for part in (head, f"{marker} [id {item_id}]", tail) if part)
 
     room = rule.max_bytes - len(assemble("", "").encode()) - 64

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from workbench.context.budget import Limits, capped
 from workbench.context.items import Slot
@@ -38,8 +38,13 @@ def short_answer(limits: Limits, total: int) -> str:
     return f"the answer may have {bound:,} tokens at most, not {limits.reserve:,}: the request takes the rest"
 
 
-def warnings(guide: BudgetPolicy, limits: Limits, total: int, slots: Mapping[Slot, int]) -> tuple[str, ...]:
-    """What the user should know of a request of `total` tokens: a short answer, and what the policy advises against."""
+def warnings(
+    guide: BudgetPolicy, limits: Limits, total: int, slots: Mapping[Slot, int], cuts: Iterable[str]
+) -> tuple[str, ...]:
+    """What the user should know of a request of `total` tokens.
+
+    A short answer, what the policy advises against, and the `cuts` of files in the slots.
+    """
     short = short_answer(limits, total)
     found = [short] if short else []
     guidance: dict[Slot, int] = {"system": guide.system_tokens, "memory": guide.memory_tokens}
@@ -47,4 +52,4 @@ def warnings(guide: BudgetPolicy, limits: Limits, total: int, slots: Mapping[Slo
         limit = capped(advised, guide.guidance_ratio, limits.window)
         if 0 < limit < slots[slot]:
             found.append(f"{slot} has {slots[slot]:,} tokens; the policy's guidance is {limit:,}")
-    return tuple(found)
+    return (*found, *cuts)

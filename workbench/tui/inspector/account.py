@@ -23,7 +23,7 @@ ROW_CHARS = 100
 """About how long a line is."""
 EMPTY = "No request was made yet: there is nothing to account for."
 BY_REQUEST = ("event", "turn", "estimate", "reported", "unattributed", "cached", "answer", "cost", "time", "model")
-BY_TURN = ("turn", "requests", "estimate", "reported", "unattributed", "cached", "answer", "cost", "time")
+BY_TURN = ("turn", "requests", "estimate", "reported", "unattributed", "cached", "answer", "cost", "time", "compacted")
 
 
 def cost(value: float | None) -> str:
@@ -42,7 +42,7 @@ def _request(row: LedgerRow) -> tuple[str, ...]:
     return str(row.seq), str(row.turn), f"{row.estimate:,}", reported, unattributed, *figures, printable(row.model)
 
 
-def _sums(name: str, total: UsageTotals) -> tuple[str, ...]:
+def _sums(name: str, total: UsageTotals, compactions: Sequence[int] | None = None) -> tuple[str, ...]:
     spent = cost(total.cost) + (f" + {total.uncosted} unknown" if total.uncosted else "")
     return (
         name,
@@ -54,6 +54,7 @@ def _sums(name: str, total: UsageTotals) -> tuple[str, ...]:
         f"{total.completion:,}",
         spent,
         _seconds(total.seconds),
+        f"◆ {', '.join(map(str, compactions))}" if compactions else "",
     )
 
 
@@ -70,9 +71,10 @@ def page(ledger: Ledger | None, model: str, by: str, most: int = 0) -> TextPage:
             lines[-1:] = [TextLine(f"all to {rows[0][-1]}", "why"), TextLine("")]
         made = _table(BY_REQUEST[:-1] if alone else BY_REQUEST, [row[:-1] if alone else row for row in rows])
     else:
-        turns = sorted(ledger.turns, reverse=True)[:count]
-        rows = [_sums(str(turn), ledger.turns[turn]) for turn in turns]
-        made = _table(BY_TURN, [*rows, _sums("all", ledger.total)])
+        turns = sorted({*ledger.turns, *ledger.compactions}, reverse=True)[:count]
+        rows = [_sums(str(turn), ledger.turns.get(turn, UsageTotals()), ledger.compactions.get(turn)) for turn in turns]
+        rows.append(_sums("all", ledger.total))
+        made = _table(BY_TURN, rows) if ledger.compactions else _table(BY_TURN[:-1], [row[:-1] for row in rows])
     lines += made
     return TextPage(lines, "\n".join(line.text for line in lines))
 

@@ -9,12 +9,12 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from workbench.config.text import printable
-from workbench.session.values import Activity, Status
+from workbench.session.values import Activity, Level, Status, WindowUse
 from workbench.tui.main.layout import PaneLayout
 from workbench.tui.widgets.cells import fit
 from workbench.tui.widgets.host import PANES, PaneName
 
-LEVELS = {
+LEVELS: dict[Level, tuple[str, str]] = {
     "calm": ("$success", "roomy"),
     "warm": ("$warning", "filling up"),
     "hot": ("$error", "nearly full"),
@@ -68,20 +68,14 @@ def _parts(status: Status, activity: Activity, width: int) -> list[tuple[int, Co
     """The parts in order, each with its rank: 0 is what must be seen."""
     if status.ready == "loading":
         return [(0, Content.styled(activity.text or "opening…", "$quiet"))]
-    colour, word = LEVELS[status.level]
+    following = WindowUse(status.tokens, status.window)
+    colour, word = LEVELS[following.level]
     sign, ready, words = READY[status.ready]
     about = Content.assemble((f"{sign} ", ready), printable(status.model), (f": {words}" if words else "", ready))
-    figures = f"{status.tokens:,} / {status.window:,} ({status.share:.1%})"
-    response = f" | response: {status.response:,} tokens"
-    used = [
-        Content.assemble(("[tokens: ", "$quiet"), (figures, colour), (f"{more}]", "$quiet")) for more in (response, "")
-    ]
-    # Whom one talks to matters more than how long the last answer was.
-    short = used[0].cell_length + about.cell_length + len(BETWEEN) > width
-    calm = status.level == "calm"
+    calm = following.level == "calm"
     parts = [
-        (0, used[short]),
-        (6 if calm else 1, Content.styled("too full" if status.share > 1 else word, colour)),
+        (0, _used(status, following, width - about.cell_length - len(BETWEEN))),
+        (6 if calm else 1, Content.styled("too full" if following.share > 1 else word, colour)),
         (4, Content("cost unknown" if status.cost is None else f"${status.cost:.4f}")),
         (2, about),
         (7, Content.styled(f"policy {printable(status.policy)}", "$quiet")),
@@ -94,7 +88,22 @@ def _parts(status: Status, activity: Activity, width: int) -> list[tuple[int, Co
         parts.insert(1, (1, Content.styled(f"answer up to {status.max_output:,}", colour)))
     if activity.kind in DOING:
         parts.insert(1, (3, Content.styled(DOING[activity.kind], "$accent")))
+    if status.prompt is not None:
+        parts.insert(1, (3, Content.assemble(("next ", "$quiet"), (f"{following.tokens:,}", colour))))
     return parts
+
+
+def _used(status: Status, following: WindowUse, width: int) -> Content:
+    """The last prompt and its answer; where there was none, or the past was compacted since, what would be sent."""
+    name, use = "tokens", following
+    if status.prompt is None:
+        name, more = "next", ("",)
+    else:
+        # Whom one talks to matters more than how long the last answer was.
+        use, more = WindowUse(status.prompt, status.window), (f" | response: {status.response:,} tokens", "")
+    colour, _ = LEVELS[use.level]
+    forms = [Content.assemble((f"[{name}: ", "$quiet"), (str(use), colour), (f"{each}]", "$quiet")) for each in more]
+    return next((form for form in forms if form.cell_length <= width), forms[-1])
 
 
 KEYS = ("F2", "F3", "F4")

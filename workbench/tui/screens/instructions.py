@@ -14,6 +14,7 @@ from workbench.agent.instructions import load_instructions
 from workbench.agent.memory import load_memory
 from workbench.config.paths import config_dir
 from workbench.config.text import printable
+from workbench.context.fixed_slots import cut_in
 from workbench.context.policy import InstructionsPolicy
 from workbench.session.open_session import OpenSession
 from workbench.tui.screens.text_blocks import blocks, lines, pairs, paragraph, tokens
@@ -50,9 +51,7 @@ def loaded(opened: OpenSession) -> LoadedInstructions:
     found = []
     for item in opened.plan.rows:
         if item.slot in ("instructions", "memory"):
-            marker = item.original.rstrip("\n").rpartition("\n")[2]
-            cut = marker.strip("[]") if marker.startswith("[truncated") else ""
-            found.append(SlotFile(item.name, item.slot, item.tokens, item.original, cut))
+            found.append(SlotFile(item.name, item.slot, item.tokens, item.original, cut_in(item.original)))
         elif item.slot in ("history", "turn"):
             break
     return LoadedInstructions(tuple(found), opened.setup.loaded.policy.instructions)
@@ -92,7 +91,9 @@ class InstructionsScreen(Finder[None]):
             if all(word in problem.lower() for word in words)
         ]
         total = sum(file.tokens for file in self._files.values())
-        return FinderResult(rows, f"{tokens(total)} in every request" if self._files else "")
+        cut = sum(bool(file.cut) for file in self._files.values())
+        told = f"{tokens(total)} in every request" + (f", {cut} cut" if cut else "")
+        return FinderResult(rows, told if self._files else "")
 
     async def tell(self, value: str) -> Content:
         """Its figures and its text; of a problem: what is wrong."""
