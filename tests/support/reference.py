@@ -49,6 +49,7 @@ PLACES = {
     "sure": "A question with yes and no",
     "finder": "Every list that can be searched",
     "sessions": "The list of sessions",
+    "continue": "Continuing from a session",
     "models": "The list of models",
     "policies": "The list of policies",
     "knobs": "The policy editor",

@@ -18,6 +18,7 @@ from workbench.log.events import Override, OverrideAction, Setting
 from workbench.models.gateway import Gateway
 from workbench.session import figures, opening
 from workbench.session.compacting import SessionCompactions
+from workbench.session.continuing import Continuing
 from workbench.session.drafting import SummaryDrafts
 from workbench.session.open_session import OpenSession, Which, revert
 from workbench.session.options import Options
@@ -52,6 +53,7 @@ class SessionWorker:
         self._turns = Turns(services, options, updates, self.publish)
         self.compactions = SessionCompactions(updates, self._turns, self.publish)
         self.drafts = SummaryDrafts(services, self._turns, self.compactions, self.publish)
+        self.continuing = Continuing(services, options, self.compactions, self._exchange)
         self.tools = ToolSwitches(self._turns.free, self._turns.forget_approvals, self._writable, self._refill)
         self._opened: OpenSession | None = None
         self._travel = TimeTravel(services, options)

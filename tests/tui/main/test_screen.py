@@ -109,7 +109,7 @@ async def test_a_conversation_on_the_screen(services: Services, monkeypatch: pyt
         assert "It is [/] done." in picture
         last, following = screen.status.prompt, screen.status.tokens
         assert last == screen.inspector.shown.ledger.rows[-1].prompt != following  # type: ignore[union-attr]  # settled
-        assert picture.splitlines()[-1].startswith(f"[tokens: {last:,} / 128,000 (")
+        assert picture.splitlines()[-1].startswith(f" [tokens: {last:,} / 128,000 (")
         assert f"response: 850 tokens] · next {following:,} · " in picture.splitlines()[-1]
         assert "do it" in picture.splitlines()[0]
         assert [row.text for row in screen.inspector.shown.plan.rows if row.kind == "message"][-1] == "It is [/] done."  # type: ignore[union-attr]  # settled
@@ -222,7 +222,8 @@ FIRST = FULL._replace(prompt=None, response=0, cached=None)
             FULL,
             Activity(),
             120,
-            "[tokens: 83,000 / 1,047,576 (7.9%) | response: 850 tokens] · next 84,210 · $0.0421 · cached 71 % · ● gpt-4.1",
+            "[tokens: 83,000 / 1,047,576 (7.9%) | response: 850 tokens] · next 84,210 · $0.0421 · cached 71 % · "
+            "● gpt-4.1",
         ),
         (FULL, Activity(), 62, "[tokens: 83,000 / 1,047,576 (7.9%)] · next 84,210 · ● gpt-4.1"),
         (FULL, Activity(), 48, "[tokens: 83,000 / 1,047,576 (7.9%)] · ● gpt-4.1"),

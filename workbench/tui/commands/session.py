@@ -104,6 +104,21 @@ def fork(host: Host, argument: str) -> None:
     host.model.fork(whole_number(argument) if argument else None)
 
 
+@COMMANDS.add(
+    "continue",
+    "continue from previous",
+    "go on in a new session from a summary of this one, or of another; you see the summary first and may change it",
+    argument="[SESSION]",
+    keys=("f7",),
+)
+async def continue_from(host: Host, argument: str) -> None:
+    """Of the last session, where nothing was said in this one."""
+    from workbench.tui.screens.continuing import ContinueScreen
+
+    if await host.ask(ContinueScreen(host, argument)):
+        host.tell(f"this is {host.session_title}; the other one is as it was")
+
+
 @COMMANDS.add("rename", "rename", "give this session another title", argument="[TITLE]", why_not=read_only)
 async def rename(host: Host, argument: str) -> None:
     """A title is an event like any other."""

@@ -1,0 +1,96 @@
+"""Going on from a summary of a session in a new one, by a command of the screen."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui.play import SMALL, Script, answer, main_screen, program, settle, told, until
+from tui.screens.looking import seen
+from workbench.compaction.continuation import CONTINUED_FROM
+from workbench.log.events import AssistantMessage, Compaction, Setting, UserMessage
+from workbench.session.services import Services
+from workbench.tui.commands.palette import CommandHits
+from workbench.tui.screens.continuing import ContinueScreen
+
+pytestmark = pytest.mark.usefixtures("project")
+SAID = [UserMessage("what is left?"), AssistantMessage("two bugs", "r1")]
+SUMMARY = "The user asked what is left; two bugs are."
+
+
+def began_with(services: Services, title: str) -> tuple[str, Compaction]:
+    """Where the session of a title goes on from, and the summary that it begins with."""
+    [info] = [info for info in services.store.list() if info.title == title]
+    with services.store.session(info.id, write=False) as session:
+        bodies = [event.body for event in session.events()]
+    [origin] = [body.value for body in bodies if isinstance(body, Setting) and body.key == CONTINUED_FROM]
+    [summary] = [body for body in bodies if isinstance(body, Compaction)]
+    return origin, summary
+
+
+async def test_a_session_goes_on_in_a_new_one_with_the_summary_that_was_agreed_to(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with services.store.create(SAID, title="bugs") as old:
+        origin, length = old.id, len(old)
+    Script(answer(SUMMARY)).play(monkeypatch)
+    async with program(services, SMALL) as (pilot, screen):
+        await pilot.press("f7")
+        await seen(pilot, "continue from: bugs", "two bugs are", "begin the new session")
+        page = pilot.app.screen
+        assert isinstance(page, ContinueScreen)
+        page.editor.insert(" [b]", page.editor.document.end)
+        await pilot.press("ctrl+s")
+        await until(lambda: pilot.app.screen is screen)
+        await settle(pilot)
+        assert screen.session_title == "continued: bugs"
+        assert "this is continued: bugs; the other one is as it was" in told(pilot.app)
+        assert screen.inspector.shown is not None
+        [sent] = [row.text for row in screen.inspector.shown.plan.rows if row.slot == "summaries"]
+        assert sent is not None
+        assert sent.endswith(f"{SUMMARY} [b]")
+    assert began_with(services, "continued: bugs")[0] == origin
+    assert began_with(services, "continued: bugs")[1].meta["made_by"] == "hand", "it was changed"
+    assert services.store.info(origin).events >= length
+
+
+async def test_in_an_empty_session_it_is_the_previous_one_that_goes_on(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services.store.create(SAID, title="bugs").close()
+    Script(answer(SUMMARY)).play(monkeypatch)
+    async with program(services, SMALL) as (pilot, screen):
+        screen.model.new_session()
+        await settle(pilot)
+        screen.say("/continue")
+        await seen(pilot, "continue from: bugs", SUMMARY[:20])
+        await pilot.press("ctrl+s")
+        await until(lambda: pilot.app.screen is main_screen(pilot.app))
+        await settle(pilot)
+        assert screen.session_title == "continued: bugs"
+    assert began_with(services, "continued: bugs")[1].summary == SUMMARY
+    assert began_with(services, "continued: bugs")[1].meta["made_by"] == "rehearsal"
+
+
+async def test_where_it_is_left_or_nothing_was_said_no_session_is_made(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(answer(SUMMARY)).play(monkeypatch)
+    async with program(services, SMALL) as (pilot, screen):
+        screen.say("/continue")
+        await seen(pilot, "there is no earlier session to go on from")
+        await pilot.press("ctrl+s", "escape")
+        await until(lambda: pilot.app.screen is screen)
+        other = services.store.create(SAID, title="bugs")
+        other.close()
+        screen.say(f"/continue {other.id}")
+        await seen(pilot, "continue from: bugs", "begin the new session")
+        page = pilot.app.screen
+        assert isinstance(page, ContinueScreen)
+        page.editor.load_text(" ")
+        await pilot.press("ctrl+s")
+        await seen(pilot, "the summary to go on from is empty")
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is screen)
+        assert not [info for info in services.store.list() if info.title.startswith("continued")]
+        names = [str(hit.prompt) async for hit in CommandHits(screen).discover()]
+        assert any(name.startswith("continue from previous") for name in names)

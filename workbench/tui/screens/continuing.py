@@ -1,0 +1,119 @@
+"""Going on from an earlier session: its summary, to look at and to change before a new session begins with it."""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.getters import query_one
+from textual.reactive import var
+from textual.screen import ModalScreen
+from textual.widgets import Static, TextArea
+
+from workbench.config.errors import WorkbenchError
+from workbench.config.text import printable, printable_lines
+from workbench.session.continuing import ContinuationDraft
+from workbench.tui.compaction.descriptions import running_line
+from workbench.tui.textual_patches import WorkerScreen
+from workbench.tui.widgets.buttons import Button, ButtonLine
+from workbench.tui.widgets.host import Host
+
+LEAVE = Button("esc", "leave", "leave")
+BEGIN = Button("^s", "begin", "begin the new session")
+
+
+class ContinueScreen(WorkerScreen, ModalScreen[bool]):
+    """True once the new session is open; nothing was made of it where this is left."""
+
+    BINDING_GROUP_TITLE = "Continue from a session"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "leave; nothing is made", id="continue.leave"),
+        Binding("ctrl+s", "begin", "begin the new session", id="continue.begin", priority=True),
+    ]
+
+    draft: var[ContinuationDraft | None] = var(None)
+
+    box = query_one(".continuing--box", Vertical)
+    said = query_one("#continuing-said", Static)
+    editor = query_one(TextArea)
+    buttons = query_one(ButtonLine)
+
+    def __init__(self, host: Host, ref: str) -> None:
+        """`ref`: which session; empty: this one, or the last where this one is empty."""
+        super().__init__()
+        self._host = host
+        self._ref = ref
+        self._first = ""
+        """The summary as it came."""
+
+    def compose(self) -> ComposeResult:
+        """What it is, the summary, and what can be done."""
+        with Vertical(classes="continuing--box") as box:
+            box.border_title = "continue from a session"
+            yield Static("getting ready…", id="continuing-said", markup=False)
+            yield TextArea(soft_wrap=True, show_line_numbers=False)
+            yield ButtonLine()
+
+    def on_mount(self) -> None:
+        """The summary is written first."""
+        self.editor.display = False
+        self.buttons.buttons = (LEAVE,)
+        self._host.follow("compaction", self, self._told)
+        self._write()
+
+    def _told(self) -> None:
+        view = self._host.compaction
+        if self.draft is None and view is not None and view.running is not None:
+            self.said.update(running_line(view.running, time.monotonic()))
+
+    @work(exclusive=True, group="work")
+    async def _write(self) -> None:
+        ref = self._ref
+        try:
+            draft = await self._host.model.compacting(lambda work: work.continuing.draft(ref))
+        except WorkbenchError as error:
+            self._fail(str(error))
+            return
+        self._first = "\n".join(printable_lines(draft.made.summary))
+        self.draft = draft
+        self.box.border_title = f"continue from: {printable(draft.earlier.title or draft.earlier.id)}"
+        made = draft.made
+        facts = f"kept {len(made.audit.kept):,} of {len(made.audit.kept) + len(made.audit.lost):,} facts"
+        self.said.update(printable("; ".join([f"the summary by {made.made_by}, which {facts}", *made.problems])))
+        self.editor.load_text(self._first)
+        self.editor.display = True
+        self.editor.focus()
+        self.buttons.buttons = (BEGIN, LEAVE)
+
+    def _fail(self, problem: str) -> None:
+        self.said.update(Content.styled(printable(problem), "bold $error"))
+
+    def action_begin(self) -> None:
+        """With the text as it stands there."""
+        if self.draft is not None:
+            self._begin(self.draft, self.editor.text)
+
+    @work(exclusive=True, group="work")
+    async def _begin(self, draft: ContinuationDraft, text: str) -> None:
+        changed = text if text != self._first else None
+        try:
+            await self._host.model.compacting(lambda work: work.continuing.begin(draft, changed))
+            await self._host.model.settled()
+        except WorkbenchError as error:
+            self._fail(str(error))
+            return
+        self.dismiss(True)
+
+    def action_leave(self) -> None:
+        """What is being written is stopped."""
+        self.dismiss(False)
+
+    @on(ButtonLine.ButtonPressed)
+    def _pressed(self, event: ButtonLine.ButtonPressed) -> None:
+        event.stop()
+        (self.action_begin if event.name == "begin" else self.action_leave)()
