@@ -108,7 +108,8 @@ def turns_that_fit(plan: ContextPlan, growth: float | None) -> int | None:
     """How many more turns like those so far fit; None where unknown or the context does not grow."""
     if growth is None or growth <= 0:
         return None
-    return max(0, int((plan.limits.capacity - plan.totals.tokens) / growth))
+    limits = plan.limits
+    return max(0, int((limits.window - limits.reserve - limits.margin - plan.totals.tokens) / growth))
 
 
 MEASURED = {"plan": "", "since_compaction": " of events since the last compaction", "reported": " of the last prompt"}

@@ -95,12 +95,11 @@ def _parts(status: Status, activity: Activity, width: int) -> list[tuple[int, Co
 
 def _used(status: Status, following: WindowUse, width: int) -> Content:
     """The last prompt and its answer; where there was none, or the past was compacted since, what would be sent."""
-    name, use = "tokens", following
-    if status.prompt is None:
-        name, more = "next", ("",)
-    else:
+    name, use, more = "next", following, [""]
+    if status.prompt is not None:
         # Whom one talks to matters more than how long the last answer was.
-        use, more = WindowUse(status.prompt, status.window), (f" | response: {status.response:,} tokens", "")
+        name, use = "tokens", WindowUse(status.prompt, status.window)
+        more = [f" | response: {status.response:,} tokens", ""]
     colour, _ = LEVELS[use.level]
     forms = [Content.assemble((f"[{name}: ", "$quiet"), (str(use), colour), (f"{each}]", "$quiet")) for each in more]
     return next((form for form in forms if form.cell_length <= width), forms[-1])
