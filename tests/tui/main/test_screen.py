@@ -250,9 +250,9 @@ FIRST = FULL._replace(prompt=None, response=0, cached=None)
         (
             FULL._replace(tokens=950_000, max_output=1_100),
             Activity(),
-            115,
-            "[tokens: 950,000 / 1,047,576 (90.7%) | response: 850 tokens] · answer up to 1,100 · nearly full · "
-            "● gpt-4.1",
+            130,
+            "[tokens: 83,000 / 1,047,576 (7.9%) | response: 850 tokens] · next 950,000 · answer up to 1,100 · "
+            "nearly full · $0.0421 · ● gpt-4.1",
         ),
         (Status(ready="loading"), Activity("loading", "reading…"), 60, "reading…"),
     ],
