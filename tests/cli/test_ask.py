@@ -15,6 +15,7 @@ import pytest
 
 from support.calls import Call
 from support.local_servers import SAID, serving
+from support.requirements import requirement
 from workbench.cli.printing import token_line
 from workbench.log.codec import decode
 from workbench.log.events import AssistantMessage, Body, Failure, Setting, SlotContent, ToolResult, Usage, UserMessage
@@ -49,6 +50,15 @@ def test_the_answer_streams_to_standard_output(call: Call) -> None:
     assert "· read_file" in outcome.err
 
 
+@requirement(
+    "confirm", "shown", "after each answer a line tells used tokens, window, percentage and the answer's tokens"
+)
+@requirement(
+    "confirm",
+    "others",
+    "a chat bot's answers end in a footer with the usage",
+    decided="there is no chat bot; what `ask` prints ends so",
+)
 def test_behind_the_answer_stands_how_full_the_window_is(call: Call) -> None:
     outcome = call("ask", "read a.py", "--window", "5000")
     lines = outcome.err.splitlines()
@@ -62,6 +72,7 @@ def test_behind_the_answer_stands_how_full_the_window_is(call: Call) -> None:
     assert "[tokens: " not in call("ask", "hello", "--json").err
 
 
+@requirement("confirm", "shown", "that line is coloured in the same way")
 @pytest.mark.parametrize(("prompt", "colour"), [(69_999, "32"), (70_000, "33"), (89_999, "33"), (90_000, "31")])
 def test_the_window_fills_up_in_green_yellow_and_red(prompt: int, colour: str) -> None:
     line = token_line(Usage("m", 1, prompt, completion=850), 100_000, colour=True)
@@ -69,6 +80,7 @@ def test_the_window_fills_up_in_green_yellow_and_red(prompt: int, colour: str) -
     assert line == f"[tokens: \x1b[{colour}m{figures}\x1b[0m | response: 850 tokens]"
 
 
+@requirement("codex", "instructions", "that instructions were cut is known to whoever runs the agent")
 def test_instructions_that_were_cut_are_told(call: Call, project: Path) -> None:
     (project / "AGENTS.md").write_text("Be kind.\n" * 5_000)
     told = re.compile(r"truncated: kept first \d+ of 45000 bytes of .*/AGENTS\.md$")
@@ -79,6 +91,7 @@ def test_instructions_that_were_cut_are_told(call: Call, project: Path) -> None:
     assert re.search(r"^warning  truncated: kept first", call("plan", session["id"]).out, re.MULTILINE)
 
 
+@requirement("codex", "shown", "the user is told of each compaction, with its figures")
 def test_a_compaction_is_told_with_its_figures(call: Call, project: Path) -> None:
     (project / "long.txt").write_text("\n".join(f"line {at} of the long file" for at in range(300)))
     narrow = ("--policy", "codex", "--window", "4000", "--reserve", "500")
@@ -139,6 +152,7 @@ def test_tools_can_be_left_out_for_one_run(call: Call) -> None:
     assert "--without no_such_tool: no such tool; expected one of read_file, " in unknown.err
 
 
+@requirement("codex", "instructions", "the loaded instructions belong to the session")
 def test_a_session_goes_on_and_its_slots_are_written_once(call: Call, project: Path) -> None:
     call("ask", "read a.py")
     [session] = call("sessions", "--json").json["sessions"]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from support.calls import Call
+from support.requirements import requirement
 from support.talk import turns
 from workbench.config.paths import config_dir
 from workbench.log.codec import encode
@@ -63,6 +64,7 @@ def test_a_session_without_compactions_says_what_comes(call: Call) -> None:
     assert "no compactions yet" in found.out
 
 
+@requirement("sliding", "shown", "each compaction is listed with its range, tokens, ratio and trigger")
 def test_the_history_is_a_tree_with_its_figures(call: Call) -> None:
     out = call("compactions", nested(), "--policy", "workbench").out
     assert "confirm, auto where nobody can be asked" in out
@@ -87,6 +89,7 @@ def test_the_history_is_a_tree_with_its_figures(call: Call) -> None:
     assert gone.split()[3:] == ["6–7", "–", "–", "–", "–", "–", "–", "–", "reverted", "by", "13"]
 
 
+@requirement("sliding", "shown", "triggers, durations, compression ratios and errors are counted")
 def test_the_counters(call: Call) -> None:
     session = stored(
         *turns(4), Failure("compaction", "timeout: slow"), Compaction(1, 2, "s", meta={**META, "made_by": "digest"})
@@ -105,6 +108,7 @@ def test_the_counters(call: Call) -> None:
         assert line in out.splitlines()
 
 
+@requirement("sliding", "commands", "a command shows the state of compaction: policy, triggers, what comes next")
 def test_json_has_all_of_it(call: Call) -> None:
     session = nested()
     found = call("compactions", session, "--policy", "confirm", "--window", "1000", "--json").json

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.requirements import requirement
 from workbench.compaction.prompts import (
     FRAME,
     NAMES,
@@ -33,6 +34,16 @@ def test_every_preset_names_a_prompt_that_ships(name: str) -> None:
     assert load(policy.compaction.prompt).name in NAMES
 
 
+@requirement("confirm", "summary", "the prompt asks for decisions, facts, open tasks, references, and the user's goals")
+@requirement(
+    "codex", "summary", "the prompt asks for two to three sentences on what the user wants and the key context"
+)
+@requirement(
+    "sliding",
+    "summary",
+    "the prompt asks for decisions, state, open tasks, tool calls with results, in under 500 tokens",
+)
+@requirement("window", "summary", "the model is asked for a block that stands for the conversation so far")
 def test_the_prompts_ask_for_what_their_documents_ask_for() -> None:
     assert "two to three sentences" in load("codex").text
     sliding = load("sliding").text
@@ -66,6 +77,7 @@ def test_every_prompt_has_the_rules_and_is_known_to_the_rehearsal_model(prompt: 
     )
 
 
+@requirement("sliding", "configuration", "the prompt can be replaced by one from a file")
 def test_a_file_takes_the_place_of_a_prompt_but_not_of_the_rules(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +153,7 @@ def test_a_summary_is_always_framed_and_names_its_range_where_it_can_be_read() -
     assert all(tool in recalled for tool in RECALL_TOOLS)
 
 
+@requirement("sliding", "configuration", "the file of a prompt is named as `file://`, also from the home folder")
 @pytest.mark.parametrize("ref", ["file:~/mine.md", "file://~/mine.md", "file:{home}/mine.md", "file://{home}/mine.md"])
 def test_a_prompt_of_ones_own_is_named_with_or_without_slashes(
     ref: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

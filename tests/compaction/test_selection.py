@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support.ranges import event_of, range_of
+from support.requirements import requirement
 from support.talk import COUNTER, iteration, iterations, named_turns, planned, preset, spoken, words
 from workbench.compaction.values import CompactionRefused, SelectedRange
 from workbench.context.budget import Limits
@@ -50,6 +51,7 @@ def test_three_turns_by_hand_are_one_window() -> None:
     assert selected.kept == (), "the latest user message is answered, and goes as well"
 
 
+@requirement("sliding", "selection", "the window reaches to the end of the last turn")
 def test_turn_5_compacts_turns_1_to_5() -> None:
     selected = range_of(named_turns(range(1, 6)), preset("sliding"))
     assert (selected.first, selected.last) == (1, 10)
@@ -66,6 +68,9 @@ def slid(turns: int) -> list[Body]:
     return log
 
 
+@requirement("sliding", "selection", "2 turns before the new ones are summarised again, for continuity")
+@requirement("sliding", "selection", "the window reaches back 5 + 2 turns")
+@requirement("sliding", "summary", "an earlier summary is not fed into the next")
 def test_turn_10_compacts_turns_4_to_10_and_both_summaries_stand() -> None:
     policy = preset("sliding")
     log = [*slid(5), *named_turns(range(6, 11))]
@@ -85,6 +90,7 @@ def test_twelve_turns_have_two_overlapping_compactions_and_two_raw_turns() -> No
     assert said == ["up to 5", "up to 10", "q11", "a11", "q12", "a12"]
 
 
+@requirement("sliding", "selection", "originals are read again from the log where a new window takes them in")
 def test_a_window_that_holds_an_earlier_one_replaces_it_and_reads_its_turns_again() -> None:
     policy = preset("sliding")
     log = named_turns([1, 2])
@@ -94,6 +100,7 @@ def test_a_window_that_holds_an_earlier_one_replaces_it_and_reads_its_turns_agai
     assert texts(selected) == ["q1", "a1", "q2", "a2", "q3", "a3"]
 
 
+@requirement("sliding", "selection", "where nothing is new nothing is compacted")
 def test_sliding_takes_no_turn_twice_when_nothing_is_new() -> None:
     with pytest.raises(CompactionRefused, match="nothing to compact") as refused:
         range_of(slid(5), preset("sliding"))
@@ -108,6 +115,13 @@ def asked(*sizes: int) -> list[Body]:
     return [body for size in sizes for body in (UserMessage(words(size)), AssistantMessage("answer"))]
 
 
+@requirement("codex", "selection", "user messages are kept from the newest on, up to 20,000 tokens")
+@requirement(
+    "codex",
+    "counting",
+    "messages are measured as four bytes to a token",
+    decided="they are counted: the budget is spent to the token",
+)
 @pytest.mark.parametrize(
     ("sizes", "whole"),
     [
@@ -137,6 +151,7 @@ def test_the_user_message_that_spills_over_is_cut_in_its_middle() -> None:
     assert texts(selected) == [words(300), "answer", "answer", "answer", "answer"], "older ones are summarised"
 
 
+@requirement("codex", "selection", "kept messages stand in the order of the conversation")
 def test_codex_sends_the_user_messages_and_then_the_summary() -> None:
     assert after(named_turns([1, 2, 3]), preset("codex")) == ["q1", "q2", "q3", "the summary"]
 
@@ -158,6 +173,7 @@ def test_a_picture_that_spills_over_stays_as_text() -> None:
     assert selected.kept[0] == KeptEvent(1, "look\n[image]")
 
 
+@requirement("codex", "selection", "the message at the end of the budget is cut to what is left of it")
 @given(st.integers(1, 200), st.integers(1, 400))
 @example(1, 500)
 @example(64, 500)
@@ -185,6 +201,12 @@ def test_of_a_message_with_a_picture_the_text_stays_where_that_fits(more: int) -
 # The other strategies
 
 
+@requirement(
+    "window",
+    "selection",
+    "the last N messages stay word for word",
+    decided="N has no number in the document and is 10 here; a call keeps its result",
+)
 def test_window_keeps_the_last_ten_messages_and_groups_whole() -> None:
     log = [*named_turns(range(1, 5)), UserMessage("q5"), *iterations(["r1", "r2"]), AssistantMessage("a5")]
     selected = range_of(log, preset("window"))
@@ -206,6 +228,7 @@ def test_window_keeps_the_last_ten_messages_and_groups_whole() -> None:
     ]
 
 
+@requirement("confirm", "selection", "the whole conversation is summarised, without the system prompt")
 def test_confirm_takes_everything_and_the_assistant_acknowledges() -> None:
     policy = preset("confirm")
     said = after(named_turns([1, 2]), policy)
@@ -230,6 +253,7 @@ def test_workbench_keeps_user_messages_up_to_a_share_of_the_window() -> None:
 # Updating
 
 
+@requirement("window", "summary", "there is one block, however often it is summarised")
 @pytest.mark.parametrize("name", ["codex", "window", "confirm", "workbench"])
 def test_a_repeated_compaction_replaces_the_one_before_it(name: str) -> None:
     policy = preset(name)
@@ -274,6 +298,7 @@ def test_an_open_turn_is_never_inside(name: str) -> None:
     assert set(texts(range_of(open_turn(3), policy))) <= {"q1", "a1"}
 
 
+@requirement("codex", "selection", "a turn that outgrows the window is compacted while it is open")
 @pytest.mark.parametrize("name", PRESETS)
 def test_its_finished_groups_are_when_it_outgrows_the_window(name: str) -> None:
     log = [*open_turn(3), ToolCall("pending", "read_file", "{}", "pending")]
@@ -326,6 +351,7 @@ def test_a_compaction_of_nothing_is_refused_with_the_reason(log: list[Body], why
 # By hand
 
 
+@requirement("window", "selection", "the last messages stay when it is compacted by hand too")
 @pytest.mark.parametrize(
     ("name", "knob", "log"),
     [

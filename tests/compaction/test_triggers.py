@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from support.deciding import decision, failure, look, sized
 from support.logs import number
+from support.requirements import requirement
 from support.talk import COUNTER, ROOMY, iteration, iterations, planned, preset, turns, words
 from workbench.compaction.record import record
 from workbench.compaction.triggers import checks, compacts_at, decide, measured
@@ -37,6 +38,10 @@ SHARES = {"codex": 70, "sliding": 70, "window": 80, "confirm": 90, "workbench": 
 # A share of the window
 
 
+@requirement("window", "trigger", "summarising begins once the conversation exceeds its threshold, not at it")
+@requirement("confirm", "trigger", "the question comes at the threshold or above it")
+@requirement("codex", "trigger", "it compacts above the threshold, not at it")
+@requirement("sliding", "trigger", "the share must be exceeded, not reached")
 @pytest.mark.parametrize("off", [-1, 0, 1])
 @pytest.mark.parametrize("percent", [70, 80, 90])
 @pytest.mark.parametrize("name", [*DOCUMENTS, "workbench"])
@@ -49,12 +54,17 @@ def test_exactly_at_below_and_above_the_threshold(name: str, percent: int, off: 
     assert (check.measured, check.limit) == (tokens, 1_280 * percent)
 
 
+@requirement("window", "trigger", "the threshold is 80 % of the window")
+@requirement("confirm", "trigger", "the threshold is 90 % by default")
+@requirement("codex", "trigger", "the threshold is 70 % of the window")
+@requirement("sliding", "trigger", "it also compacts above 70 % of the window")
 @pytest.mark.parametrize("name", SHARES)
 def test_each_preset_has_the_share_of_its_document(name: str) -> None:
     assert preset(name).compaction.threshold * 100 == SHARES[name]
     assert preset(name).compaction.inclusive == INCLUSIVE[name]
 
 
+@requirement("confirm", "trigger", "utilisation is the last prompt's tokens divided by the window")
 @pytest.mark.parametrize(
     ("tokens", "name", "why"),
     [
@@ -157,6 +167,7 @@ def test_the_threshold_is_the_lower_of_the_two() -> None:
 # What is measured
 
 
+@requirement("codex", "counting", "utilisation is used tokens divided by the whole window")
 def test_the_plans_tokens_include_what_is_in_every_request() -> None:
     made = planned(turns(2, 50), preset("workbench"))
     found = measured(made, [], record([]), preset("workbench").compaction)
@@ -168,6 +179,7 @@ FIXED = SlotContent("system", "prompt", words(70)), SlotContent("tools", "t", '{
 """In every request, and no events of the conversation."""
 
 
+@requirement("sliding", "trigger", "what is measured is the events since the last compaction")
 def test_since_the_last_compaction_events_alone_are_measured() -> None:
     policy = preset("sliding")
     log: list[Body] = [*FIXED, *turns(3, 100), Compaction(3, 6, words(50))]
@@ -183,12 +195,19 @@ def test_before_any_compaction_they_are_all_events() -> None:
     assert found == (600, "events since the beginning")
 
 
+@requirement("confirm", "counting", "the prompt tokens of the most recent call are known")
 def test_the_last_report_counts_and_not_an_earlier_one() -> None:
     log = number([*turns(1), Usage("m", 1, 500), *turns(1, first=2), Usage("m", 1, 700)])
     found = measured(sized(9, 1_000), log, record(log), preset("confirm").compaction)
     assert found == (700, "reported by the provider")
 
 
+@requirement(
+    "confirm",
+    "counting",
+    "a compaction resets the counters",
+    decided="utilisation starts anew; the totals of the session go on, or its cost would be forgotten",
+)
 @pytest.mark.parametrize(
     ("last", "found"),
     [
@@ -205,6 +224,7 @@ def test_after_a_compaction_utilisation_starts_anew(last: list[Body], found: tup
     assert measured(sized(9, 1_000), log, record(log), preset("confirm").compaction) == found
 
 
+@requirement("sliding", "trigger", "it also compacts above 700,000 tokens")
 @pytest.mark.parametrize(("tokens", "fired"), [(699_999, False), (700_000, False), (700_001, True)])
 def test_sliding_also_has_an_absolute_number_of_tokens(tokens: int, fired: bool) -> None:
     check = look(sized(tokens, 2_000_000), turns(1), preset("sliding").compaction)["tokens"]
@@ -215,6 +235,7 @@ def test_sliding_also_has_an_absolute_number_of_tokens(tokens: int, fired: bool)
 # Turns: the document's examples, theta 5 and omega 2
 
 
+@requirement("sliding", "trigger", "it compacts when 5 turns have passed since the last compaction")
 def test_turns_since_the_last_compaction_are_told() -> None:
     policy = preset("sliding").compaction
     four, five = (look(sized(1, 10_000), turns(done), policy)["turns"] for done in (4, 5))
@@ -224,6 +245,7 @@ def test_turns_since_the_last_compaction_are_told() -> None:
     assert look(sized(1, 10_000), log, policy)["turns"].why == "4 of 5 turns since the last compaction"
 
 
+@requirement("sliding", "trigger", "it is looked at once a turn is over")
 def test_a_turn_that_is_going_on_does_not_count() -> None:
     policy = preset("sliding").compaction
     log = [*turns(4), UserMessage("and now?")]
@@ -234,6 +256,7 @@ def test_a_turn_that_is_going_on_does_not_count() -> None:
 DOWN = Failure("connection", "nothing answers")
 
 
+@requirement("sliding", "trigger", "turns that failed are not counted")
 @pytest.mark.parametrize(
     ("failed", "counted"),
     [
@@ -252,6 +275,7 @@ def test_a_turn_that_failed_does_not_count(failed: list[Body], counted: int) -> 
     assert (check.measured, check.fired) == (4 + counted, counted == 1)
 
 
+@requirement("sliding", "trigger", "a turn that ended in an error triggers no compaction")
 @pytest.mark.parametrize("name", ["sliding", "codex", "window", "workbench"])
 def test_a_turn_that_failed_triggers_nothing_but_the_next_one_does(name: str) -> None:
     policy = preset(name, "compaction.headless_mode='auto'").compaction
@@ -269,6 +293,7 @@ def test_a_request_that_is_too_long_is_seen_to_though_the_turn_failed() -> None:
     assert decision(made, log, preset("sliding").compaction).trigger == "overflow"
 
 
+@requirement("sliding", "trigger", "3 turns make no compaction, 5 make one, 12 make two")
 @pytest.mark.parametrize(
     ("rounds", "ranges"), [(3, []), (5, [(1, 5)]), (10, [(1, 5), (4, 10)]), (12, [(1, 5), (4, 10)])]
 )

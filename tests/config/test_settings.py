@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.requirements import requirement
 from workbench.config.errors import WrongCall
 from workbench.config.settings import ADK_NAMES, KNOB_TABLES, Settings, load_settings
 from workbench.config.tables import read_toml, shown
@@ -166,6 +167,12 @@ prompt_template = "file://~/.code_agent/compaction_prompt.txt"
 """
 
 
+@requirement(
+    "sliding",
+    "configuration",
+    "settings stand in a `[compaction]` table of `config.toml`",
+    decided="they are knobs of a policy; the error names each one's place",
+)
 def test_the_compaction_table_of_the_document_is_answered_with_what_to_write_instead(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(ADR)
     with pytest.raises(WrongCall) as caught:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from support.requirements import requirement
 from support.talk import (
     ROOMY,
     iterations,
@@ -22,7 +23,7 @@ from support.talk import (
     words,
 )
 from workbench.context.budget import Limits, limits
-from workbench.log.events import Body, KeptEvent, SlotContent, ToolCall, ToolResult, UserMessage
+from workbench.log.events import AssistantMessage, Body, KeptEvent, SlotContent, ToolCall, ToolResult, UserMessage
 from workbench.models.catalogue import Catalogue
 
 CODEX = preset("codex")
@@ -60,6 +61,9 @@ def cut_of(text: str) -> re.Match[str]:
 # Output truncation
 
 
+@requirement("codex", "results", "a tool's output over 10 KiB is cut")
+@requirement("codex", "results", "output over 256 lines is cut")
+@requirement("codex", "results", "output within both limits is sent as it is")
 @pytest.mark.parametrize(
     ("text", "state"),
     [
@@ -80,6 +84,8 @@ def test_output_is_cut_when_bytes_or_lines_are_over(text: str, state: str) -> No
         assert results(made)[0].text == text
 
 
+@requirement("codex", "results", "the first 128 and the last 128 lines stay")
+@requirement("codex", "results", "a marker between them says how many of how many lines were omitted")
 def test_the_first_128_and_the_last_128_lines_are_kept() -> None:
     text = lines(756)
     found = cut_of(text)
@@ -89,12 +95,19 @@ def test_the_first_128_and_the_last_128_lines_are_kept() -> None:
     assert not found["inside"]
 
 
+@requirement("codex", "results", "an output that is cut begins with the total number of its lines")
 def test_the_total_stands_first() -> None:
     (row,) = results(planned([UserMessage("go"), *iterations([lines(756)])], CODEX))
     assert row.text is not None
     assert row.text.startswith("Total output lines: 756\n\nline 1\nline 2\n")
 
 
+@requirement(
+    "codex",
+    "results",
+    "what is still over the cap in bytes is cut at its end, under a second marker",
+    decided="head and tail share the cap, so that the tail it promises is kept",
+)
 def test_the_tail_is_kept_under_the_cap_in_bytes() -> None:
     text = lines(1_000, 100)
     found = cut_of(text)
@@ -106,6 +119,12 @@ def test_the_tail_is_kept_under_the_cap_in_bytes() -> None:
     assert int(found["omitted"]) == 1_000 - len(head) - len(tail)
 
 
+@requirement(
+    "codex",
+    "results",
+    "head and tail are taken however few lines there are",
+    decided="no line is sent twice, and no negative number is omitted",
+)
 @pytest.mark.parametrize("count", [100, 129, 200, 256])
 def test_no_line_is_sent_twice_where_head_and_tail_would_meet(count: int) -> None:
     text = lines(count, 200)
@@ -128,6 +147,12 @@ def test_the_tail_has_at_most_128_lines_though_bytes_alone_are_over() -> None:
     assert found["head"]
 
 
+@requirement(
+    "codex",
+    "results",
+    "a cut falls on the byte of the limit",
+    decided="on a whole character, and on a whole line where possible",
+)
 @pytest.mark.parametrize("letter", ["界", "🙂", "é"])
 def test_cuts_fall_on_whole_characters(letter: str) -> None:
     found = cut_of(letter * 6_000)
@@ -137,9 +162,17 @@ def test_cuts_fall_on_whole_characters(letter: str) -> None:
     assert found["what"] == "bytes inside a line", "not 1 of 1 lines: most of it is there"
 
 
+@requirement("codex", "results", "only the output of tools is cut")
+def test_only_the_output_of_tools_is_cut() -> None:
+    long = lines(1_000, 100)
+    made = planned([UserMessage(long), AssistantMessage(long, "a"), UserMessage(long)], CODEX)
+    assert [(row.state, row.text) for row in rows_of(made, "message")] == [("sent", long)] * 3
+
+
 # The budget
 
 
+@requirement("codex", "budget", "10 % of the window is reserved for output")
 @pytest.mark.parametrize(
     ("window", "reserve"),
     [(1_000_000, 100_000), (2_000_000, 200_000), (128_000, 12_800), (200_000, 20_000), (32_000, 3_200), (4_000, 400)],
@@ -153,6 +186,7 @@ def test_a_tenth_of_the_window_is_reserved_for_output(window: int, reserve: int)
     assert made.budget.window == window
 
 
+@requirement("codex", "history", "nothing is dropped to make room: no queue, no window of last items")
 def test_history_is_whole_and_what_does_not_fit_is_said() -> None:
     made = planned([*turns(20, 100), UserMessage("go")], CODEX, Limits(2_000, "option", 200, 0))
     assert set(states(rows_of(made, "message"))) == {"sent"}
@@ -162,6 +196,8 @@ def test_history_is_whole_and_what_does_not_fit_is_said() -> None:
 # History normalisation
 
 
+@requirement("codex", "pairs", "every call has an output")
+@requirement("codex", "pairs", "an output without a call is removed")
 def test_every_call_has_an_output_and_every_output_a_call() -> None:
     log: list[Body] = [
         UserMessage("go"),
@@ -186,6 +222,9 @@ def test_every_call_has_an_output_and_every_output_a_call() -> None:
 # Compaction: [initial context] + [selected user messages] + [summary]
 
 
+@requirement(
+    "codex", "summary", "a compacted conversation is initial context, selected user messages, then the summary"
+)
 def test_the_summary_stands_behind_the_retained_user_messages() -> None:
     log: list[Body] = [SlotContent("system", "prompt", "initial context"), *named_turns([1, 2, 3])]
     kept = (KeptEvent(2, "q1, cut short"), KeptEvent(4), KeptEvent(6))
@@ -200,6 +239,7 @@ def test_the_summary_stands_behind_the_retained_user_messages() -> None:
     ]
 
 
+@requirement("codex", "log", "nothing is lost silently: what was compacted is marked, and can be read")
 def test_what_was_compacted_is_still_there_to_read() -> None:
     log: list[Body] = [
         *named_turns([1, 2]),
@@ -212,6 +252,7 @@ def test_what_was_compacted_is_still_there_to_read() -> None:
     assert by_seq[2].original == "a1"
 
 
+@requirement("codex", "summary", "50,000 tokens become about 5,000")
 def test_a_conversation_of_50_000_tokens_becomes_one_of_about_5_000() -> None:
     log = turns(50, 500)
     compaction = summary_of(CODEX, 1, 100, words(500), kept=tuple(KeptEvent(seq) for seq in range(85, 100, 2)))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.requirements import requirement
 from workbench.config.errors import WrongCall
 from workbench.models import catalogue as module
 from workbench.models.catalogue import Catalogue
@@ -29,6 +30,7 @@ def table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
         cached.cache_clear()
 
 
+@requirement("codex", "windows", "the registry of models knows window and maximum output")
 def test_a_known_model_is_described_by_the_table() -> None:
     info = Catalogue().find("gpt-4o")
     assert (info.window, info.window_source, info.max_output) == (128_000, "catalogue", 16_384)
@@ -64,6 +66,16 @@ def test_the_provider_is_the_one_that_was_asked_for() -> None:
     assert Catalogue().find("unheard-of").provider == ""
 
 
+@requirement(
+    "layers",
+    "windows",
+    "without a configured limit the name alone gives the window",
+    decided="a table of models comes first; the name decides where the table has no entry",
+)
+@requirement("codex", "windows", "Gemini 1.5 Pro has 2M")
+@requirement("codex", "windows", "Mistral under Ollama has 32K")
+@requirement("codex", "windows", "Llama 2 under Ollama has 4K")
+@requirement("window", "windows", "Llama 3.2:1b under Ollama has 8K")
 @pytest.mark.parametrize(
     ("name", "window", "source", "input_only"),
     [
@@ -189,6 +201,7 @@ def test_a_mistyped_name_has_close_matches() -> None:
     assert Catalogue().close_matches("") == []
 
 
+@requirement("confirm", "windows", "a model's window can be configured, and the agent knows it")
 def test_the_users_entry_wins_and_inherits_the_rest() -> None:
     own = {"gpt-4o": {"window": 64_000, "input_price": 3, "cached_price": 0, "capabilities": ["tools"]}}
     info = Catalogue(own).find("gpt-4o")
@@ -263,3 +276,36 @@ def test_every_model_of_the_table_has_a_window() -> None:
         assert info.window > 0
         assert info.max_output is None or info.max_output > 0
         assert all(price is None or 0 <= price < 0.01 for price in (info.input_price, info.output_price))
+
+
+# The documents' tables of models
+
+
+@pytest.mark.parametrize(
+    ("name", "window"),
+    [
+        pytest.param(
+            "gemini/gemini-2.5-flash", 1_048_576, marks=requirement("codex", "windows", "Gemini 2.5 Flash has 1M")
+        ),
+        pytest.param("gpt-4-turbo", 128_000, marks=requirement("codex", "windows", "GPT-4 Turbo has 128K")),
+        pytest.param("claude-3-opus", 200_000, marks=requirement("codex", "windows", "Claude 3 Opus has 200K")),
+        pytest.param(
+            "claude-3-5-sonnet-20241022", 200_000, marks=requirement("window", "windows", "Claude 3.5 Sonnet has 200K")
+        ),
+        pytest.param(
+            "claude-3-haiku-20240307", 200_000, marks=requirement("window", "windows", "Claude 3 Haiku has 200K")
+        ),
+        pytest.param(
+            "ollama/llama3.2", 128_000, marks=requirement("window", "windows", "Llama 3.2 under Ollama has 128K")
+        ),
+    ],
+)
+def test_a_model_of_the_documents_has_the_window_they_give_it(name: str, window: int) -> None:
+    assert Catalogue().find(name).window == window
+
+
+@requirement(
+    "codex", "windows", "Gemini 2.5 Flash answers with at most 8,000 tokens", decided="65,536, as its maker says"
+)
+def test_the_maximum_output_is_the_makers_own_figure() -> None:
+    assert Catalogue().find("gemini/gemini-2.5-flash").max_output == 65_536

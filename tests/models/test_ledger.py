@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.requirements import requirement
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, Revert, Setting, Usage, UserMessage
 from workbench.models.catalogue import Catalogue
 from workbench.models.ledger import HIGHEST, LOWEST, Ledger, UsageTotals
@@ -75,6 +76,7 @@ def test_items_framing_and_unattributed_make_the_reported_prompt(
     assert row.prompt == (reported if reported is not None else sum(items) + framing)
 
 
+@requirement("confirm", "counting", "prompt and completion tokens are summed up over the session")
 @given(log=bodies)
 def test_totals_are_the_sums_of_the_rows_and_of_the_turns(log: list[Body]) -> None:
     account = ledger(*log)
@@ -110,6 +112,7 @@ def test_a_calibration_is_always_bounded_and_explained(log: list[Body]) -> None:
         assert model in calibration.why
 
 
+@requirement("codex", "counting", "the account has a row for each turn: number, input, output, total")
 def test_a_turn_is_a_user_message_and_all_that_follows() -> None:
     account = ledger(Usage("m", 1), *turn(10), Usage("m", 1, 20), *turn(30))
     assert [row.turn for row in account.rows] == [0, 1, 1, 2]
@@ -197,6 +200,7 @@ def test_growth_is_not_taken_between_models_or_between_report_and_estimate() -> 
     assert ledger(*turn(None, 1_000), *turn(None, 5_000)).growth == pytest.approx(4_000)
 
 
+@requirement("codex", "counting", "the average turn is the total divided by the turns, and unknown without one")
 def test_the_average_turn_is_what_went_in_and_came_out() -> None:
     assert ledger().average_turn is None
     assert ledger(*turn(1_000, completion=50), *turn(2_000, completion=150)).average_turn == pytest.approx(1_600)

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from support.logs import WORDS
+from support.requirements import requirement
 from support.talk import COUNTER, iteration, planned, preset, results, states, words
 from workbench.context.policy import Strategy, ToolTruncation, TruncationPolicy
 from workbench.context.stages.truncate import TruncatedText, TruncationRule, rule_for, truncate
@@ -50,6 +51,12 @@ def outputs(draw: st.DrawFn) -> str:
 # By tokens
 
 
+@requirement(
+    "layers",
+    "results",
+    "the indicator is added to a result that already fills the cap",
+    decided="it sits inside the cap and states what was truly kept",
+)
 @pytest.mark.parametrize("tokenizer", sorted(COUNTERS))
 @given(outputs(), st.sampled_from(["head", "tail", "both"]), st.one_of(st.integers(1, 120), st.just(300)))
 def test_never_over_the_cap_and_truly_counted(tokenizer: str, text: str, strategy: Strategy, cap: int) -> None:
@@ -157,6 +164,7 @@ def line_rules(draw: st.DrawFn) -> TruncationRule:
     )
 
 
+@requirement("codex", "results", "markers come on top of the limit", decided="they sit inside it")
 @given(outputs(), line_rules())
 def test_never_over_the_cap_in_bytes_or_lines(text: str, rule: TruncationRule) -> None:
     made = cut(text, rule)
@@ -207,6 +215,12 @@ def test_the_number_of_omitted_lines_is_true(count: int, width: int, rule: Trunc
         assert bool(found["inside"]) == (len([line for line in kept if line]) > len(whole))
 
 
+@requirement(
+    "codex",
+    "results",
+    "the marker counts lines, also where a single line was cut",
+    decided="there it counts bytes: no line is missing",
+)
 @example([1_000], 500)
 @example([10, 2_000, 10], 500)
 @given(st.lists(st.integers(0, 2_000), min_size=1, max_size=4), st.integers(250, 1_000))
@@ -291,12 +305,21 @@ def test_a_tools_own_knobs_go_before_the_general_ones() -> None:
     assert (own.max_lines, own.head_lines, own.tail_lines, own.max_bytes) == (9, 0, 9, 99)
 
 
+@requirement(
+    "layers", "others", "caps for single tools are left for later", decided="they are knobs: `truncation.tools.NAME`"
+)
 def test_a_tools_own_cap_holds_in_the_plan() -> None:
     policy = preset("layers", "truncation.tools.read_file.max_tokens=50")
     log = [UserMessage("go"), *iteration("x", words(100)), ToolCall("y", "run", "{}", "y"), ToolResult("y", words(100))]
     assert states(results(planned(log, policy))) == ["truncated", "sent"]
 
 
+@requirement(
+    "layers",
+    "results",
+    "a result is cut as it arrives, before it is stored",
+    decided="it is cut when the request is planned; the log has it whole, and tools can read it",
+)
 def test_the_truncated_text_is_what_is_sent_and_the_whole_stays_readable() -> None:
     (row,) = results(planned([UserMessage("go"), *iteration("x", words(9_000))], preset("layers")))
     assert row.text == row.content != row.original == words(9_000)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
+from support.requirements import requirement
 from tui.play import SMALL, Script, answer, program, settle, shown, told, typed, until
 from tui.screens.looking import look, seen
 from workbench.log.events import UserMessage
@@ -38,6 +39,9 @@ async def test_a_mistyped_command_comes_back_to_the_input(services: Services) ->
         assert "did you mean /tokens?" in told(pilot.app)
 
 
+@requirement(
+    "codex", "commands", "`/tokens` shows used and window, latest and average turn, turns remaining and threshold"
+)
 async def test_reports_are_read_over_the_panes(
     services: Services, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,6 +61,7 @@ async def test_reports_are_read_over_the_panes(
         assert pilot.app.screen is screen
 
 
+@requirement("sliding", "commands", "`/tokens` says when it compacts")
 @pytest.mark.parametrize(
     ("policy", "said"),
     [
@@ -197,6 +202,7 @@ async def test_a_session_is_exported_and_never_over_another_file(services: Servi
     assert name.endswith("l") or json.loads(text)["messages"][-1]["content"] == "kept"
 
 
+@requirement("confirm", "commands", "`/compact` is in the help")
 async def test_the_help_lists_all_commands_and_is_searched(services: Services) -> None:
     async with program(services, (80, 24)) as (pilot, screen):
         await pilot.press("f1")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from support.requirements import requirement
 from tui.inspector.host import (
     BODIES,
     CATALOGUE,
@@ -120,6 +121,12 @@ def test_the_account_adds_up() -> None:
     assert lines[head + 4].split()[:4] == ["20", "1", "1,500", "nothing"], "what was not reported is not made up"
 
 
+@requirement(
+    "codex",
+    "shown",
+    "the number of turns and an estimate of the next answer are shown",
+    decided="the ledger has a line for each turn; the room kept for an answer stands for its estimate",
+)
 def test_the_account_by_turn_has_a_line_for_all() -> None:
     lines = said("turn").split("\n")
     assert lines[-1].split()[:3] == ["all", "8", f"{MODEL.ledger.total.estimate:,}"]
@@ -127,6 +134,7 @@ def test_the_account_by_turn_has_a_line_for_all() -> None:
     assert lines[-2].split()[:2] == ["1", "7"]
 
 
+@requirement("codex", "counting", "the account of a turn says whether a compaction happened in it")
 def test_the_account_by_turn_shows_where_a_compaction_happened() -> None:
     assert "compacted" not in said("turn")
     bodies = [*BODIES, Compaction(1, 4, "so far"), UserMessage("on"), replace(BODIES[-1])]

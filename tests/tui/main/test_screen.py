@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from textual.geometry import Region
 
+from support.requirements import requirement
 from tui.play import Script, answer, full_screen, main_screen, program, settle, shown, told, typed, until
 from workbench.config.errors import WorkbenchError
 from workbench.log.events import UserMessage
@@ -215,6 +216,10 @@ FULL = Status(84_210, 1_047_576, "catalogue", 850, 0.0421, 0.71, "gpt-4.1", "wor
 FIRST = FULL._replace(prompt=None, response=0, cached=None)
 
 
+@requirement("codex", "shown", "used tokens, window and percentage are always in view")
+@requirement(
+    "confirm", "shown", "tokens, window, percentage and the answer's tokens stand in one line, in the documented form"
+)
 @pytest.mark.parametrize(
     ("status", "activity", "width", "line"),
     [

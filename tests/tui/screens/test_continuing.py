@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from support.requirements import requirement
 from tui.play import SMALL, Script, answer, main_screen, program, settle, told, until
 from tui.screens.looking import seen
 from workbench.compaction.continuation import CONTINUED_FROM
@@ -27,6 +28,7 @@ def began_with(services: Services, title: str) -> tuple[str, Compaction]:
     return origin, summary
 
 
+@requirement("window", "commands", "on the screen a command continues from the previous conversation")
 async def test_a_session_goes_on_in_a_new_one_with_the_summary_that_was_agreed_to(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
