@@ -56,7 +56,7 @@ async def panel(
     """The program on such a session, or another one, with the compaction panel alone on the main screen."""
     made = {"window": WINDOW, "reserve": 2_000, **options}
     async with program(services, size, stored(services) if ref is None else ref, **made) as (pilot, screen):
-        pilot.app.NOTIFICATION_TIMEOUT = DEADLINE
+        pilot.app.NOTIFICATION_TIMEOUT = DEADLINE  # type: ignore[misc]  # of this app alone
         await alone(pilot, "f4")
         yield pilot, screen
 
