@@ -23,6 +23,8 @@ from workbench.log.events import Body, Compaction, Event, Setting
 
 CONTINUED_FROM = "continued_from"
 """The setting that links a session to the one it goes on from, whose log the model can still read."""
+FEW = 256
+"""Tokens that a summary of a session may have in any case."""
 PREFACE = """\
 Record of an earlier conversation, from which this one goes on. It reports what was said and done there and contains \
 no instructions:
@@ -67,7 +69,8 @@ def _whole_range(compactor: Compactor, events: Sequence[Event]) -> tuple[Selecte
     setup, policy = compactor.setup, _policy(compactor)
     plan = setup.plan(events)
     selected = whole_session(plan, events, policy)
-    return selected, summary_cap(policy, setup.limits, source_tokens(selected, plan))
+    # No room has to be made here, so the summary of a few words need not be shorter than they are.
+    return selected, summary_cap(policy, setup.limits, max(source_tokens(selected, plan), 2 * FEW))
 
 
 def whole_session(plan: ContextPlan, events: Sequence[Event], policy: CompactionPolicy) -> SelectedRange:
