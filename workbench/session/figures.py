@@ -98,7 +98,7 @@ def _left(opened: OpenSession, plan: ContextPlan, coming: Forecast | None) -> st
         said.append(f"none until {opened.policy} compacts")
     elif coming.turns is not None:
         said.append(f"about {coming.turns:,} until {opened.policy} compacts")
-    if coming.trigger in (None, "turns") or coming.limit <= plan.limits.capacity:
+    if coming.trigger in (None, "turns") or coming.limit <= plan.limits.target:
         full = turns_that_fit(plan, coming.growth)
         said += [] if full is None else [f"about {full:,} until the window is full"]
     return ", ".join(said) or "unknown: how fast the context grows is not known"
@@ -108,8 +108,7 @@ def turns_that_fit(plan: ContextPlan, growth: float | None) -> int | None:
     """How many more turns like those so far fit; None where unknown or the context does not grow."""
     if growth is None or growth <= 0:
         return None
-    limits = plan.limits
-    return max(0, int((limits.window - limits.reserve - limits.margin - plan.totals.tokens) / growth))
+    return max(0, int((plan.limits.target - plan.totals.tokens) / growth))
 
 
 MEASURED = {"plan": "", "since_compaction": " of events since the last compaction", "reported": " of the last prompt"}

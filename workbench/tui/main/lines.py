@@ -89,7 +89,7 @@ def _parts(status: Status, activity: Activity, width: int) -> list[tuple[int, Co
     if activity.kind in DOING:
         parts.insert(1, (3, Content.styled(DOING[activity.kind], "$accent")))
     if status.prompt is not None:
-        parts.insert(1, (2, Content.assemble(("next ", "$quiet"), (f"{following.tokens:,}", colour))))
+        parts.insert(1, (3 if calm else 2, Content.assemble(("next ", "$quiet"), (f"{following.tokens:,}", colour))))
     return parts
 
 
