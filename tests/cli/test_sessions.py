@@ -63,7 +63,7 @@ def test_a_log_from_elsewhere_reads_no_file_and_says_so(call: Call, tmp_path: Pa
     path = tmp_path / "log.jsonl"
     path.write_text("".join(f"{encode(event)}\n" for event in events))
     made = call("import", path, "--json")
-    assert f"not taken over from the file, because it reaches beyond it: {reaching}" in made.err
+    assert f"not taken over from the file, because it reaches beyond it or cannot be set: {reaching}" in made.err
     [session] = made.json["sessions"]
     for source in (session["id"], path):
         told = call("compact", source, "--dry-run")

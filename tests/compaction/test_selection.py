@@ -137,6 +137,11 @@ def test_codex_keeps_the_newest_user_messages_under_20_000_tokens(sizes: tuple[i
     assert [kept.seq for kept in selected.kept if kept.text is None] == whole
 
 
+def test_in_a_small_window_codex_keeps_a_quarter_of_it() -> None:
+    selected = range_of(asked(*[300] * 10), preset("codex"), Limits(3_000, "option", 0, 0))
+    assert 600 < selected.kept_tokens <= 750
+
+
 def test_the_user_message_that_spills_over_is_cut_in_its_middle() -> None:
     log = asked(300, 9_000, 2_000, 10_000)
     selected = range_of(log, preset("codex"))

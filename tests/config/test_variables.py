@@ -21,8 +21,20 @@ from workbench.config.variables import chosen, without_keys, without_known_keys
 KEYS = (
     *("OPENAI_API_KEY", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "CLIENT_SECRET", "PGPASSWORD_TOKEN"),
     *("DB_PASSWORD", "GOOGLE_APPLICATION_CREDENTIALS", "TOKEN", "API_KEY", "my_api_key", "SSH_PASSPHRASE"),
+    *("OPENAI_API_KEY_OLD", "MYAPIKEY", "OPENAIKEY", "DB_PASS", "MYSQL_PWD", "SLACK_TOKENS", "GH_AUTH", "X_BEARER"),
 )
-HARMLESS = ("PATH", "HOME", "LANG", "SSH_AUTH_SOCK", "KEYBOARD", "TOKENIZERS_PARALLELISM", "MONKEY", "PYTHONPATH")
+HARMLESS = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "SSH_AUTH_SOCK",
+    "KEYBOARD",
+    "TOKENIZERS_PARALLELISM",
+    "MONKEY",
+    "PYTHONPATH",
+    "PWD",
+    "OLDPWD",
+)
 
 
 def test_variables_named_like_keys_are_left_out() -> None:
@@ -32,7 +44,23 @@ def test_variables_named_like_keys_are_left_out() -> None:
 
 def test_values_that_look_like_keys_are_left_out_under_any_name() -> None:
     for value in ("sk-proj-abcdefgh1234", "ghp_abcdefghij0123456789", "AIzaSyA1234567890abc"):
-        assert without_keys(environ={"SOME_THING": value, "PATH": f"/bin:{value}"}) == {"PATH": f"/bin:{value}"}
+        environ = {
+            "SOME_THING": value,
+            "HEADER": f"Bearer {value}",
+            "JSON": f'{{"k":"{value}"}}',
+            "PATH": f"/bin:{value}",
+        }
+        assert without_keys(environ=environ) == {"PATH": f"/bin:{value}"}
+        assert without_known_keys(f"it is {value}", environ={"HEADER": f"Bearer {value}"}) == "it is [key]"
+
+
+def test_an_address_with_a_password_is_left_out_but_not_that_of_a_proxy() -> None:
+    environ = {
+        "DATABASE_URL": "postgres://u:secret@host/db",
+        "HTTPS_PROXY": "http://u:secret@host:3128",
+        "SITE": "https://a.b/c",
+    }
+    assert set(without_keys(environ=environ)) == {"HTTPS_PROXY", "SITE"}
 
 
 @given(st.text("abcdefgh0123", min_size=8, max_size=40), st.text(max_size=40), st.text(max_size=40))

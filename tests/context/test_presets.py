@@ -36,6 +36,7 @@ DOCUMENTED: dict[str, dict[str, Any]] = {
         "compaction.measure": "plan",
         "compaction.selection": "user_messages",
         "compaction.keep_user_tokens": 20_000,
+        "compaction.keep_user_ratio": 0.25,
         "compaction.place": "end",
         "compaction.prompt": "codex",
     },

@@ -89,6 +89,11 @@ def test_whatever_stands_in_an_event_nothing_is_raised(delta: dict[str, object],
         json.loads(mended(json.dumps(body).encode()))
 
 
+def test_figures_that_are_no_numbers_are_left_out() -> None:
+    data = b'{"usage": {"total_tokens": Infinity, "prompt_tokens": 3, "details": {"cached": NaN, "audio": 1e999}}}'
+    assert json.loads(mended(data)) == {"usage": {"prompt_tokens": 3, "details": {}}}
+
+
 def test_what_is_in_order_is_not_touched() -> None:
     for data in (choice(content="a"), b"[DONE]", b"", b"[1", b"1" * 5_000, b"[" * 10_000):
         assert mended(data) is data

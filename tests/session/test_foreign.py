@@ -92,7 +92,7 @@ def test_a_file_is_read_with_what_is_harmless_and_says_what_was_not(tmp_path: Pa
     assert [event.seq for event in source.events] == [1, 2, 3, 4, 5]
     assert source.events[-1].body == Failure(
         NOT_APPLIED,
-        "not taken over from the file, because it reaches beyond it: "
+        "not taken over from the file, because it reaches beyond it or cannot be set: "
         "compaction.prompt=file:/etc/passwd, policy=/tmp/evil.toml",
     )
     assert source.events[3].body == Compaction(1, 1, "summary", meta={"why": "x"})
@@ -114,3 +114,10 @@ def test_a_log_without_such_settings_is_the_same() -> None:
     events = number_events([UserMessage("x"), Setting("model", "gpt-4o")])
     assert harmless_log(events) == events
     assert knobs_of(harmless_log(a_log())) == ("masking.keep_last=3",)
+
+
+def test_what_cannot_be_set_is_not_applied_either() -> None:
+    refused: list[str] = []
+    knobs = ["masking.keep_last=3", "compaction={prompt='file:/etc/passwd'}", "masking.keep_last=many", "no.such=1"]
+    assert harmless(Setting("knobs", knobs), refused) == Setting("knobs", knobs[:1])
+    assert refused == knobs[1:]

@@ -6,14 +6,16 @@ import asyncio
 import threading
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tui.play import DEADLINE, Script, answer, opened, until
+from tui.play import DEADLINE, Script, Watcher, answer, opened, until
 from workbench.log.events import Setting, UserMessage
 from workbench.log.store import Store
-from workbench.session import worker
+from workbench.session import opening, worker
 from workbench.session.model import SessionThread
+from workbench.session.open_session import OpenSession
 from workbench.session.services import Services
 from workbench.session.source import knobs_of, setting
 
@@ -35,6 +37,27 @@ async def test_a_new_session_shows_what_would_be_sent(services: Services, projec
         assert on.status.ready == "rehearsal"
         assert "is no AI" in on.told
         assert "/model" in on.told
+
+
+async def test_what_is_said_while_a_session_opens_is_said_in_it(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(answer("here")).play(monkeypatch)
+    gate, first = threading.Event(), opening.first
+
+    def slowly(*arguments: Any) -> OpenSession:
+        assert gate.wait(DEADLINE)
+        return first(*arguments)
+
+    monkeypatch.setattr(opening, "first", slowly)
+    watcher = Watcher(services)
+    watcher.model.send("anybody there?")
+    gate.set()
+    try:
+        await watcher.settled()
+        assert watcher.said == [("you", "anybody there?"), ("ai", "here")]
+    finally:
+        await watcher.model.close()
 
 
 async def test_a_session_in_which_nothing_was_said_is_not_kept(services: Services) -> None:

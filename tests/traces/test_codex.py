@@ -98,12 +98,14 @@ def test_instructions_are_no_user_turns() -> None:
         line("response_item", **parts(AGENTS, PLACE)),
         line("response_item", **parts(PLACE, "look", "here")),
         message("user", "what does <environment_context> mean?"),
+        message("user", "# AGENTS.md instructions are unclear to me"),
         message("user", "<user_instructions>\nold form"),
     ) == [
         RULES,
         PLACED,
         UserMessage((TextPart("look"), TextPart("here"))),
         UserMessage("what does <environment_context> mean?"),
+        UserMessage("# AGENTS.md instructions are unclear to me"),
         SlotContent("instructions", "user_instructions", "<user_instructions>\nold form"),
     ]
 

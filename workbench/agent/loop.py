@@ -214,7 +214,7 @@ class Agent:
             why = "no smaller request can be made of this one; the next message has the whole window again"
             return Failure("context_too_long", why)
         if not plan.verdict.fits:
-            advice = "; /compact makes room" if plan.verdict.status == "too_large" else ""
+            advice = "; /compact may make room" if plan.verdict.status == "too_large" else ""
             return Failure("does_not_fit", plan.verdict.why + advice)
         vetoed = await self._hook("before_model", {"model": plan.model, "tokens": plan.totals.tokens})
         return None if vetoed is None else Failure("vetoed", f"a hook refused the request: {vetoed}")

@@ -17,14 +17,17 @@ HIDDEN = "[key]"
 """What stands in a text where a key stood."""
 KEY_SHAPES = (
     r"\b(?:sk|gsk|xai|hf|nvapi|pplx|gh[oprsu]|github_pat|glpat|xox[abprs])[-_][A-Za-z0-9_*.\-]{6,}[A-Za-z0-9*]"
-    r"|\bAIza[A-Za-z0-9_\-]{10,}"
+    r"|\bAIza[A-Za-z0-9_\-]{10,}|\bAKIA[A-Z0-9]{16}\b"
 )
 """Keys as their makers shape them, also with their middle starred out."""
 
 _NAME = re.compile(
-    r"(^|_)(API_?KEY|KEY|KEY_ID|TOKEN|SECRETS?|\w*PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS|PAT|JWT|SECRET_KEY_BASE)(_\d+)?$"
+    r"((^|_)(API_?KEYS?|KEYS?|KEY_ID|TOKENS?|SECRETS?|\w*PASSWORDS?|PASSWD|PASS|PASSPHRASE|CREDENTIALS?|PAT|JWT|AUTH|BEARER"
+    r"|SECRET_KEY_BASE)|\w(APIKEYS?|AIKEY|_PWD))(_(\d+|OLD|NEW|PREVIOUS|BACKUP|PROD|DEV|TEST|STAGING|LIVE))*$"
 )
 _VALUE = re.compile(KEY_SHAPES)
+_HOLDS_KEY = re.compile(rf"(?:^|[\s=\"'])(?:{KEY_SHAPES})|^\w[\w+.-]*://[^/\s:@]+:[^/\s@]+@")
+"""A key by itself or in a header or in JSON, or an address with a password."""
 _SHORTEST = 8
 """Values with fewer characters are no keys; taking them out would only mangle the text."""
 _remembered: set[str] = set()
@@ -37,7 +40,8 @@ def is_secret_name(name: str) -> bool:
 
 def is_secret(name: str, value: str) -> bool:
     """Whether a variable is named like one that holds a key, or holds what looks like one."""
-    return is_secret_name(name) or _VALUE.fullmatch(value) is not None
+    held = _HOLDS_KEY.search(value) is not None and not name.upper().endswith("_PROXY")
+    return held or is_secret_name(name)
 
 
 def without_keys(passed: Iterable[str] = (), environ: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -64,6 +68,7 @@ def remember_key(value: str) -> None:
 def known_keys(environ: Mapping[str, str] = os.environ) -> set[str]:
     """The keys that we know; the name of a file that holds one is none."""
     found = {value for name, value in environ.items() if is_secret(name, value)} | _remembered
+    found |= {part for value in found for part in _VALUE.findall(value)}
     return {
         value for value in found if len(value) >= _SHORTEST and not (value.startswith("/") and os.path.exists(value))
     }

@@ -7,6 +7,7 @@ give up where a text comes as a list of parts. So each event leaves as one piece
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from workbench.models.failures import ModelFailure
@@ -22,6 +23,8 @@ class EventStream:
 
     def __init__(self) -> None:
         self._begun = False
+        self._first = b""
+        """Bytes at the beginning that may become a byte-order mark."""
         self._open: list[bytes] = []
         """The pieces of a line that has not ended."""
         self._after_return = False
@@ -33,9 +36,12 @@ class EventStream:
 
     def feed(self, piece: bytes) -> bytes:
         """The events that end in this piece; raises ModelFailure where one has no end."""
-        if not self._begun and piece:
+        if not self._begun:
+            self._first += piece
+            if len(self._first) < len(_MARK) and _MARK.startswith(self._first):
+                return b""
             self._begun = True
-            piece = piece.removeprefix(_MARK)
+            piece = self._first.removeprefix(_MARK)
         if self._after_return:
             piece = piece.removeprefix(b"\n")
         self._after_return = piece.endswith(b"\r")
@@ -87,7 +93,10 @@ class EventStream:
 def mended(data: bytes) -> bytes:
     """An event's JSON with texts and ids as litellm reads them; anything else as it is."""
     body = _json(data)
-    if not isinstance(body, dict) or not any([*map(_mend_choice, _dicts(body.get("choices"))), _mend_block(body)]):
+    if not isinstance(body, dict):
+        return data
+    mends = [*map(_mend_choice, _dicts(body.get("choices"))), _mend_block(body), _mend_figures(body.get("usage"))]
+    if not any(mends):
         return data
     return json.dumps(body).encode()
 
@@ -122,6 +131,16 @@ def _mend_block(body: dict[str, Any]) -> bool:
         return False
     block["id"] = "" if block.get("id") is None else str(block["id"])
     return True
+
+
+def _mend_figures(figures: Any) -> bool:
+    """Figures that are no numbers are left out: litellm would give up on the whole answer for them."""
+    if not isinstance(figures, dict):
+        return False
+    wrong = [name for name, value in figures.items() if isinstance(value, float) and not math.isfinite(value)]
+    for name in wrong:
+        del figures[name]
+    return any([bool(wrong), *map(_mend_figures, figures.values())])
 
 
 def _texts(content: Any) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -16,9 +16,10 @@ from msgspec import structs
 
 from workbench.compaction.continuation import CONTINUED_FROM
 from workbench.compaction.prompts import NAMES
+from workbench.config.errors import WorkbenchError
 from workbench.config.paths import config_dir
 from workbench.context.knobs import parse_text
-from workbench.context.load import PRESETS
+from workbench.context.load import PRESETS, load_policy
 from workbench.log.codec import decode, encode
 from workbench.log.errors import BadEvent
 from workbench.log.events import Body, Compaction, Event, Failure, Setting
@@ -56,15 +57,18 @@ def harmless_lines(lines: Iterable[str], refused: list[str]) -> Iterator[str]:
 def told(refused: Iterable[str]) -> Failure:
     """What is said of settings that were not applied."""
     listed = ", ".join(dict.fromkeys(refused))
-    return Failure(NOT_APPLIED, f"not taken over from the file, because it reaches beyond it: {listed}")
+    return Failure(
+        NOT_APPLIED, f"not taken over from the file, because it reaches beyond it or cannot be set: {listed}"
+    )
 
 
 def harmless(body: Body, refused: list[str]) -> Body:
     """A body without what reaches beyond the log, which is added to `refused`."""
     match body:
         case Setting(key="knobs", value=list() | tuple() as knobs):
-            kept = [each for each in knobs if _is_harmless_knob(str(each))]
-            refused += [str(each) for each in knobs if each not in kept]
+            kept: list[str] = []
+            for knob in map(str, knobs):
+                (kept if _is_harmless_knob(knob) and _loads([*kept, knob]) else refused).append(knob)
             return body if len(kept) == len(knobs) else Setting("knobs", kept)
         case Setting(key=key, value=value) if key in _CHECKS and not _CHECKS[key](str(value or "")):
             refused.append(f"{key}={value}")
@@ -86,6 +90,15 @@ def _is_harmless_knob(knob: str) -> bool:
         case "compaction.model":
             return isinstance(value, str) and _is_model(value)
     return False
+
+
+def _loads(knobs: Sequence[str]) -> bool:
+    """Whether a policy can be loaded with them. A session whose knobs do not load could not be opened."""
+    try:
+        load_policy(None, sets=knobs, env={})
+    except WorkbenchError:
+        return False
+    return True
 
 
 def _is_model(name: str) -> bool:

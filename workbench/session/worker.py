@@ -63,6 +63,7 @@ class SessionWorker:
         """Whether the draft, or what it would be added to, has changed since it was counted."""
         self.held = 0
         """Jobs that wait for the user's answer."""
+        self._opening = asyncio.Lock()
         self._side_tasks: set[asyncio.Task[None]] = set()
         """What goes on until the end, or until something else is opened."""
 
@@ -134,13 +135,14 @@ class SessionWorker:
             self._updates.put(activity=Activity())
 
     async def _open(self, make: Callable[[], OpenSession]) -> None:
-        made = await asyncio.wrap_future(background(make))
-        async with self._turns.free:
-            self._stop_side_tasks()
-            await self.compactions.close()
-            self._put_away()
-            self._opened = made
-            self._travel.home()
+        async with self._opening:
+            made = await asyncio.wrap_future(background(make))
+            async with self._turns.free:
+                self._stop_side_tasks()
+                await self.compactions.close()
+                self._put_away()
+                self._opened = made
+                self._travel.home()
         self._updates.put(live=None, question=None, queue=(), activity=Activity())
         self.publish()
         self._start_side_task(self._look_for_key(made))
@@ -193,7 +195,8 @@ class SessionWorker:
 
     async def send(self, text: str) -> None:
         """Under a file, the user is asked first whether to make a session of it."""
-        opened = self._current()
+        async with self._opening:  # what is said meanwhile is for what is being opened
+            opened = self._current()
         if opened.session is None:
             self.held += 1
             try:

@@ -57,7 +57,9 @@ SEALED = "[Codex compacted the conversation here; the summary is encrypted in it
 _KINDS = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULTILINE)
-_INSTRUCTIONS = re.compile(r"# (AGENTS\.md instructions[^\n]*)|<(user_instructions|environment_context)>")
+_INSTRUCTIONS = re.compile(
+    r"# (AGENTS\.md instructions(?: for [^\n]*|(?=\s*<INSTRUCTIONS>)))|<(user_instructions|environment_context)>"
+)
 _HEAD = 300
 """Characters at the beginning of an output among which Codex writes the exit code."""
 

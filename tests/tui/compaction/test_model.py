@@ -128,7 +128,7 @@ async def test_what_cannot_be_sent_is_asked_about_at_every_message(services: Ser
         await until(lambda: on.question is None)
         await on.settled()
         kind, text = on.said[-1]
-        assert (kind, text.rpartition("; ")[2]) == ("failure", "/compact makes room")
+        assert (kind, text.rpartition("; ")[2]) == ("failure", "/compact may make room")
         on.model.send("first")
         await until(lambda: on.question is not None and on.question.number > number)
         on.model.send("second")
