@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -28,6 +29,12 @@ class Terminal:
         pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
         fcntl = pytest.importorskip("fcntl")
         termios = pytest.importorskip("termios")
+
+        def as_in_a_shell() -> None:
+            """It is told when the terminal closes, also where whoever tests is not."""
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         self.process = subprocess.Popen(
@@ -37,9 +44,7 @@ class Terminal:
             stderr=theirs,
             cwd=cwd,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(
-                0, termios.TIOCSCTTY, 0
-            ),  # as in a shell: it is told when the terminal closes
+            preexec_fn=as_in_a_shell,
             env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **environment},
         )
         os.close(theirs)

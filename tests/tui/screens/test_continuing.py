@@ -36,7 +36,7 @@ async def test_a_session_goes_on_in_a_new_one_with_the_summary_that_was_agreed_t
         origin, length = old.id, len(old)
     Script(answer(SUMMARY)).play(monkeypatch)
     async with program(services, SMALL) as (pilot, screen):
-        await pilot.press("f7")
+        await pilot.press("f10")
         await seen(pilot, "continue from: bugs", "two bugs are", "begin the new session")
         page = pilot.app.screen
         assert isinstance(page, ContinueScreen)

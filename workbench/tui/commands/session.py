@@ -109,7 +109,7 @@ def fork(host: Host, argument: str) -> None:
     "continue from previous",
     "go on in a new session from a summary of this one, or of another; you see the summary first and may change it",
     argument="[SESSION]",
-    keys=("f7",),
+    keys=("f10",),
 )
 async def continue_from(host: Host, argument: str) -> None:
     """Of the last session, where nothing was said in this one."""
