@@ -70,7 +70,7 @@ def test_a_log_from_elsewhere_reads_no_file_and_says_so(call: Call, tmp_path: Pa
         assert "PRIVATE KEY" not in told.out + told.err
         assert call("plan", source, "--json").code == 0
     assert reaching in call("plan", path).err
-    assert "file:" not in call("export", session["id"]).out.replace(f"beyond it: {reaching}", "")
+    assert "file:" not in call("export", session["id"]).out.replace(f"cannot be set: {reaching}", "")
 
 
 def test_a_session_plans_like_its_file(call: Call, transcript: Path) -> None:

@@ -138,7 +138,7 @@ async def test_where_the_models_summary_frees_too_little_the_digest_is_tried() -
 async def test_a_summary_with_which_the_request_would_still_not_fit_gives_way_to_the_digest() -> None:
     talk = [body for _ in range(7) for body in (UserMessage(words(420)), AssistantMessage(words(1_000)))]
     async with Provider(says(words(880))) as provider:
-        made = compactor(provider.url, setup("codex", window=4_000))
+        made = compactor(provider.url, setup("codex", sets=["compaction.keep_user_ratio=0"], window=4_000))
         draft = await drafted(made, number(talk))
     assert draft.problems[0].startswith("does_not_fit: the request would still have ")
     assert draft.made_by == "digest"
