@@ -8,13 +8,13 @@ from support.requirements import requirement
 from tui.play import SMALL, Script, answer, main_screen, program, settle, told, until
 from tui.screens.looking import seen
 from workbench.compaction.continuation import CONTINUED_FROM
-from workbench.log.events import AssistantMessage, Compaction, Setting, UserMessage
+from workbench.log.events import AssistantMessage, Body, Compaction, Setting, UserMessage
 from workbench.session.services import Services
 from workbench.tui.commands.palette import CommandHits
 from workbench.tui.screens.continuing import ContinueScreen
 
 pytestmark = pytest.mark.usefixtures("project")
-SAID = [UserMessage("what is left?"), AssistantMessage("two bugs", "r1")]
+SAID: list[Body] = [UserMessage("what is left?"), AssistantMessage("two bugs", "r1")]
 SUMMARY = "The user asked what is left; two bugs are."
 
 
