@@ -11,7 +11,7 @@ from support.logs import number
 from support.provider import Provider
 from support.requirements import requirement
 from support.validity import problems
-from workbench.compaction.continuation import CONTINUED_FROM, PREFACE, first_events, summarise_session, whole_session
+from workbench.compaction.continuation import PREFACE, first_events, summarise_session, whole_session
 from workbench.compaction.record import metrics, record
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import WrongCall
@@ -19,6 +19,7 @@ from workbench.context.load import PRESETS
 from workbench.context.policy import CompactionPolicy
 from workbench.context.render import messages
 from workbench.log.events import (
+    CONTINUED_FROM,
     AssistantMessage,
     Compaction,
     Override,

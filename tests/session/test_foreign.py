@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.compaction.continuation import CONTINUED_FROM
 from workbench.config.paths import config_dir
 from workbench.context.knobs import KNOBS, as_toml
 from workbench.log.codec import encode
-from workbench.log.events import Body, Compaction, Event, Failure, Setting, UserMessage
+from workbench.log.events import CONTINUED_FROM, Body, Compaction, Event, Failure, Setting, UserMessage
 from workbench.session.foreign import NOT_APPLIED, harmless, harmless_lines, harmless_log
 from workbench.session.options import Options
 from workbench.session.services import Services

@@ -8,10 +8,9 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from workbench.compaction.preview import counted
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.paths import data_dir
-from workbench.config.text import print_json, printable, table
+from workbench.config.text import counted, print_json, printable, table
 from workbench.log.errors import StoreError
 from workbench.log.lock import WriterLock
 from workbench.log.recovery import RecoveredSession, recover

@@ -19,10 +19,8 @@ from workbench.config.errors import WrongCall
 from workbench.context.control import CONTROL, in_effect
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy
-from workbench.log.events import Body, Compaction, Event, Setting
+from workbench.log.events import CONTINUED_FROM, Body, Compaction, Event, Setting
 
-CONTINUED_FROM = "continued_from"
-"""The setting that links a session to the one it goes on from, whose log the model can still read."""
 FEW = 256
 """Tokens that a summary of a session may have in any case."""
 PREFACE = """\

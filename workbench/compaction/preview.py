@@ -12,6 +12,7 @@ from workbench.compaction.requests import SourceBlock, SummarySource, bare, lay_
 from workbench.compaction.source import previous_summary, transcript
 from workbench.compaction.summariser import cost_of
 from workbench.compaction.values import CompactionPreview, CompactionRefused, SelectedRange, Trigger
+from workbench.config.text import counted
 from workbench.context.budget import Limits
 from workbench.context.control import CONTROL, in_effect
 from workbench.context.items import Item
@@ -180,8 +181,3 @@ def _asked(preview: CompactionPreview) -> str:
         requests = counted(preview.parts, "request")
         asked = f"{preview.model}: {preview.request_tokens:,} tokens in {requests}, {cost}"
     return f"{asked}; a summary of at most {preview.summary_cap:,} tokens"
-
-
-def counted(number: int, word: str, several: str = "") -> str:
-    """A number of things."""
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {several or word + 's'}"

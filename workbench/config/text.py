@@ -114,3 +114,8 @@ def escaped_json(text: str) -> str:
     """JSON that a terminal can show: what it would act on is written as JSON's own escapes, so that the value is the
     same."""
     return _MAY_ACT.sub(lambda found: json.dumps(found[0])[1:-1] if _acts(found[0]) else found[0], text)
+
+
+def counted(number: int, word: str, several: str = "") -> str:
+    """A number of things."""
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {several or word + 's'}"

@@ -7,7 +7,7 @@ Bodies are pure values. Identity and order belong to the log, which hands them o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import Struct, field
 
@@ -177,6 +177,10 @@ class Snapshot(_Value, frozen=True):
     commit: str
     root: str
     why: str = ""
+
+
+CONTINUED_FROM: Final = "continued_from"
+"""The setting that links a session to the one it goes on from, whose log the model can still read."""
 
 
 class Setting(_Value, frozen=True):

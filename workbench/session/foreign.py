@@ -14,7 +14,6 @@ from typing import Any
 
 from msgspec import structs
 
-from workbench.compaction.continuation import CONTINUED_FROM
 from workbench.compaction.prompts import NAMES
 from workbench.config.errors import WorkbenchError
 from workbench.config.paths import config_dir
@@ -22,7 +21,7 @@ from workbench.context.knobs import parse_text
 from workbench.context.load import PRESETS, load_policy
 from workbench.log.codec import decode, encode
 from workbench.log.errors import BadEvent
-from workbench.log.events import Body, Compaction, Event, Failure, Setting
+from workbench.log.events import CONTINUED_FROM, Body, Compaction, Event, Failure, Setting
 
 NOT_APPLIED = "settings"
 """The category of the failure that tells what was not applied."""

@@ -10,9 +10,18 @@ from hypothesis import given
 from support.logs import logs, number
 from workbench.agent.tools.base import ToolFailure
 from workbench.agent.tools.peek import SPOKEN, entries, excluded
-from workbench.compaction.continuation import CONTINUED_FROM, first_events
+from workbench.compaction.continuation import first_events
 from workbench.log.errors import NotFound
-from workbench.log.events import AssistantMessage, Body, Compaction, Event, Override, Setting, UserMessage
+from workbench.log.events import (
+    CONTINUED_FROM,
+    AssistantMessage,
+    Body,
+    Compaction,
+    Event,
+    Override,
+    Setting,
+    UserMessage,
+)
 from workbench.log.store import Store
 
 TALK: list[Body] = [UserMessage("which port?"), AssistantMessage("9001"), UserMessage("a secret"), UserMessage("good")]

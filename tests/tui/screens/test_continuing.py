@@ -7,8 +7,7 @@ import pytest
 from support.requirements import requirement
 from tui.play import SMALL, Script, answer, main_screen, program, settle, told, until
 from tui.screens.looking import seen
-from workbench.compaction.continuation import CONTINUED_FROM
-from workbench.log.events import AssistantMessage, Body, Compaction, Setting, UserMessage
+from workbench.log.events import CONTINUED_FROM, AssistantMessage, Body, Compaction, Setting, UserMessage
 from workbench.session.services import Services
 from workbench.tui.commands.palette import CommandHits
 from workbench.tui.screens.continuing import ContinueScreen

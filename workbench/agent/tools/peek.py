@@ -19,13 +19,13 @@ from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
 from workbench.agent.tools.search_worker import BAD_PATTERN
-from workbench.compaction.continuation import CONTINUED_FROM
 from workbench.compaction.prompts import RECALL_TOOLS
 from workbench.config.background import in_background
 from workbench.config.errors import WorkbenchError
 from workbench.context.control import CONTROL, NO_DECISION, UserDecision, in_effect, with_pair
 from workbench.log.errors import NotFound
 from workbench.log.events import (
+    CONTINUED_FROM,
     AssistantMessage,
     Compaction,
     Event,

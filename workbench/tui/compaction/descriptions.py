@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from workbench.compaction.preview import counted
 from workbench.compaction.record import CompactionEntry, Spread, Status
 from workbench.compaction.undo import Node
 from workbench.compaction.values import Fact, SummaryDraft
-from workbench.config.text import printable
+from workbench.config.text import counted, printable
 from workbench.context.policy import Mode
 from workbench.log.events import Compaction
 from workbench.session.compaction_values import CompactionView, RunningCompaction, progress_text
