@@ -17,11 +17,11 @@ from support.drafts import work
 from support.requirements import requirement
 from support.terminal import Terminal
 from workbench.cli import compact
-from workbench.compaction.continuation import CONTINUED_FROM, PREFACE
+from workbench.compaction.continuation import PREFACE
 from workbench.compaction.prompts import recall_note
 from workbench.compaction.values import Progress
 from workbench.log.codec import decode
-from workbench.log.events import Compaction, Failure, Setting, UserMessage
+from workbench.log.events import CONTINUED_FROM, Compaction, Failure, Setting, UserMessage
 from workbench.log.store import Store
 from workbench.session.source import number_events
 from workbench.traces.openai import to_openai
