@@ -130,7 +130,8 @@ async def test_without_leave_for_a_shell_none_is_started(tmp_path: Path) -> None
     assert os.listdir(tmp_path) == []
 
 
-async def test_the_exact_text_goes_to_the_users_shell(place: Path) -> None:
+async def test_the_exact_text_goes_to_the_users_shell(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHELL", "/bin/bash")
     command = "echo ${BASH_VERSION:+in} a | tr a b"
     assert (await run(command, [f"run_command:{command}"], place)).content == "in b\n[exit status 0]"
     both = ["run_command:echo *", "run_command:type type"]
