@@ -43,14 +43,14 @@ def test_before_the_first_frame_nothing_heavy_is_imported_and_nothing_is_planned
     script = f"""
 import asyncio, sys
 from contextlib import ExitStack
-from workbench.cli import main as _
+from workbench.cli import main as _main, screen as _screen
 from workbench.config.settings import load_settings
 from workbench.session.options import Options
 from workbench.tui import start
 from workbench.tui.app import WorkbenchApp
 
 HEAVY = {{"litellm", "openai", "mcp", "splintr", "tiktoken", "tokenizers", "xllamacpp", "sqlite3"}}
-OURS = {{"workbench.agent", "workbench.compaction", "workbench.context", "workbench.models", "workbench.traces"}}
+OURS = {{f"workbench.{{each}}" for each in ("agent", "compaction", "context", "log", "models", "traces")}}
 
 def load(stack):
     print(sorted((HEAVY | OURS) & set(sys.modules)), flush=True)

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from workbench.agent.compacting import Compacting, failure_of
 from workbench.agent.hooks import Hooks, installed_hooks
 from workbench.cli.asking import agrees
-from workbench.cli.options import options_of, read_source
+from workbench.cli.options import options_of
+from workbench.cli.sources import read_source
 from workbench.compaction import prompts
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.preview import preview_rows

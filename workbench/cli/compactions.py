@@ -30,7 +30,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from workbench.cli.options import options_of, read_source
+from workbench.cli.options import options_of
+from workbench.cli.sources import read_source
 from workbench.compaction.forecast import Forecast, forecast
 from workbench.compaction.record import Metrics, Record, Spread, metrics, record
 from workbench.compaction.triggers import decide

@@ -1,25 +1,10 @@
-"""From the words of the command line to what they name and to the options of a session: `argparse` ends here."""
+"""From the words of the command line to the options of a session: `argparse` ends here."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 
-from workbench.config.text import printable
-from workbench.log.events import Failure
-from workbench.session.foreign import NOT_APPLIED
 from workbench.session.options import Options
-from workbench.session.services import Services
-from workbench.session.source import Source
-
-
-def read_source(services: Services, ref: str) -> Source:
-    """A session or a file; what a file says and is not applied is told."""
-    source = services.source(ref)
-    last = source.events[-1].body if source.is_file and source.events else None
-    if isinstance(last, Failure) and last.category == NOT_APPLIED:
-        print(printable(f"· {last.message}"), file=sys.stderr)
-    return source
 
 
 def options_of(arguments: argparse.Namespace) -> Options:

@@ -7,7 +7,8 @@ import shutil
 import sys
 from typing import Any
 
-from workbench.cli.options import options_of, read_source
+from workbench.cli.options import options_of
+from workbench.cli.sources import read_source
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import fit, print_json, printable, table
 from workbench.context.items import SIGNS, Item

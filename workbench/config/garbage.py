@@ -17,3 +17,15 @@ def collector_paused() -> Iterator[None]:
     finally:
         if running:
             gc.enable()
+
+
+def start_without_collector() -> None:
+    """Import a program: it would be looked through for garbage several times while it grows, and holds none."""
+    gc.disable()
+
+
+def collector_from_here() -> None:
+    """What a program has imported stays, and is not looked through again; nothing, where the collector runs anyway."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()

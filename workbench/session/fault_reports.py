@@ -7,13 +7,11 @@ print, cut, and rid of keys.
 from __future__ import annotations
 
 import os
-import platform
 import sys
 import traceback
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
 from types import FrameType
@@ -79,6 +77,9 @@ def _place(error: BaseException) -> str:
 
 
 def _write(error: BaseException, top: FrameType | None) -> Path | None:
+    import platform  # late: both would be imported before the first frame, and are rarely needed
+    from importlib.metadata import version
+
     now = datetime.now()
     head = f"workbench {version('workbench')}, Python {platform.python_version()}, {platform.platform()}\n{now}\n\n"
     lines = traceback.format_exception(error)

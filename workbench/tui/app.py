@@ -22,6 +22,7 @@ from textual.widgets import Static
 
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
+from workbench.config.garbage import collector_from_here
 from workbench.config.settings import Settings
 from workbench.session.fault_reports import UNEXPECTED, FaultReports
 from workbench.tui.colours import Colourless, Sixteen
@@ -167,6 +168,7 @@ class WorkbenchApp(SteadyApp[WorkbenchError]):
         self._main = make()
         opening = self.screen
         await self.push_screen(self._main)
+        collector_from_here()
         if isinstance(opening, Opening) and opening.typed:
             self._main.chat.composer.type(opening.typed)
         self.call_after_refresh(self._set_keys, self._main)  # when all panes, and so all bindings, are there

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.config import signals
 from workbench.config.errors import WrongCall
+from workbench.config.garbage import start_without_collector
 from workbench.config.settings import load_settings
 from workbench.session.options import Options
 
@@ -32,6 +33,7 @@ def run(source: str, options: Options) -> int:
     settings = load_settings()
     if source:
         check(source, options)
+    start_without_collector()
     from workbench.tui.app import WorkbenchApp  # late: a mistake is told before the imports of a screen
 
     with ExitStack() as stack:
