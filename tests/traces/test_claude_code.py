@@ -7,7 +7,6 @@ from typing import Any
 
 from workbench.log.events import (
     AssistantMessage,
-    Body,
     Compaction,
     Failure,
     ImagePart,
@@ -20,6 +19,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
+from workbench.traces.building import Recording
 from workbench.traces.formats import conversations
 
 
@@ -34,7 +34,7 @@ def reply(block: dict[str, Any], name: str = "msg", **more: Any) -> dict[str, An
     return line("assistant", [block], message={"id": name, **more})
 
 
-def read(*lines: dict[str, Any]) -> list[list[Body]]:
+def read(*lines: dict[str, Any]) -> list[Recording]:
     return conversations("file", "\n".join(map(json.dumps, lines)))
 
 

@@ -198,6 +198,7 @@ def test_old_rollouts_have_bare_items_behind_a_header() -> None:
 
 
 def test_items_of_roles_that_nobody_knows_are_carried_along() -> None:
-    assert read(line("session_meta", id="s"), message("king", "x")) == [
-        Unknown("Codex message", {"entry": said("king", "x")})
+    assert read(line("session_meta", id="s"), message("user", "hi"), message("king", "x")) == [
+        UserMessage("hi"),
+        Unknown("Codex message", {"entry": said("king", "x")}),
     ]

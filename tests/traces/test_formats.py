@@ -197,3 +197,34 @@ def test_a_reader_refuses_what_it_cannot_read_in_words_and_never_otherwise(value
             log = number_events(bodies)
             assert [decode(encode(event)) for event in log] == log
             assert problems(request(plan(log, preset("workbench"), ROOMY, COUNTER))["messages"]) == []
+
+
+def test_a_format_is_taken_only_when_nine_tenths_of_the_talk_are_understood() -> None:
+    def pi(*roles: str) -> str:
+        said = [{"type": "message", "timestamp": 1, "message": {"role": role, "content": "x"}} for role in roles]
+        return "\n".join(map(json.dumps, [{"type": "session", "cwd": "/x"}, *said]))
+
+    assert len(conversations("file", pi(*["user"] * 18, "ghost", "ghost"))) == 1
+    with pytest.raises(WrongCall, match=r"line 1: found an object with 'type', 'cwd', which is no transcript"):
+        conversations("file", pi(*["user"] * 10, "ghost", "ghost"))
+    with pytest.raises(WrongCall, match="is no transcript of a known format"):
+        conversations("file", pi("ghost"))
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("2026-11-15T10:00:00Z", 1_794_736_800_000),
+        ("2026-11-15T11:00:00.250+01:00", 1_794_736_800_250),
+        (1_794_736_800, 1_794_736_800_000),
+        (1_794_736_800.5, 1_794_736_800_500),
+        (1_794_736_800_000, 1_794_736_800_000),
+        (1_794_736_800_000_000, 1_794_736_800_000),
+        ("yesterday", 0),
+        (None, 0),
+        (True, 0),
+        (-1, 0),
+    ],
+)
+def test_times_are_read_as_transcripts_write_them(written: object, read: int) -> None:
+    assert building.milliseconds(written) == read

@@ -6,10 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from workbench.log.events import Compaction, Event, Override, OverrideAction, Revert, Setting, SlotContent
+from workbench.log.events import (
+    Compaction,
+    Event,
+    Override,
+    OverrideAction,
+    Request,
+    RequestPart,
+    Revert,
+    Setting,
+    SlotContent,
+)
 
-CONTROL = frozenset({Compaction, Revert, Override, SlotContent, Setting})
-"""Bodies that are never a row of their own: they show in what they do to others."""
+CONTROL = frozenset({Compaction, Revert, Override, SlotContent, Setting, Request, RequestPart})
+"""Bodies that are never a row of their own: they show in what they do to others, or in a view of their own."""
 
 
 class UserDecision(NamedTuple):

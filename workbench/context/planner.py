@@ -21,8 +21,20 @@ from workbench.context.measure import Meter
 from workbench.context.plan import ContextPlan, PlacedSummary
 from workbench.context.policy import Policy
 from workbench.context.stages import normalise
-from workbench.log.events import Compaction, Event, Override, SlotContent, UserMessage
+from workbench.log.events import (
+    Compaction,
+    Event,
+    Override,
+    Request,
+    RequestPart,
+    Setting,
+    SlotContent,
+    UserMessage,
+)
 from workbench.models.tokens import TokenCounter
+
+_SAY_NOTHING = (Setting, Request, RequestPart)
+"""Control events that change no plan."""
 
 
 class Planner:
@@ -79,6 +91,8 @@ class Planner:
                 self._restart()
             elif not units:
                 self._refill()
+            return
+        if isinstance(body, _SAY_NOTHING):
             return
         self._controls.append(event)
         if isinstance(body, Override) and self._ordered and not self._in_effect.compactions:

@@ -169,6 +169,49 @@ class Usage(_Value, frozen=True):
     seconds: float | int | None = None
     upto: int = 0
     """The last sequence number the request was planned from."""
+    request: int = 0
+    """The `Request` event that this is the report for; 0: the reply before it."""
+
+
+Dialect = Literal["chat", "responses", "anthropic", "gemini"]
+"""How a request is written: OpenAI's chat completions and responses, Anthropic's messages, Gemini's contents."""
+
+Purpose = Literal["turn", "side", "sub-agent", "compaction"]
+"""Why a request was made. `side`: titles, routing, counting; what the user did not ask for."""
+
+
+class RequestPart(_Value, frozen=True):
+    """A piece of a request as its client wrote it, kept once: requests name it by its hash."""
+
+    hash: str
+    value: Any
+
+
+class Request(_Value, frozen=True):
+    """What was really sent to a model. What was reported for it is a `Usage` that names it."""
+
+    dialect: Dialect
+    model: str
+    purpose: Purpose = "turn"
+    agent: str = ""
+    """Who sent it, where a session has several: the name or id of a sub-agent."""
+    session: str = ""
+    """The client's own id of the session."""
+    parent: str = ""
+    """The session or agent that started it."""
+    system: str = ""
+    """The hash of all that stands in the body's place for the system prompt."""
+    tools: str = ""
+    """The hash of the list of tools."""
+    base: int = 0
+    """An earlier request, by its event, with whose messages this one begins; 0: none."""
+    keep: int = 0
+    """So many of them."""
+    messages: tuple[str, ...] = ()
+    """The hashes of the messages behind them, in order."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    cache_marks: tuple[str, ...] = ()
+    """Where the client asked the provider to cache up to, as `system.1`, `tools.3` or `messages.7`."""
 
 
 class Snapshot(_Value, frozen=True):
@@ -216,6 +259,8 @@ Body = (
     | Revert
     | Override
     | Usage
+    | Request
+    | RequestPart
     | Snapshot
     | Setting
     | Failure

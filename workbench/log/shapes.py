@@ -27,6 +27,8 @@ KINDS: Mapping[str, type[Any]] = {
     "revert": events.Revert,
     "override": events.Override,
     "usage": events.Usage,
+    "request": events.Request,
+    "request_part": events.RequestPart,
     "snapshot": events.Snapshot,
     "setting": events.Setting,
     "error": events.Failure,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from workbench.log.events import Body, Event, Setting
 from workbench.log.store import Store
 from workbench.session.foreign import harmless_log
 from workbench.traces import formats
+from workbench.traces.building import Recording
 from workbench.traces.reading import bad, read_text
 
 EVENT_BYTES = 500
@@ -157,5 +159,6 @@ def _event_log(name: str, text: str) -> list[Event]:
 
 
 def number_events(bodies: Iterable[Body]) -> list[Event]:
-    """Bodies as a log, with ids that depend on nothing but their place."""
-    return [Event(seq, f"e{seq:05d}", 0, body) for seq, body in enumerate(bodies, 1)]
+    """Bodies as a log, with ids that depend on nothing but their place, and the times of a recording."""
+    times = chain(bodies.times if isinstance(bodies, Recording) else (), repeat(0))
+    return [Event(seq, f"e{seq:05d}", at, body) for seq, (body, at) in enumerate(zip(bodies, times, strict=False), 1)]

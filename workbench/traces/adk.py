@@ -22,8 +22,18 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Any
 
-from workbench.log.events import Body, text_of
-from workbench.traces.building import Builder, beginning, content_of, dict_in, entries, list_in, number_in, text_in
+from workbench.log.events import text_of
+from workbench.traces.building import (
+    Builder,
+    Recording,
+    beginning,
+    content_of,
+    dict_in,
+    entries,
+    list_in,
+    number_in,
+    text_in,
+)
 from workbench.traces.gemini import Contents, either
 from workbench.traces.reading import Document
 
@@ -44,7 +54,7 @@ def _is_event(value: Any) -> bool:
     return isinstance(either(value, "invocationId"), str) or isinstance(dict_in(value, "content").get("parts"), list)
 
 
-def read(document: Document, text: str) -> list[list[Body]]:
+def read(document: Document, text: str) -> list[Recording]:
     """The session; or one per line, where lines are sessions."""
     located = [value for _, value in entries(document, text)]
     sessions = [value for value in located if isinstance(value, dict) and isinstance(value.get("events"), list)]

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.log.events import Body, SlotContent, SystemMessage, text_of
-from workbench.traces.building import Builder, beginning, content_of, entries, list_in, text_in
+from workbench.log.events import SlotContent, SystemMessage, text_of
+from workbench.traces.building import Builder, Recording, beginning, content_of, entries, list_in, text_in
 from workbench.traces.claude_code import ClaudeCodeReader
 from workbench.traces.reading import Document, bad
 
@@ -57,12 +57,12 @@ def _is_openai(message: dict[str, Any]) -> bool:
     return message.get("role") in ("tool", "function") or "tool_calls" in message or "function_call" in message
 
 
-def read(document: Document, text: str) -> list[list[Body]]:
+def read(document: Document, text: str) -> list[Recording]:
     """The conversation; or one per line, where lines are bodies of requests."""
     located = entries(document, text)
     if not any(isinstance(value, dict) and "messages" in value for _, value in located):
         return [_conversation(ClaudeCodeReader(document.broken, NAME), [value for _, value in located])]
-    found: list[list[Body]] = []
+    found: list[Recording] = []
     for line, value in located:
         if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
             raise bad(document.name, line, 'an object with a list under "messages"', value)
@@ -89,7 +89,7 @@ def _definition(tool: Any) -> Any:
     return {"type": "function", "function": {"name": tool.get("name"), **described, "parameters": tool["input_schema"]}}
 
 
-def _conversation(reader: ClaudeCodeReader, messages: list[Any]) -> list[Body]:
+def _conversation(reader: ClaudeCodeReader, messages: list[Any]) -> Recording:
     for number, message in enumerate(messages, 1):
         role = text_in(message, "role")
         if role == "system":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Container, Iterable
+from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any
 
 from workbench.config.errors import WrongCall
@@ -18,6 +20,8 @@ from workbench.log.events import (
     ImagePart,
     OtherPart,
     Part,
+    Request,
+    RequestPart,
     Setting,
     SlotContent,
     TextPart,
@@ -34,6 +38,7 @@ CATEGORY = "transcript"
 TOLD = 20
 """So many unreadable lines are told one by one."""
 _TEXTS = ("text", "input_text", "output_text")
+_TALK = ("message", "messages", "content", "parts", "text", "prompt", "response", "role")
 LEFT_OUT = "left out"
 """The setting that counts, by kind, what a reader knows to be no part of the conversation."""
 
@@ -135,11 +140,57 @@ def content_from(parts: Iterable[Part]) -> Content:
     return found or ""
 
 
+class Recording(list[Body]):
+    """The events of a conversation that another agent recorded, and when each of them happened."""
+
+    def __init__(self, bodies: Iterable[Body] = ()) -> None:
+        super().__init__(bodies)
+        self.times: list[int] = [0] * len(self)
+        """By event: milliseconds since 1970; 0 where the file does not say."""
+        self.strange = 0
+        """Entries that look like talk and were not understood. Where they are many, the format is another one."""
+        self.title = ""
+        """What to call it in a list of the file's conversations."""
+
+    def put(self, body: Body, at: int) -> None:
+        """What comes next, and when it was."""
+        self.append(body)
+        self.times.append(at)
+
+
+def milliseconds(value: Any) -> int:
+    """A time as transcripts write it: RFC 3339, or seconds, milliseconds or more since 1970; 0 where it is none."""
+    if isinstance(value, str):
+        try:
+            found = datetime.fromisoformat(value.strip())
+        except ValueError:
+            return 0
+        return max(0, int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000))
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1e20:
+        return 0
+    while value >= 1e14:  # microseconds and nanoseconds
+        value /= 1000
+    return int(value if value >= 1e11 else value * 1000)
+
+
+def _looks_like_talk(value: Any) -> bool:
+    return isinstance(value, dict) and any(value.get(key) for key in _TALK)
+
+
+def content_hash(value: Any) -> str:
+    """The name of a part of a request: what is written differently and means the same has the same one."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return sha256(clean(text).encode()).hexdigest()
+
+
 class Builder:
     """One conversation in the making."""
 
     def __init__(self, format_name: str, broken: Iterable[WrongCall] = ()) -> None:
-        self.bodies: list[Body] = []
+        self.bodies = Recording()
+        self._at = 0
+        self._parts: set[str] = set()
+        """The hashes of the parts of requests that are there."""
         self._format = format_name
         self._tools: dict[str, str] = {}
         """By call: the tool, for results that do not name it."""
@@ -162,9 +213,27 @@ class Builder:
         """Whether anything was said yet, which a compaction could replace."""
         return any(isinstance(body, UserMessage | AssistantMessage | ToolResult) for body in self.bodies)
 
+    def when(self, value: Any) -> None:
+        """When what comes next happened; what says nothing leaves the time as it is."""
+        self._at = milliseconds(value) or self._at
+
     def add(self, *bodies: Body) -> None:
         """What comes next."""
-        self.bodies += bodies
+        for body in bodies:
+            self.bodies.put(body, self._at)
+
+    def part(self, value: Any, name: str = "") -> str:
+        """Keep a piece of a request; gives its hash (`name`, where the file has one of its own)."""
+        found = name or content_hash(value)
+        if found not in self._parts:
+            self._parts.add(found)
+            self.add(RequestPart(found, cleaned(value)))
+        return found
+
+    def request(self, request: Request) -> int:
+        """What was sent, before what was answered; gives the event, which later requests and the report name."""
+        self.add(request)
+        return self.last
 
     def call(self, call_id: str, tool: str, arguments: Any, reply: str) -> None:
         """A call of a tool."""
@@ -210,6 +279,7 @@ class Builder:
 
     def unknown(self, kind: str, value: Any) -> None:
         """An entry that is not understood, carried whole."""
+        self.bodies.strange += _looks_like_talk(value)
         self.add(Unknown(f"{self._format} {kind}".strip(), {"entry": cleaned(value)}))
 
     def leave_out_all_but(self, read: Container[str], value: Iterable[str]) -> None:
@@ -222,7 +292,7 @@ class Builder:
         """An entry that is understood and no part of the conversation: it is counted."""
         self._left_out[clean(kind)] += 1
 
-    def finish(self) -> list[Body]:
+    def finish(self) -> Recording:
         """All that was read, then what was not."""
         for error in self._broken[:TOLD]:
             self.failure(f"skipped: {error}")

@@ -24,6 +24,7 @@ from typing import Any
 from workbench.log.events import AssistantMessage, Part, Reasoning, UserMessage, text_of
 from workbench.traces.building import (
     Builder,
+    Recording,
     beginning,
     content_from,
     content_of,
@@ -61,7 +62,7 @@ def _is_line(value: dict[str, Any]) -> bool:
     return (kind in _NOISE and ours) or (kind == "summary" and "leafUuid" in value)
 
 
-def read(document: Document, text: str) -> list[list[Any]]:
+def read(document: Document, text: str) -> list[Recording]:
     """The session, then its sub-agents."""
     made: dict[str, ClaudeCodeReader] = {}
     roots: dict[str, str] = {}
@@ -126,7 +127,7 @@ class ClaudeCodeReader:
                 subtype = text_in(value, "subtype")
                 self.builder.unknown(f"{kind} {subtype}" if subtype else str(kind or "line"), value)
 
-    def finish(self) -> list[Any]:
+    def finish(self) -> Recording:
         """All that was read."""
         self._close()
         if self._boundary is not None:

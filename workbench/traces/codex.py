@@ -27,7 +27,6 @@ from typing import Any
 from workbench.context.setup import LearntWindow, window_setting
 from workbench.log.events import (
     AssistantMessage,
-    Body,
     Compaction,
     Content,
     KeptEvent,
@@ -41,6 +40,7 @@ from workbench.log.events import (
 )
 from workbench.traces.building import (
     Builder,
+    Recording,
     beginning,
     content_from,
     content_of,
@@ -78,7 +78,7 @@ def _is_old_header(value: Any) -> bool:
     return {"id", "timestamp"} <= value.keys() and not value.keys().isdisjoint(("instructions", "git"))
 
 
-def read(document: Document, text: str) -> list[list[Body]]:
+def read(document: Document, text: str) -> list[Recording]:
     """The rollout as one conversation."""
     reader = CodexReader(Builder(NAME, document.broken))
     for _, value in entries(document, text):

@@ -6,7 +6,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
-from workbench.log.events import Body
+from workbench.log.events import (
+    AssistantMessage,
+    Compaction,
+    Reasoning,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
 from workbench.traces import (
     adk,
     anthropic,
@@ -21,7 +29,11 @@ from workbench.traces import (
     sharegpt,
     swe_agent,
 )
+from workbench.traces.building import Recording
 from workbench.traces.reading import Document, bad, read_json
+
+TALK = (UserMessage, AssistantMessage, Reasoning, ToolCall, ToolResult, SystemMessage, Compaction)
+"""What a conversation is made of."""
 
 
 class Format(NamedTuple):
@@ -30,7 +42,7 @@ class Format(NamedTuple):
     name: str
     recognises: Callable[[Document], bool]
     """A look at the beginning; cheap, and true only for what is surely this format."""
-    read: Callable[[Document, str], list[list[Body]]]
+    read: Callable[[Document, str], list[Recording]]
     """The conversations of the document, whose text is given with it."""
 
 
@@ -54,13 +66,15 @@ FORMATS = tuple(
 KNOWN = f"OpenAI-style messages, Workbench's own events, {', '.join(each.name for each in FORMATS)}"
 
 
-def conversations(name: str, text: str) -> list[list[Body]]:
+def conversations(name: str, text: str) -> list[Recording]:
     """The conversations of a file in any of the formats."""
     document = read_json(name, text, skip=True)
     try:
         for known in FORMATS:
             if known.recognises(document):
-                return known.read(document, text)
+                found = known.read(document, text)
+                if understood(found):
+                    return found
         if document.broken:
             raise document.broken[0]
         if openai.recognises(document):
@@ -68,6 +82,13 @@ def conversations(name: str, text: str) -> list[list[Body]]:
     except RecursionError:
         raise bad(name, document.values[0].line, "JSON that is not nested hundreds of levels deep") from None
     raise _fits_none(document)
+
+
+def understood(found: list[Recording]) -> bool:
+    """Whether at least nine tenths of what looks like talk was read; otherwise the format is another one."""
+    strange = sum(each.strange for each in found)
+    talk = sum(isinstance(body, TALK) for each in found for body in each) if strange else 0
+    return strange <= (max(1, talk // 9) if talk else 0)
 
 
 def _fits_none(document: Document) -> WrongCall:

@@ -17,7 +17,6 @@ from typing import Any
 
 from workbench.log.events import (
     AssistantMessage,
-    Body,
     ImagePart,
     Part,
     Reasoning,
@@ -29,6 +28,7 @@ from workbench.log.events import (
 )
 from workbench.traces.building import (
     Builder,
+    Recording,
     as_json,
     beginning,
     content_from,
@@ -59,7 +59,7 @@ def _contents(value: Any) -> list[Any]:
     return list_in(value, "contents") or list_in(value, "history")
 
 
-def read(document: Document, text: str) -> list[list[Body]]:
+def read(document: Document, text: str) -> list[Recording]:
     """The conversation; or one per line, where lines are requests."""
     located = [value for _, value in entries(document, text)]
     requests = [value for value in located if _contents(value)]
@@ -87,7 +87,7 @@ def _settings(builder: Builder, request: dict[str, Any]) -> None:
             builder.tool(definition)
 
 
-def _conversation(builder: Builder, contents: list[Any]) -> list[Body]:
+def _conversation(builder: Builder, contents: list[Any]) -> Recording:
     reader = Contents(builder)
     for value in contents:
         if isinstance(value, dict) and _is_content(value):

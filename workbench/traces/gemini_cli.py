@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.log.events import AssistantMessage, Body, Reasoning, UserMessage, text_of
+from workbench.log.events import AssistantMessage, Reasoning, UserMessage, text_of
 from workbench.traces.building import (
     Builder,
+    Recording,
     as_json,
     beginning,
     content_of,
@@ -41,13 +42,13 @@ def _is_chat(value: Any) -> bool:
     )
 
 
-def read(document: Document, text: str) -> list[list[Body]]:
+def read(document: Document, text: str) -> list[Recording]:
     """One conversation per chat."""
     chats = [value for _, value in entries(document, text) if _is_chat(value)]
     return [_chat(chat, () if number else document.broken) for number, chat in enumerate(chats)]
 
 
-def _chat(chat: dict[str, Any], broken: Any) -> list[Body]:
+def _chat(chat: dict[str, Any], broken: Any) -> Recording:
     builder = Builder(NAME, broken)
     builder.says_title(text_in(chat, "summary"))
     for number, message in enumerate(list_in(chat, "messages"), 1):

@@ -28,7 +28,7 @@ from workbench.log.events import (
     Unknown,
     UserMessage,
 )
-from workbench.traces.building import cleaned, dict_in, part_of, text_in
+from workbench.traces.building import Recording, cleaned, dict_in, part_of, text_in
 from workbench.traces.reading import Document, Located, bad, elements
 
 ROLES = "a role: system, developer, user, assistant, tool or function"
@@ -43,7 +43,7 @@ def recognises(document: Document) -> bool:
     return isinstance(first, dict) and ("messages" in first or "role" in first)
 
 
-def conversations(document: Document, text: str) -> list[list[Body]]:
+def conversations(document: Document, text: str) -> list[Recording]:
     """The conversations of a file; more than one only where its lines are `{"messages": ...}` objects."""
     first = document.values[0]
     if document.lines:
@@ -61,7 +61,7 @@ def conversations(document: Document, text: str) -> list[list[Body]]:
     raise bad(document.name, first.line, SHAPE)
 
 
-def _from_object(name: str, located: Located, messages: list[Located] | None) -> list[Body]:
+def _from_object(name: str, located: Located, messages: list[Located] | None) -> Recording:
     value = located.value
     if messages is None:
         if not isinstance(value["messages"], list):
@@ -76,7 +76,7 @@ def _from_object(name: str, located: Located, messages: list[Located] | None) ->
             raise bad(name, located.line, "tools with a name of their own", definition.name)
     model = text_in(value, "model") or text_in(dict_in(dict_in(value.get("info"), "config"), "model"), "model_name")
     settings = [Setting("model", model)] if model else []
-    return [*settings, *definitions, *_messages(name, messages)]
+    return Recording((*settings, *definitions, *_messages(name, messages)))
 
 
 def _tool(name: str, line: int, tool: Any) -> SlotContent:
@@ -86,13 +86,13 @@ def _tool(name: str, line: int, tool: Any) -> SlotContent:
     return SlotContent("tools", clean(function["name"]), clean(json.dumps(tool, ensure_ascii=False)))
 
 
-def _messages(name: str, located: list[Located]) -> list[Body]:
+def _messages(name: str, located: list[Located]) -> Recording:
     reader = _Reader(name)
     for line, value in located:
         if not isinstance(value, dict):
             raise bad(name, line, "a message, which is a JSON object", value)
         reader.message(line, value)
-    return reader.bodies
+    return Recording(reader.bodies)
 
 
 class _Reader:

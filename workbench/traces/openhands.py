@@ -18,9 +18,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.log.events import AssistantMessage, Body, ImagePart, Override, SystemMessage, TextPart, UserMessage
+from workbench.log.events import AssistantMessage, ImagePart, Override, SystemMessage, TextPart, UserMessage
 from workbench.traces.building import (
     Builder,
+    Recording,
     beginning,
     content_from,
     content_of,
@@ -56,7 +57,7 @@ def _history(value: Any) -> list[Any]:
     return [event for entry in found for event in (entry if isinstance(entry, list) else [entry])]
 
 
-def read(document: Document, text: str) -> list[list[Body]]:
+def read(document: Document, text: str) -> list[Recording]:
     """The session; or one per object that holds a history."""
     located = entries(document, text)
     histories = [_history(value) for _, value in located]

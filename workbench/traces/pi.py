@@ -18,9 +18,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.log.events import AssistantMessage, Body, Part, Reasoning, UserMessage
+from workbench.log.events import AssistantMessage, Part, Reasoning, UserMessage
 from workbench.traces.building import (
     Builder,
+    Recording,
     beginning,
     content_from,
     content_of,
@@ -51,7 +52,7 @@ def recognises(document: Document) -> bool:
     )
 
 
-def read(document: Document, text: str) -> list[list[Body]]:
+def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
     reader = _Reader(Builder(NAME, document.broken))
     located = entries(document, text)

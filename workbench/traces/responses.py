@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.log.events import Body, SlotContent
-from workbench.traces.building import Builder, beginning, dict_in, entries, list_in, number_in, text_in
+from workbench.log.events import SlotContent
+from workbench.traces.building import Builder, Recording, beginning, dict_in, entries, list_in, number_in, text_in
 from workbench.traces.codex import CodexReader
 from workbench.traces.reading import Document
 
@@ -42,7 +42,7 @@ def _is_call(value: Any) -> bool:
     return bool(text_in(value, "call_id")) and kind.endswith(("_call", "_call_output"))
 
 
-def read(document: Document, text: str) -> list[list[Body]]:
+def read(document: Document, text: str) -> list[Recording]:
     """The conversation; or one per request or response."""
     values = [value for _, value in entries(document, text)]
     bodies = [value for value in values if isinstance(value, dict) and _is_body(value)]
@@ -71,7 +71,7 @@ def _definition(tool: Any) -> Any:
     return {"type": "function", "function": {key: value for key, value in tool.items() if key != "type"}}
 
 
-def _conversation(builder: Builder, items: list[Any], body: dict[str, Any] | None = None) -> list[Body]:
+def _conversation(builder: Builder, items: list[Any], body: dict[str, Any] | None = None) -> Recording:
     reader = CodexReader(builder)
     for item in items:
         bare = isinstance(item, dict) and "type" not in item and "role" in item

@@ -14,8 +14,8 @@ import json
 from collections import deque
 from typing import Any
 
-from workbench.log.events import AssistantMessage, Body, SlotContent, SystemMessage, UserMessage, text_of
-from workbench.traces.building import Builder, beginning, content_of, entries, list_in, text_in
+from workbench.log.events import AssistantMessage, SlotContent, SystemMessage, UserMessage, text_of
+from workbench.traces.building import Builder, Recording, beginning, content_of, entries, list_in, text_in
 from workbench.traces.reading import Document, bad
 
 NAME = "ShareGPT"
@@ -40,9 +40,9 @@ def _turns(value: Any) -> list[Any]:
     return next((found for found in (list_in(value, key) for key in _LISTS) if found), [])
 
 
-def read(document: Document, text: str) -> list[list[Body]]:
+def read(document: Document, text: str) -> list[Recording]:
     """One conversation per object, so that `FILE#3` is the third."""
-    found: list[list[Body]] = []
+    found: list[Recording] = []
     for line, value in entries(document, text):
         if not isinstance(value, dict) or value.keys().isdisjoint(_LISTS):
             raise bad(document.name, line, 'an object with a list under "conversations"', value)
@@ -50,7 +50,7 @@ def read(document: Document, text: str) -> list[list[Body]]:
     return found
 
 
-def _conversation(value: dict[str, Any], broken: Any) -> list[Body]:
+def _conversation(value: dict[str, Any], broken: Any) -> Recording:
     builder = Builder(NAME, broken)
     if text_in(value, "system"):
         builder.add(SlotContent("system", "system", text_in(value, "system")))

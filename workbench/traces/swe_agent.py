@@ -17,8 +17,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from workbench.log.events import AssistantMessage, Body, Reasoning, SystemMessage, UserMessage
-from workbench.traces.building import Builder, content_of, dict_in, list_in, text_in
+from workbench.log.events import AssistantMessage, Reasoning, SystemMessage, UserMessage
+from workbench.traces.building import Builder, Recording, content_of, dict_in, list_in, text_in
 from workbench.traces.reading import Document, bad
 
 NAME = "SWE-agent"
@@ -40,7 +40,7 @@ def recognises(document: Document) -> bool:
     )
 
 
-def read(document: Document, text: str) -> list[list[Body]]:
+def read(document: Document, text: str) -> list[Recording]:
     """The run, or its attempts."""
     line, whole = document.values[0]
     if not isinstance(whole, dict):
@@ -60,7 +60,7 @@ def _model(value: dict[str, Any]) -> str:
     return "" if name in _NO_MODELS else name
 
 
-def _conversation(value: dict[str, Any], model: str) -> list[Body]:
+def _conversation(value: dict[str, Any], model: str) -> Recording:
     reader = _Reader(Builder(NAME))
     reader.builder.says_model(model)
     steps = list_in(value, "trajectory")
