@@ -92,8 +92,8 @@ def test_a_request_has_system_and_tools_beside_its_contents() -> None:
     expected = [
         Setting("model", "gemini-pro"),
         SlotContent("system", "system instruction", "be brief"),
-        SlotContent("tools", "ls", json.dumps(tool)),
-        Unknown("Gemini tool", {"entry": {"googleSearch": {}}}),
+        SlotContent("tools", "ls", json.dumps({"type": "function", "function": tool})),
+        SlotContent("tools", "googleSearch", json.dumps({"type": "googleSearch", "googleSearch": {}})),
         UserMessage("look"),
     ]
     assert read(request) == expected

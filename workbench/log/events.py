@@ -211,7 +211,8 @@ class Request(_Value, frozen=True):
     """The hashes of the messages behind them, in order."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     cache_marks: tuple[str, ...] = ()
-    """Where the client asked the provider to cache up to, as `system.1`, `tools.3` or `messages.7`."""
+    """Where the client asked the provider to cache up to, as `system.1`, `tools.3` or `messages.7.0`, which is a block
+    of a message; see `wire/parts`."""
 
 
 class Snapshot(_Value, frozen=True):

@@ -34,8 +34,8 @@ from workbench.traces.building import (
     number_in,
     text_in,
 )
-from workbench.traces.gemini import Contents, either
 from workbench.traces.reading import Document
+from workbench.wire.gemini import Contents, either
 
 NAME = "ADK"
 _ASKING = ("adk_request_confirmation", "adk_request_credential")

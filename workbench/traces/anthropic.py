@@ -2,10 +2,7 @@
 
 - Told from OpenAI-style messages by what only these have: `system` beside `messages`, tools with an `input_schema`, and
   the blocks `tool_use`, `tool_result` and `thinking`. Without any of them both formats are the same.
-- Messages are what Claude Code writes into its lines, and are read in the same way: calls and results paired by id,
-  one message of the assistant being one reply.
-- Tools become definitions as OpenAI has them, which requests are written in; those that Anthropic itself runs have no
-  schema and stay as they are.
+- Calls and results are paired by id; one message of the assistant is one reply.
 - The other keys of a body (`max_tokens`, `temperature`, ...) are counted.
 """
 
@@ -13,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.log.events import SlotContent, SystemMessage, text_of
-from workbench.traces.building import Builder, Recording, beginning, content_of, entries, list_in, text_in
-from workbench.traces.claude_code import ClaudeCodeReader
+from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.reading import Document, bad
+from workbench.wire.anthropic import AnthropicReader
+from workbench.wire.values import list_in, text_in
 
 NAME = "Anthropic"
 _BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use")
@@ -61,41 +58,21 @@ def read(document: Document, text: str) -> list[Recording]:
     """The conversation; or one per line, where lines are bodies of requests."""
     located = entries(document, text)
     if not any(isinstance(value, dict) and "messages" in value for _, value in located):
-        return [_conversation(ClaudeCodeReader(document.broken, NAME), [value for _, value in located])]
+        return [_conversation(Builder(NAME, document.broken), [value for _, value in located])]
     found: list[Recording] = []
     for line, value in located:
         if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
             raise bad(document.name, line, 'an object with a list under "messages"', value)
-        reader = ClaudeCodeReader(() if found else document.broken, NAME)
-        _settings(reader.builder, value)
-        found.append(_conversation(reader, value["messages"]))
+        found.append(_conversation(Builder(NAME, () if found else document.broken), value["messages"], value))
     return found
 
 
-def _settings(builder: Builder, body: dict[str, Any]) -> None:
-    builder.says_model(text_in(body, "model"))
-    system = text_of(content_of(body.get("system")))
-    if system:
-        builder.add(SlotContent("system", "system", system))
-    for tool in list_in(body, "tools"):
-        builder.tool(_definition(tool))
-    builder.leave_out_all_but(_READ, body)
-
-
-def _definition(tool: Any) -> Any:
-    if not isinstance(tool, dict) or "input_schema" not in tool:
-        return tool
-    described = {"description": tool["description"]} if "description" in tool else {}
-    return {"type": "function", "function": {"name": tool.get("name"), **described, "parameters": tool["input_schema"]}}
-
-
-def _conversation(reader: ClaudeCodeReader, messages: list[Any]) -> Recording:
-    for number, message in enumerate(messages, 1):
-        role = text_in(message, "role")
-        if role == "system":
-            reader.builder.add(SystemMessage(content_of(message.get("content"))))
-        elif role in ("user", "assistant"):
-            reader.line({"type": role, "uuid": f"r{number}", "message": message})
-        else:
-            reader.builder.unknown("message", message)
-    return reader.finish()
+def _conversation(builder: Builder, messages: list[Any], body: dict[str, Any] | None = None) -> Recording:
+    reader = AnthropicReader(builder)
+    if body is not None:
+        builder.says_model(text_in(body, "model"))
+        reader.head(body)
+        builder.leave_out_all_but(_READ, body)
+    for message in messages:
+        reader.message(message)
+    return builder.finish()

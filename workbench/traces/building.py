@@ -15,29 +15,31 @@ from workbench.log.events import (
     AssistantMessage,
     Body,
     Compaction,
-    Content,
     Failure,
-    ImagePart,
-    OtherPart,
-    Part,
     Request,
     RequestPart,
     Setting,
-    SlotContent,
-    TextPart,
-    ToolCall,
     ToolResult,
-    Unknown,
     Usage,
     UserMessage,
 )
 from workbench.traces.reading import Document, Located, elements
+from workbench.wire.talk import Talk
+from workbench.wire.values import as_json as as_json
+from workbench.wire.values import cleaned as cleaned
+from workbench.wire.values import content_from as content_from
+from workbench.wire.values import content_of as content_of
+from workbench.wire.values import dict_in as dict_in
+from workbench.wire.values import list_in as list_in
+from workbench.wire.values import number_in as number_in
+from workbench.wire.values import other_part as other_part
+from workbench.wire.values import part_of as part_of
+from workbench.wire.values import text_in as text_in
 
 CATEGORY = "transcript"
 """Of the failures that tell what could not be read."""
 TOLD = 20
 """So many unreadable lines are told one by one."""
-_TEXTS = ("text", "input_text", "output_text")
 _TALK = ("message", "messages", "content", "parts", "text", "prompt", "response", "role")
 LEFT_OUT = "left out"
 """The setting that counts, by kind, what a reader knows to be no part of the conversation."""
@@ -57,87 +59,6 @@ def beginning(document: Document, count: int = 40) -> list[dict[str, Any]]:
     if not document.lines and isinstance(first, list):
         values = first[:count]
     return [value for value in values if isinstance(value, dict)]
-
-
-def text_in(value: Any, key: str) -> str:
-    """The text under a key; nothing where it is missing or no text."""
-    found = value.get(key) if isinstance(value, dict) else None
-    return clean(found) if isinstance(found, str) else ""
-
-
-def dict_in(value: Any, key: str) -> dict[str, Any]:
-    """The object under a key; an empty one where it is missing or none."""
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-def list_in(value: Any, key: str) -> list[Any]:
-    """The list under a key; an empty one where it is missing or none."""
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, list) else []
-
-
-def number_in(value: Any, key: str) -> int:
-    """The count under a key; 0 where it is missing or none."""
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else 0
-
-
-def as_json(value: Any) -> str:
-    """A value as JSON text that can be stored; a text stays as it is, because it is what the model wrote."""
-    return clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-
-
-def cleaned(value: Any) -> Any:
-    """A JSON value that can be stored."""
-    return json.loads(clean(json.dumps(value, ensure_ascii=False)))
-
-
-def part_of(value: Any) -> Part:
-    """A part of a message in any of the forms that OpenAI, Anthropic and their users write."""
-    if isinstance(value, str):
-        return TextPart(clean(value))
-    if not isinstance(value, dict):
-        return other_part(value)
-    kind, image, source = value.get("type"), value.get("image_url"), value.get("source")
-    if kind == "image_url" and isinstance(image, str):
-        return ImagePart(clean(image))
-    if kind == "image_url" and isinstance(image, dict) and isinstance(image.get("url"), str):
-        return ImagePart(clean(image["url"]), clean(str(image.get("detail") or "auto")))
-    if kind == "input_image" and isinstance(image, str):
-        return ImagePart(clean(image), clean(str(value.get("detail") or "auto")))
-    if kind == "image" and isinstance(source, dict):
-        url = source.get("url") or f"data:{source.get('media_type', '')};base64,{source.get('data', '')}"
-        return ImagePart(clean(str(url)))
-    if kind == "image" and isinstance(value.get("data"), str):
-        return ImagePart(clean(f"data:{value.get('mimeType', '')};base64,{value['data']}"))
-    if isinstance(value.get("text"), str) and kind in _TEXTS:
-        return TextPart(clean(value["text"]))
-    return other_part(value)
-
-
-def other_part(value: Any) -> OtherPart:
-    """A part that is not understood, carried whole; with a `type`, which every part of a request has."""
-    kind = text_in(value, "type")
-    known = kind and kind not in _TEXTS
-    return OtherPart(cleaned(value) if known else {"type": "unknown", "value": cleaned(value)})
-
-
-def content_of(value: Any) -> Content:
-    """A message's content: text, a list of parts, or nothing. A single text is the same with and without its list."""
-    if value is None:
-        return ""
-    if not isinstance(value, list):
-        return as_json(value)
-    return content_from(part_of(part) for part in value)
-
-
-def content_from(parts: Iterable[Part]) -> Content:
-    """Parts as a content."""
-    found = tuple(parts)
-    if len(found) == 1 and isinstance(found[0], TextPart):
-        return found[0].text
-    return found or ""
 
 
 class Recording(list[Body]):
@@ -183,30 +104,23 @@ def content_hash(value: Any) -> str:
     return sha256(clean(text).encode()).hexdigest()
 
 
-class Builder:
+class Builder(Talk):
     """One conversation in the making."""
 
+    bodies: Recording
+
     def __init__(self, format_name: str, broken: Iterable[WrongCall] = ()) -> None:
-        self.bodies = Recording()
+        super().__init__(format_name, Recording())
         self._at = 0
         self._parts: set[str] = set()
         """The hashes of the parts of requests that are there."""
-        self._format = format_name
-        self._tools: dict[str, str] = {}
-        """By call: the tool, for results that do not name it."""
         self._left_out: Counter[str] = Counter()
-        self._model = ""
         self._broken = list(broken)
 
     @property
     def last(self) -> int:
         """The sequence number of the newest event."""
         return len(self.bodies)
-
-    @property
-    def model(self) -> str:
-        """The model that was named last."""
-        return self._model
 
     @property
     def has_talk(self) -> bool:
@@ -235,27 +149,10 @@ class Builder:
         self.add(request)
         return self.last
 
-    def call(self, call_id: str, tool: str, arguments: Any, reply: str) -> None:
-        """A call of a tool."""
-        self._tools[call_id] = tool
-        self.add(ToolCall(call_id, tool, as_json({} if arguments is None else arguments), reply))
-
-    def result(self, call_id: str, content: Content, is_error: bool = False, tool: str = "") -> None:
-        """What a tool gave back."""
-        self.add(ToolResult(call_id, content, tool or self._tools.get(call_id, ""), is_error))
-
-    def tool(self, definition: Any) -> None:
-        """A tool's definition; wrapped as OpenAI has it or bare. One without a name is carried as it is."""
-        name = text_in(dict_in(definition, "function"), "name") or text_in(definition, "name")
-        if name:
-            self.add(SlotContent("tools", name, as_json(definition)))
-        else:
-            self.unknown("tool", definition)
-
     def says_model(self, name: str) -> None:
         """The model from here on, told when it changes."""
-        if name and name != self._model:
-            self._model = name
+        if name and name != self.model:
+            self.model = name
             self.add(Setting("model", name))
 
     def says_title(self, title: str) -> None:
@@ -265,13 +162,13 @@ class Builder:
 
     def compaction(self, first: int, last: int, summary: str, **noted: Any) -> None:
         """A compaction that the file records; a `last` before `first`: what it stood for is not in the file."""
-        meta = {"made_by": self._format, **{key: value for key, value in noted.items() if value}}
+        meta = {"made_by": self.name, **{key: value for key, value in noted.items() if value}}
         self.add(Compaction(first, last, summary, meta=meta))
 
     def usage(self, prompt: int, completion: int, **more: Any) -> None:
         """What a request cost, as the file says. There is no count of our own from that time: the estimate is 0."""
         if prompt or completion:
-            self.add(Usage(self._model, 0, prompt, completion=completion, **more))
+            self.add(Usage(self.model, 0, prompt, completion=completion, **more))
 
     def failure(self, message: str) -> None:
         """An error that the file records; it never becomes part of the conversation."""
@@ -280,7 +177,7 @@ class Builder:
     def unknown(self, kind: str, value: Any) -> None:
         """An entry that is not understood, carried whole."""
         self.bodies.strange += _looks_like_talk(value)
-        self.add(Unknown(f"{self._format} {kind}".strip(), {"entry": cleaned(value)}))
+        super().unknown(kind, value)
 
     def leave_out_all_but(self, read: Container[str], value: Iterable[str]) -> None:
         """Count the keys of an object that no reader reads."""

@@ -15,23 +15,21 @@ from workbench.context.render import content_json
 from workbench.log.codec import clean
 from workbench.log.events import (
     AssistantMessage,
-    Body,
     Content,
     Event,
-    Part,
     Reasoning,
     Setting,
     SlotContent,
     SystemMessage,
     ToolCall,
     ToolResult,
-    Unknown,
     UserMessage,
 )
-from workbench.traces.building import Recording, cleaned, dict_in, part_of, text_in
+from workbench.traces.building import Builder, Recording
 from workbench.traces.reading import Document, Located, bad, elements
+from workbench.wire.chat import ChatReader, Malformed
+from workbench.wire.values import dict_in, text_in
 
-ROLES = "a role: system, developer, user, assistant, tool or function"
 SHAPE = 'a list of messages, an object with "messages", or JSON lines of messages'
 
 
@@ -87,94 +85,17 @@ def _tool(name: str, line: int, tool: Any) -> SlotContent:
 
 
 def _messages(name: str, located: list[Located]) -> Recording:
-    reader = _Reader(name)
+    builder = Builder("")
+    reader = ChatReader(builder)
     for line, value in located:
-        if not isinstance(value, dict):
-            raise bad(name, line, "a message, which is a JSON object", value)
-        reader.message(line, value)
-    return Recording(reader.bodies)
-
-
-class _Reader:
-    """Turns messages into bodies, one by one."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._replies = 0
-        self.bodies: list[Body] = []
-        self._functions: dict[str, str] = {}
-        """The last call of each function, for results in the older form, which name no call."""
-
-    def message(self, line: int, value: dict[str, Any]) -> None:
-        role = value.get("role")
-        author = value.get("name")
-        author = clean(author) if isinstance(author, str) else ""
-        match role:
-            case "system" | "developer":
-                self.bodies.append(SystemMessage(self._content(line, value), role, author))
-            case "user":
-                self.bodies.append(UserMessage(self._content(line, value), author))
-            case "assistant":
-                self._assistant(line, value, author)
-            case "tool":
-                call_id = value.get("tool_call_id")
-                call_id = clean(call_id) if isinstance(call_id, str) else ""
-                self.bodies.append(ToolResult(call_id, self._content(line, value), author))
-            case "function":
-                self.bodies.append(ToolResult(self._functions.get(author, author), self._content(line, value), author))
-            case "exit":
-                self.bodies.append(Unknown("exit", {"entry": cleaned(value)}))
-            case _:
-                raise bad(self._name, line, ROLES, role)
-
-    def _assistant(self, line: int, value: dict[str, Any], author: str) -> None:
-        self._replies += 1
-        reply = f"r{self._replies}"
-        thinking = value.get("reasoning_content") or value.get("reasoning")
-        if isinstance(thinking, str):
-            self.bodies.append(Reasoning(clean(thinking), reply))
-        calls = value.get("tool_calls") or []
-        if not isinstance(calls, list):
-            raise bad(self._name, line, 'a list under "tool_calls"', calls)
-        legacy = value.get("function_call")
-        content = self._content(line, value)
-        refusal = value.get("refusal")
-        if isinstance(refusal, str) and refusal and not content:
-            self.bodies.append(AssistantMessage(clean(refusal), reply, author, "refused"))
-        elif content or not (calls or legacy):
-            self.bodies.append(AssistantMessage(content, reply, author))
-        for call in calls:
-            self._call(line, call, reply)
-        if legacy:
-            self._call(line, {"id": f"call_{reply}", "function": legacy}, reply)
-
-    def _call(self, line: int, call: Any, reply: str) -> None:
-        function = call.get("function") if isinstance(call, dict) else None
-        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-            raise bad(self._name, line, 'a tool call with "function" and its "name"', call)
-        arguments = function.get("arguments", "")
-        if not isinstance(arguments, str):
-            arguments = json.dumps(arguments, ensure_ascii=False)
-        call_id = call.get("id")
-        call_id = clean(call_id) if isinstance(call_id, str) else ""
-        tool = clean(function["name"])
-        self._functions[tool] = call_id
-        self.bodies.append(ToolCall(call_id, tool, clean(arguments), reply))
-
-    def _content(self, line: int, value: dict[str, Any]) -> Content:
-        content = value.get("content")
-        if content is None:
-            return ""
-        if isinstance(content, str):
-            return clean(content)
-        if isinstance(content, list):
-            return tuple(self._part(line, part) for part in content)
-        raise bad(self._name, line, 'text or a list of parts under "content"', content)
-
-    def _part(self, line: int, part: Any) -> Part:
-        if not isinstance(part, str | dict):
-            raise bad(self._name, line, "a part of a message, which is a JSON object", part)
-        return part_of(part)
+        if text_in(value, "role") == "exit":
+            builder.unknown("exit", value)
+            continue
+        try:
+            reader.add(value)
+        except Malformed as error:
+            raise bad(name, line, error.expected, error.got) from None
+    return builder.finish()
 
 
 def to_openai(events: Iterable[Event]) -> dict[str, Any]:

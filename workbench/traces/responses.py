@@ -1,9 +1,6 @@
 """OpenAI's Responses: items as a list or JSON lines, a request with them under `input`, or a response under `output`.
 
-- Items are those that Codex writes into its rollouts, and are read in the same way: `message`, `reasoning`,
-  `function_call` and the like, paired with their outputs by `call_id`. A message may leave its `type` out.
-- `instructions` are the system slot; `tools` become definitions as OpenAI's chat has them, which requests are written
-  in; those that OpenAI itself runs have no schema and stay as they are.
+- Items are read as `wire/responses` has them. A message may leave its `type` out.
 - The other keys of a request or response are counted.
 """
 
@@ -11,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.log.events import SlotContent
-from workbench.traces.building import Builder, Recording, beginning, dict_in, entries, list_in, number_in, text_in
-from workbench.traces.codex import CodexReader
+from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.reading import Document
+from workbench.wire.responses import ResponsesReader, usage_in
+from workbench.wire.values import dict_in, list_in, text_in
 
 NAME = "OpenAI Responses"
 _READ = ("input", "output", "instructions", "tools", "model", "usage")
@@ -51,34 +48,19 @@ def read(document: Document, text: str) -> list[Recording]:
     found = []
     for number, body in enumerate(bodies):
         builder = Builder(NAME, () if number else document.broken)
-        _settings(builder, body)
         found.append(_conversation(builder, [*list_in(body, "input"), *list_in(body, "output")], body))
     return found
 
 
-def _settings(builder: Builder, body: dict[str, Any]) -> None:
-    builder.says_model(text_in(body, "model"))
-    if text_in(body, "instructions"):
-        builder.add(SlotContent("system", "instructions", text_in(body, "instructions")))
-    for tool in list_in(body, "tools"):
-        builder.tool(_definition(tool))
-    builder.leave_out_all_but(_READ, body)
-
-
-def _definition(tool: Any) -> Any:
-    if text_in(tool, "type") != "function" or "function" in tool:
-        return tool
-    return {"type": "function", "function": {key: value for key, value in tool.items() if key != "type"}}
-
-
 def _conversation(builder: Builder, items: list[Any], body: dict[str, Any] | None = None) -> Recording:
-    reader = CodexReader(builder)
+    reader = ResponsesReader(builder)
+    if body is not None:
+        builder.says_model(text_in(body, "model"))
+        reader.head(body)
+        builder.leave_out_all_but(_READ, body)
     for item in items:
-        bare = isinstance(item, dict) and "type" not in item and "role" in item
-        reader.item({**item, "type": "message"} if bare else item)
-    used = dict_in(body, "usage")
-    cached = number_in(dict_in(used, "input_tokens_details"), "cached_tokens")
-    thought = number_in(dict_in(used, "output_tokens_details"), "reasoning_tokens")
-    prompt, completion = number_in(used, "input_tokens"), number_in(used, "output_tokens")
-    builder.usage(prompt, completion, cached=cached, reasoning=thought)
+        reader.message(item)
+    used = usage_in(dict_in(body, "usage"), builder.model)
+    if used is not None:
+        builder.add(used)
     return builder.finish()

@@ -1,0 +1,117 @@
+"""A request's body in the parts that are stored once and named by their hash, and the same body out of them again.
+
+Marks for the provider's cache move from request to request, so they are taken out of the contents: a message is then
+the same in all the requests it is part of.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from workbench.log.events import Dialect
+
+_PLACES: Final[Mapping[Dialect, tuple[str, str]]] = {
+    "chat": ("", "messages"),
+    "responses": ("instructions", "input"),
+    "anthropic": ("system", "messages"),
+    "gemini": ("systemInstruction", "contents"),
+}
+"""By dialect: where the system prompt stands, and where the messages do. In chat the system prompt is a message."""
+_MARK: Final = "cache_control"
+_USUAL: Final = {"type": "ephemeral"}
+
+
+class Parts(NamedTuple):
+    """The parts of a body."""
+
+    system: Any
+    """What stands in the place for the system prompt; None where nothing does."""
+    tools: list[Any] | None
+    messages: list[Any]
+    parameters: dict[str, Any]
+    """All else, the model too."""
+    cache_marks: tuple[str, ...]
+    """`messages.7.2`: the third block of the eighth message; behind a `=` the mark as JSON, where it is another one
+    than usual."""
+
+
+def messages_of(dialect: Dialect, body: Mapping[str, Any]) -> list[Any]:
+    """The messages of a body; a bare text is one."""
+    found = body.get(_PLACES[dialect][1])
+    return found if isinstance(found, list) else [] if found in (None, "") else [found]
+
+
+def split(dialect: Dialect, body: Mapping[str, Any]) -> Parts:
+    """A body in its parts. What is empty, or is not what belongs there, stays among the parameters."""
+    rest = dict(body)
+    where, key = _PLACES[dialect]
+    system = rest.pop(where) if isinstance(body.get(where), str | list | dict) and body[where] else None
+    tools = rest.pop("tools") if isinstance(body.get("tools"), list) and body["tools"] else None
+    found = body.get(key)
+    is_text = isinstance(found, str) and bool(found)
+    is_list = isinstance(found, list) and bool(found) and not _reads_as_text(found)
+    messages = [rest.pop(key)] if is_text else rest.pop(key) if is_list else []
+    marks: list[str] = []
+    system = _unmarked(system, "system", marks)
+    tools = _unmarked(tools, "tools", marks)
+    messages = _unmarked(messages, "messages", marks)
+    return Parts(system, tools, messages, rest, tuple(marks))
+
+
+def join(
+    dialect: Dialect,
+    system: Any,
+    tools: list[Any] | None,
+    messages: list[Any],
+    parameters: Mapping[str, Any],
+    cache_marks: Iterable[str] = (),
+) -> dict[str, Any]:
+    """The body of these parts: what `split` was given."""
+    where, key = _PLACES[dialect]
+    marks = dict(_read_mark(mark) for mark in cache_marks)
+    body: dict[str, Any] = dict(parameters)
+    if where and system:
+        body[where] = _marked(system, "system", marks)
+    if tools:
+        body["tools"] = _marked(tools, "tools", marks)
+    if messages:
+        body[key] = messages[0] if _reads_as_text(messages) else _marked(messages, "messages", marks)
+    return body
+
+
+def _reads_as_text(messages: list[Any]) -> bool:
+    """One bare text is what a body has in place of a list."""
+    return len(messages) == 1 and isinstance(messages[0], str)
+
+
+def _blocks(value: Any) -> Iterator[tuple[int, Any]]:
+    """What is inside a value and may carry a mark: the elements of a list, the blocks of a content."""
+    inside = value.get("content") if isinstance(value, dict) else value
+    return enumerate(inside) if isinstance(inside, list) else iter(())
+
+
+def _with_blocks(value: Any, blocks: list[Any]) -> Any:
+    """A value with other blocks inside."""
+    return {**value, "content": blocks} if isinstance(value, dict) else blocks
+
+
+def _unmarked(value: Any, path: str, marks: list[str]) -> Any:
+    if isinstance(value, dict) and isinstance(value.get(_MARK), dict):
+        mark = value[_MARK]
+        value = {key: each for key, each in value.items() if key != _MARK}
+        marks.append(path if mark == _USUAL else f"{path}={json.dumps(mark)}")
+    blocks = [_unmarked(each, f"{path}.{number}", marks) for number, each in _blocks(value)]
+    return _with_blocks(value, blocks) if blocks else value
+
+
+def _read_mark(mark: str) -> tuple[str, Any]:
+    path, _, written = mark.partition("=")
+    return path, json.loads(written) if written else _USUAL
+
+
+def _marked(value: Any, path: str, marks: Mapping[str, Any]) -> Any:
+    blocks = [_marked(each, f"{path}.{number}", marks) for number, each in _blocks(value)]
+    value = _with_blocks(value, blocks) if blocks else value
+    return {**value, _MARK: dict(marks[path])} if path in marks and isinstance(value, dict) else value

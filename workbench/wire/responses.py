@@ -1,0 +1,129 @@
+"""OpenAI's Responses.
+
+- A request has `instructions`, `tools`, and `input`: a text, or items. Items: `message` (whose `type` may be left out),
+  `reasoning`, `function_call` and the like, paired with their outputs by `call_id`. `custom_tool_call` has free text,
+  kept as `{"input": ...}`. A response has the same items under `output`, and `usage`.
+- There are no ids for replies: what the model said between two things that it did not is one reply.
+- An output is text, a list of parts, or an object with `content` and `success`; false marks an error.
+- Tools may come in a `namespace`, or later, in an `additional_tools` item; each counts as a tool. Functions become
+  definitions as OpenAI's chat has them; those that OpenAI itself runs have no schema and stay as they are.
+- Reasoning that is encrypted and has no summary cannot be shown.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.log.events import AssistantMessage, Content, Reasoning, SlotContent, SystemMessage, Usage, UserMessage
+from workbench.wire.talk import Talk, report
+from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
+
+CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}
+
+
+class ResponsesReader:
+    """Items, one by one."""
+
+    def __init__(self, talk: Talk) -> None:
+        self.talk = talk
+        self._replies = 0
+        self._speaking = False
+        """Whether the last item was the model's."""
+        self._finish = "stop"
+
+    def head(self, body: dict[str, Any]) -> None:
+        """The instructions and the tools of a request."""
+        if text_in(body, "instructions"):
+            self.talk.add(SlotContent("system", "instructions", text_in(body, "instructions")))
+        self._tools(body)
+
+    def _tools(self, value: dict[str, Any]) -> None:
+        for tool in list_in(value, "tools"):
+            if text_in(tool, "type") == "namespace":
+                self._tools(tool)
+            else:
+                self.talk.tool(definition(tool))
+
+    def message(self, value: Any) -> None:
+        """An item; a bare text is what the user said."""
+        kind = text_in(value, "type")
+        if isinstance(value, str):
+            self._message({"role": "user", "content": value})
+        elif kind == "message" or (not kind and text_in(value, "role")):
+            self._message(value)
+        elif kind == "reasoning":
+            self._reasoning(value)
+        elif kind in CALLS:
+            arguments = value.get(CALLS[kind])
+            arguments = {"input": arguments} if kind == "custom_tool_call" else arguments
+            call_id = text_in(value, "call_id") or text_in(value, "id")
+            self.talk.call(call_id, text_in(value, "name") or "local_shell", arguments, self._reply())
+        elif kind.endswith("_call_output"):
+            self._speaking = False
+            content, failed = output(value.get("output"))
+            self.talk.result(text_in(value, "call_id"), content, failed)
+        elif kind == "additional_tools":
+            self._tools(value)
+        else:
+            self.talk.unknown(kind or "line", value)
+
+    def answer(self, body: dict[str, Any]) -> Usage | None:
+        """What a request was answered with."""
+        self.talk.model = text_in(body, "model") or self.talk.model
+        self._speaking = False
+        self._finish = "length" if text_in(body, "status") == "incomplete" else "stop"
+        for item in list_in(body, "output"):
+            self.message(item)
+        self._finish = "stop"
+        return usage_in(dict_in(body, "usage"), self.talk.model)
+
+    def _reply(self) -> str:
+        if not self._speaking:
+            self._replies += 1
+        self._speaking = True
+        return f"r{self._replies}"
+
+    def _message(self, item: dict[str, Any]) -> None:
+        role, content = text_in(item, "role"), content_of(item.get("content"))
+        if role == "assistant":
+            self.talk.add(AssistantMessage(content, self._reply(), finish=self._finish, model=self.talk.model))
+            return
+        self._speaking = False
+        if role == "user":
+            self.talk.add(UserMessage(content))
+        elif role in ("developer", "system"):
+            self.talk.add(SystemMessage(content, role))
+        else:
+            self.talk.unknown("message", item)
+
+    def _reasoning(self, item: dict[str, Any]) -> None:
+        parts = [*list_in(item, "summary"), *list_in(item, "content")]
+        said = "\n\n".join(filter(None, (text_in(part, "text") for part in parts)))
+        reply = self._reply()
+        if said:
+            self.talk.add(Reasoning(said, reply))
+        else:
+            self.talk.leave_out("reasoning, encrypted or empty")
+
+
+def output(value: Any) -> tuple[Content, bool]:
+    """A call's output, and whether it is an error."""
+    if isinstance(value, dict):
+        inner = value.get("content", value.get("content_items"))
+        return content_of(value if inner is None else inner), value.get("success") is False
+    return content_of(value), False
+
+
+def definition(tool: Any) -> Any:
+    """A function as OpenAI's chat has it."""
+    if text_in(tool, "type") != "function" or "function" in tool:
+        return tool
+    return {"type": "function", "function": {key: value for key, value in tool.items() if key != "type"}}
+
+
+def usage_in(used: dict[str, Any], model: str) -> Usage | None:
+    """What was reported; what was cached is part of `input_tokens`."""
+    cached = number_in(dict_in(used, "input_tokens_details"), "cached_tokens")
+    thought = number_in(dict_in(used, "output_tokens_details"), "reasoning_tokens")
+    prompt, completion = number_in(used, "input_tokens"), number_in(used, "output_tokens")
+    return report(model, prompt, completion, cached=cached, reasoning=thought)

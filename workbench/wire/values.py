@@ -1,0 +1,93 @@
+"""JSON as providers and agents write it: looked into without trust, and as the parts of a message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from workbench.log.codec import clean
+from workbench.log.events import Content, ImagePart, OtherPart, Part, TextPart
+
+_TEXTS = ("text", "input_text", "output_text")
+
+
+def text_in(value: Any, key: str) -> str:
+    """The text under a key; nothing where it is missing or no text."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return clean(found) if isinstance(found, str) else ""
+
+
+def dict_in(value: Any, key: str) -> dict[str, Any]:
+    """The object under a key; an empty one where it is missing or none."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def list_in(value: Any, key: str) -> list[Any]:
+    """The list under a key; an empty one where it is missing or none."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def number_in(value: Any, key: str) -> int:
+    """The count under a key; 0 where it is missing or none."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else 0
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON text that can be stored; a text stays as it is, because it is what the model wrote."""
+    return clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def cleaned(value: Any) -> Any:
+    """A JSON value that can be stored."""
+    return json.loads(clean(json.dumps(value, ensure_ascii=False)))
+
+
+def part_of(value: Any) -> Part:
+    """A part of a message in any of the forms that OpenAI, Anthropic and their users write."""
+    if isinstance(value, str):
+        return TextPart(clean(value))
+    if not isinstance(value, dict):
+        return other_part(value)
+    kind, image, source = value.get("type"), value.get("image_url"), value.get("source")
+    if kind == "image_url" and isinstance(image, str):
+        return ImagePart(clean(image))
+    if kind == "image_url" and isinstance(image, dict) and isinstance(image.get("url"), str):
+        return ImagePart(clean(image["url"]), clean(str(image.get("detail") or "auto")))
+    if kind == "input_image" and isinstance(image, str):
+        return ImagePart(clean(image), clean(str(value.get("detail") or "auto")))
+    if kind == "image" and isinstance(source, dict):
+        url = source.get("url") or f"data:{source.get('media_type', '')};base64,{source.get('data', '')}"
+        return ImagePart(clean(str(url)))
+    if kind == "image" and isinstance(value.get("data"), str):
+        return ImagePart(clean(f"data:{value.get('mimeType', '')};base64,{value['data']}"))
+    if isinstance(value.get("text"), str) and kind in _TEXTS:
+        return TextPart(clean(value["text"]))
+    return other_part(value)
+
+
+def other_part(value: Any) -> OtherPart:
+    """A part that is not understood, carried whole; with a `type`, which every part of a request has."""
+    kind = text_in(value, "type")
+    known = kind and kind not in _TEXTS
+    return OtherPart(cleaned(value) if known else {"type": "unknown", "value": cleaned(value)})
+
+
+def content_of(value: Any) -> Content:
+    """A message's content: text, a list of parts, or nothing. A single text is the same with and without its list."""
+    if value is None:
+        return ""
+    if not isinstance(value, list):
+        return as_json(value)
+    return content_from(part_of(part) for part in value)
+
+
+def content_from(parts: Iterable[Part]) -> Content:
+    """Parts as a content."""
+    found = tuple(parts)
+    if len(found) == 1 and isinstance(found[0], TextPart):
+        return found[0].text
+    return found or ""
