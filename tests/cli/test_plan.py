@@ -196,7 +196,7 @@ def test_control_characters_never_reach_the_terminal(call: Call, tmp_path: Path)
         (["plan", "FILE#2"], "expected a conversation from 1 to 1, got 2"),
         (["plan", "FOLDER"], "expected a file, this is a folder"),
         (["plan", "BROKEN"], "broken.json: line 2: expected a role"),
-        (["plan", "BINARY"], "binary: line 1: expected text in UTF-8"),
+        (["plan", "BINARY"], "binary: found binary data, which is no transcript"),
         (["plot"], "plot"),
     ],
 )

@@ -115,6 +115,9 @@ def test_several_conversations_become_several_sessions(call: Call, tmp_path: Pat
     path.write_text("\n".join(json.dumps({"messages": [{"role": "user", "content": word}]}) for word in "ab"))
     sessions = call("import", path, "--json").json["sessions"]
     assert [session["title"] for session in sessions] == ["two.jsonl#1", "two.jsonl#2"]
+    [chosen] = call("import", f"{path}#2", "--json").json["sessions"]
+    assert chosen["title"] == "two.jsonl#2"
+    assert call("plan", path).err.endswith(f'choose one, as in {path}#1; the last are 2 "b", 1 "a"\n')
 
 
 def test_sessions_are_listed_renamed_forked_searched_and_deleted(call: Call, transcript: Path) -> None:

@@ -178,7 +178,11 @@ def _add_ask(commands: Commands[_Parser]) -> None:
 
 def _add_files(commands: Commands[_Parser]) -> None:
     parser = _command(commands, "import", "cli.sessions:run_import", "make a session of a file")
-    parser.add_argument("file", metavar="FILE", help="a transcript or an exported log; - reads standard input")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="a transcript or an exported log; FILE#2 is its second conversation; - reads standard input",
+    )
     parser.add_argument("--title", help="the session's title; the file's name by default")
     parser.add_argument("--model", "-m", help="the model the session is for")
     _add_json(parser)

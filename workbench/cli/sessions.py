@@ -15,14 +15,15 @@ from typing import Any
 from workbench.cli.asking import agrees
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.text import escaped_json, print_json, printable, table, when
-from workbench.log.events import Body, Override, Setting
+from workbench.log.events import Body, Event, Override, Setting
 from workbench.log.session import Session, SessionInfo
 from workbench.log.store import Store
 from workbench.session.foreign import harmless_lines, told
 from workbench.session.services import Services
-from workbench.session.source import file_logs, is_event_log
+from workbench.session.source import file_logs, is_event_log, split_ref
+from workbench.traces.formats import read_file
 from workbench.traces.openai import to_openai
-from workbench.traces.reading import read_text
+from workbench.traces.tables import Tables
 
 _FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 """Of a disk, which no other call would have gone round."""
@@ -30,21 +31,25 @@ _FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 def run_import(options: argparse.Namespace) -> int:
     """Make sessions of a file: an exported log, or a transcript."""
-    name, text = read_text(options.file)
     with Services() as services:
-        if is_event_log(text):
-            if options.title or options.model:
-                raise WrongCall(f"{name}: an exported log keeps its own title and model; rename the session afterwards")
-            made = [_import_log(services.store, name, text)]
-        else:
-            made = _import_messages(services.store, name, text, options)
-        found = [_described(session) for session in made]
+        found = [_described(session) for session in _imported(services, options)]
     if options.json:
         print_json({"sessions": found})
     else:
         for entry in found:
             print(f"{entry['id']}  {entry['events']:,} events  {printable(entry['title'])}")
     return 0
+
+
+def _imported(services: Services, options: argparse.Namespace) -> list[Session]:
+    if split_ref(options.file)[1] is not None:
+        return _import_messages(services.store, options.file, [services.source(options.file).events], options)
+    name, content = read_file(options.file)
+    if isinstance(content, Tables) or not is_event_log(content):
+        return _import_messages(services.store, name, file_logs(name, content), options)
+    if options.title or options.model:
+        raise WrongCall(f"{name}: an exported log keeps its own title and model; rename the session afterwards")
+    return [_import_log(services.store, name, content)]
 
 
 def _import_log(store: Store, name: str, text: str) -> Session:
@@ -57,9 +62,8 @@ def _import_log(store: Store, name: str, text: str) -> Session:
     return made
 
 
-def _import_messages(store: Store, name: str, text: str, options: argparse.Namespace) -> list[Session]:
+def _import_messages(store: Store, name: str, logs: list[list[Event]], options: argparse.Namespace) -> list[Session]:
     """All conversations are read before the first is stored, so that a bad one leaves nothing behind."""
-    logs = file_logs(name, text)
     title = options.title or Path(name).name
     made = []
     for number, log in enumerate(logs, 1):

@@ -10,18 +10,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workbench.config.errors import WorkbenchError, WrongCall
-from workbench.config.text import whole_number
+from workbench.config.text import printable, whole_number
 from workbench.log.codec import decode
 from workbench.log.errors import BadEvent, NotFound
-from workbench.log.events import Body, Event, Setting
+from workbench.log.events import Body, Event, Setting, UserMessage, text_of
 from workbench.log.store import Store
 from workbench.session.foreign import harmless_log
-from workbench.traces import formats
 from workbench.traces.building import Recording
-from workbench.traces.reading import bad, read_text
+from workbench.traces.formats import conversations, read_file
+from workbench.traces.reading import bad
+from workbench.traces.tables import Tables
 
 EVENT_BYTES = 500
 """An event of the store, on average."""
+_TITLES = 3
+"""So many conversations of a file are named where one has to be chosen."""
+_TITLE = 60
 
 
 class Source(NamedTuple):
@@ -45,7 +49,7 @@ def as_source(name: str, events: list[Event], *, live: bool = False, is_file: bo
 
 def names_file(ref: str) -> bool:
     """Whether a reference is the path of a file, or of a conversation in one, as in `talks.json#2`."""
-    path, _ = _split(ref)
+    path, _ = split_ref(ref)
     return path == "-" or _is_file(path)
 
 
@@ -54,7 +58,7 @@ def read_source(ref: str, store: Callable[[], Store]) -> Source:
 
     The store is opened only for a session: a file can be read where there is no writing.
     """
-    path, number = _split(ref)
+    path, number = split_ref(ref)
     if names_file(ref):
         return _from_file(path, number)
     try:
@@ -68,7 +72,7 @@ def read_source(ref: str, store: Callable[[], Store]) -> Source:
 
 def weight(ref: str, store: Callable[[], Store]) -> int:
     """About how many bytes there are to read, told without reading them; none for what is not there."""
-    path, _ = _split(ref)
+    path, _ = split_ref(ref)
     try:
         return Path(path).stat().st_size if _is_file(path) else store().info(ref).events * EVENT_BYTES
     except (OSError, WorkbenchError):
@@ -90,7 +94,8 @@ def _is_folder(path: str) -> bool:
         return False
 
 
-def _split(ref: str) -> tuple[str, int | None]:
+def split_ref(ref: str) -> tuple[str, int | None]:
+    """A file's path and the conversation of it that is meant: `talks.json#2` is the second."""
     found = re.fullmatch(r"(.+)#(\d+)", ref)
     if found and not _is_file(ref):
         return found[1], whole_number(found[2])
@@ -116,13 +121,24 @@ def knobs_of(events: Iterable[Event]) -> tuple[str, ...]:
 
 
 def _from_file(path: str, number: int | None) -> Source:
-    name, text = read_text(path)
-    logs = file_logs(name, text)
-    if number is None and len(logs) > 1:
-        raise WrongCall(f"{name}: holds {len(logs)} conversations; choose one, as in {path}#1")
-    if number is not None and not 1 <= number <= len(logs):
-        raise WrongCall(f"{name}: expected a conversation from 1 to {len(logs)}, got {number}")
-    return as_source(name, logs[(number or 1) - 1], is_file=True)
+    name, content = read_file(path)
+    own = isinstance(content, str) and is_event_log(content)
+    found = [] if own else conversations(name, content, number or 1)
+    if number is None and len(found) > 1:
+        last = ", ".join(f"{at} {_title(found[at - 1])}" for at in range(len(found), 0, -1)[:_TITLES])
+        raise WrongCall(f"{name}: holds {len(found)} conversations; choose one, as in {path}#1; the last are {last}")
+    if number is not None and not 1 <= number <= (len(found) or 1):
+        raise WrongCall(f"{name}: expected a conversation from 1 to {len(found) or 1}, got {number}")
+    events = number_events(found[(number or 1) - 1]) if found else _event_log(name, str(content))
+    return as_source(name, harmless_log(events), is_file=True)
+
+
+def _title(found: Recording) -> str:
+    """A conversation in a list of them: by its title, or by how it begins."""
+    titles = (str(body.value) for body in found if isinstance(body, Setting) and body.key == "title")
+    said = (text_of(body.content) for body in found if isinstance(body, UserMessage))
+    shown = printable(found.title or next(chain(titles, said), "")).strip()
+    return f'"{shown[:_TITLE]}{"..." if len(shown) > _TITLE else ""}"'
 
 
 def is_event_log(text: str) -> bool:
@@ -137,11 +153,11 @@ def is_event_log(text: str) -> bool:
     return isinstance(first, dict) and first.keys() >= {"v", "seq", "id", "at", "kind"}
 
 
-def file_logs(name: str, text: str) -> list[list[Event]]:
+def file_logs(name: str, content: str | Tables) -> list[list[Event]]:
     """The conversations of a file, each as a log."""
-    if is_event_log(text):
-        return [harmless_log(_event_log(name, text))]
-    return [harmless_log(number_events(bodies)) for bodies in formats.conversations(name, text)]
+    if isinstance(content, str) and is_event_log(content):
+        return [harmless_log(_event_log(name, content))]
+    return [harmless_log(number_events(bodies)) for bodies in conversations(name, content)]
 
 
 def _event_log(name: str, text: str) -> list[Event]:

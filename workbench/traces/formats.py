@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
@@ -30,7 +32,8 @@ from workbench.traces import (
     swe_agent,
 )
 from workbench.traces.building import Recording
-from workbench.traces.reading import Document, bad, read_json
+from workbench.traces.reading import Document, bad, decoded, opened, read_json
+from workbench.traces.tables import MAGIC, Tables, TableSession, open_tables, tables_of
 
 TALK = (UserMessage, AssistantMessage, Reasoning, ToolCall, ToolResult, SystemMessage, Compaction)
 """What a conversation is made of."""
@@ -44,6 +47,16 @@ class Format(NamedTuple):
     """A look at the beginning; cheap, and true only for what is surely this format."""
     read: Callable[[Document, str], list[Recording]]
     """The conversations of the document, whose text is given with it."""
+
+
+class TablesFormat(NamedTuple):
+    """A format that is a database."""
+
+    name: str
+    recognises: Callable[[Tables], bool]
+    """By its tables and columns."""
+    read: Callable[[Tables], list[TableSession]]
+    """The oldest first, so that a number stays the same session's."""
 
 
 FORMATS = tuple(
@@ -63,11 +76,49 @@ FORMATS = tuple(
     )
 )
 """Those of other agents. OpenAI-style messages come behind them: their keys are the least telling."""
+DATABASES: tuple[TablesFormat, ...] = ()
+"""Those that are SQLite files."""
+_MARKDOWN = re.compile(r"^(?:#{1,6} |```|[*-] |> )", re.MULTILINE)
 KNOWN = f"OpenAI-style messages, Workbench's own events, {', '.join(each.name for each in FORMATS)}"
 
 
-def conversations(name: str, text: str) -> list[Recording]:
-    """The conversations of a file in any of the formats."""
+def read_file(source: str) -> tuple[str, str | Tables]:
+    """The name to speak of and what is in a file that may be a transcript; `-` is standard input."""
+    with opened(source) as (name, file):
+        head = file.read(len(MAGIC))
+        if head == MAGIC and Path(source).is_file():
+            return name, open_tables(name, Path(source))
+        raw = head + file.read()
+    if head == MAGIC:
+        return name, tables_of(name, raw)
+    if b"\0" in raw:
+        raise _refused(name, "binary data")
+    return name, decoded(name, raw)
+
+
+def conversations(name: str, content: str | Tables, only: int = 0) -> list[Recording]:
+    """The conversations of a file in any of the formats; `only`: of a database, this one whole, the others by title."""
+    if isinstance(content, Tables):
+        return _of_database(content, only)
+    if _MARKDOWN.search(content) and content.lstrip()[0] not in "{[":
+        raise _refused(name, "Markdown, but not aider's history")
+    return _of_json(name, content)
+
+
+def _of_database(database: Tables, only: int) -> list[Recording]:
+    stored = next((known.read(database) for known in DATABASES if known.recognises(database)), None)
+    if stored is None:
+        raise _refused(database.name, database.described())
+    if not stored:
+        raise WrongCall(f"{database.name}: found {database.described()}, but no conversation in it")
+    found = []
+    for number, each in enumerate(stored, 1):
+        found.append(each.read() if only in (0, number) else Recording())
+        found[-1].title = each.title
+    return found
+
+
+def _of_json(name: str, text: str) -> list[Recording]:
     document = read_json(name, text, skip=True)
     try:
         for known in FORMATS:
@@ -93,9 +144,11 @@ def understood(found: list[Recording]) -> bool:
 
 def _fits_none(document: Document) -> WrongCall:
     line, value = document.values[0]
-    return WrongCall(
-        f"{document.name}: line {line}: found {_found(value)}, which is no transcript of a known format: {KNOWN}"
-    )
+    return _refused(f"{document.name}: line {line}", _found(value))
+
+
+def _refused(where: str, found: str) -> WrongCall:
+    return WrongCall(f"{where}: found {found}, which is no transcript of a known format: {KNOWN}")
 
 
 def _found(value: Any) -> str:

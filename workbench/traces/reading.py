@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from workbench.config.errors import WrongCall
 
@@ -50,13 +52,28 @@ def _short(value: object) -> str:
 
 def read_text(source: str) -> tuple[str, str]:
     """The name to speak of and the text of a file; `-` is standard input."""
+    with opened(source) as (name, file):
+        return name, decoded(name, file.read())
+
+
+@contextmanager
+def opened(source: str) -> Iterator[tuple[str, BinaryIO]]:
+    """The name to speak of and the bytes of a file; `-` is standard input."""
     name = "standard input" if source == "-" else source
     try:
-        raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        if source == "-":
+            yield name, sys.stdin.buffer
+        else:
+            with Path(source).open("rb") as file:
+                yield name, file
     except OSError as error:
         raise WrongCall(f"{name}: cannot be read: {error.strerror or error}") from None
+
+
+def decoded(name: str, raw: bytes) -> str:
+    """The bytes of a text."""
     try:
-        return name, raw.decode("utf-8-sig")
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise bad(name, raw[: error.start].count(b"\n") + 1, "text in UTF-8", hex(raw[error.start])) from None
 

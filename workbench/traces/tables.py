@@ -1,0 +1,106 @@
+"""Databases of other agents: SQLite files, read while others write them, and never written.
+
+A file with a write-ahead log is read together with it, through the index that its writer keeps. Where that cannot be
+opened (another user's folder, a copy without the index), a copy of both files is read instead.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from workbench.config.errors import WrongCall
+from workbench.traces.building import Recording
+
+MAGIC = b"SQLite format 3\0"
+_SHOWN = 8
+"""So many tables are named in an error."""
+
+
+class TableSession(NamedTuple):
+    """A conversation of a database, which is read when it is asked for."""
+
+    title: str
+    read: Callable[[], Recording]
+
+
+class Tables:
+    """An open database."""
+
+    def __init__(self, name: str, connection: sqlite3.Connection) -> None:
+        self.name = name
+        self._connection = connection
+        connection.row_factory = sqlite3.Row
+        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        self._tables: dict[str, frozenset[str]] = {}
+        for row in self.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"):
+            columns = self.rows("SELECT name FROM pragma_table_info(?)", row["name"])
+            self._tables[row["name"]] = frozenset(column["name"] for column in columns)
+
+    def has(self, table: str, *columns: str) -> bool:
+        """Whether there is a table with these columns."""
+        return self._tables.get(table, frozenset()) >= {*columns}
+
+    def rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
+        """What a query finds; all at once, so that no writer waits for us."""
+        try:
+            return [dict(row) for row in self._connection.execute(query, values)]
+        except sqlite3.Error as error:
+            raise WrongCall(f"{self.name}: this database cannot be read: {error}") from None
+
+    def described(self) -> str:
+        """What is in it, for whoever wonders why it was refused."""
+        names = ", ".join(repr(name[:30]) for name in list(self._tables)[:_SHOWN])
+        more = ", ..." if len(self._tables) > _SHOWN else ""
+        return f"a database with the tables {names}{more}" if names else "a database without tables"
+
+
+def open_tables(name: str, path: Path) -> Tables:
+    """A database by its path."""
+    log = path.with_name(f"{path.name}-wal")
+    with path.open("rb") as file:
+        logged = file.read(20)[18:] == b"\2\2"
+    if not logged or not log.exists() or not log.stat().st_size:
+        # For one with a log, a plain `mode=ro` would make an empty one and its index beside the file.
+        return _first_of(name, path, "immutable=1" if logged else "mode=ro", "immutable=1")
+    try:
+        return _first_of(name, path, "mode=ro&readonly_shm=1")
+    except WrongCall:
+        return _copied(name, path, log)
+
+
+def tables_of(name: str, raw: bytes) -> Tables:
+    """A database from its bytes; what its writer had not moved into the file yet is not in them."""
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    # Bytes 18 and 19 say that there is a write-ahead log; without one beside it, memory would refuse the file.
+    connection.deserialize(raw[:18] + b"\1\1" + raw[20:])
+    return Tables(name, connection)
+
+
+def _first_of(name: str, path: Path, *ways: str) -> Tables:
+    """The database, opened in the first of these ways that works."""
+    try:
+        return Tables(name, _connected(path, ways[0]))
+    except WrongCall:
+        if len(ways) == 1:
+            raise
+        return _first_of(name, path, *ways[1:])
+
+
+def _connected(path: Path, how: str) -> sqlite3.Connection:
+    # A session is read in another thread than the file was opened in.
+    return sqlite3.connect(f"file:{quote(str(path.absolute()))}?{how}", uri=True, timeout=1, check_same_thread=False)
+
+
+def _copied(name: str, path: Path, log: Path) -> Tables:
+    with TemporaryDirectory(prefix="workbench-") as folder:
+        copy = Path(folder) / "copy.db"
+        copyfile(path, copy)
+        copyfile(log, copy.with_name("copy.db-wal"))
+        with _connected(copy, "mode=rw") as connection:
+            return tables_of(name, connection.serialize())
