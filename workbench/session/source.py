@@ -13,13 +13,15 @@ from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.text import whole_number
 from workbench.log.codec import decode
 from workbench.log.errors import BadEvent, NotFound
-from workbench.log.events import Body, Event, Setting
+from workbench.log.events import Body, Event, Setting, Usage
 from workbench.log.store import Store
 from workbench.session.foreign import harmless_log
 from workbench.traces import formats
 from workbench.traces.building import Recording
 from workbench.traces.reading import bad, read_text
 
+RECORDED = "recorded"
+"""The policy that cuts nothing, and the setting that says that another agent wrote a log; its value is the format."""
 EVENT_BYTES = 500
 """An event of the store, on average."""
 
@@ -36,11 +38,26 @@ class Source(NamedTuple):
     is_file: bool
     knobs: tuple[str, ...] = ()
     """Set in the session, as `masking.keep_last=3`; what a command is given wins over them."""
+    recorded: bool = False
+    """Whether all of it happened in another agent, and nothing in this one yet."""
 
 
 def as_source(name: str, events: list[Event], *, live: bool = False, is_file: bool = False) -> Source:
     """A log with all that it says about how it is planned: its model, its policy and its knobs."""
-    return Source(name, events, setting(events, "model"), setting(events, "policy"), live, is_file, knobs_of(events))
+    made = Source(name, events, setting(events, "model"), setting(events, "policy"), live, is_file, knobs_of(events))
+    return made._replace(recorded=is_recorded(events) and not made.policy)
+
+
+def is_recorded(events: Iterable[Event]) -> bool:
+    """Whether a log was written by another agent, and no request was made here since."""
+    found = False
+    for event in events:
+        match event.body:
+            case Setting(key=key, value=value) if key == RECORDED:
+                found = bool(value)
+            case Usage(upto=upto) if upto:
+                found = False
+    return found
 
 
 def names_file(ref: str) -> bool:
@@ -141,7 +158,14 @@ def file_logs(name: str, text: str) -> list[list[Event]]:
     """The conversations of a file, each as a log."""
     if is_event_log(text):
         return [harmless_log(_event_log(name, text))]
-    return [harmless_log(number_events(bodies)) for bodies in formats.conversations(name, text)]
+    return [recorded_log(found) for found in formats.conversations(name, text)]
+
+
+def recorded_log(found: Recording) -> list[Event]:
+    """A conversation of another agent as a log. What says so stands at its end: no event changes its place."""
+    log = harmless_log(number_events(found))
+    at = log[-1].at if log else 0
+    return [*log, Event(len(log) + 1, f"e{len(log) + 1:05d}", at, Setting(RECORDED, found.format))]
 
 
 def _event_log(name: str, text: str) -> list[Event]:

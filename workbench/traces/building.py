@@ -149,8 +149,8 @@ class Recording(list[Body]):
         """By event: milliseconds since 1970; 0 where the file does not say."""
         self.strange = 0
         """Entries that look like talk and were not understood. Where they are many, the format is another one."""
-        self.title = ""
-        """What to call it in a list of the file's conversations."""
+        self.format = ""
+        """Whose it is."""
 
     def put(self, body: Body, at: int) -> None:
         """What comes next, and when it was."""
