@@ -147,11 +147,17 @@ def _add_plan(commands: Commands[_Parser]) -> None:
     parser = _command(commands, "plan", "cli.plan:run", "what the model would see, item by item, and why")
     parser.add_argument("source", metavar="SOURCE", help="a session, a file (FILE#2: its second conversation), or -")
     _add_wishes(parser)
-    parser.add_argument("--at", type=int, metavar="SEQ", help="as it was after this event")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--at", type=int, metavar="SEQ", help="as it was after this event")
+    where.add_argument("--nth", type=int, metavar="N", help="the N-th request, as `workbench requests` lists them")
     parser.add_argument("--full", action="store_true", help="cut nothing; with --json, add the original of each item")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--json", action="store_true", help="print JSON, for programs")
     what.add_argument("--request", action="store_true", help="print the request's body itself")
+    text = "the requests of a session or a file: what was reported for each, and what of it is known"
+    parser = _command(commands, "requests", "cli.requests:run", text)
+    parser.add_argument("source", metavar="SOURCE", help="a session, a file (FILE#2: its second conversation), or -")
+    _add_json(parser)
 
 
 def _add_ask(commands: Commands[_Parser]) -> None:

@@ -5,39 +5,90 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from workbench.cli.options import options_of
 from workbench.cli.sources import read_source
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import fit, print_json, printable, table
 from workbench.context.items import SIGNS, Item
+from workbench.context.load import DEFAULT
 from workbench.context.plan import ContextPlan
 from workbench.context.render import request
 from workbench.context.setup import Setup
+from workbench.models.calibration import Calibration
+from workbench.session.recorded import RecordedSession, make_setup
 from workbench.session.services import Services
-from workbench.session.source import Source, as_source
+from workbench.session.source import RECORDED, Source, as_source
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the plan as a table, as JSON, or as the request itself."""
     with Services() as services:
-        source = read_source(services, options.source)
-        if options.at is not None:
-            source = _upto(source, options.at)
-        setup = services.set_up(options_of(options), source)
-        made = setup.plan(source.events, live=source.live)
+        found = _find(services, options)
+        made = found.plan
         if options.request:
             if not made.verdict.fits:
                 raise Refused(
                     f"does not fit: {made.verdict.why}" if made.verdict.status == "too_large" else made.verdict.why
                 )
-            print_json(request(made))
+            print_json(found.body or request(made))
         elif options.json:
-            print_json(as_json(made, options.full))
+            print_json(as_json(found, options.full))
         else:
-            _print_table(made, setup, source, options.full)
+            _print_table(found, options.full)
     return Refused.exit_code if made.verdict.status == "too_large" else 0
+
+
+class FoundPlan(NamedTuple):
+    """A plan, and what it is the plan of."""
+
+    plan: ContextPlan
+    setup: Setup
+    source: Source
+    view: Literal["recorded", "what-if"]
+    """Whether it shows what was sent (or what a session of ours sends next), or what another policy would send."""
+    reported: int | None = None
+    """What the provider counted for the request that was recorded, whatever is planned."""
+    number: int | None = None
+    """Which request of the source it is; None: the one that would come next."""
+    requests: int = 0
+    body: dict[str, Any] | None = None
+    """The request as it went over the wire, where it is in the log."""
+
+
+def _find(services: Services, options: argparse.Namespace) -> FoundPlan:
+    source, asked = read_source(services, options.source), options_of(options)
+    wishes = bool(asked.knobs or asked.model or asked.window or asked.reserve or asked.policy not in ("", RECORDED))
+    view: Literal["recorded", "what-if"] = "what-if" if wishes else "recorded"
+    recorded = RecordedSession(services, asked, source)
+    place = recorded.place(options.nth) if options.nth is not None or (source.recorded and options.at is None) else None
+    mark = None if place is None else recorded.marks[place]
+    number = None if place is None else place + 1
+    if source.recorded and place is not None and mark is not None and not wishes:
+        return FoundPlan(
+            recorded.plan(place),
+            recorded.setup(mark.model),
+            source,
+            view,
+            mark.reported,
+            number,
+            len(recorded.marks),
+            recorded.body(place),
+        )
+    at = options.at if mark is None else mark.upto
+    shown = source if at is None else _upto(source, at)
+    if not source.recorded:
+        setup = services.set_up(asked, shown)
+        made = setup.plan(shown.events, live=shown.live)
+        made = made.as_reported(mark.reported) if mark is not None and not wishes else made
+    else:
+        model = asked.model or (mark.model if mark is not None else "") or source.model
+        policy = asked.policy or source.policy or (services.settings.policy or DEFAULT if wishes else RECORDED)
+        knobs = (*source.knobs, *asked.knobs)
+        setup = make_setup(services, asked, shown._replace(model=model), policy, knobs, recorded)
+        made = setup.plan(shown.events)
+    return FoundPlan(made, setup, source, view, mark.reported if mark else None, number, len(recorded.marks))
 
 
 def _upto(source: Source, seq: int) -> Source:
@@ -47,20 +98,36 @@ def _upto(source: Source, seq: int) -> Source:
     return as_source(source.name, source.events[:seq], is_file=source.is_file)
 
 
-def as_json(made: ContextPlan, full: bool = False) -> dict[str, Any]:
+def as_json(found: FoundPlan, full: bool = False) -> dict[str, Any]:
     """The plan in the documented form."""
+    made, learnt = found.plan, found.setup.calibration
+    budget = made.budget._asdict()
+    if not made.unattributed:
+        del budget["unattributed"]
     return {
         "model": made.model or None,
         "window": made.limits.window,
         "window_source": made.limits.window_source,
         "policy": made.policy,
         "verdict": {"fits": made.verdict.fits, "why": made.verdict.why},
-        "budget": made.budget._asdict(),
+        "budget": budget,
         "totals": made.totals._asdict(),
+        "view": found.view,
+        "request": found.number,
+        "reported": found.reported,
+        "unattributed": made.unattributed if made.reported is not None or learnt else None,
+        "calibration": None if learnt is None else calibration_json(learnt),
         "max_output": made.max_output,
         "warnings": list(made.warnings),
         "items": [_item_json(row, full) for row in made.rows],
     }
+
+
+def calibration_json(learnt: Calibration) -> dict[str, Any]:
+    """What a session's reports taught, in the documented form."""
+    spread = None if learnt.spread is None else round(learnt.spread, 4)
+    factor = round(learnt.factor, 4)
+    return {"factor": factor, "fixed": learnt.fixed, "spread": spread, "samples": learnt.samples, "why": learnt.why}
 
 
 def _item_json(row: Item, full: bool) -> dict[str, Any]:
@@ -83,13 +150,16 @@ def _item_json(row: Item, full: bool) -> dict[str, Any]:
     return {**found, "original": row.original} if full else found
 
 
-def _print_table(made: ContextPlan, setup: Setup, source: Source, full: bool) -> None:
+def _print_table(found: FoundPlan, full: bool) -> None:
+    made = found.plan
     columns = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() and not full else 0
     rows = [_table_row(row, None if full else 160) for row in made.rows]
+    if made.unattributed:
+        rows.append(("–", "", "–", f"{made.unattributed:,}", "", "  sent", unattributed_words(made.unattributed)))
     header = ("seq", "turn", "who", "tokens", "of", "state", "what")
     print("\n".join(table(header, rows, frozenset({0, 1, 3, 4}), columns)) if rows else "(no items)")
     print()
-    for line in summary(made, setup, source):
+    for line in summary(found):
         print(fit(line, columns) if columns else line)
 
 
@@ -108,8 +178,27 @@ def _table_row(row: Item, most: int | None) -> tuple[str, ...]:
     )
 
 
-def summary(made: ContextPlan, setup: Setup, source: Source) -> list[str]:
+def unattributed_words(tokens: int) -> str:
+    """What is in the request and in no row."""
+    if tokens < 0:
+        return "counted here, but not by the provider"
+    return "not in this file: system prompt, tools, hidden thinking"
+
+
+def _view_words(found: FoundPlan) -> str:
+    made = found.plan
+    which = f"request {found.number:,} of {found.requests:,}" if found.number else "the next request"
+    if found.view == "what-if":
+        beside = f"; {found.reported:,} were reported for it" if found.reported else ""
+        return f"what-if: {which} under {printable(made.policy)}{beside}"
+    if made.reported is None:
+        return f"recorded: {which}; nothing was reported for it" if found.number else f"{which}"
+    return f"recorded: {which}; {made.reported:,} tokens reported"
+
+
+def summary(found: FoundPlan) -> list[str]:
     """The lines under the table: model, policy, budget, verdict."""
+    made, setup, source = found.plan, found.setup, found.source
     limits = made.limits
     guess = " (a guess: nobody knows this model)" if limits.window_source == "guess" else f" ({limits.window_source})"
     parts = [f"{name} {value:,}" for name, value in made.budget._asdict().items() if value]
@@ -117,6 +206,7 @@ def summary(made: ContextPlan, setup: Setup, source: Source) -> list[str]:
     model = printable(made.model) if made.model else "none named"
     lines = [
         f"source   {printable(source.name)}",
+        f"view     {_view_words(found)}",
         f"model    {model} · window {limits.window:,}{guess} · {setup.counter.note}",
         f"policy   {printable(made.policy)}",
         f"budget   {' · '.join(parts)}",
@@ -124,4 +214,6 @@ def summary(made: ContextPlan, setup: Setup, source: Source) -> list[str]:
         f"({made.totals.items:,} content + {made.totals.framing:,} framing; whole: {made.totals.original_tokens:,})",
         f"verdict  {made.verdict.status.replace('_', ' ')}: {made.verdict.why}",
     ]
+    if setup.calibration is not None and setup.calibration.samples:
+        lines.insert(-1, f"counts   {setup.calibration.why}")
     return [*lines, *(f"warning  {warning}" for warning in made.warnings)]

@@ -73,7 +73,7 @@ def _import_messages(store: Store, name: str, logs: list[list[Event]], options: 
             bodies.append(Setting("model", options.model))
         if options.title or not any(isinstance(body, Setting) and body.key == "title" for body in bodies):
             bodies.append(Setting("title", title if len(logs) == 1 else f"{title}#{number}"))
-        made.append(store.create(bodies))
+        made.append(store.create(bodies, times=[event.at for event in log]))
     return made
 
 

@@ -258,8 +258,9 @@ class _Arranger:
         total = items + around
         # The budget's parts are the slots, in their order, and then these.
         answer = limits.answer(total)
-        free = limits.window - limits.margin - answer - total
-        budget = Budget._make((*slots.values(), around, limits.margin, answer, free))
+        budget = Budget._make(
+            (*slots.values(), around, limits.unattributed, limits.margin, answer, limits.room - answer - total)
+        )
         repairs = len(conversation.repairs)
         original = conversation.original_tokens + base.original_tokens + added
         original += (repairs + len(self._lacking)) * self._meter.no_result.tokens
@@ -285,4 +286,5 @@ class _Arranger:
             ),
             warnings(self._policy.budget, limits, total, slots, cut_files),
             self._policy.history.mode == "fit" or self._policy.turn.drop_groups,
+            unattributed=limits.unattributed,
         )

@@ -25,20 +25,27 @@ class Limits:
     """The least room for an answer that is of use: down to it the reserve gives way, where nothing else does."""
     max_output: int | None = None
     """The longest answer the model can give; None where nobody knows."""
+    unattributed: int = 0
+    """In every request beside what the log holds: a system prompt and tools that are not in a file, as calibrated."""
+
+    @property
+    def room(self) -> int:
+        """What request and answer share."""
+        return self.window - self.margin - self.unattributed
 
     @property
     def target(self) -> int:
         """The most tokens with which the whole reserve is left. The stages that leave something out cut to this."""
-        return self.window - self.margin - self.reserve
+        return self.room - self.reserve
 
     @property
     def capacity(self) -> int:
         """The most tokens a request may have."""
-        return self.window - self.margin - min(self.reserve, self.least)
+        return self.room - min(self.reserve, self.least)
 
     def answer(self, tokens: int) -> int:
         """Room for the answer beside a request of so many tokens: the reserve, or what is left of it."""
-        return min(self.reserve, max(self.least, self.window - self.margin - tokens))
+        return min(self.reserve, max(self.least, self.room - tokens))
 
     def bound(self, tokens: int) -> int | None:
         """That room, where it is less than the answer could otherwise have; None where it is not, or nothing fits."""
@@ -87,6 +94,8 @@ class Budget(NamedTuple):
     history: int
     turn: int
     framing: int
+    unattributed: int
+    """Not in the log, and in the request all the same."""
     margin: int
     reserve: int
     free: int

@@ -31,7 +31,7 @@ from workbench.context.knobs import (
 )
 from workbench.context.policy import Policy, ToolTruncation, TruncationPolicy
 
-PRESETS = ("workbench", "codex", "layers", "sliding", "window", "confirm")
+PRESETS = ("workbench", "codex", "layers", "sliding", "window", "confirm", "recorded")
 DEFAULT = "workbench"
 PREFIX = "WORKBENCH_"
 

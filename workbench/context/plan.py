@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, overload
 
@@ -105,6 +106,13 @@ class PlanRows(Sequence[Item]):
         self._repair_count = repair_count
         self._open_repairs = open_repairs
         self._no_result = no_result
+        self._places: Mapping[int, int | None] | None = None
+
+    def placed(self, places: Mapping[int, int | None]) -> PlanRows:
+        """The same rows with other sequence numbers: the events they were planned from stand elsewhere in a log."""
+        rows = copy(self)
+        rows._places = places
+        return rows
 
     @cached_property
     def _inserts(self) -> tuple[list[int], list[Item | int]]:
@@ -215,7 +223,10 @@ class PlanRows(Sequence[Item]):
             pinned = own is not None and own.pinned and state != "excluded"
         if cut is not None:
             state, tokens, content = "dropped", 0, None
+        seq: int | None
         seq, item_id, _, _ = cell.event
+        if self._places is not None:
+            seq = self._places.get(seq)
         # By place, not by name: there are very many rows, and names would make each take three times as long.
         return Item(
             item_id,
@@ -301,6 +312,30 @@ class ContextPlan:
     warnings: tuple[str, ...] = ()
     gives_way: bool = False
     """Whether the policy leaves something out where room is short."""
+    reported: int | None = None
+    """What the provider counted for this request; None where it was not sent, or nothing was reported."""
+    unattributed: int = 0
+    """In the request, but in no row: what was reported beyond our count (below 0: what we counted too much), or, for a
+    request that was not reported, the part of it that is not in the log, as calibrated."""
+
+    @property
+    def size(self) -> int:
+        """The whole request, as the provider counted it or is expected to."""
+        return self.totals.tokens + self.unattributed
+
+    def as_reported(self, reported: int | None) -> ContextPlan:
+        """The plan of a request that was sent, and what was reported for it: it fitted, whatever we think."""
+        rest = 0 if reported is None else reported - self.totals.tokens
+        margin = self.budget.margin + self.budget.reserve
+        free = self.limits.window - self.totals.tokens - rest - margin
+        sent = f"{self.totals.tokens + rest:,} tokens were sent, of a window of {self.limits.window:,}"
+        return replace(
+            self,
+            verdict=Verdict("fits", sent),
+            budget=self.budget._replace(unattributed=rest, free=free),
+            reported=reported,
+            unattributed=rest,
+        )
 
     @property
     def room(self) -> int:

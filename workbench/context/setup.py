@@ -14,8 +14,10 @@ from workbench.context.load import LoadedPolicy, load_policy
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.log.events import Event, Setting, Usage
+from workbench.models.calibration import Calibration
 from workbench.models.catalogue import Catalogue, ModelInfo, WindowSource, is_local
-from workbench.models.tokens import CountStore, TokenCounter, counter
+from workbench.models.families import tokenizer_factor
+from workbench.models.tokens import CountStore, TokenCounter, calibrated, counter
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class Setup:
     """What it was made from, for making it again."""
     listed: ModelInfo | None = None
     """What is known of the model without what was learnt from its provider."""
+    calibration: Calibration | None = None
+    """What the reports of another agent's session taught; None: nothing, and the factor is that of the family."""
 
     @property
     def calls_tools(self) -> bool:
@@ -55,6 +59,21 @@ class Setup:
         window = None if tokens else self.options.window
         budget = limits(info, self.loaded.policy.budget, window=window, reserve=self.options.reserve)
         return replace(self, info=info, limits=budget)
+
+    @property
+    def plain(self) -> Setup:
+        """The same without any calibration: what tokenizers say."""
+        return replace(self, counter=calibrated(self.counter, 1), limits=replace(self.limits, unattributed=0))
+
+    def with_calibration(self, learnt: Calibration, unattributed: int) -> Setup:
+        """The same with counts as a session's reports have taught; `unattributed`: what requests have beside them."""
+        note = "learnt from this session's reports" if learnt.samples else "measured for its family"
+        return replace(
+            self,
+            counter=calibrated(self.counter, learnt.factor, note),
+            limits=replace(self.limits, unattributed=max(0, unattributed)),
+            calibration=learnt,
+        )
 
     def planner(self, events: Iterable[Event] = (), *, live: bool = False) -> Planner:
         """A planner for a log."""
@@ -107,6 +126,8 @@ def set_up(
             raise WrongCall(f"--{key}: expected a whole number from {least} up, got {value}")
     budget = limits(info, loaded.policy.budget, window=options.window, reserve=options.reserve)
     counted = counter(info.tokenizer, store, exact=info.tokenizer_exact, note=info.tokenizer_note)
+    if not info.tokenizer_exact:
+        counted = calibrated(counted, tokenizer_factor(name), "measured for its family")
     return Setup(name, info, loaded, budget, counted, options, listed)
 
 

@@ -6,21 +6,14 @@ many there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal, Self
 
 from workbench.log.events import Compaction, Event, Revert, Usage, UserMessage
+from workbench.models.calibration import Calibration, Calibrator, ReportedSize
 from workbench.models.catalogue import Catalogue
-
-RATE = 0.2
-"""How much of the difference a new report moves the calibration factor."""
-
-MAX_STEP = 0.1
-"""The most that one report may move it: a single odd request teaches little."""
-
-LOWEST, HIGHEST = 0.5, 2.0
-"""Beyond these the count is not off but wrong, and a factor would hide it."""
 
 CostSource = Literal["reported", "prices", "unknown"]
 
@@ -94,31 +87,6 @@ class UsageTotals:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
-    """By how much a provider's counts for a model differ from ours."""
-
-    factor: float
-    """Times our count, for what the provider will report."""
-    samples: int
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Learnt:
-    """What the reports for one model have taught so far."""
-
-    factor: float = 1.0
-    samples: int = 0
-    prompt: int = 0
-    estimate: int = 0
-
-    def with_report(self, prompt: int, estimate: int) -> _Learnt:
-        step = RATE * (prompt / estimate - self.factor)
-        factor = self.factor + max(-MAX_STEP, min(MAX_STEP, step))
-        return _Learnt(max(LOWEST, min(HIGHEST, factor)), self.samples + 1, prompt, estimate)
-
-
-@dataclass(frozen=True, slots=True)
 class _Growth:
     """How the context grows from turn to turn, measured at the last request of each.
 
@@ -157,7 +125,15 @@ class _Growth:
 class Ledger:
     """The account of a session, kept up to date event by event."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        estimates: Mapping[int, int] = MappingProxyType({}),
+        taught: Callable[[str], Calibration] | None = None,
+    ) -> None:
+        """`estimates`: our counts of requests of another agent's, which its log does not have; by their reports.
+        `taught`: what those reports teach about a model.
+        """
         self.rows: list[LedgerRow] = []
         self.total = UsageTotals()
         self.turns: dict[int, UsageTotals] = {}
@@ -165,8 +141,10 @@ class Ledger:
         self.compactions: dict[int, list[int]] = {}
         """By turn: the events of the compactions that were made in it or behind it."""
         self._catalogue = catalogue
+        self._estimates = estimates
+        self._taught = taught
         self._turn = 0
-        self._learnt: dict[str, _Learnt] = {}
+        self._learnt: dict[str, Calibrator] = {}
         self._growth = _Growth()
 
     @classmethod
@@ -193,17 +171,11 @@ class Ledger:
         return None
 
     def calibration(self, model: str) -> Calibration:
-        """The factor learnt for a model from its reports, with the reason in a sentence."""
+        """What the reports for a model have taught about our counts."""
+        if self._taught is not None:
+            return self._taught(model)
         learnt = self._learnt.get(model)
-        if learnt is None:
-            return Calibration(1.0, 0, f"no request to {model} has reported its tokens yet")
-        bound = ", which is as far as it goes" if learnt.factor in (LOWEST, HIGHEST) else ""
-        requests = "1 request" if learnt.samples == 1 else f"{learnt.samples} requests"
-        why = (
-            f"learnt from {requests} to {model}, of which the last reported {learnt.prompt:,} tokens for our "
-            f"{learnt.estimate:,}: a factor of {learnt.factor:.3f}{bound}"
-        )
-        return Calibration(learnt.factor, learnt.samples, why)
+        return Calibration(model) if learnt is None else learnt.calibration
 
     @property
     def average_turn(self) -> float | None:
@@ -221,16 +193,17 @@ class Ledger:
         return self._growth.mean()
 
     def _add_usage(self, seq: int, usage: Usage) -> LedgerRow:
-        prompt = usage.estimate if usage.prompt is None else usage.prompt
+        estimate = usage.estimate or self._estimates.get(seq, 0)
+        prompt = estimate if usage.prompt is None else usage.prompt
         cost, source = _cost(usage, prompt, self._catalogue)
         row = LedgerRow(
             seq=seq,
             turn=self._turn,
             model=usage.model,
-            estimate=usage.estimate,
+            estimate=estimate,
             prompt=prompt,
             reported=usage.prompt is not None,
-            unattributed=prompt - usage.estimate,
+            unattributed=prompt - estimate,
             cached=usage.cached,
             cache_write=usage.cache_write,
             completion=usage.completion,
@@ -244,8 +217,8 @@ class Ledger:
         self.turns[row.turn] = self.turns.get(row.turn, UsageTotals()).plus(row)
         self._growth = self._growth.with_row(row)
         if row.reported and row.prompt > 0 and row.estimate > 0:
-            learnt = self._learnt.get(row.model, _Learnt())
-            self._learnt[row.model] = learnt.with_report(row.prompt, row.estimate)
+            learner = self._learnt.setdefault(row.model, Calibrator(row.model))
+            learner.add(ReportedSize(row.estimate, 0, row.prompt))
         return row
 
 

@@ -18,7 +18,7 @@ from workbench.models.encoders import TOKENIZERS, Encoder, RoughEncoder, load
 from workbench.models.families import tokenizer_for
 from workbench.models.text_pieces import NO_LIMIT, Index, measure
 
-__all__ = ["Count", "CountStore", "TokenCounter", "counter", "counter_for", "tokenizer_for"]
+__all__ = ["Count", "CountStore", "TokenCounter", "calibrated", "counter", "counter_for", "tokenizer_for"]
 
 STORED_FROM = 1024
 """Texts shorter than this cost less to encode than to look up on disk."""
@@ -263,6 +263,48 @@ class TokenCounter:
             reach *= 2
 
 
+class CalibratedCounter(TokenCounter):
+    """Another counter's counts, times a factor: what the provider's own tokenizer would say, as far as is known."""
+
+    def __init__(self, plain: TokenCounter, factor: float, note: str = "") -> None:
+        super().__init__(plain.name, None, False, f"{plain.note}; x {factor:.2f}{f', {note}' if note else ''}")
+        self.plain = plain
+        """The counter without the factor."""
+        self._factor = factor
+
+    def count(self, text: str) -> Count:
+        """How many tokens the text has, about."""
+        return self._scaled(self.plain.count(text))
+
+    def known(self, text: str) -> Count | None:
+        """The count if it is in memory."""
+        found = self.plain.known(text)
+        return None if found is None else self._scaled(found)
+
+    def head(self, text: str, max_tokens: int) -> int:
+        """How many characters from the start fit."""
+        return self.plain.head(text, int(max_tokens / self._factor))
+
+    def tail(self, text: str, max_tokens: int) -> int:
+        """The offset from which the rest fits."""
+        return self.plain.tail(text, int(max_tokens / self._factor))
+
+    def joined(self, text: str, end: int, middle: str, start: int) -> Count:
+        """The count of two ends of a text with something between them."""
+        return self._scaled(self.plain.joined(text, end, middle, start))
+
+    def spans(self, text: str) -> list[str]:
+        """The tokens of the stand-in: nobody knows the others."""
+        return self.plain.spans(text)
+
+    def flush(self) -> None:
+        """Write the new counts to the store."""
+        self.plain.flush()
+
+    def _scaled(self, count: Count) -> Count:
+        return Count(round(count.tokens * self._factor), False)
+
+
 def _is_sound(text: str) -> bool:
     """Whether a text holds whole characters only: no lone halves of a surrogate pair."""
     try:
@@ -302,3 +344,9 @@ def counter_for(model: str, store: CountStore | None = None) -> TokenCounter:
     """The counter for a model, told from its name."""
     tokenizer, exact, note = tokenizer_for(model)
     return counter(tokenizer, store, exact=exact, note=note)
+
+
+def calibrated(plain: TokenCounter, factor: float, note: str = "") -> TokenCounter:
+    """A counter whose counts are multiplied; the counter itself where there is nothing to do."""
+    bare = plain.plain if isinstance(plain, CalibratedCounter) else plain
+    return bare if factor == 1 else CalibratedCounter(bare, factor, note)

@@ -14,17 +14,13 @@ from workbench.context.control import CONTROL
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import (
-    AssistantMessage,
     Event,
     Override,
     OverrideAction,
-    Reasoning,
     SlotContent,
-    ToolCall,
-    Usage,
-    UserMessage,
 )
 from workbench.models.ledger import Ledger
+from workbench.session.requests import RequestMark
 
 
 class OverrideWish(NamedTuple):
@@ -33,17 +29,6 @@ class OverrideWish(NamedTuple):
     action: OverrideAction
     first: int
     last: int
-
-
-class RequestMark(NamedTuple):
-    """One request of the session."""
-
-    upto: int
-    """The last event it was planned from: what `Travel` names."""
-    turn: int
-    model: str = ""
-    tokens: int = 0
-    """Its prompt as the provider counted it, else as we did; 0 where nobody wrote it down."""
 
 
 class SessionQueries(Protocol):
@@ -137,41 +122,3 @@ def _no_rows(queries: SessionQueries, first: int, end: int) -> bool:
         return False
     between = [queries.event(seq) for seq in range(first, end)]
     return all(event and type(event.body) in CONTROL and type(event.body) is not SlotContent for event in between)
-
-
-class RequestMarks:
-    """The requests of a log, kept up to date event by event.
-
-    A request is known by its usage. A transcript has none: there a request was made wherever a reply begins.
-    """
-
-    def __init__(self) -> None:
-        self._reported: list[RequestMark] = []
-        self._replies: list[RequestMark] = []
-        self._turn = 0
-        self._reply: str | None = None
-        """The reply that is being given; None: somebody else spoke last."""
-
-    def add(self, event: Event) -> None:
-        """Take in one event."""
-        body = event.body
-        match body:
-            case UserMessage():
-                self._turn += 1
-                self._reply = None
-            case Usage():
-                tokens = body.estimate if body.prompt is None else body.prompt
-                mark = RequestMark(body.upto or event.seq - 1, self._turn, body.model, tokens)
-                self._reported.append(mark)
-            case AssistantMessage() | Reasoning() | ToolCall():
-                if self._reply is None or body.reply != self._reply:
-                    model = body.model if isinstance(body, AssistantMessage) else ""
-                    self._replies.append(RequestMark(event.seq - 1, self._turn, model))
-                self._reply = body.reply
-            case _ if type(body) not in CONTROL:
-                self._reply = None
-
-    @property
-    def marks(self) -> Sequence[RequestMark]:
-        """In order; the list grows with the log."""
-        return self._reported or self._replies

@@ -165,9 +165,9 @@ class SessionModel:
         """The text in the composer is this now."""
         self._do(lambda work: work.count_draft(text))
 
-    def travel(self, upto: int | None) -> None:
+    def travel(self, place: int | None) -> None:
         """Show the context of a request; None: of now."""
-        self._do(lambda work: work.travel_to(upto))
+        self._do(lambda work: work.travel_to(place))
 
     def ask(self, question: Callable[[OpenSession], T]) -> Future[T]:
         """Work something out from what is open, in the session's thread; Refused where nothing does."""

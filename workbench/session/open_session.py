@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from workbench.agent.loop import Agent
@@ -17,10 +17,9 @@ from workbench.log.events import Body, Event, UserMessage
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.ledger import Ledger
-from workbench.session.context_view import ContextView, LogQueries, RequestMarks
-from workbench.session.options import Options
-from workbench.session.services import Services
-from workbench.session.source import Source
+from workbench.session.context_view import ContextView, LogQueries
+from workbench.session.recorded import RecordedSession
+from workbench.session.requests import RequestMarks
 from workbench.session.transcript import Entries, LogTranscript
 
 Which = Literal["undo", "redo", "peel", "all"]
@@ -45,6 +44,8 @@ class OpenSession:
     ledger: Ledger
     entries: Entries
     requests: RequestMarks
+    recorded: RecordedSession | None = None
+    """What another agent recorded; None: the session is ours."""
     agent: Agent | None = None
     """From the first turn on; then its planner is the one that counts."""
     knobs: tuple[str, ...] = ()
@@ -144,13 +145,6 @@ class OpenSession:
     def transcript(self, plan: ContextPlan) -> LogTranscript:
         """The conversation, with what became of each part of it."""
         return LogTranscript(self.entries, plan)
-
-
-def make_setup(services: Services, options: Options, source: Source, policy: str, knobs: Sequence[str]) -> Setup:
-    """A setup for a source; what the command line says of the window holds for as long as the program runs."""
-    return services.set_up(
-        replace(options, policy=policy, knobs=tuple(knobs), model=source.model), source._replace(knobs=())
-    )
 
 
 def revert(opened: OpenSession, which: Which, seq: int | None = None) -> str:

@@ -21,11 +21,12 @@ from workbench.log.events import Body, Event, Setting
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.ledger import Ledger
-from workbench.session.context_view import RequestMarks
-from workbench.session.open_session import OpenSession, make_setup
+from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
+from workbench.session.recorded import RecordedSession, make_setup
+from workbench.session.requests import RequestMarks
 from workbench.session.services import Services
-from workbench.session.source import Source, as_source, knobs_of, names_file
+from workbench.session.source import RECORDED, Source, as_source, knobs_of, names_file
 from workbench.session.tools import toolbox, tools_off
 from workbench.session.transcript import Entries
 
@@ -67,6 +68,8 @@ def open_session(services: Services, options: Options, session: Session, *, fill
     found = as_source(session.id, session.events(), live=session.is_written)
     model = options.model or found.model or services.settings.model or REHEARSAL
     made = _opened(services, options, found._replace(model=model), session.title or NEW, session)
+    if made.recorded is not None:
+        return made  # looking at what another agent did adds nothing to it
     if made.writable:
         made.append(*_news(made, found.model))
     if made.writable and fill:
@@ -104,7 +107,8 @@ def session_of(services: Services, options: Options, opened: OpenSession, upto: 
     bodies.append(Setting("title", Path(opened.name).name))
     if opened.setup.model:
         bodies.append(Setting("model", opened.setup.model))
-    return open_session(services, options, services.store.create(bodies))
+    times = [event.at for event in opened.events[:upto]]
+    return open_session(services, options, services.store.create(bodies, times=times))
 
 
 def fork(services: Services, options: Options, opened: OpenSession, at: int | None) -> OpenSession:
@@ -121,14 +125,18 @@ def fork(services: Services, options: Options, opened: OpenSession, at: int | No
 
 def _opened(services: Services, options: Options, source: Source, name: str, session: Session | None) -> OpenSession:
     knobs = (*source.knobs, *options.knobs)
-    policy = options.policy or source.policy or services.settings.policy or DEFAULT
-    setup = make_setup(services, options, source, policy, knobs)
+    recorded = RecordedSession(services, options, source) if source.recorded else None
+    default = RECORDED if recorded is not None else services.settings.policy or DEFAULT
+    policy = options.policy or source.policy or default
+    setup = make_setup(services, options, source, policy, knobs, recorded)
     planner = setup.planner(source.events, live=source.live)
     setup.counter.flush()
     entries = Entries(source.events)
     account = Ledger(services.catalogue)
+    if recorded is not None:
+        account = Ledger(services.catalogue, recorded.estimates, recorded.calibration)
     made = OpenSession(
-        name, session, source.events, setup, policy, planner, account, entries, RequestMarks(), knobs=knobs
+        name, session, source.events, setup, policy, planner, account, entries, RequestMarks(), recorded, knobs=knobs
     )
     made.off = tools_off(source.events)
     made.catch_up()
@@ -147,6 +155,15 @@ def fill_slots(opened: OpenSession) -> None:
     changed = slots.changes(opened.planner.slots, contents)
     if changed:
         opened.append(*changed)
+
+
+def go_on_here(services: Services, options: Options, opened: OpenSession) -> None:
+    """What another agent recorded goes on in this one: under a policy that decides, and counted as ours are."""
+    policy = opened.policy if opened.policy != RECORDED else services.settings.policy or DEFAULT
+    opened.recorded = None
+    change = replan(services, options, opened, "", policy, "")
+    opened.adopt(change.setup, change.policy, change.knobs, change.planner)
+    opened.append(*change.settings)
 
 
 class Replanned(NamedTuple):
@@ -173,7 +190,7 @@ def replan(services: Services, options: Options, opened: OpenSession, model: str
         said.append(window_setting(name, LearntWindow(0)))  # chosen again, it starts with what is known of it
     chosen = [*events, *(Event(len(events) + at, "", 0, body) for at, body in enumerate(said, 1))]
     source = Source(opened.name, chosen, name, ref, live, opened.session is None)
-    setup = make_setup(services, options, source, ref, knobs)
+    setup = make_setup(services, options, source, ref, knobs, opened.recorded)
     planner = setup.planner(events, live=live)
     setup.counter.flush()
     said += [Setting("policy", ref)] if policy else []

@@ -13,7 +13,7 @@ from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.text import printable, whole_number
 from workbench.log.codec import decode
 from workbench.log.errors import BadEvent, NotFound
-from workbench.log.events import Body, Event, Setting, UserMessage, text_of
+from workbench.log.events import Body, Event, Setting, Usage, UserMessage, text_of
 from workbench.log.store import Store
 from workbench.session.foreign import harmless_log
 from workbench.traces.building import Recording
@@ -21,6 +21,8 @@ from workbench.traces.formats import conversations, read_file
 from workbench.traces.reading import bad
 from workbench.traces.tables import Tables
 
+RECORDED = "recorded"
+"""The policy that cuts nothing, and the setting that says that another agent wrote a log; its value is the format."""
 EVENT_BYTES = 500
 """An event of the store, on average."""
 _TITLES = 3
@@ -40,11 +42,26 @@ class Source(NamedTuple):
     is_file: bool
     knobs: tuple[str, ...] = ()
     """Set in the session, as `masking.keep_last=3`; what a command is given wins over them."""
+    recorded: bool = False
+    """Whether all of it happened in another agent, and nothing in this one yet."""
 
 
 def as_source(name: str, events: list[Event], *, live: bool = False, is_file: bool = False) -> Source:
     """A log with all that it says about how it is planned: its model, its policy and its knobs."""
-    return Source(name, events, setting(events, "model"), setting(events, "policy"), live, is_file, knobs_of(events))
+    made = Source(name, events, setting(events, "model"), setting(events, "policy"), live, is_file, knobs_of(events))
+    return made._replace(recorded=is_recorded(events) and not made.policy)
+
+
+def is_recorded(events: Iterable[Event]) -> bool:
+    """Whether a log was written by another agent, and no request was made here since."""
+    found = False
+    for event in events:
+        match event.body:
+            case Setting(key=key, value=value) if key == RECORDED:
+                found = bool(value)
+            case Usage(upto=upto) if upto:
+                found = False
+    return found
 
 
 def names_file(ref: str) -> bool:
@@ -129,8 +146,9 @@ def _from_file(path: str, number: int | None) -> Source:
         raise WrongCall(f"{name}: holds {len(found)} conversations; choose one, as in {path}#1; the last are {last}")
     if number is not None and not 1 <= number <= (len(found) or 1):
         raise WrongCall(f"{name}: expected a conversation from 1 to {len(found) or 1}, got {number}")
-    events = number_events(found[(number or 1) - 1]) if found else _event_log(name, str(content))
-    return as_source(name, harmless_log(events), is_file=True)
+    if not found:
+        return as_source(name, harmless_log(_event_log(name, str(content))), is_file=True)
+    return as_source(name, recorded_log(found[(number or 1) - 1]), is_file=True)
 
 
 def _title(found: Recording) -> str:
@@ -157,7 +175,14 @@ def file_logs(name: str, content: str | Tables) -> list[list[Event]]:
     """The conversations of a file, each as a log."""
     if isinstance(content, str) and is_event_log(content):
         return [harmless_log(_event_log(name, content))]
-    return [harmless_log(number_events(bodies)) for bodies in conversations(name, content)]
+    return [recorded_log(found) for found in conversations(name, content)]
+
+
+def recorded_log(found: Recording) -> list[Event]:
+    """A conversation of another agent as a log. What says so stands at its end: no event changes its place."""
+    log = harmless_log(number_events(found))
+    at = log[-1].at if log else 0
+    return [*log, Event(len(log) + 1, f"e{len(log) + 1:05d}", at, Setting(RECORDED, found.format))]
 
 
 def _event_log(name: str, text: str) -> list[Event]:

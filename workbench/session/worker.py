@@ -298,13 +298,13 @@ class SessionWorker:
         finally:
             self._drafting = False
 
-    async def travel_to(self, upto: int | None) -> None:
-        """The context of a request; None: of now."""
-        if upto is None:
+    async def travel_to(self, place: int | None) -> None:
+        """The context of a request, by its place among them; None: of now."""
+        if place is None:
             self._come_home()
             return
         opened = self._current()
-        shown = await self._travel.shown(opened, upto)
+        shown = await self._travel.shown(opened, place)
         if self._opened is opened and shown is not None:
             self._updates.put(shown=shown)
 

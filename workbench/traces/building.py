@@ -70,8 +70,10 @@ class Recording(list[Body]):
         """By event: milliseconds since 1970; 0 where the file does not say."""
         self.strange = 0
         """Entries that look like talk and were not understood. Where they are many, the format is another one."""
+        self.format = ""
+        """Whose it is."""
         self.title = ""
-        """What to call it in a list of the file's conversations."""
+        """What to call it in a list of the file's conversations, where nothing in it says so."""
 
     def put(self, body: Body, at: int) -> None:
         """What comes next, and when it was."""

@@ -125,14 +125,20 @@ def _of_json(name: str, text: str) -> list[Recording]:
             if known.recognises(document):
                 found = known.read(document, text)
                 if understood(found):
-                    return found
+                    return _named(found, known.name)
         if document.broken:
             raise document.broken[0]
         if openai.recognises(document):
-            return openai.conversations(document, text)
+            return _named(openai.conversations(document, text), "OpenAI-style messages")
     except RecursionError:
         raise bad(name, document.values[0].line, "JSON that is not nested hundreds of levels deep") from None
     raise _fits_none(document)
+
+
+def _named(found: list[Recording], name: str) -> list[Recording]:
+    for each in found:
+        each.format = name
+    return found
 
 
 def understood(found: list[Recording]) -> bool:

@@ -82,9 +82,9 @@ class Jump(Message):
 class Travel(Message):
     """Look at the context as it was when a request was made; None goes back to now."""
 
-    def __init__(self, upto: int | None) -> None:
+    def __init__(self, place: int | None) -> None:
         super().__init__()
-        self.upto = upto
+        self.place = place
 
 
 class Run(Message):

@@ -13,11 +13,12 @@ from workbench.context.policy import BudgetPolicy
 def verdict(limits: Limits, total: int, slots: Mapping[Slot, int], waiting: Sequence[str]) -> Verdict:
     """Whether a request of `total` tokens can be sent; `waiting` are the ids of calls that still run."""
     parts = [f"{total:,} tokens"]
+    parts += [f"{limits.unattributed:,} that are not in the log"] if limits.unattributed else []
     parts += [f"{limits.margin:,} margin"] if limits.margin else []
     answer = limits.answer(total)
     wished = f" (of {limits.reserve:,})" if answer < limits.reserve else ""
     parts += [f"{answer:,} reserve{wished}"] if answer else []
-    need = total + limits.margin + answer
+    need = total + limits.unattributed + limits.margin + answer
     spent = " + ".join(parts) + (f" = {need:,}" if len(parts) > 1 else "")
     if need > limits.window:
         largest = max(slots, key=lambda slot: slots[slot])

@@ -274,7 +274,7 @@ class InspectorPane(Vertical):
             self.row_list.notice = problem(f"this is {where}")
         else:
             self.row_list.notice = None
-            self.post_message(Travel(None if there == len(requests) else requests[there].upto))
+            self.post_message(Travel(None if there == len(requests) else there))
 
     # Other screens
 

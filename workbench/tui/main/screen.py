@@ -162,7 +162,7 @@ class MainScreen(PaneScreen):
 
     @on(messages.Travel)
     def _travel(self, message: messages.Travel) -> None:
-        self.model.travel(message.upto)
+        self.model.travel(message.place)
 
     @on(messages.EditAndResend)
     def _edit_and_resend(self, message: messages.EditAndResend) -> None:

@@ -12,8 +12,9 @@ from workbench.context.items import State
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import Event
-from workbench.session.open_session import OpenSession, make_setup
+from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
+from workbench.session.recorded import RecordedSession, make_setup
 from workbench.session.source import Source
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class SessionSnapshot(NamedTuple):
     """Of the request as it would be now."""
     growth: float | None
     """Tokens a turn."""
+    recorded: RecordedSession | None = None
 
 
 def snapshot(opened: OpenSession) -> SessionSnapshot:
@@ -49,13 +51,14 @@ def snapshot(opened: OpenSession) -> SessionSnapshot:
         opened.session is None,
         opened.plan.totals.tokens,
         opened.ledger.growth,
+        opened.recorded,
     )
 
 
 def set_up(services: Services, options: Options, asked: SessionSnapshot, policy: str, knobs: Sequence[str]) -> Setup:
     """A setup for the same model under a policy; raises WorkbenchError where that cannot be read."""
     source = Source(asked.name, [*asked.events], asked.model, policy, asked.live, asked.is_file)
-    return make_setup(services, options, source, policy, knobs)
+    return make_setup(services, options, source, policy, knobs, asked.recorded)
 
 
 def planned(setup: Setup, asked: SessionSnapshot) -> ContextPlan:

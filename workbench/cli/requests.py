@@ -1,0 +1,65 @@
+"""`workbench requests`: what was sent to a model, request by request.
+
+`requests --json` prints
+
+    {"requests": [{"number", "seq", "purpose", "agent", "model", "reported", "tokens", "unattributed", "exact"}]}
+
+where `number` is what `plan --nth` takes, `seq` the event of the request or the first of its answer, `purpose` is turn,
+side, sub-agent or compaction, `reported` and `unattributed` are null where the provider's report is not known, and
+`exact` says whether the request itself was recorded, and not only what it was made from.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from workbench.cli.options import options_of
+from workbench.cli.sources import read_source
+from workbench.config.text import print_json, printable, table
+from workbench.session.recorded import ListedRequest, RecordedSession
+from workbench.session.services import Services
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print them as a table, or as JSON."""
+    with Services() as services:
+        source = read_source(services, options.source)
+        listed = RecordedSession(services, options_of(options), source).listed
+    if options.json:
+        print_json({"requests": [_as_json(each) for each in listed]})
+    elif not listed:
+        print("(no requests)")
+    else:
+        header = ("nth", "seq", "purpose", "model", "reported", "rows", "not in rows", "exact")
+        print("\n".join(table(header, [_table_row(each) for each in listed], frozenset({0, 1, 4, 5, 6}), 0)))
+    return 0
+
+
+def _as_json(each: ListedRequest) -> dict[str, Any]:
+    mark = each.mark
+    return {
+        "number": each.number,
+        "seq": mark.seq,
+        "purpose": mark.purpose,
+        "agent": mark.agent or None,
+        "model": mark.model or None,
+        "reported": mark.reported,
+        "tokens": each.tokens,
+        "unattributed": each.unattributed,
+        "exact": mark.exact,
+    }
+
+
+def _table_row(each: ListedRequest) -> tuple[str, ...]:
+    mark = each.mark
+    return (
+        str(each.number),
+        str(mark.seq),
+        f"{mark.purpose} ({printable(mark.agent)})" if mark.agent else mark.purpose,
+        printable(mark.model) or "–",
+        "–" if mark.reported is None else f"{mark.reported:,}",
+        f"{each.tokens:,}",
+        "–" if each.unattributed is None else f"{each.unattributed:,}",
+        "yes" if mark.exact else "",
+    )

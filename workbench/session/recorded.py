@@ -1,0 +1,156 @@
+"""The recorded view: another agent's session as it happened, request by request, to the token that was reported.
+
+A request is planned under the policy `recorded`, which cuts nothing, from what the log held before its answer. What the
+provider reported beyond our count is in no row but in `unattributed`, so that both add up to the report. The reports
+also teach how to count (`models/calibration`): the rows carry counts as this session's provider makes them, and what
+was not reported is estimated with what was learnt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from workbench.config.errors import WrongCall
+from workbench.context.plan import ContextPlan
+from workbench.context.setup import Setup
+from workbench.models.calibration import Calibration, Calibrator, ReportedSize
+from workbench.models.families import tokenizer_factor
+from workbench.session.options import Options
+from workbench.session.request_plans import RequestPlans
+from workbench.session.requests import RequestMark, RequestMarks, last_reported
+from workbench.session.services import Services
+from workbench.session.source import RECORDED, Source
+from workbench.wire.requests import RequestBodies
+
+
+class ListedRequest(NamedTuple):
+    """A request, and our count of it beside what was reported."""
+
+    number: int
+    mark: RequestMark
+    tokens: int
+    unattributed: int | None
+    """None where nothing was reported."""
+
+
+class RecordedSession:
+    """The requests of a log that another agent wrote."""
+
+    def __init__(self, services: Services, options: Options, source: Source) -> None:
+        self._services = services
+        self._options = options
+        self._source = source
+        self._setups: dict[str, Setup] = {}
+        marks = RequestMarks()
+        for event in source.events:
+            marks.add(event)
+        self.marks: Sequence[RequestMark] = [each._replace(model=each.model or source.model) for each in marks.marks]
+
+    # Planning
+
+    def setup(self, model: str) -> Setup:
+        """For one of the session's models, with what its reports have taught."""
+        learnt = self.calibration(model)
+        return self._plain_setup(model).with_calibration(learnt, learnt.rest)
+
+    def _plain_setup(self, model: str) -> Setup:
+        if model not in self._setups:
+            asked = replace(self._options, policy=RECORDED, knobs=(), model=model)
+            self._setups[model] = self._services.set_up(asked, self._source._replace(knobs=())).plain
+        return self._setups[model]
+
+    def _calibrated_setup(self, model: str) -> Setup:
+        """The same without an estimate of what is not in the log: of a request that was reported it is known."""
+        return self._plain_setup(model).with_calibration(self.calibration(model), 0)
+
+    def plan(self, at: int) -> ContextPlan:
+        """A request as it was sent, by its place among the marks."""
+        mark = self.marks[at]
+        made = self._plans.plan(mark)
+        self._plain_setup(mark.model).counter.flush()
+        return made.as_reported(mark.reported)
+
+    def body(self, at: int) -> dict[str, Any] | None:
+        """A request as it went over the wire, where the log has it."""
+        mark = self.marks[at]
+        return self._bodies.body(mark.request) if mark.exact else None
+
+    @cached_property
+    def _bodies(self) -> RequestBodies:
+        return RequestBodies(self._source.events)
+
+    @cached_property
+    def _plans(self) -> RequestPlans:
+        return RequestPlans(self._source.events, self._bodies, self._calibrated_setup)
+
+    def place(self, number: int | None) -> int | None:
+        """The place of the N-th request; without a number, of the last that was reported, if there is one."""
+        if number is None:
+            last = last_reported(self.marks)
+            return None if last < 0 else last
+        if not 1 <= number <= len(self.marks):
+            held = f"a number from 1 to {len(self.marks)}" if self.marks else "none: it holds no request"
+            raise WrongCall(f"--nth: expected {held}, got {number}")
+        return number - 1
+
+    @cached_property
+    def listed(self) -> Sequence[ListedRequest]:
+        """All requests in order."""
+        plans = RequestPlans(self._source.events, self._bodies, self._calibrated_setup)
+        found = []
+        for number, mark in enumerate(self.marks, 1):
+            tokens = plans.plan(mark).totals.tokens
+            rest = None if mark.reported is None else mark.reported - tokens
+            found.append(ListedRequest(number, mark, tokens, rest))
+        return found
+
+    @property
+    def estimates(self) -> Mapping[int, int]:
+        """Our count of each request that was reported, by the event of its report."""
+        return {each.mark.usage: each.tokens for each in self.listed if each.mark.usage}
+
+    # What the reports teach
+
+    @cached_property
+    def _calibrators(self) -> Mapping[str, Calibrator]:
+        plans = RequestPlans(self._source.events, self._bodies, self._plain_setup)
+        found: dict[str, Calibrator] = {}
+        for mark in self.marks:
+            if mark.reported and mark.purpose == "turn":
+                totals = plans.plan(mark).totals
+                learner = found.setdefault(mark.model, Calibrator(mark.model, tokenizer_factor(mark.model)))
+                learner.add(ReportedSize(totals.items, totals.framing, mark.reported))
+        return found
+
+    def calibration(self, model: str) -> Calibration:
+        """What the reports for a model have taught. Of one without any, the fixed part is that of the others."""
+        found = self._calibrators.get(model)
+        if found is not None:
+            return found.calibration
+        others = list(self._calibrators.values())
+        fixed = others[-1].calibration.fixed if others else 0
+        return Calibration(model, tokenizer_factor(model), fixed, fixed)
+
+
+def make_setup(
+    services: Services,
+    options: Options,
+    source: Source,
+    policy: str,
+    knobs: Sequence[str],
+    recorded: RecordedSession | None = None,
+) -> Setup:
+    """A setup for a source; what the command line says of the window holds for as long as the program runs.
+
+    Where another agent recorded the source, its reports tell how to count, and what requests have beside the log.
+    """
+    made = services.set_up(
+        replace(options, policy=policy, knobs=tuple(knobs), model=source.model), source._replace(knobs=())
+    )
+    if recorded is None:
+        return made
+    learnt = recorded.calibration(source.model)
+    return made.with_calibration(learnt, learnt.rest)

@@ -1,0 +1,128 @@
+"""The requests of a session: those the log holds as events, and those that are inferred from the replies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from workbench.log.events import (
+    AssistantMessage,
+    Event,
+    Purpose,
+    Reasoning,
+    Request,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
+
+
+class RequestMark(NamedTuple):
+    """One request of the session."""
+
+    upto: int
+    """The last event it was made from."""
+    turn: int
+    model: str = ""
+    reported: int | None = None
+    """Its prompt as the provider counted it, cache reads and writes included; None where nobody wrote it down."""
+    estimate: int = 0
+    """As we counted it when it was made; 0 where that is not in the log."""
+    purpose: Purpose = "turn"
+    agent: str = ""
+    seq: int = 0
+    """The event of the request itself, else the first of its answer, else its report."""
+    request: int = 0
+    """The `Request` event that has it whole; 0: it is inferred."""
+    usage: int = 0
+    """The event of its report; 0: none."""
+
+    @property
+    def tokens(self) -> int:
+        """The best that is known of its size; 0 where nothing is."""
+        return self.estimate if self.reported is None else self.reported
+
+    @property
+    def exact(self) -> bool:
+        """Whether what was sent is in the log, and not only what it was made from."""
+        return self.request > 0
+
+
+class RequestMarks:
+    """The requests of a log, kept up to date event by event.
+
+    A request is known by its own event, by its report, or because a reply begins: before it there was a request, made
+    from all that came before. One that has an event or a report of its own is not inferred a second time.
+    """
+
+    def __init__(self) -> None:
+        self.marks: list[RequestMark] = []
+        """In order; the list grows with the log."""
+        self._turn = 0
+        self._reply: str | None = None
+        """The reply that was given last, by its id; None: somebody else spoke since, and it has no id."""
+        self._open = -1
+        """The request that waits for its reply or its report."""
+        self._by_event: dict[int, int] = {}
+        """By `Request` event: its place among the marks."""
+
+    def add(self, event: Event) -> None:
+        """Take in one event."""
+        match event.body:
+            case UserMessage():
+                self._turn += 1
+                self._reply = self._reply or None
+                self._close()
+            case Request() as body:
+                self._by_event[event.seq] = len(self.marks)
+                self._put(
+                    RequestMark(
+                        event.seq - 1, self._turn, body.model, None, 0, body.purpose, body.agent, event.seq, event.seq
+                    )
+                )
+            case Usage() as body:
+                self._report(event.seq, body)
+            case AssistantMessage() | Reasoning() | ToolCall() as body:
+                self._answer(event.seq, body)
+            case ToolResult() | SystemMessage():
+                self._reply = self._reply or None  # results of one reply may come between its calls
+
+    def _put(self, mark: RequestMark) -> None:
+        self._open = len(self.marks)
+        self.marks.append(mark)
+
+    def _close(self) -> None:
+        """What was asked without an answer gets none any more; what has an event of its own may still be reported."""
+        self._open = -1
+
+    def _answer(self, seq: int, body: AssistantMessage | Reasoning | ToolCall) -> None:
+        if self._reply is None or body.reply != self._reply:
+            model = body.model if isinstance(body, AssistantMessage) else ""
+            open_ = self.marks[self._open] if self._open >= 0 else None
+            if open_ is None or not open_.request or open_.purpose in ("side", "compaction"):
+                self._put(RequestMark(seq - 1, self._turn, model, seq=seq))
+        self._reply = body.reply
+
+    def _report(self, seq: int, body: Usage) -> None:
+        at = self._by_event.get(body.request, self._open) if body.request else self._open
+        known = self.marks[at] if 0 <= at < len(self.marks) else None
+        if known is None or known.usage:
+            self._put(RequestMark(body.upto or seq - 1, self._turn, seq=seq))
+            at, known = len(self.marks) - 1, self.marks[-1]
+        self.marks[at] = known._replace(
+            upto=body.upto if body.upto and not known.request else known.upto,
+            model=known.model or body.model,
+            reported=body.prompt,
+            estimate=body.estimate,
+            usage=seq,
+        )
+        if at == self._open:
+            self._close()
+
+
+def last_reported(marks: Sequence[RequestMark]) -> int:
+    """The place of the last request of the conversation itself that was reported; -1: there is none."""
+    places = (at for at in reversed(range(len(marks))) if marks[at].reported and marks[at].purpose == "turn")
+    return next(places, -1)

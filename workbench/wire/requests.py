@@ -1,0 +1,66 @@
+"""Requests that a log holds whole: put together again from the parts that it keeps once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from workbench.log.events import Event, Request, RequestPart
+from workbench.wire.parts import join
+
+REMEMBERED = 8
+"""Requests whose messages are kept at hand: the next one mostly extends one of them."""
+
+
+class RequestBodies:
+    """The requests of a log, by their events."""
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self._parts: dict[str, Any] = {}
+        self._requests: dict[int, Request] = {}
+        self._messages: dict[int, tuple[str, ...]] = {}
+        """By request: the hashes of all its messages, for those that were asked for last."""
+        for event in events:
+            self.add(event)
+
+    def add(self, event: Event) -> None:
+        """Take in one event."""
+        match event.body:
+            case RequestPart(hash=name, value=value):
+                self._parts.setdefault(name, value)
+            case Request() as request:
+                self._requests[event.seq] = request
+
+    def request(self, seq: int) -> Request:
+        """The event itself."""
+        return self._requests[seq]
+
+    def hashes(self, seq: int) -> tuple[str, ...]:
+        """The messages of a request, by the names of their contents."""
+        chain = [seq]
+        while chain[-1] not in self._messages and 0 < self._requests[chain[-1]].base < chain[-1]:
+            chain.append(self._requests[chain[-1]].base)
+        found = self._messages.get(chain[-1])
+        if found is None:
+            found = self._requests[chain.pop()].messages
+        else:
+            chain.pop()
+        for each in reversed(chain):
+            request = self._requests[each]
+            found = (*found[: request.keep], *request.messages)
+        if len(self._messages) >= REMEMBERED:
+            self._messages.pop(next(iter(self._messages)))
+        self._messages[seq] = found
+        return found
+
+    def messages(self, names: Iterable[str]) -> list[Any]:
+        """Contents by their names. One that is not in the log is left out."""
+        return [self._parts[name] for name in names if name in self._parts]
+
+    def body(self, seq: int) -> dict[str, Any]:
+        """What went over the wire."""
+        request = self._requests[seq]
+        system, tools = self._parts.get(request.system), self._parts.get(request.tools)
+        named = {"model": request.model} if request.model and "model" not in request.parameters else {}
+        parameters = {**named, **request.parameters}
+        return join(request.dialect, system, tools, self.messages(self.hashes(seq)), parameters, request.cache_marks)
