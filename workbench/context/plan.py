@@ -112,6 +112,7 @@ class PlanRows(Sequence[Item]):
         """The same rows with other sequence numbers: the events they were planned from stand elsewhere in a log."""
         rows = copy(self)
         rows._places = places
+        rows._fixed = tuple(row if row.seq is None else row._replace(seq=places.get(row.seq)) for row in self._fixed)
         return rows
 
     @cached_property

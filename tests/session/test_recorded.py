@@ -1,0 +1,240 @@
+"""What another agent recorded: every request as it was sent, to the token that was reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.logs import logs
+from workbench.config.errors import WrongCall
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Event,
+    Reasoning,
+    Request,
+    RequestPart,
+    Setting,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
+from workbench.session.options import Options
+from workbench.session.recorded import RecordedSession
+from workbench.session.requests import RequestMark, RequestMarks
+from workbench.session.services import Services
+from workbench.session.source import RECORDED, as_source, number_events
+
+
+def recorded(*bodies: Body, model: str = "gpt-4o") -> RecordedSession:
+    events = number_events([*bodies, Setting("model", model), Setting(RECORDED, "pi")])
+    return RecordedSession(Services(), Options(), as_source("file", events, is_file=True))
+
+
+def marks(*bodies: Body) -> list[RequestMark]:
+    found = RequestMarks()
+    for event in number_events(bodies):
+        found.add(event)
+    return found.marks
+
+
+TURN = (
+    UserMessage("read it"),
+    Reasoning("hm", "r1"),
+    ToolCall("c1", "read", "{}", "r1"),
+    Usage("m", 0, 1_000),
+    ToolResult("c1", "what it says"),
+    AssistantMessage("done", "r2"),
+    Usage("m", 0, 1_200),
+)
+
+
+def test_a_request_is_inferred_before_each_reply_and_has_its_report() -> None:
+    assert [(each.upto, each.seq, each.reported, each.usage) for each in marks(*TURN)] == [
+        (1, 2, 1_000, 4),
+        (5, 6, 1_200, 7),
+    ]
+
+
+def test_results_between_the_calls_of_one_reply_make_no_request() -> None:
+    found = marks(
+        UserMessage("go"),
+        ToolCall("a", "t", "{}", "r1"),
+        ToolResult("a", "1"),
+        ToolCall("b", "t", "{}", "r1"),
+        ToolResult("b", "2"),
+        Usage("m", 0, 10),
+        AssistantMessage("done", "r2"),
+        Usage("m", 0, 20),
+    )
+    assert [(each.upto, each.reported) for each in found] == [(1, 10), (6, 20)]
+
+
+def test_a_request_of_our_own_is_planned_from_what_its_report_names() -> None:
+    found = marks(UserMessage("hi"), AssistantMessage("yes", "r"), Usage("m", 90, 100, upto=1))
+    assert found == [RequestMark(1, 1, "m", 100, 90, seq=2, usage=3)]
+    assert found[0].tokens == 100
+
+
+def test_a_report_without_a_reply_is_a_request_of_its_own() -> None:
+    found = marks(UserMessage("hi"), Usage("m", 50, None, upto=1), Usage("m", 60, 70, upto=1))
+    assert [(each.upto, each.reported, each.tokens) for each in found] == [(1, None, 50), (1, 70, 70)]
+
+
+def test_a_side_request_has_its_own_report_and_the_turn_keeps_its_own() -> None:
+    found = marks(
+        UserMessage("hi"),
+        Request("anthropic", "small", "side", messages=("x",)),
+        Request("anthropic", "large", messages=("y",)),
+        Usage("small", 0, 30, request=2),
+        AssistantMessage("yes", "r", model="large"),
+        Usage("large", 0, 500),
+    )
+    assert [(each.purpose, each.model, each.reported, each.request) for each in found] == [
+        ("side", "small", 30, 2),
+        ("turn", "large", 500, 3),
+    ]
+
+
+def test_a_request_is_without_its_own_answer_and_results() -> None:
+    session = recorded(*TURN)
+    texts = [[row.original for row in session.plan(at).rows if row.in_request] for at in (0, 1)]
+    assert texts == [["read it"], ["read it", "{}", "what it says"]]
+
+
+def test_rows_and_what_is_in_none_add_up_to_the_report() -> None:
+    session = recorded(*TURN)
+    for at, reported in enumerate((1_000, 1_200)):
+        plan = session.plan(at)
+        assert plan.reported == reported
+        assert plan.totals.tokens + plan.unattributed == plan.size == reported
+        assert plan.budget.window == plan.limits.window
+        assert plan.verdict.fits
+    assert [each.tokens + (each.unattributed or 0) for each in session.listed] == [1_000, 1_200]
+
+
+@settings(max_examples=25)
+@given(logs(), st.lists(st.integers(1, 300_000), min_size=1, max_size=5))
+def test_for_every_request_of_any_log_rows_and_remainder_are_the_report(log: list[Event], sizes: list[int]) -> None:
+    bodies: list[Body] = []
+    for number, event in enumerate(log):
+        if not isinstance(event.body, Usage):
+            bodies.append(event.body)
+            bodies += [Usage("m", 0, sizes[number % len(sizes)])] if isinstance(event.body, AssistantMessage) else []
+    session = recorded(*bodies)
+    for each in session.listed:
+        plan = session.plan(each.number - 1)
+        assert plan.totals.tokens == each.tokens, "walking through the log is planning the prefix"
+        if each.mark.reported is not None:
+            assert each.tokens + (each.unattributed or 0) == plan.size == each.mark.reported
+            assert plan.budget.window == plan.limits.window
+
+
+def test_nothing_is_cut_whatever_its_size() -> None:
+    large = "word " * 60_000
+    plan = recorded(
+        UserMessage("go"),
+        ToolCall("c", "t", "{}", "r1"),
+        Usage("m", 0, 50),
+        ToolResult("c", large),
+        AssistantMessage("done", "r2"),
+        Usage("m", 0, 400_000),
+    ).plan(1)
+    assert {row.state for row in plan.rows if row.kind != "aside"} == {"sent"}
+    assert plan.size == 400_000
+    assert plan.verdict.fits, "what was sent fitted"
+
+
+def test_the_last_request_of_the_conversation_is_the_one_that_is_shown() -> None:
+    session = recorded(*TURN, Request("chat", "m", "side"), Usage("m", 0, 5, request=8))
+    assert session.place(None) == 1
+    assert session.place(3) == 2
+    assert recorded(UserMessage("hi")).place(None) is None
+    with pytest.raises(WrongCall, match=r"--nth: expected a number from 1 to 3, got 4"):
+        session.place(4)
+    with pytest.raises(WrongCall, match="none: it holds no request"):
+        recorded(UserMessage("hi")).place(1)
+
+
+def test_counts_are_calibrated_by_the_reports() -> None:
+    bodies: list[Body] = []
+    plain = 0
+    for step in range(30):
+        said = " ".join(f"word{step}x{number}" for number in range(200))
+        bodies += [UserMessage(said), AssistantMessage("ok", f"r{step}")]
+        totals = recorded(*(each for each in bodies if not isinstance(each, Usage))).plan(step).totals
+        plain = totals.items
+        bodies.append(Usage("gpt-4o", 0, 9_000 + totals.framing + round(1.4 * plain)))
+    learnt = recorded(*bodies).calibration("gpt-4o")
+    assert learnt.factor == pytest.approx(1.4, rel=0.02)
+    assert learnt.fixed == pytest.approx(9_000, rel=0.05)
+    plan = recorded(*bodies).plan(29)
+    assert plan.totals.items == pytest.approx(1.4 * plain, rel=0.03)
+    assert plan.unattributed == pytest.approx(9_000, rel=0.05)
+    assert not any(row.exact for row in plan.rows if row.in_request), "a calibrated count is an estimate"
+
+
+# Requests that the log holds whole
+
+SYSTEM = [{"type": "text", "text": "You are careful."}]
+TOOLS = [{"name": "read", "description": "reads", "input_schema": {"type": "object", "properties": {}}}]
+ASKED: dict[str, Any] = {"role": "user", "content": [{"type": "text", "text": "read it"}]}
+CALLED = {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "read", "input": {}}]}
+GOT = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "what it says"}]}
+EXACT: tuple[Body, ...] = (
+    UserMessage("read it"),
+    *(RequestPart(name, value) for name, value in (("s", SYSTEM), ("t", TOOLS), ("m1", ASKED))),
+    Request("anthropic", "claude-opus-4-5", system="s", tools="t", messages=("m1",), parameters={"max_tokens": 9}),
+    ToolCall("c1", "read", "{}", "r1"),
+    Usage("claude-opus-4-5", 0, 500, request=5),
+    ToolResult("c1", "what it says"),
+    *(RequestPart(name, value) for name, value in (("m2", CALLED), ("m3", GOT))),
+    Request(
+        "anthropic",
+        "claude-opus-4-5",
+        system="s",
+        tools="t",
+        base=5,
+        keep=1,
+        messages=("m2", "m3"),
+        cache_marks=("system.0", "messages.2.content.0"),
+    ),
+    AssistantMessage("done", "r2"),
+    Usage("claude-opus-4-5", 0, 700, request=11),
+)
+
+
+def test_a_request_that_the_log_holds_is_what_went_over_the_wire() -> None:
+    session = recorded(*EXACT, model="claude-opus-4-5")
+    assert [(each.exact, each.reported) for each in session.marks] == [(True, 500), (True, 700)]
+    assert session.body(0) == {
+        "model": "claude-opus-4-5",
+        "max_tokens": 9,
+        "system": SYSTEM,
+        "tools": TOOLS,
+        "messages": [ASKED],
+    }
+    second = session.body(1)
+    assert second is not None
+    assert second["system"] == [{**SYSTEM[0], "cache_control": {"type": "ephemeral"}}]
+    assert [each["role"] for each in second["messages"]] == ["user", "assistant", "user"]
+
+
+def test_its_rows_are_its_own_contents_and_know_their_place_in_the_log() -> None:
+    session = recorded(*EXACT, model="claude-opus-4-5")
+    plan = session.plan(1)
+    rows = [(row.slot, row.kind, row.seq, row.text) for row in plan.rows if row.in_request]
+    assert rows[0] == ("system", "message", None, "You are careful.")
+    assert rows[1][:3] == ("tools", "tool_definition", None)
+    assert rows[2:] == [
+        ("turn", "message", 1, "read it"),
+        ("turn", "tool_call", 6, "{}"),
+        ("turn", "tool_result", 8, "what it says"),
+    ]
+    assert plan.size == 700
+    assert [row.original for row in session.plan(0).rows if row.slot == "turn"] == ["read it"]
+    assert session.listed[1].tokens == plan.totals.tokens
