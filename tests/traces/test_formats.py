@@ -110,6 +110,23 @@ def test_a_file_of_no_format_is_told_in_one_line_with_the_formats_there_are(text
     assert str(told.value).endswith(KNOWN)
 
 
+STRANGERS: dict[str, list[dict[str, Any]]] = {
+    "Cursor's transcripts": [
+        {"role": "user", "message": {"content": [{"type": "text", "text": "<user_query>\nhello\n</user_query>"}]}},
+        {"role": "assistant", "message": {"content": [{"type": "tool_use", "name": "Read", "input": {"path": "x"}}]}},
+    ],
+    "a chat of the AI SDK": [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "hello"}]}],
+}
+
+
+@pytest.mark.parametrize("lines", STRANGERS.values(), ids=STRANGERS)
+def test_what_no_reader_knows_is_refused_and_not_read_as_silence(lines: list[dict[str, Any]]) -> None:
+    for text in ("\n".join(map(json.dumps, lines)), json.dumps(lines)):
+        with pytest.raises(WrongCall, match="which is no transcript of a known format") as told:
+            conversations("file", text)
+        assert all(repr(key) in str(told.value) for key in lines[0])
+
+
 def test_a_history_of_contents_is_gemini_s_and_not_a_trajectory() -> None:
     assert conversations("file", json.dumps({"history": SAMPLES["Gemini"]})) == [[UserMessage("hello")]]
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from support.talk import planned, preset, spoken
+from workbench.config.errors import WrongCall
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -139,3 +142,20 @@ def test_the_other_entries() -> None:
         Unknown("pi message", {"entry": message("king", "x")}),
         Setting("left out", {"thinking_level_change": 1}),
     ]
+
+
+def test_a_session_without_its_first_line_is_told_by_what_only_pi_writes() -> None:
+    lines = [message("user", text("look")), message("assistant", text("I see."), stopReason="stop")]
+    [bodies] = conversations("file", "\n".join(map(json.dumps, lines)))
+    assert bodies[0] == UserMessage("look")
+
+
+def test_lines_of_droid_are_not_pi_s() -> None:
+    lines = [
+        {"type": "session_start", "id": "s", "title": "Look", "owner": "me", "cwd": "/home"},
+        message("user", text("look"), id="a"),
+        message("assistant", [{"type": "tool_use", "id": "t", "name": "Read", "input": {}}], id="b", parentId="a"),
+        message("user", [{"type": "tool_result", "tool_use_id": "t", "content": "x"}], id="c", parentId="b"),
+    ]
+    with pytest.raises(WrongCall, match="found an object with 'type', 'id', 'title', 'owner', 'cwd', which is no"):
+        conversations("file", "\n".join(map(json.dumps, lines)))

@@ -32,13 +32,20 @@ from workbench.wire.values import dict_in, text_in
 
 SHAPE = 'a list of messages, an object with "messages", or JSON lines of messages'
 
+_SAYING = frozenset({"content", "tool_calls", "function_call"})
+
 
 def recognises(document: Document) -> bool:
     """Whether a file has one of the shapes; what is wrong inside is told by `conversations`."""
     first = document.values[0].value
     if isinstance(first, list):
-        return not first or any(isinstance(value, dict) and "role" in value for value in first[:40])
-    return isinstance(first, dict) and ("messages" in first or "role" in first)
+        return not first or any(_is_message(value) for value in first[:40])
+    return isinstance(first, dict) and ("messages" in first or _is_message(first))
+
+
+def _is_message(value: Any) -> bool:
+    """Whether a role says something where OpenAI has it say it; other agents hide that one level deeper."""
+    return isinstance(value, dict) and "role" in value and not _SAYING.isdisjoint(value)
 
 
 def conversations(document: Document, text: str) -> list[Recording]:

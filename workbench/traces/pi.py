@@ -34,7 +34,7 @@ from workbench.traces.building import (
 from workbench.traces.reading import Document, Located
 
 NAME = "pi"
-_ROLES = ("user", "assistant", "toolResult", "bashExecution", "custom")
+_OWN_ROLES = ("toolResult", "bashExecution")
 _NOISE = ("thinking_level_change", "label", "custom")
 _MOST = 1e9
 """No request cost more: a number above it is none."""
@@ -42,14 +42,12 @@ _FINISH = {"length": "length", "toolUse": "tool_calls", "aborted": "cancelled", 
 
 
 def recognises(document: Document) -> bool:
-    """Whether it begins as a session, or a line near the beginning holds a message as pi writes it."""
+    """Whether it begins as a session, or a line near the beginning holds a message that only pi writes so."""
     first = beginning(document)
     if first and first[0].get("type") == "session" and "cwd" in first[0]:
         return True
-    return any(
-        value.get("type") == "message" and dict_in(value, "message").get("role") in _ROLES and "timestamp" in value
-        for value in first
-    )
+    messages = [dict_in(value, "message") for value in first if value.get("type") == "message"]
+    return any(each.get("role") in _OWN_ROLES or "stopReason" in each for each in messages)
 
 
 def read(document: Document, text: str) -> list[Recording]:

@@ -44,8 +44,11 @@ def either(value: Any, key: str) -> Any:
 
 
 def is_content(value: Any) -> bool:
-    """Whether a value is one of the contents."""
-    return isinstance(value, dict) and isinstance(value.get("parts"), list) and value.get("role", "user") in ROLES
+    """Whether a value is one of the contents; parts that say what kind they are belong to others."""
+    parts = value.get("parts") if isinstance(value, dict) else None
+    if not isinstance(parts, list) or value.get("role", "user") not in ROLES:
+        return False
+    return not any(isinstance(part, dict) and ("type" in part or "part_kind" in part) for part in parts)
 
 
 class Contents:
