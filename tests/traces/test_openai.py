@@ -26,7 +26,7 @@ from workbench.log.events import (
     Unknown,
     UserMessage,
 )
-from workbench.session.source import file_logs, number_events
+from workbench.session.source import RECORDED, file_logs, number_events
 from workbench.traces.openai import conversations, to_openai
 from workbench.traces.reading import read_json
 
@@ -120,7 +120,11 @@ def test_the_end_of_a_mini_swe_agent_run_is_no_part_of_the_conversation() -> Non
 
 def test_lines_that_are_conversations_are_several() -> None:
     text = "\n".join(json.dumps({"messages": [{"role": "user", "content": word}]}) for word in ("a", "b"))
-    assert [[event.body for event in log] for log in file_logs("f", text)] == [[UserMessage("a")], [UserMessage("b")]]
+    said = Setting(RECORDED, "OpenAI-style messages")
+    assert [[event.body for event in log] for log in file_logs("f", text)] == [
+        [UserMessage("a"), said],
+        [UserMessage("b"), said],
+    ]
 
 
 def test_lone_surrogates_are_replaced_because_no_provider_takes_them() -> None:
