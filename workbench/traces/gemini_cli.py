@@ -36,8 +36,8 @@ from workbench.traces.building import (
     number_in,
     text_in,
 )
-from workbench.traces.gemini import Contents
 from workbench.traces.reading import Document
+from workbench.wire.gemini import Contents
 
 NAME = "Gemini CLI"
 LEFT = "no longer part of the conversation, as Gemini CLI recorded it"
