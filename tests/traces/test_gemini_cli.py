@@ -1,4 +1,4 @@
-"""A recorded chat of Gemini CLI is read with its calls, thoughts and usage."""
+"""A recorded chat of Gemini CLI is read with its calls, thoughts and usage, as lines and in the older form."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 from workbench.log.events import (
     AssistantMessage,
+    Body,
+    Compaction,
     Failure,
+    Override,
     Reasoning,
     Setting,
     ToolCall,
@@ -17,14 +20,19 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.traces.formats import conversations
+from workbench.traces.gemini_cli import LEFT
+
+MODEL = "gemini-2.5-pro"
+HEAD = {"sessionId": "s", "projectHash": "h", "startTime": "2026-01-02T03:04:05Z", "kind": "main"}
+TIME = "2026-01-02T03:04:05.678Z"
 
 
 def call(name: str, result: Any, **more: Any) -> dict[str, Any]:
     return {"id": name, "name": "ls", "args": {"path": name}, "result": result, **more}
 
 
-def response(**said: Any) -> list[dict[str, Any]]:
-    return [{"functionResponse": {"id": "x", "name": "ls", "response": said}}]
+def response(of: str = "x", **said: Any) -> list[dict[str, Any]]:
+    return [{"functionResponse": {"id": of, "name": "ls", "response": said}}]
 
 
 CHAT = {
@@ -35,7 +43,7 @@ CHAT = {
             "id": "2",
             "type": "gemini",
             "content": "",
-            "model": "gemini-2.5-pro",
+            "model": MODEL,
             "thoughts": [{"subject": "Looking", "description": "a list"}, {"subject": "", "description": ""}],
             "tokens": {"input": 90, "output": 5, "cached": 40, "thoughts": 3},
             "toolCalls": [
@@ -49,26 +57,125 @@ CHAT = {
         {"id": "3", "type": "info", "content": "saved"},
         {"id": "4", "type": "error", "content": "quota"},
         {"id": "5", "type": "gemini", "content": "a.py"},
-        {"id": "6", "type": "dream", "content": "x"},
+        {"id": "6", "type": "gemini", "content": "", "tokens": {"input": 99, "output": 0}},
+        {"id": "7", "type": "dream", "content": "x"},
     ],
 }
 
 
 def test_calls_thoughts_and_usage_are_events_of_their_own() -> None:
     [bodies] = conversations("file", json.dumps(CHAT))
-    model = "gemini-2.5-pro"
     assert bodies == [
         UserMessage("what is here?"),
-        Setting("model", model),
-        Reasoning("Looking: a list", "2"),
-        *(ToolCall(name, "ls", f'{{"path": "{name}"}}', "2") for name in "abcde"),
+        Setting("model", MODEL),
+        Reasoning("Looking: a list", "r1"),
+        *(ToolCall(name, "ls", f'{{"path": "{name}"}}', "r1") for name in "abcde"),
+        Usage(MODEL, 0, 90, completion=8, cached=40, reasoning=3),
         ToolResult("a", "a.py", "ls"),
         ToolResult("b", "no such folder", "ls", True),
         ToolResult("c", '{"files": 2}', "ls"),
         ToolResult("d", "plain", "ls"),
-        Usage(model, 0, 90, completion=5, cached=40, reasoning=3),
         Failure("transcript", "quota"),
-        AssistantMessage("a.py", "5", model=model),
-        Unknown("Gemini CLI message", {"entry": {"id": "6", "type": "dream", "content": "x"}}),
+        AssistantMessage("a.py", "r2", model=MODEL),
+        AssistantMessage("", model=MODEL),
+        Usage(MODEL, 0, 99),
+        Unknown("Gemini CLI message", {"entry": {"id": "7", "type": "dream", "content": "x"}}),
         Setting("left out", {"info": 1, "sessionId": 1}),
     ]
+
+
+def said(name: str, text: str, **more: Any) -> dict[str, Any]:
+    return {"id": name, "timestamp": TIME, "type": "user", "content": [{"text": text}], **more}
+
+
+def answered(name: str, text: str, **more: Any) -> dict[str, Any]:
+    return {"id": name, "timestamp": TIME, "type": "gemini", "content": text, "model": MODEL, **more}
+
+
+def sets(*messages: dict[str, Any]) -> dict[str, Any]:
+    return {"$set": {"messages": list(messages), "lastUpdated": TIME}}
+
+
+def read(*lines: dict[str, Any]) -> list[Body]:
+    [bodies] = conversations("file", "\n".join(map(json.dumps, [HEAD, *lines])))
+    return [body for body in bodies if not isinstance(body, Setting)]
+
+
+CONTEXT = said("0", "<session_context>")
+TOKENS = {"tokens": {"input": 7, "output": 1}}
+FIRST = (
+    sets(CONTEXT),
+    said("1", "look"),
+    answered("2", "", **TOKENS),
+    answered("2", "", **TOKENS, toolCalls=[call("a", response("a", output="a.py"))]),
+    {"id": "3", "timestamp": TIME, "type": "user", "content": response("a", output="a.py")},
+    answered("4", "There is a.py."),
+)
+READ = [
+    UserMessage("<session_context>"),
+    UserMessage("look"),
+    ToolCall("a", "ls", '{"path": "a"}', "r1"),
+    Usage(MODEL, 0, 7, completion=1),
+    ToolResult("a", "a.py", "ls"),
+    AssistantMessage("There is a.py.", "r2", model=MODEL),
+]
+
+
+def test_a_line_replaces_the_earlier_one_of_its_id_and_stands_where_that_stood() -> None:
+    assert read(*FIRST) == READ
+
+
+def test_times_and_the_title_are_those_of_the_session() -> None:
+    [bodies] = conversations("file", "\n".join(map(json.dumps, [HEAD, *FIRST, {"$set": {"summary": "A look"}}])))
+    assert set(bodies.times) == {1767323045678}
+    assert Setting("title", "A look") in bodies
+
+
+def test_a_resumed_session_goes_on_and_its_doubled_results_are_counted() -> None:
+    again = (
+        CONTEXT,
+        said("1", "look"),
+        {"id": "2", "type": "gemini", "content": [{"functionCall": {"id": "a", "name": "ls", "args": {"path": "a"}}}]},
+        {"id": "2_response", "type": "user", "content": response("a", output="a.py")},
+        {"id": "3", "type": "user", "content": response("a", output="a.py")},
+        {"id": "4", "type": "gemini", "content": [{"text": "There is a.py."}]},
+    )
+    lines = [HEAD, *FIRST, HEAD, sets(CONTEXT), sets(*again), said("5", "go on")]
+    [bodies] = conversations("file", "\n".join(map(json.dumps, lines)))
+    assert [body for body in bodies if not isinstance(body, Setting)] == [*READ, UserMessage("go on")]
+    assert isinstance(bodies[-1], Setting)
+    assert bodies[-1].value["results that were sent again"] == 1
+
+
+def test_a_compression_is_a_compaction_of_what_is_gone() -> None:
+    snapshot, thanks = said("s1", "<state_snapshot>"), answered("s2", "Got it.")
+    after = [snapshot, thanks, said("n1", "and now?")]  # what was kept has another id
+    bodies = read(*FIRST, said("5", "and now?"), sets(CONTEXT, *after), answered("6", "Done."))
+    # The model's name is the third event.
+    made = Compaction(2, 7, "<state_snapshot>", acknowledgement="Got it.", meta={"made_by": "Gemini CLI"})
+    assert bodies == [*READ, UserMessage("and now?"), made, AssistantMessage("Done.", "r3", model=MODEL)]
+
+
+def test_the_next_compression_covers_the_one_before_also_when_it_says_the_same() -> None:
+    def compressed(number: int) -> dict[str, Any]:
+        return sets(CONTEXT, said(f"s{number}", "<state_snapshot>"), answered(f"t{number}", "Got it."))
+
+    bodies = read(*FIRST, compressed(1), said("5", "on"), answered("6", "I am."), compressed(2), said("7", "on"))
+    made = [(body.first, body.last) for body in bodies if isinstance(body, Compaction)]
+    assert made == [(2, 7), (2, 10)]
+    assert not any(isinstance(body, Override) for body in bodies)
+
+
+def test_going_back_leaves_out_what_was_said_since() -> None:
+    bodies = read(*FIRST, said("5", "wrong"), answered("6", "Hm."), {"$rewindTo": "5"}, said("7", "right"))
+    assert bodies[-3:] == [
+        Override("exclude", 8, 8, LEFT),
+        Override("exclude", 9, 9, LEFT),
+        UserMessage("right"),
+    ]
+
+
+def test_a_cancelled_turn_leaves_the_conversation() -> None:
+    assert read(said("1", "one"), answered("2", "ONE"), said("3", "two"), sets(said("1", "one")), said("4", "three"))[
+        -3:
+    ] == [Override("exclude", 2, 3, LEFT), Override("exclude", 4, 4, LEFT), UserMessage("three")]
