@@ -26,8 +26,8 @@ def imported(call: Call, transcript: Path, *more: str) -> str:
 def test_import_says_what_it_made(call: Call, transcript: Path) -> None:
     [session] = call("import", transcript, "--json").json["sessions"]
     assert session["title"] == "session.json"
-    assert session["events"] == 10  # nine of the conversation, and the title
-    assert call("import", transcript).out.endswith("10 events  session.json\n")
+    assert session["events"] == 11  # nine of the conversation, and the title
+    assert call("import", transcript).out.endswith("11 events  session.json\n")
 
 
 ACTING = "\x9b31m \u202e\u2066 \x7f \u2028 \x1b]52;c;eA==\x07 \U000e0041"
@@ -166,7 +166,7 @@ def test_the_sessions_own_model_is_used(call: Call, transcript: Path) -> None:
 
 def test_overrides_are_events_of_the_session(call: Call, transcript: Path) -> None:
     session = imported(call, transcript)
-    assert call("override", session, "exclude", "7").out == "event 11: exclude 7\n"
+    assert call("override", session, "exclude", "7").out == "event 12: exclude 7\n"
     assert call("override", session, "pin", "2-3").code == 0
     items = {item["seq"]: item for item in call("plan", session, "--json").json["items"]}
     assert (items[7]["state"], items[5]["state"]) == ("excluded", "excluded"), "a result leaves with its call"
@@ -179,8 +179,8 @@ def test_overrides_are_events_of_the_session(call: Call, transcript: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["pin", "0"], "0: expected a seq or a range of them from 1 to 10"),
-        (["pin", "3-99"], "3-99: expected a seq or a range of them from 1 to 10"),
+        (["pin", "0"], "0: expected a seq or a range of them from 1 to 11"),
+        (["pin", "3-99"], "3-99: expected a seq or a range of them from 1 to 11"),
         (["pin", "x"], "x: expected a seq, or two with a dash between them"),
         (["hide", "3"], "hide"),
     ],
@@ -190,7 +190,7 @@ def test_a_wrong_override_changes_nothing(call: Call, transcript: Path, argument
     outcome = call("override", session, *arguments)
     assert outcome.code == 2
     assert complaint in outcome.err
-    assert call("sessions", "--json").json["sessions"][0]["events"] == 10
+    assert call("sessions", "--json").json["sessions"][0]["events"] == 11
 
 
 def test_export_does_not_replace_what_is_no_plain_file(call: Call, transcript: Path, tmp_path: Path) -> None:

@@ -62,7 +62,8 @@ def _find(services: Services, options: argparse.Namespace) -> FoundPlan:
     wishes = bool(asked.knobs or asked.model or asked.window or asked.reserve or asked.policy not in ("", RECORDED))
     view: Literal["recorded", "what-if"] = "what-if" if wishes else "recorded"
     recorded = RecordedSession(services, asked, source)
-    place = recorded.place(options.nth) if options.nth is not None or (source.recorded and options.at is None) else None
+    as_sent = source.recorded and not source.decided and options.at is None
+    place = recorded.place(options.nth) if options.nth is not None or as_sent else None
     mark = None if place is None else recorded.marks[place]
     number = None if place is None else place + 1
     if source.recorded and place is not None and mark is not None and not wishes:

@@ -15,7 +15,7 @@ from typing import Any
 from workbench.cli.asking import agrees
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.text import escaped_json, print_json, printable, table, when
-from workbench.log.events import Body, Event, Override, Setting
+from workbench.log.events import Event, Override, Setting
 from workbench.log.session import Session, SessionInfo
 from workbench.log.store import Store
 from workbench.session.foreign import harmless_lines, told
@@ -68,12 +68,11 @@ def _import_messages(store: Store, name: str, logs: list[list[Event]], options: 
     made = []
     for number, log in enumerate(logs, 1):
         # Behind the log: its compactions name events by their place in it.
-        bodies: list[Body] = [event.body for event in log]
-        if options.model:
-            bodies.append(Setting("model", options.model))
-        if options.title or not any(isinstance(body, Setting) and body.key == "title" for body in bodies):
-            bodies.append(Setting("title", title if len(logs) == 1 else f"{title}#{number}"))
-        made.append(store.create(bodies, times=[event.at for event in log]))
+        more = [Setting("model", options.model)] if options.model else []
+        titles = (event.body for event in log if isinstance(event.body, Setting) and event.body.key == "title")
+        if options.title or not any(titles):
+            more.append(Setting("title", title if len(logs) == 1 else f"{title}#{number}"))
+        made.append(store.create_from(log, *more))
     return made
 
 

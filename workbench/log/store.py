@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, repeat
 from pathlib import Path
 from typing import Final, Self
 
@@ -80,17 +79,19 @@ class Store:
         *,
         title: str = "",
         id: str | None = None,  # noqa: A002 - the word people know it by, as in `Session.id`
-        times: Iterable[int] = (),
     ) -> Session:
-        """A new session, ours to write; a title becomes its first event.
-
-        `times`: when the bodies happened, where that was not now, in milliseconds since 1970; 0: not known.
-        """
+        """A new session, ours to write; a title becomes its first event."""
         given = [Setting("title", title), *bodies] if title else bodies
-        now = rows.now()
-        dated = zip(given, chain([now] if title else [], times, repeat(now)), strict=False)
-        settled = [settle(Event(seq, new_id(), at or now, body)) for seq, (body, at) in enumerate(dated, start=1)]
+        at = rows.now()
+        settled = [settle(Event(seq, new_id(), at, body)) for seq, body in enumerate(given, start=1)]
         return self._add(settled, new_id() if id is None else id)
+
+    def create_from(self, events: Sequence[Event], *more: Body) -> Session:
+        """A new session that begins with events from elsewhere. They keep their ids and times; one without is now."""
+        now = rows.now()
+        settled = [settle(event if event.at else event._replace(at=now)) for event in events]
+        settled += [settle(Event(seq, new_id(), now, body)) for seq, body in enumerate(more, len(events) + 1)]
+        return self._add(settled, new_id())
 
     def session(self, ref: str, *, write: bool = True) -> Session:
         """A session by its id, by the beginning of its id, or by its title.

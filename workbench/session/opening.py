@@ -102,13 +102,11 @@ def new_session(services: Services, options: Options, title: str = "", *, fill: 
 
 def session_of(services: Services, options: Options, opened: OpenSession, upto: int | None = None) -> OpenSession:
     """A session that starts as a copy of a file."""
-    bodies = [event.body for event in opened.events[:upto]]
     # At the end, so that the events keep the numbers by which compactions and overrides name them.
-    bodies.append(Setting("title", Path(opened.name).name))
+    more = [Setting("title", Path(opened.name).name)]
     if opened.setup.model:
-        bodies.append(Setting("model", opened.setup.model))
-    times = [event.at for event in opened.events[:upto]]
-    return open_session(services, options, services.store.create(bodies, times=times))
+        more.append(Setting("model", opened.setup.model))
+    return open_session(services, options, services.store.create_from(opened.events[:upto], *more))
 
 
 def fork(services: Services, options: Options, opened: OpenSession, at: int | None) -> OpenSession:

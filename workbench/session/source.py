@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,17 @@ from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.text import printable, whole_number
 from workbench.log.codec import decode
 from workbench.log.errors import BadEvent, NotFound
-from workbench.log.events import Body, Event, Setting, Usage, UserMessage, text_of
+from workbench.log.events import (
+    Body,
+    Compaction,
+    Event,
+    Override,
+    Revert,
+    Setting,
+    Usage,
+    UserMessage,
+    text_of,
+)
 from workbench.log.store import Store
 from workbench.session.foreign import harmless_log
 from workbench.traces.building import Recording
@@ -43,25 +53,30 @@ class Source(NamedTuple):
     knobs: tuple[str, ...] = ()
     """Set in the session, as `masking.keep_last=3`; what a command is given wins over them."""
     recorded: bool = False
-    """Whether all of it happened in another agent, and nothing in this one yet."""
+    """Whether all that was said was said in another agent, and nothing in this one yet."""
+    decided: bool = False
+    """Whether something of it was masked, compacted or the like in this one: then the next request is looked at."""
 
 
 def as_source(name: str, events: list[Event], *, live: bool = False, is_file: bool = False) -> Source:
     """A log with all that it says about how it is planned: its model, its policy and its knobs."""
     made = Source(name, events, setting(events, "model"), setting(events, "policy"), live, is_file, knobs_of(events))
-    return made._replace(recorded=is_recorded(events) and not made.policy)
+    recorded, decided = _recorded(events)
+    return made._replace(recorded=recorded and not made.policy, decided=decided)
 
 
-def is_recorded(events: Iterable[Event]) -> bool:
-    """Whether a log was written by another agent, and no request was made here since."""
-    found = False
-    for event in events:
-        match event.body:
-            case Setting(key=key, value=value) if key == RECORDED:
-                found = bool(value)
-            case Usage(upto=upto) if upto:
-                found = False
-    return found
+def _recorded(events: Sequence[Event]) -> tuple[bool, bool]:
+    """Whether a log was written by another agent and nothing was said here since; and whether anything was decided."""
+    at = next((at for at in reversed(range(len(events))) if _says_recorded(events[at].body)), None)
+    if at is None:
+        return False, False
+    since = [event.body for event in events[at + 1 :]]
+    said = any(isinstance(body, UserMessage | Usage) for body in since)
+    return not said, any(isinstance(body, Override | Compaction | Revert) for body in since)
+
+
+def _says_recorded(body: Body) -> bool:
+    return isinstance(body, Setting) and body.key == RECORDED and bool(body.value)
 
 
 def names_file(ref: str) -> bool:
