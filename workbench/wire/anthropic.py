@@ -36,13 +36,14 @@ class AnthropicReader:
         self.talk = talk
         self._messages = 0
 
-    def head(self, body: dict[str, Any]) -> None:
-        """The system prompt and the tools of a request."""
+    def head(self, body: dict[str, Any]) -> int:
+        """The system prompt and the tools of a request, which stand beside its messages."""
         system = text_of(content_of(body.get("system")))
         if system:
             self.talk.add(SlotContent("system", "system", system))
         for tool in list_in(body, "tools"):
             self.talk.tool(definition(tool))
+        return 0
 
     def message(self, value: Any) -> None:
         """A message of a request."""
