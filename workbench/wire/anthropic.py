@@ -52,7 +52,7 @@ class AnthropicReader:
         if role == "assistant":
             self.reply(value.get("content"), f"r{self._messages}", "stop")
         elif role == "user":
-            self._user(value.get("content"))
+            self.user(value.get("content"))
         elif role == "system":
             self.talk.add(SystemMessage(content_of(value.get("content"))))
         else:
@@ -66,7 +66,8 @@ class AnthropicReader:
         self.reply(body.get("content"), text_in(body, "id") or f"r{self._messages}", finish)
         return usage_in(dict_in(body, "usage"), self.talk.model)
 
-    def _user(self, content: Any) -> None:
+    def user(self, content: Any) -> None:
+        """What the user said, and what tools gave back."""
         if not isinstance(content, list):
             self.talk.add(UserMessage(content_of(content)))
             return
