@@ -24,6 +24,7 @@ from workbench.traces import (
     codex,
     gemini,
     gemini_cli,
+    kimi,
     openai,
     openhands,
     pi,
@@ -63,6 +64,7 @@ class TablesFormat(NamedTuple):
 FORMATS = tuple(
     Format(module.NAME, module.recognises, module.read)
     for module in (
+        kimi,
         claude_code,
         codex,
         pi,
