@@ -26,6 +26,13 @@ from workbench.traces.formats import FORMATS, KNOWN, conversations
 from workbench.traces.reading import read_json
 
 SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
+    "Kimi Code": [
+        {"type": "metadata", "protocol_version": "1.5", "created_at": 1},
+        {
+            "type": "context.append_message",
+            "message": {"role": "user", "content": [{"type": "text", "text": "hello"}], "origin": {"kind": "user"}},
+        },
+    ],
     "Claude Code": [
         {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}},
         {"type": "user", "uuid": "u1", "sessionId": "s", "message": {"role": "user", "content": "hello"}},
@@ -62,7 +69,7 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
         {"type": "function_call", "call_id": "c", "name": "ls", "arguments": "{}"},
     ],
 }
-LINES = ("Claude Code", "Codex", "pi")
+LINES = ("Kimi Code", "Claude Code", "Codex", "pi")
 
 
 def written(name: str) -> str:
