@@ -10,8 +10,11 @@ from workbench.log.events import (
     Compaction,
     Failure,
     ImagePart,
+    Override,
     Reasoning,
     Setting,
+    SlotContent,
+    SystemMessage,
     TextPart,
     ToolCall,
     ToolResult,
@@ -58,10 +61,149 @@ def test_the_lines_of_a_reply_are_one_reply_whose_usage_is_told_once() -> None:
         Reasoning("hm", "msg", "sig"),
         AssistantMessage("I look.", "msg", model="claude"),
         ToolCall("t1", "Read", '{"path": "x"}', "msg"),
-        ToolResult("t1", "no file", "Read", is_error=True),
         Usage("claude", 0, 18, 10, 5, 7),
+        ToolResult("t1", "no file", "Read", is_error=True),
         AssistantMessage("There is none.", "msg2", finish="length", model="claude"),
     ]
+
+
+def test_results_that_come_before_a_reply_is_over_stand_behind_it_and_its_usage() -> None:
+    [bodies] = read(
+        line("user", "look"),
+        reply({"type": "tool_use", "id": "t1", "name": "Read", "input": {}}, usage=USED),
+        line("user", [{"type": "tool_result", "tool_use_id": "t1", "content": "one"}]),
+        {"type": "progress", "uuid": "p", "sessionId": "s"},
+        reply({"type": "tool_use", "id": "t2", "name": "Read", "input": {}}, usage=USED),
+        line("user", [{"type": "tool_result", "tool_use_id": "t2", "content": "two"}]),
+    )
+    assert bodies[1:6] == [
+        ToolCall("t1", "Read", "{}", "msg"),
+        ToolCall("t2", "Read", "{}", "msg"),
+        Usage("", 0, 18, 10, 5, 7),
+        ToolResult("t1", "one", "Read"),
+        ToolResult("t2", "two", "Read"),
+    ]
+
+
+def test_a_reply_that_goes_on_behind_something_else_is_reported_once() -> None:
+    [bodies] = read(
+        line("user", "look"),
+        reply({"type": "text", "text": "I look."}, usage=USED),
+        line("user", "and hurry"),
+        reply({"type": "tool_use", "id": "t1", "name": "Read", "input": {}}, usage=USED),
+        line("user", [{"type": "tool_result", "tool_use_id": "t1", "content": "one"}]),
+        reply({"type": "text", "text": "Done."}, "msg2", usage=USED),
+    )
+    assert [type(body).__name__ for body in bodies] == [
+        *("UserMessage", "AssistantMessage", "Usage", "UserMessage"),
+        *("ToolCall", "ToolResult", "AssistantMessage", "Usage"),
+    ]
+
+
+def test_the_time_is_that_of_the_line() -> None:
+    [bodies] = read(
+        line("user", "look", timestamp="2026-01-02T03:04:05.678Z"),
+        line("assistant", "done", message={"usage": USED}, timestamp="2026-01-02T03:04:06Z"),
+        line("user", "more", timestamp="2026-01-02T03:05:00Z"),
+    )
+    start = 1767323045678
+    assert bodies.times == [start, start + 322, start + 322, start + 54_322]
+
+
+def attachment(kind: str, rendered: tuple[str, ...] = (), role: str = "", **more: Any) -> dict[str, Any]:
+    shown = {"rendered": [{"content": text} for text in rendered], "renderedRole": role} if rendered else {}
+    return {"type": "attachment", "uuid": "a", "sessionId": "s", "attachment": {"type": kind, **more}, **shown}
+
+
+REMINDER = "<system-reminder>\nToday is Monday.\n</system-reminder>"
+
+
+def test_what_was_typed_while_the_agent_worked_is_a_message_in_its_place() -> None:
+    [bodies] = read(
+        line("user", "look"),
+        reply({"type": "text", "text": "I look."}),
+        attachment("queued_command", prompt="and hurry", commandMode="prompt"),
+        attachment("queued_command", prompt=[{"type": "text", "text": "please"}]),
+        reply({"type": "text", "text": "Yes."}, "msg2"),
+    )
+    assert bodies == [
+        UserMessage("look"),
+        AssistantMessage("I look.", "msg"),
+        UserMessage("and hurry"),
+        UserMessage("please"),
+        AssistantMessage("Yes.", "msg2"),
+    ]
+
+
+def test_attachments_that_were_rendered_are_messages_as_they_were_sent() -> None:
+    [bodies] = read(
+        line("user", "look"),
+        attachment("date", (REMINDER,), "system"),
+        attachment("file", (REMINDER, "its text"), "user"),
+        attachment("queued_command", (REMINDER,), "system", prompt="x"),
+        attachment("task", (REMINDER,), "user"),
+        attachment("novelty"),
+    )
+    assert bodies == [
+        UserMessage("look"),
+        SystemMessage("Today is Monday.", "system"),
+        SystemMessage(REMINDER, "user"),
+        SystemMessage("its text", "user"),
+        UserMessage("Today is Monday."),
+        SystemMessage(REMINDER, "user"),
+        Unknown("Claude Code attachment novelty", {"entry": attachment("novelty")}),
+    ]
+
+
+def test_a_snapshot_of_the_prompt_fills_the_slots() -> None:
+    schema = {"name": "Read", "input_schema": {"type": "object"}}
+    [bodies] = read(
+        line("user", "look"), attachment("prompt_snapshot", systemPrompt=["one", "two"], tools=[{"schema": schema}])
+    )
+    assert bodies[1:3] == [
+        SlotContent("system", "system", "one\n\ntwo"),
+        SlotContent(
+            "tools", "Read", '{"type": "function", "function": {"name": "Read", "parameters": {"type": "object"}}}'
+        ),
+    ]
+
+
+def test_a_micro_compaction_masks_the_results_it_names() -> None:
+    results = [{"type": "tool_result", "tool_use_id": name, "content": name} for name in ("t1", "t2", "t3")]
+    noted = {"preTokens": 65_398, "tokensSaved": 45_149, "compactedToolIds": ["t1", "t3", "t9"]}
+    [bodies] = read(
+        line("user", "look"),
+        line("user", results),
+        {"type": "system", "subtype": "microcompact_boundary", "sessionId": "s", "microcompactMetadata": noted},
+    )
+    why = "cleared by Claude Code's micro-compaction: 65,398 tokens before it, 45,149 saved"
+    assert bodies[4:] == [Override("mask", 2, 2, why), Override("mask", 4, 4, why)]
+
+
+def test_each_session_of_a_file_is_a_conversation() -> None:
+    one, two = {"sessionId": "one"}, {"sessionId": "two"}
+    assert read(
+        {"type": "summary", "summary": "A title", "leafUuid": "u"},
+        line("user", "first", "a1", **one),
+        line("user", "second", "b1", **two),
+        line("user", "agent", "c1", isSidechain=True, agentId="x", **two),
+        line("assistant", "to the first", "a2", parentUuid="a1", **one),
+    ) == [
+        [Setting("title", "A title"), UserMessage("first"), AssistantMessage("to the first", "a2")],
+        [UserMessage("second")],
+        [UserMessage("agent")],
+    ]
+
+
+def test_a_session_that_goes_on_from_another_is_the_same_conversation() -> None:
+    resumed = {"sessionId": "two"}
+    [bodies] = read(
+        line("user", "first", "a1"),
+        {"type": "mode", **resumed},
+        line("user", "second", "b1", parentUuid="a1", **resumed),
+        line("user", "third", "b2", parentUuid="b1", **resumed),
+    )
+    assert bodies[:3] == [UserMessage("first"), UserMessage("second"), UserMessage("third")]
 
 
 def test_results_and_words_of_one_user_message_stay_in_order() -> None:
@@ -80,11 +222,11 @@ def test_a_boundary_and_its_summary_are_a_compaction_of_all_before() -> None:
     [bodies] = read(
         line("user", "one"),
         reply({"type": "text", "text": "two"}),
-        boundary(trigger="auto", preTokens=900),
+        boundary(trigger="auto", preTokens=900, postTokens=300),
         line("user", "so far: one, two", isCompactSummary=True),
         line("user", "three"),
     )
-    noted = {"made_by": "Claude Code", "trigger": "auto", "tokens_before": 900}
+    noted = {"made_by": "Claude Code", "trigger": "auto", "tokens_before": 900, "tokens_after": 300}
     assert bodies[2:] == [Compaction(1, 2, "so far: one, two", meta=noted), UserMessage("three")]
 
 
@@ -131,7 +273,7 @@ def test_errors_titles_and_the_rest_never_become_part_of_the_conversation() -> N
         {"type": "progress", "uuid": "p", "sessionId": "s", "data": {}},
         {"type": "progress", "uuid": "p", "sessionId": "s", "data": {}},
         {"type": "system", "subtype": "turn_duration", "sessionId": "s"},
-        {"type": "system", "subtype": "microcompact_boundary", "sessionId": "s"},
+        {"type": "system", "subtype": "nano_boundary", "sessionId": "s"},
         reply({"type": "redacted_thinking", "data": "x"}),
         {"type": "novelty", "sessionId": "s"},
         boundary(),
@@ -140,8 +282,8 @@ def test_errors_titles_and_the_rest_never_become_part_of_the_conversation() -> N
         Setting("title", "A title"),
         Failure("transcript", "API Error: 529"),
         Unknown(
-            "Claude Code system microcompact_boundary",
-            {"entry": {"type": "system", "subtype": "microcompact_boundary", "sessionId": "s"}},
+            "Claude Code system nano_boundary",
+            {"entry": {"type": "system", "subtype": "nano_boundary", "sessionId": "s"}},
         ),
         Unknown("Claude Code novelty", {"entry": {"type": "novelty", "sessionId": "s"}}),
         Unknown("Claude Code system compact_boundary", {"entry": boundary()}),

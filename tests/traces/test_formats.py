@@ -26,6 +26,13 @@ from workbench.traces.formats import FORMATS, KNOWN, conversations
 from workbench.traces.reading import read_json
 
 SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
+    "Kimi Code": [
+        {"type": "metadata", "protocol_version": "1.5", "created_at": 1},
+        {
+            "type": "context.append_message",
+            "message": {"role": "user", "content": [{"type": "text", "text": "hello"}], "origin": {"kind": "user"}},
+        },
+    ],
     "Claude Code": [
         {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}},
         {"type": "user", "uuid": "u1", "sessionId": "s", "message": {"role": "user", "content": "hello"}},
@@ -49,13 +56,20 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
     "SWE-agent": {"history": [{"role": "user", "content": "hello", "agent": "main"}], "info": {}},
     "OpenHands": [{"id": 0, "source": "user", "action": "message", "args": {"content": "hello"}}],
     "ADK": {"id": "s", "events": [{"author": "user", "invocation_id": "i", "content": {"parts": [{"text": "hello"}]}}]},
+    "requests and their answers": {
+        "request": {"model": "m", "messages": [{"role": "user", "content": "hello"}]},
+        "response": {"choices": [{"message": {"role": "assistant", "content": "hi"}}]},
+    },
     "Gemini": [{"role": "user", "parts": [{"text": "hello"}]}],
     "ShareGPT": [{"id": "0", "conversations": [{"from": "human", "value": "hello"}]}],
     "Anthropic": {"system": "be brief", "messages": [{"role": "user", "content": "hello"}]},
     "Gemini CLI": {"sessionId": "s", "messages": [{"type": "user", "content": "hello"}]},
-    "OpenAI Responses": {"model": "m", "input": [{"role": "user", "content": "hello"}]},
+    "OpenAI Responses": [
+        {"role": "user", "content": "hello"},
+        {"type": "function_call", "call_id": "c", "name": "ls", "arguments": "{}"},
+    ],
 }
-LINES = ("Claude Code", "Codex", "pi")
+LINES = ("Kimi Code", "Claude Code", "Codex", "pi")
 
 
 def written(name: str) -> str:

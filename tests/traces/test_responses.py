@@ -11,6 +11,7 @@ from workbench.config.errors import WrongCall
 from workbench.log.events import (
     AssistantMessage,
     Reasoning,
+    Request,
     Setting,
     SlotContent,
     ToolCall,
@@ -52,6 +53,15 @@ def test_items_are_paired_by_their_call() -> None:
     ]
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_list_of_the_api_is_read_from_the_oldest_item_on(order: int) -> None:
+    items = [{"type": "message", **ASKED[0]}, *ITEMS[1:]][::order]
+    envelope = {"object": "list", "data": items, "first_id": "a", "last_id": "b", "has_more": False}
+    assert read(envelope) == READ
+    talk = [{"type": "message", **ASKED[0]}, *ANSWERED][::order]
+    assert read({"object": "list", "data": talk}) == [READ[0], AssistantMessage("a.py", "r1")]
+
+
 def test_a_request_brings_its_instructions_and_tools_and_a_response_its_usage() -> None:
     schema = {"type": "object", "properties": {}}
     value = {
@@ -63,19 +73,20 @@ def test_a_request_brings_its_instructions_and_tools_and_a_response_its_usage() 
         "usage": {"input_tokens": 9, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 4}},
         "temperature": 1,
     }
-    model, system, tool, other, *talk, usage, left_out = read(value)
+    model, system, tool, other, *talk, answered, usage = read(value)
     assert (model, system) == (Setting("model", "gpt-5"), SlotContent("system", "instructions", "be brief"))
     assert json.loads(tool.text) == {"type": "function", "function": {"name": "ls", "parameters": schema}}
     assert json.loads(other.text) == {"type": "web_search", "name": "web"}
     assert talk[:4] == READ[:4]
-    assert usage == Usage("gpt-5", 0, 9, completion=2, cached=4)
-    assert left_out == Setting("left out", {"temperature": 1})
+    assert answered == AssistantMessage("a.py", "r2", model="gpt-5")
+    [at] = [at for at, body in enumerate(read(value), 1) if isinstance(body, Request)]
+    assert usage == Usage("gpt-5", 0, 9, completion=2, cached=4, request=at)
 
 
 def test_lines_of_requests_are_conversations_of_their_own() -> None:
-    lines = [{"model": "m", "input": ASKED}, {"model": "m", "input": ITEMS}]
+    lines = [{"model": "m", "output": ANSWERED}, {"model": "m", "input": ITEMS}]
     first, second = conversations("file", "\n".join(map(json.dumps, lines)))
-    assert first == [Setting("model", "m"), *READ[:1]]
+    assert first == [Setting("model", "m"), AssistantMessage("a.py", "r1", model="m")]
     assert len(second) == 6
 
 

@@ -32,7 +32,7 @@ class UserDecision(NamedTuple):
     by: int = 0
     """The override that last decided whether it is in or out; between a call and its result the later one holds."""
     why: str = ""
-    """Why it is excluded, where that was not decided by hand."""
+    """Why it is excluded or masked, where that was not decided by hand."""
 
 
 NO_DECISION = UserDecision()
@@ -46,7 +46,7 @@ def decide(own: UserDecision, action: OverrideAction, seq: int, why: str = "") -
         case "unpin":
             return own._replace(pinned=False)
         case "mask":
-            return UserDecision(masked=True, by=seq)
+            return UserDecision(masked=True, by=seq, why=why)
         case "unmask":
             return own._replace(masked=False)
         case "exclude":

@@ -127,7 +127,7 @@ def edits_of(cell: Cell, state: State, view: View, results: int) -> list[Edit]:
         edits.append(fold.keep_in_part(before, cut.tokens) if kept else truncate.edit(before, cut))
         before = cut.tokens
     if state == "masked" and own.masked:
-        edits.append(override.mask(before, size, cell.mask_tokens))
+        edits.append(override.mask(own, before, size, cell.mask_tokens))
     elif state == "masked":
         scope = "session" if view.mask_turn < 0 else "turn"
         span = (view.mask_first, view.mask_upto)

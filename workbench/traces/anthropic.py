@@ -27,11 +27,12 @@ def recognises(document: Document) -> bool:
     first = beginning(document, _ALL)
     bodies = [value for value in first if isinstance(value.get("messages"), list)]
     if bodies:
-        return any(_is_body(value) for value in bodies)
+        return any(is_body(value) for value in bodies)
     return _are_messages(first)
 
 
-def _is_body(value: dict[str, Any]) -> bool:
+def is_body(value: dict[str, Any]) -> bool:
+    """Whether the body of a request has what only Anthropic's have."""
     messages = [message for message in value["messages"] if isinstance(message, dict)]
     if any(_is_openai(message) for message in messages):
         return False

@@ -138,6 +138,10 @@ class Builder(Talk):
         for body in bodies:
             self.bodies.put(body, self._at)
 
+    def has_part(self, name: str) -> bool:
+        """Whether a piece of a request is kept already."""
+        return name in self._parts
+
     def part(self, value: Any, name: str = "") -> str:
         """Keep a piece of a request; gives its hash (`name`, where the file has one of its own)."""
         found = name or content_hash(value)

@@ -1,50 +1,60 @@
 """Claude Code: the JSON lines of a session, or what its command prints as `stream-json`.
 
+- A session is `~/.claude/projects/-PATH/ID.jsonl`, a sub-agent `ID/subagents/agent-*.jsonl` beside it.
 - A line has a `type`, a `uuid` and its `sessionId`. `user` and `assistant` carry an Anthropic `message`; one reply of
-  the model is several lines with the same `message.id`, one per block, and that id is the reply's.
+  the model is several lines with the same `message.id`, one per block, and that id is the reply's. Results of its first
+  calls may stand between the lines of a reply; they come behind it here, as they are sent.
 - Blocks: `text`, `image`, `thinking`, `tool_use` (`id`, `name`, `input`), and in user messages `tool_result`
   (`tool_use_id`, `content`, `is_error`). Calls and results are paired by id.
 - `message.usage` stands on every line of a reply; the last is the reply's. Cached tokens come beside `input_tokens`.
+- From 2.1.282 on every request of the conversation is in the file: `claude_requests` rebuilds it, with system prompt
+  and tools. Earlier files have neither of the two; some have both in a `prompt_snapshot`.
+- An `attachment` is what the program put into the request. Later versions have the text (`rendered`, `renderedRole`);
+  what was `rendered` for the role system is sent without the tags around it. A message typed while the agent worked is
+  an attachment too (`queued_command`). Others are carried as unknown: how they were worded is not in the file.
 - `compact_boundary` with the user message behind it that is marked `isCompactSummary` is a compaction of all before
-  the boundary, less the `preservedSegment` that some versions name. A summary with nothing before it, as in a session
-  that continues another file, is a user message. A `microcompact_boundary`, which clears old results, is carried as
-  unknown: what is masked here is for the policy to say.
-- Lines of sub-agents (`isSidechain`) are conversations of their own behind the main one, one per `agentId`, or per
-  root where there is none.
+  the boundary, less the `preservedSegment` that some versions name; it tells the tokens before, and later after. A
+  summary with nothing before it, as in a session that continues another file, is a user message. A
+  `microcompact_boundary` names the calls whose results were cleared: they are masked from there on.
+- Each session of a file is a conversation of its own, unless its first line goes on from a line of another. Lines of
+  sub-agents (`isSidechain`) are conversations behind them, one per `agentId`, or per root where there is none.
 - An error of the API that was shown as a reply (`isApiErrorMessage`) is a failure. `summary`, `custom-title` and
   `ai-title` are titles.
 - Counted, not kept: progress, snapshots of files, durations and hooks. Branches that the user went back from stay, in
-  the order of the file. System prompt and tools are not in these files.
+  the order of the file.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from workbench.log.events import AssistantMessage, Part, Reasoning, UserMessage, text_of
+from workbench.log.events import Content, Override, SystemMessage, ToolResult, UserMessage, text_of
+from workbench.traces import claude_requests
 from workbench.traces.building import (
     Builder,
     Recording,
     beginning,
-    content_from,
     content_of,
     dict_in,
     entries,
+    list_in,
     number_in,
-    part_of,
     text_in,
 )
+from workbench.traces.claude_requests import RecordedRequests
 from workbench.traces.reading import Document
+from workbench.wire.anthropic import FINISH, AnthropicReader
 
 NAME = "Claude Code"
 _NOISE = (
     *("progress", "file-history-snapshot", "queue-operation", "last-prompt", "permission-mode", "mode"),
     *("agent-name", "agent-setting", "agent-color", "stream_event", "rate_limit_event"),
+    *("atis-latch", "tools-used", "cost-state"),
 )
 _QUIET = ("turn_duration", "stop_hook_summary", "init", "hook_started", "hook_response", "status", "away_summary")
 """Kinds of `system` lines that are about the program."""
 _TITLES = {"summary": "summary", "custom-title": "customTitle", "ai-title": "aiTitle"}
-_FINISH = {"max_tokens": "length", "tool_use": "tool_calls", "refusal": "refused"}
+_REMINDER = ("<system-reminder>\n", "\n</system-reminder>")
 
 
 def recognises(document: Document) -> bool:
@@ -63,69 +73,122 @@ def _is_line(value: dict[str, Any]) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The session, then its sub-agents."""
-    made: dict[str, ClaudeCodeReader] = {}
-    roots: dict[str, str] = {}
-    """By line: the conversation it belongs to, for sub-agents without a name."""
+    """The sessions, then their sub-agents."""
+    conversations = _Conversations(document, '"api-request"' in text)
     for _, value in entries(document, text):
-        key = _conversation(value, roots)
-        if key not in made:
-            made[key] = ClaudeCodeReader(document.broken if not made else ())
-        made[key].line(value)
-    found = sorted(made.items(), key=lambda item: item[0] != "")
+        conversations.reader(value).line(value)
+    found = sorted(conversations.made.items(), key=lambda item: item[0][1] != "")
     talks = [(reader.builder.has_talk, reader.finish()) for _, reader in found]
     return [bodies for has_talk, bodies in talks if has_talk] or [bodies for _, bodies in talks]
 
 
-def _conversation(value: Any, roots: dict[str, str]) -> str:
-    if not isinstance(value, dict):
-        return ""
-    if not (value.get("isSidechain") or value.get("parent_tool_use_id")):
-        return ""
-    name = text_in(value, "agentId") or text_in(value, "parent_tool_use_id")
-    line = text_in(value, "uuid")
-    name = name or roots.get(text_in(value, "parentUuid")) or line or "sub-agent"
-    roots[line] = name
-    return name
+class _Conversations:
+    """The conversations of a file, by session and sub-agent."""
+
+    def __init__(self, document: Document, has_requests: bool) -> None:
+        self.made: dict[tuple[str, str], ClaudeCodeReader] = {}
+        self._document = document
+        self._has_requests = has_requests
+        self._sessions: dict[str, str] = {}
+        """By session: the one whose conversation it goes on with, or itself."""
+        self._session = ""
+        """The one that spoke last."""
+        self._roots: dict[str, str] = {}
+        """By line: the conversation it belongs to, for sub-agents without a name."""
+
+    def reader(self, value: Any) -> ClaudeCodeReader:
+        """Whose line it is."""
+        self._session = self._session_of(value)
+        key = (self._session, self._agent(value))
+        if key not in self.made:
+            self.made[key] = ClaudeCodeReader(() if self.made else self._document.broken, self._has_requests)
+        return self.made[key]
+
+    def _session_of(self, value: Any) -> str:
+        named = text_in(value, "sessionId") or text_in(value, "session_id")
+        if named in self._sessions:
+            return self._sessions[named]
+        if not named or text_in(value, "type") not in ("user", "assistant", "system", "attachment"):
+            return self._session
+        before = text_in(value, "parentUuid")
+        owners = (session for (session, _), reader in self.made.items() if before and reader.has_line(before))
+        fresh = named if self._sessions else ""
+        self._sessions[named] = next(owners, fresh)
+        return self._sessions[named]
+
+    def _agent(self, value: Any) -> str:
+        name = text_in(value, "agentId") or text_in(value, "parent_tool_use_id")
+        if text_in(value, "type") in claude_requests.KINDS:
+            return name
+        if not isinstance(value, dict) or not (value.get("isSidechain") or value.get("parent_tool_use_id")):
+            return ""
+        line = text_in(value, "uuid")
+        name = name or self._roots.get(text_in(value, "parentUuid")) or line or "sub-agent"
+        self._roots[line] = name
+        return name
 
 
 class ClaudeCodeReader:
     """One conversation, line by line."""
 
-    def __init__(self, broken: Any, name: str = NAME) -> None:
-        """`name`: the format that the lines come from."""
-        self.builder = Builder(name, broken)
+    def __init__(self, broken: Any, has_requests: bool = False) -> None:
+        self.builder = Builder(NAME, broken)
+        self._wire = AnthropicReader(self.builder)
+        self._requests = RecordedRequests(self.builder) if has_requests else None
         self._seqs: dict[str, int] = {}
         """By line: the last event before it, for the segment that a compaction preserved."""
+        self._clearable: dict[str, tuple[int, int]] = {}
+        """By call, and by line of an attachment: the events that a micro-compaction clears."""
         self._boundary: dict[str, Any] | None = None
         self._covered = 0
         """The last event before the boundary."""
         self._reply = ""
         self._usage: dict[str, Any] = {}
+        self._request = 0
+        """What the reply answers."""
+        self._reported: set[str] = set()
+        """Replies whose usage was told."""
+        self._held: list[dict[str, Any]] = []
+        """Lines with results that came while the reply may go on."""
+
+    def has_line(self, uuid: str) -> bool:
+        """Whether a line is one of this conversation's."""
+        return uuid in self._seqs
 
     def line(self, value: Any) -> None:
         """Take in what comes next."""
-        kind = value.get("type") if isinstance(value, dict) else None
-        if isinstance(kind, str) and text_in(value, "uuid"):
-            self._seqs[value["uuid"]] = self.builder.last
+        kind = text_in(value, "type")
+        subtype = text_in(value, "subtype")
         match kind:
             case "user" if isinstance(value.get("message"), dict):
-                self._user(value)
+                if self._reply and _has_results_only(value):
+                    self._held.append(value)
+                else:
+                    self._begin(value)
+                    self._user(value)
             case "assistant" if isinstance(value.get("message"), dict):
                 self._assistant(value)
-            case "system" if value.get("subtype") == "compact_boundary":
-                self._close()
+            case "attachment":
+                self._begin(value)
+                self._attachment(value)
+            case "system" if subtype == "compact_boundary":
+                self._begin(value)
                 self._boundary, self._covered = value, self.builder.last
-            case "system" if text_in(value, "subtype") in _QUIET:
+            case "system" if subtype == "microcompact_boundary":
+                self._begin(value)
+                self._micro_compaction(dict_in(value, "microcompactMetadata"))
+            case "system" if subtype in _QUIET:
                 self.builder.says_model(text_in(value, "model"))
-                self.builder.leave_out(f"system {value['subtype']}")
+                self.builder.leave_out(f"system {subtype}")
             case "summary" | "custom-title" | "ai-title":
                 self.builder.says_title(text_in(value, _TITLES[kind]))
-            case str() if kind in _NOISE:
+            case _ if kind in claude_requests.KINDS and self._requests is not None:
+                self._begin(value)
+                self._requests.line(value)
+            case _ if kind in _NOISE:
                 self.builder.leave_out(kind)
             case _:
-                subtype = text_in(value, "subtype")
-                self.builder.unknown(f"{kind} {subtype}" if subtype else str(kind or "line"), value)
+                self.builder.unknown(f"{kind} {subtype}" if subtype else kind or "line", value)
 
     def finish(self) -> Recording:
         """All that was read."""
@@ -134,83 +197,125 @@ class ClaudeCodeReader:
             self.builder.unknown("system compact_boundary", self._boundary)
         return self.builder.finish()
 
+    def _begin(self, value: dict[str, Any]) -> None:
+        """Something else than a reply that goes on."""
+        self._close()
+        self._at(value)
+
+    def _at(self, value: dict[str, Any]) -> None:
+        self.builder.when(value.get("timestamp"))
+        if text_in(value, "uuid"):
+            self._seqs[value["uuid"]] = self.builder.last
+
+    def _close(self) -> None:
+        """A reply is over: its usage is known, and results that came in between are behind it."""
+        used, reply = self._usage, self._reply
+        self._usage, self._reply = {}, ""
+        if reply not in self._reported:
+            cached, written = number_in(used, "cache_read_input_tokens"), number_in(used, "cache_creation_input_tokens")
+            prompt, completion = number_in(used, "input_tokens") + cached + written, number_in(used, "output_tokens")
+            more = {"cached": cached, "cache_write": written, "request": self._request}
+            self.builder.usage(prompt, completion, **more)
+            self._reported.add(reply)
+        held, self._held = self._held, []
+        for value in held:
+            self._at(value)
+            self._user(value)
+
     def _user(self, value: dict[str, Any]) -> None:
         content = value["message"].get("content")
         if value.get("isCompactSummary") and self.builder.has_talk:
             self._compaction(text_of(content_of(content)))
             return
-        if not isinstance(content, list):
-            self._close()
-            self.builder.add(UserMessage(content_of(content)))
+        if value.get("isVisibleInTranscriptOnly") and not value.get("isCompactSummary"):
+            self.builder.leave_out("user line that is only shown")
             return
-        said: list[Part] = []
-        for block in content:
-            if isinstance(block, dict) and block.get("type") == "tool_result":
-                self._said(said)
-                call = text_in(block, "tool_use_id")
-                self.builder.result(call, content_of(block.get("content")), block.get("is_error") is True)
-            else:
-                said.append(part_of(block))
-        self._said(said)
-
-    def _said(self, parts: list[Part]) -> None:
-        if parts:
-            self._close()
-            self.builder.add(UserMessage(content_from(parts)))
-            parts.clear()
+        if self._requests is not None:
+            self._requests.said("user", "", content)
+        before = self.builder.last
+        self._wire.user(content)
+        for seq, body in enumerate(self.builder.bodies[before:], before + 1):
+            if isinstance(body, ToolResult):
+                self._clearable[body.call_id] = (seq, seq)
 
     def _assistant(self, value: dict[str, Any]) -> None:
         message = value["message"]
         if value.get("isApiErrorMessage"):
-            self._close()
+            self._begin(value)
             self.builder.failure(text_of(content_of(message.get("content"))))
             return
         reply = text_in(message, "id") or text_in(value, "uuid")
         if reply != self._reply:
             self._close()
             self.builder.says_model(text_in(message, "model").replace("<synthetic>", ""))
+        self._at(value)
         self._reply = reply
         self._usage = dict_in(message, "usage") or self._usage
-        finish = _FINISH.get(text_in(message, "stop_reason"), "stop")
-        blocks = message.get("content")
-        said: list[Part] = []
-        for block in blocks if isinstance(blocks, list) else [blocks]:
-            kind = block.get("type") if isinstance(block, dict) else None
-            if kind in ("thinking", "redacted_thinking", "tool_use"):
-                self._answered(said, finish)
-            if kind == "thinking":
-                self.builder.add(Reasoning(text_in(block, "thinking"), reply, text_in(block, "signature")))
-            elif kind == "redacted_thinking":
-                self.builder.leave_out("redacted_thinking")
-            elif kind == "tool_use":
-                self.builder.call(text_in(block, "id"), text_in(block, "name"), block.get("input"), reply)
-            elif block is not None:
-                said.append(part_of(block))
-        self._answered(said, finish)
+        if self._requests is not None:
+            self._request = self._requests.event(text_in(value, "requestRef"))
+            self._requests.said("assistant", reply, message.get("content"))
+        self._wire.reply(message.get("content"), reply, FINISH.get(text_in(message, "stop_reason"), "stop"))
 
-    def _answered(self, parts: list[Part], finish: str) -> None:
-        if parts:
-            self.builder.add(
-                AssistantMessage(content_from(parts), self._reply, finish=finish, model=self.builder.model)
-            )
-            parts.clear()
+    def _attachment(self, value: dict[str, Any]) -> None:
+        attached, role = dict_in(value, "attachment"), text_in(value, "renderedRole") or "user"
+        kind = text_in(attached, "type")
+        texts = [content_of(each.get("content")) for each in list_in(value, "rendered") if isinstance(each, dict)]
+        if kind == "queued_command" and not texts:
+            texts = [content_of(attached.get("prompt"))]
+        if role == "system":
+            texts = [_bare(text) for text in texts]
+        typed = kind == "queued_command" and text_in(attached, "commandMode") in ("prompt", "")
+        first = self.builder.last + 1
+        for text in texts:
+            self.builder.add(UserMessage(text) if typed else SystemMessage(text, role))
+        if texts:
+            self._clearable[text_in(value, "uuid")] = (first, self.builder.last)
+        elif kind == "prompt_snapshot":
+            self._snapshot(attached)
+        else:
+            self.builder.unknown(f"attachment {kind}".rstrip(), value)
 
-    def _close(self) -> None:
-        """A reply is over: its usage is known."""
-        used, self._usage, self._reply = self._usage, {}, ""
-        cached, written = number_in(used, "cache_read_input_tokens"), number_in(used, "cache_creation_input_tokens")
-        prompt = number_in(used, "input_tokens") + cached + written
-        self.builder.usage(prompt, number_in(used, "output_tokens"), cached=cached, cache_write=written)
+    def _snapshot(self, attached: dict[str, Any]) -> None:
+        """System prompt and tools, where no request tells them more exactly."""
+        if self._requests is None:
+            tools = [dict_in(each, "schema") for each in list_in(attached, "tools")]
+            self._wire.head({"system": "\n\n".join(map(str, list_in(attached, "systemPrompt"))), "tools": tools})
+        self.builder.leave_out("attachment prompt_snapshot")
+
+    def _micro_compaction(self, noted: dict[str, Any]) -> None:
+        before, saved = number_in(noted, "preTokens"), number_in(noted, "tokensSaved")
+        why = f"cleared by {NAME}'s micro-compaction: {before:,} tokens before it, {saved:,} saved"
+        for name in (*list_in(noted, "compactedToolIds"), *list_in(noted, "clearedAttachmentUUIDs")):
+            if name in self._clearable:
+                self.builder.add(Override("mask", *self._clearable[name], why))
 
     def _compaction(self, summary: str) -> None:
-        self._close()
         noted = dict_in(self._boundary, "compactMetadata")
         last = self._covered if self._boundary is not None else self.builder.last
         head = text_in(dict_in(noted, "preservedSegment"), "headUuid")
         last = min(last, self._seqs.get(head, last))
         self._boundary = None
         if last:
-            trigger, before = text_in(noted, "trigger"), number_in(noted, "preTokens")
-            self.builder.compaction(1, last, summary, trigger=trigger, tokens_before=before)
+            self.builder.compaction(
+                1,
+                last,
+                summary,
+                trigger=text_in(noted, "trigger"),
+                tokens_before=number_in(noted, "preTokens"),
+                tokens_after=number_in(noted, "postTokens"),
+            )
         else:
             self.builder.add(UserMessage(summary))
+
+
+def _has_results_only(value: dict[str, Any]) -> bool:
+    content = value["message"].get("content")
+    return isinstance(content, list) and all(text_in(block, "type") == "tool_result" for block in content)
+
+
+def _bare(content: Content) -> Content:
+    """A reminder as it is sent for the role system: without its tags."""
+    if not isinstance(content, str):
+        return content
+    before, after = _REMINDER
+    return content[len(before) : -len(after)] if content.startswith(before) and content.endswith(after) else content

@@ -24,9 +24,11 @@ from workbench.traces import (
     codex,
     gemini,
     gemini_cli,
+    kimi,
     openai,
     openhands,
     pi,
+    request_logs,
     responses,
     sharegpt,
     swe_agent,
@@ -62,12 +64,14 @@ class TablesFormat(NamedTuple):
 FORMATS = tuple(
     Format(module.NAME, module.recognises, module.read)
     for module in (
+        kimi,
         claude_code,
         codex,
         pi,
         swe_agent,
         openhands,
         adk,
+        request_logs,
         gemini,
         sharegpt,
         anthropic,

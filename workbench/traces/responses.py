@@ -1,6 +1,7 @@
 """OpenAI's Responses: items as a list or JSON lines, a request with them under `input`, or a response under `output`.
 
 - Items are read as `wire/responses` has them. A message may leave its `type` out.
+- The API lists items as `{"object": "list", "data": [...]}`, the newest first unless asked otherwise.
 - The other keys of a request or response are counted.
 """
 
@@ -20,7 +21,7 @@ _READ = ("input", "output", "instructions", "tools", "model", "usage")
 def recognises(document: Document) -> bool:
     """Whether it is a request or a response, or has calls in the form of these items."""
     first = beginning(document, 1 << 31)
-    return any(_is_body(value) or _is_call(value) for value in first)
+    return any(_is_body(value) or _is_call(value) or _is_list(value) for value in first)
 
 
 def _is_body(value: dict[str, Any]) -> bool:
@@ -39,12 +40,29 @@ def _is_call(value: Any) -> bool:
     return bool(text_in(value, "call_id")) and kind.endswith(("_call", "_call_output"))
 
 
+def _is_list(value: Any) -> bool:
+    if text_in(value, "object") != "list":
+        return False
+    return any(_is_item(item) and text_in(item, "type") for item in list_in(value, "data"))
+
+
+def _listed(value: dict[str, Any]) -> list[Any]:
+    """The items of a list, the oldest first: a call comes before its output, a question before its answer."""
+    items = list_in(value, "data")
+    calls = {text_in(item, "call_id"): at for at, item in enumerate(items) if text_in(item, "type").endswith("_call")}
+    for at, item in enumerate(items):
+        if text_in(item, "type").endswith("_call_output") and text_in(item, "call_id") in calls:
+            return items[::-1] if calls[text_in(item, "call_id")] > at else items
+    return items[::-1] if text_in(items[0], "role") == "assistant" else items
+
+
 def read(document: Document, text: str) -> list[Recording]:
     """The conversation; or one per request or response."""
     values = [value for _, value in entries(document, text)]
     bodies = [value for value in values if isinstance(value, dict) and _is_body(value)]
     if not bodies:
-        return [_conversation(Builder(NAME, document.broken), values)]
+        items = [item for value in values for item in (_listed(value) if _is_list(value) else [value])]
+        return [_conversation(Builder(NAME, document.broken), items)]
     found = []
     for number, body in enumerate(bodies):
         builder = Builder(NAME, () if number else document.broken)

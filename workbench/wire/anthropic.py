@@ -36,13 +36,14 @@ class AnthropicReader:
         self.talk = talk
         self._messages = 0
 
-    def head(self, body: dict[str, Any]) -> None:
-        """The system prompt and the tools of a request."""
+    def head(self, body: dict[str, Any]) -> int:
+        """The system prompt and the tools of a request, which stand beside its messages."""
         system = text_of(content_of(body.get("system")))
         if system:
             self.talk.add(SlotContent("system", "system", system))
         for tool in list_in(body, "tools"):
             self.talk.tool(definition(tool))
+        return 0
 
     def message(self, value: Any) -> None:
         """A message of a request."""
@@ -51,7 +52,7 @@ class AnthropicReader:
         if role == "assistant":
             self.reply(value.get("content"), f"r{self._messages}", "stop")
         elif role == "user":
-            self._user(value.get("content"))
+            self.user(value.get("content"))
         elif role == "system":
             self.talk.add(SystemMessage(content_of(value.get("content"))))
         else:
@@ -65,7 +66,8 @@ class AnthropicReader:
         self.reply(body.get("content"), text_in(body, "id") or f"r{self._messages}", finish)
         return usage_in(dict_in(body, "usage"), self.talk.model)
 
-    def _user(self, content: Any) -> None:
+    def user(self, content: Any) -> None:
+        """What the user said, and what tools gave back."""
         if not isinstance(content, list):
             self.talk.add(UserMessage(content_of(content)))
             return

@@ -51,15 +51,12 @@ class ChatReader:
     def __init__(self, talk: Talk) -> None:
         self.talk = talk
         self._replies = 0
-        self._head = 0
-        """So many of the messages that come are in the system slot."""
         self._functions: dict[str, str] = {}
         """The last call of each function, for results in the older form, which name no call."""
 
-    def head(self, body: dict[str, Any]) -> None:
-        """The system prompt, which is the messages that a request begins with, and the tools."""
+    def head(self, body: dict[str, Any]) -> int:
+        """The tools, and the system prompt, which is the messages that a request begins with; tells how many."""
         first = list(takewhile(lambda value: text_in(value, "role") in _SYSTEM, list_in(body, "messages")))
-        self._head = len(first)
         for number, message in enumerate(first, 1):
             said = text_of(content_of(message.get("content")))
             name = text_in(message, "role") if number == 1 else f"{text_in(message, 'role')} {number}"
@@ -67,12 +64,10 @@ class ChatReader:
                 self.talk.add(SlotContent("system", name, said))
         for tool in list_in(body, "tools"):
             self.talk.tool(tool)
+        return len(first)
 
     def message(self, value: Any) -> None:
         """A message of a request; one that is none is carried as it is."""
-        if self._head:
-            self._head -= 1
-            return
         before = len(self.talk.bodies)
         try:
             self.add(value)

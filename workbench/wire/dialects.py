@@ -21,8 +21,8 @@ class DialectReader(Protocol):
 
     talk: Talk
 
-    def head(self, body: dict[str, Any]) -> None:
-        """The system prompt and the tools of a request, which its messages follow."""
+    def head(self, body: dict[str, Any]) -> int:
+        """The system prompt and the tools of a request; tells how many of its messages were the prompt."""
 
     def message(self, value: Any) -> None:
         """A message of a request."""
@@ -53,8 +53,8 @@ def reader(dialect: Dialect, talk: Talk) -> DialectReader:
 def read_request(dialect: Dialect, body: dict[str, Any]) -> list[Body]:
     """A request as events: the slots, then its messages, in order."""
     made = reader(dialect, Talk(NAMES[dialect]))
-    made.head(body)
-    for message in messages_of(dialect, body):
+    head = made.head(body)
+    for message in messages_of(dialect, body)[head:]:
         made.message(message)
     return made.talk.bodies
 

@@ -61,8 +61,8 @@ class Contents:
         """By tool: calls without a response yet."""
         self._calls = 0
 
-    def head(self, body: dict[str, Any]) -> None:
-        """The system instruction and the tools of a request."""
+    def head(self, body: dict[str, Any]) -> int:
+        """The system instruction and the tools of a request, which stand beside its contents."""
         config = dict_in(body, "config") or body
         system = either(config, "systemInstruction")
         parts = list_in(system, "parts") if isinstance(system, dict) else [{"text": system}] if system else []
@@ -73,6 +73,7 @@ class Contents:
             declared = either(tool, "functionDeclarations")
             for each in declared if isinstance(declared, list) else [tool]:
                 self.talk.tool(definition(each))
+        return 0
 
     def message(self, value: Any) -> None:
         """A content of a request; a bare text is what the user said."""

@@ -31,11 +31,12 @@ class ResponsesReader:
         """Whether the last item was the model's."""
         self._finish = "stop"
 
-    def head(self, body: dict[str, Any]) -> None:
-        """The instructions and the tools of a request."""
+    def head(self, body: dict[str, Any]) -> int:
+        """The instructions and the tools of a request, which stand beside its items."""
         if text_in(body, "instructions"):
             self.talk.add(SlotContent("system", "instructions", text_in(body, "instructions")))
         self._tools(body)
+        return 0
 
     def _tools(self, value: dict[str, Any]) -> None:
         for tool in list_in(value, "tools"):

@@ -42,8 +42,10 @@ def as_json(value: Any) -> str:
 
 
 def cleaned(value: Any) -> Any:
-    """A JSON value that can be stored."""
-    return json.loads(clean(json.dumps(value, ensure_ascii=False)))
+    """A JSON value that can be stored; the same one, where it already can."""
+    written = json.dumps(value, ensure_ascii=False)
+    stored = clean(written)
+    return value if stored is written else json.loads(stored)
 
 
 def part_of(value: Any) -> Part:

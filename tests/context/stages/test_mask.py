@@ -128,3 +128,11 @@ def test_an_unmasked_result_stays_and_the_others_do_not_move() -> None:
     assert seq is not None
     made = planned([*log, Override("unmask", seq, seq)], preset("layers"))
     assert states(results(made)) == ["sent"] * 3 + ["masked"] + ["sent"] * 5
+
+
+def test_a_result_that_another_agent_cleared_says_so() -> None:
+    talk = [GO, *iterations([words(500), words(500)])]
+    made = planned([*talk, Override("mask", 3, 3, "cleared by its agent")], preset("workbench"))
+    first, second = results(made)
+    assert first.edits[-1].why.startswith("cleared by its agent; 500 tokens replaced")
+    assert (first.state, second.state) == ("masked", "sent")

@@ -28,9 +28,9 @@ def exclude(own: UserDecision, tokens: int) -> Edit:
     return Edit("override", "excluded", tokens, 0, why)
 
 
-def mask(before: int, original: int, marker: int) -> Edit:
+def mask(own: UserDecision, before: int, original: int, marker: int) -> Edit:
     """Put a marker in place of an item."""
-    why = f"masked by hand; {original:,} tokens replaced by a marker of {marker:,}"
+    why = f"{own.why or 'masked by hand'}; {original:,} tokens replaced by a marker of {marker:,}"
     return Edit("override", "masked", before, marker, why)
 
 

@@ -1,0 +1,23 @@
+"""Transcripts that real clients wrote, where there are any, and what went over the wire beside them.
+
+They are looked for in the folder that WORKBENCH_TRACES names, or in `shared/traces` beside the repository. A recording
+of `NAME.jsonl` is `NAME.wire.jsonl`: one object per request, with its `path`, its body under `req` and its answer under
+`resp`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(os.environ.get("WORKBENCH_TRACES") or Path(__file__).parents[3] / "shared" / "traces")
+
+
+def recorded(client: str) -> Iterator[tuple[Path, list[dict[str, Any]]]]:
+    """The transcripts of a client that were recorded on the wire as well, with that recording."""
+    for wire in sorted((FOLDER / client).glob("*.wire.jsonl")):
+        lines = wire.read_text("utf-8").splitlines()
+        yield wire.with_name(wire.name.replace(".wire.", ".")), [json.loads(line) for line in lines]

@@ -1,0 +1,186 @@
+"""Requests that Claude Code wrote down, rebuilt."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from support.recordings import recorded
+from workbench.log.events import Request, RequestPart, SlotContent, Usage
+from workbench.traces.building import Recording, content_hash
+from workbench.traces.formats import conversations
+from workbench.wire.request_bodies import body_of
+
+MARK = {"type": "ephemeral"}
+SYSTEM = [{"type": "text", "text": "Be brief."}, {"type": "text", "text": "You are an agent."}]
+TOOLS = [{"name": "Read", "description": "Reads.", "input_schema": {"type": "object"}}]
+PARAMS = {"model": "claude-opus", "betas": ["x"], "max_tokens": 100}
+USED = {"input_tokens": 3, "cache_read_input_tokens": 10, "cache_creation_input_tokens": 5, "output_tokens": 7}
+
+
+def text(said: str) -> dict[str, Any]:
+    return {"type": "text", "text": said}
+
+
+def message(role: str, *blocks: dict[str, Any]) -> dict[str, Any]:
+    return {"role": role, "content": list(blocks)}
+
+
+def line(kind: str, content: Any, **more: Any) -> dict[str, Any]:
+    said = {"role": kind, "content": content, **more.pop("message", {})}
+    return {"type": kind, "uuid": "u", "sessionId": "s", "message": said, **more}
+
+
+def shape(tools: Any = TOOLS, **more: Any) -> dict[str, Any]:
+    held = {"system": SYSTEM, "tools": tools}
+    return {"type": "api-request-shape", "sessionId": "s", "shapeHash": content_hash(held), "shape": held, **more}
+
+
+def blob(value: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "api-request-blob", "sessionId": "s", "hash": content_hash(value), "message": value, **more}
+
+
+def request(name: str, *tail: dict[str, Any], **more: Any) -> dict[str, Any]:
+    wanted = {"shapeHash": shape()["shapeHash"], "querySource": "sdk", "keep": 0, "params": PARAMS, **more}
+    return {
+        "type": "api-request",
+        "sessionId": "s",
+        "id": name,
+        "tail": [content_hash(each) for each in tail],
+        **wanted,
+    }
+
+
+def reply(ref: str, name: str, *blocks: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
+    said = {"id": name, "model": "claude-opus", "usage": USED}
+    return [line("assistant", [block], message=said, requestRef=ref, **more) for block in blocks]
+
+
+def read(*lines: dict[str, Any]) -> list[Recording]:
+    return conversations("file", "\n".join(map(json.dumps, lines)))
+
+
+def requests(bodies: Recording) -> dict[int, Request]:
+    return {seq: body for seq, body in enumerate(bodies, 1) if isinstance(body, Request)}
+
+
+def rebuilt(bodies: Recording) -> list[dict[str, Any]]:
+    """The bodies of all requests, in order."""
+    made, parts = requests(bodies), {body.hash: body.value for body in bodies if isinstance(body, RequestPart)}
+    return [body_of(each, parts, made) for each in made.values()]
+
+
+ASKED = message("user", text("<system-reminder>rules</system-reminder>"), text("look"))
+CALLS = (
+    {"type": "thinking", "thinking": "hm", "signature": "sig"},
+    {"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "a"}},
+    {"type": "tool_use", "id": "t2", "name": "Read", "input": {"path": "ü"}},
+)
+RESULTS = [{"type": "tool_result", "tool_use_id": name, "content": "no"} for name in ("t2", "t1")]
+SESSION = [
+    line("user", "look"),
+    shape(),
+    blob(ASKED),
+    request("q1", ASKED, cacheControl=[{"path": ["messages", 0, "content", 1], "value": MARK}]),
+    *reply("q1", "m1", *CALLS[:2]),
+    line("user", RESULTS[:1]),  # a result before the reply is over
+    *reply("q1", "m1", *CALLS[2:]),
+    line("user", RESULTS[1:]),
+    request("q2", message("assistant", *CALLS), message("user", *RESULTS), base="q1", keep=1),
+    *reply("q2", "m2", text("There is none.")),
+]
+SENT = [ASKED, message("assistant", *CALLS), message("user", *RESULTS)]
+
+
+def test_requests_are_rebuilt_from_blobs_and_from_the_lines_of_the_session() -> None:
+    [bodies] = read(*SESSION)
+    common = {**PARAMS, "system": SYSTEM, "tools": TOOLS}
+    marked = {**ASKED, "content": [ASKED["content"][0], {**text("look"), "cache_control": MARK}]}
+    assert rebuilt(bodies) == [{**common, "messages": [marked]}, {**common, "messages": SENT}]
+
+
+def test_a_report_stands_behind_its_reply_and_names_its_request() -> None:
+    [bodies] = read(*SESSION)
+    first, second = requests(bodies)
+    usages = {seq: body.request for seq, body in enumerate(bodies, 1) if isinstance(body, Usage)}
+    assert list(usages.values()) == [first, second]
+    assert [type(body).__name__ for body in bodies[first:second]] == [
+        *("Reasoning", "ToolCall", "ToolCall", "Usage", "ToolResult", "ToolResult"),
+        *("RequestPart", "RequestPart", "Request"),
+    ]
+
+
+def test_system_prompt_and_tools_stand_in_their_slots_and_leave_them() -> None:
+    [bodies] = read(*SESSION, shape([]), request("q3", ASKED, shapeHash=shape([])["shapeHash"]))
+    schema = {"name": "Read", "description": "Reads.", "parameters": {"type": "object"}}
+    tool = json.dumps({"type": "function", "function": schema})
+    assert [body for body in bodies if isinstance(body, SlotContent)] == [
+        SlotContent("system", "system", "Be brief.\nYou are an agent."),
+        SlotContent("tools", "Read", tool),
+        SlotContent("tools", "Read", ""),
+    ]
+
+
+def test_a_client_that_was_started_anew_names_all_messages_and_the_log_only_the_new_ones() -> None:
+    said, more = message("assistant", text("There is none.")), message("user", text("go on"))
+    [bodies] = read(*SESSION, line("user", "go on"), request("q3", *SENT, said, more))
+    third = list(requests(bodies).values())[2]
+    assert (third.base, third.keep, len(third.messages)) == (list(requests(bodies))[1], 3, 2)
+    assert rebuilt(bodies)[2]["messages"] == [*SENT, said, more]
+    hashes = [body.hash for body in bodies if isinstance(body, RequestPart)]
+    assert len(hashes) == len(set(hashes))
+
+
+@pytest.mark.parametrize(
+    ("source", "agent", "purpose"),
+    [
+        ("sdk", "", "turn"),
+        ("repl_main_thread:outputStyle:default", "", "turn"),
+        ("compact", "", "compaction"),
+        ("generate_session_title", "", "side"),
+        ("agent:builtin:general-purpose", "a1", "sub-agent"),
+    ],
+)
+def test_why_and_by_whom_a_request_was_sent(source: str, agent: str, purpose: str) -> None:
+    who = {"agentId": agent, "isSidechain": True} if agent else {}
+    [bodies] = read(
+        line("user", "look", **who), shape(**who), blob(ASKED, **who), request("q1", ASKED, querySource=source, **who)
+    )
+    [made] = requests(bodies).values()
+    assert (made.purpose, made.agent, made.session, made.parent) == (purpose, agent, "s", "s" if agent else "")
+
+
+def test_a_request_that_names_what_is_not_in_the_file_is_none() -> None:
+    [bodies] = read(
+        line("user", "look"),
+        shape(),
+        request("q1", ASKED),
+        request("q2", message("user", text("look")), base="q1", keep=1),
+        request("q3", message("user", text("look"))),
+    )
+    [made] = rebuilt(bodies)
+    assert made["messages"] == [message("user", text("look"))]
+
+
+def plain(body: dict[str, Any]) -> dict[str, Any]:
+    """A body without the billing line, and with every content as a list: what differs from request to request."""
+    said = [
+        {**each, "content": [text(each["content"])]} if isinstance(each["content"], str) else each
+        for each in body["messages"]
+    ]
+    system = [block for block in body["system"] if not block["text"].startswith("x-anthropic-billing-header")]
+    kept = {key: value for key, value in body.items() if key not in ("metadata", "stream", "betas")}
+    return {**kept, "system": system, "messages": said}
+
+
+@pytest.mark.skipif(not any(recorded("claude-code")), reason="no recordings here")
+def test_every_request_in_real_transcripts_is_what_went_over_the_wire() -> None:
+    for file, wire in recorded("claude-code"):
+        sent = [plain(each["req"]) for each in wire if each["path"].startswith("/v1/messages?")]
+        found = [
+            plain(body) for bodies in conversations(file.name, file.read_text("utf-8")) for body in rebuilt(bodies)
+        ]
+        assert found, file.name
+        assert [body for body in found if body not in sent] == [], file.name

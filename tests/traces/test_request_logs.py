@@ -1,0 +1,294 @@
+"""Files of requests become what was sent, exactly, in the conversations that the requests make."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Dialect,
+    Reasoning,
+    Request,
+    RequestPart,
+    Setting,
+    SlotContent,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
+from workbench.traces.building import Recording
+from workbench.traces.formats import conversations
+from workbench.wire.dialects import join
+
+LS = {"type": "function", "function": {"name": "ls", "parameters": {"type": "object", "properties": {}}}}
+CALL = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+SYSTEM = {"role": "system", "content": "be brief"}
+ASKED = {"role": "user", "content": "look"}
+CALLED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+RETURNED = {"role": "tool", "tool_call_id": "c1", "content": "a.py"}
+FIRST = {"model": "gpt-4o", "temperature": 0, "tools": [LS], "messages": [SYSTEM, ASKED]}
+SECOND = {**FIRST, "messages": [SYSTEM, ASKED, CALLED, RETURNED]}
+ANSWERS = [
+    {
+        "model": "gpt-4o-2024-08-06",
+        "choices": [{"message": {**CALLED, "reasoning_content": "hm"}, "finish_reason": "tool_calls"}],
+        "usage": {"prompt_tokens": 40, "completion_tokens": 5},
+    },
+    {
+        "model": "gpt-4o-2024-08-06",
+        "choices": [{"message": {"role": "assistant", "content": "done"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 60, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 32}},
+    },
+]
+
+
+def read(*values: Any) -> list[Recording]:
+    return conversations("file", "\n".join(map(json.dumps, values)))
+
+
+def requests(bodies: list[Body]) -> list[dict[str, Any]]:
+    """The bodies of all requests of a conversation, put together again."""
+    parts = {body.hash: body.value for body in bodies if isinstance(body, RequestPart)}
+    messages: dict[int, list[Any]] = {}
+    found = []
+    for seq, body in enumerate(bodies, 1):
+        if isinstance(body, Request):
+            kept = messages[body.base][: body.keep] if body.base else []
+            messages[seq] = [*kept, *(parts[each] for each in body.messages)]
+            system, tools = parts.get(body.system), parts.get(body.tools)
+            found.append(join(body.dialect, system, tools, messages[seq], body.parameters, body.cache_marks))
+    return found
+
+
+def said(bodies: list[Body]) -> list[Body]:
+    return [body for body in bodies if not isinstance(body, RequestPart | Request)]
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [{"request": body, "response": answer} for body, answer in zip((FIRST, SECOND), ANSWERS, strict=True)],
+        [{**body, "response": answer} for body, answer in zip((FIRST, SECOND), ANSWERS, strict=True)],
+        [{**answer, **body} for body, answer in zip((FIRST, SECOND), ANSWERS, strict=True)],
+        [
+            {
+                "method": "POST",
+                "url": "https://x/v1/chat/completions",
+                "request": {"body": json.dumps(body)},
+                "resp": answer,
+            }
+            for body, answer in zip((FIRST, SECOND), ANSWERS, strict=True)
+        ],
+    ],
+    ids=["request", "response", "choices", "http"],
+)
+def test_requests_that_go_on_are_one_conversation_with_answers_and_reports(entries: list[Any]) -> None:
+    [bodies] = read(*entries)
+    assert conversations("file", json.dumps(entries)) == [bodies]
+    assert requests(bodies) == [FIRST, SECOND]
+    first, second = (seq for seq, body in enumerate(bodies, 1) if isinstance(body, Request))
+    model = "gpt-4o" if "choices" in entries[0] else "gpt-4o-2024-08-06"
+    assert said(bodies) == [
+        Setting("model", "gpt-4o"),
+        SlotContent("system", "system", "be brief"),
+        SlotContent("tools", "ls", json.dumps(LS)),
+        UserMessage("look"),
+        Reasoning("hm", "r1"),
+        ToolCall("c1", "ls", "{}", "r1"),
+        Usage(model, 0, 40, completion=5, request=first),
+        ToolResult("c1", "a.py"),
+        AssistantMessage("done", "r2", model=model),
+        Usage(model, 0, 60, cached=32, completion=7, request=second),
+    ]
+    continued = bodies[second - 1]
+    assert isinstance(continued, Request)
+    assert (continued.base, continued.keep) == (first, 2)
+
+
+def test_a_log_of_openhands_has_its_parameters_apart() -> None:
+    entry = {
+        "messages": FIRST["messages"],
+        "response": ANSWERS[0],
+        "args": [],
+        "kwargs": {"model": "gpt-4o", "tools": [LS], "temperature": 0},
+        "timestamp": 1_700_000_000.5,
+        "cost": 0.01,
+    }
+    [bodies] = read(entry)
+    assert requests(bodies) == [FIRST]
+    assert bodies.times[0] == 1_700_000_000_500
+
+
+def test_bodies_without_answers_tell_the_reply_by_what_follows() -> None:
+    [bodies] = read(FIRST, SECOND)
+    kinds = [type(body) for body in bodies if not isinstance(body, RequestPart)]
+    assert kinds[3:] == [UserMessage, Request, ToolCall, ToolResult, Request]
+    assert requests(bodies) == [FIRST, SECOND]
+
+
+def test_calls_that_the_next_request_tells_otherwise_are_those_of_the_conversation() -> None:
+    renamed = {**CALLED, "tool_calls": [{**CALL, "id": "x9"}]}
+    follows = {**FIRST, "messages": [SYSTEM, ASKED, renamed, {**RETURNED, "tool_call_id": "x9"}]}
+    [bodies] = read({"request": FIRST, "response": ANSWERS[0]}, {"request": follows, "response": ANSWERS[1]})
+    assert [body.call_id for body in bodies if isinstance(body, ToolCall | ToolResult)] == ["x9", "x9"]
+    assert [body.prompt for body in bodies if isinstance(body, Usage)] == [40, 60]
+
+
+def test_marks_and_the_two_ways_to_write_a_text_make_no_other_conversation() -> None:
+    mark = {"type": "ephemeral"}
+    one = {"model": "claude", "max_tokens": 9, "system": "s", "messages": [{"role": "user", "content": "look"}]}
+    block = {"type": "text", "text": "look", "cache_control": mark}
+    more = [
+        {"role": "user", "content": [block]},
+        {"role": "assistant", "content": "ok"},
+        {"role": "user", "content": "go"},
+    ]
+    two = {**one, "messages": more}
+    [bodies] = read(one, two)
+    assert requests(bodies) == [one, two]
+    assert [body for body in bodies if isinstance(body, UserMessage | AssistantMessage)] == [
+        UserMessage("look"),
+        AssistantMessage("ok", "r2", model="claude"),
+        UserMessage("go"),
+    ]
+
+
+def test_another_question_and_a_side_request_are_conversations_of_their_own() -> None:
+    title = {**FIRST, "messages": [{"role": "system", "content": "make a title"}, ASKED]}
+    other = {**FIRST, "messages": [SYSTEM, {"role": "user", "content": "else"}]}
+    main, *sides = read(FIRST, title, other, SECOND)
+    assert requests(main) == [FIRST, SECOND]
+    assert [requests(each) for each in sides] == [[title], [other]]
+
+
+def test_a_changed_prompt_fills_the_slot_anew_and_a_tool_that_is_gone_is_cleared() -> None:
+    talk = [ASKED, CALLED, RETURNED, {"role": "user", "content": "go on"}]
+    later = {"model": "gpt-4o", "messages": [{"role": "system", "content": "be long"}, *talk]}
+    [bodies] = read(SECOND, later)
+    slots = [body for body in bodies if isinstance(body, SlotContent)]
+    assert slots[2:] == [SlotContent("system", "system", "be long"), SlotContent("tools", "ls", "")]
+    assert requests(bodies) == [SECOND, later]
+
+
+STREAMS: dict[Dialect, tuple[dict[str, Any], list[Any]]] = {
+    "chat": (
+        FIRST,
+        [
+            {"choices": [{"delta": {"content": "d"}}], "model": "m"},
+            {"choices": [{"delta": {"content": "one"}, "finish_reason": "stop"}]},
+            {"choices": [], "usage": {"prompt_tokens": 40, "completion_tokens": 5}},
+        ],
+    ),
+    "anthropic": (
+        {"model": "claude", "system": "s", "messages": [ASKED]},
+        [
+            {"type": "message_start", "message": {"model": "m", "content": [], "usage": {"input_tokens": 10}}},
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "done"}},
+            {
+                "type": "message_delta",
+                "delta": {"stop_reason": "end_turn"},
+                "usage": {"output_tokens": 5, "cache_read_input_tokens": 30},
+            },
+        ],
+    ),
+    "responses": (
+        {"model": "gpt-5", "input": [ASKED]},
+        [
+            {
+                "type": "response.output_item.done",
+                "item": {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]},
+            },
+            {
+                "type": "response.completed",
+                "response": {"model": "m", "output": [], "usage": {"input_tokens": 40, "output_tokens": 5}},
+            },
+        ],
+    ),
+    "gemini": (
+        {"model": "g", "contents": [{"role": "user", "parts": [{"text": "look"}]}]},
+        [
+            {"candidates": [{"content": {"parts": [{"text": "do"}]}}], "modelVersion": "m"},
+            {
+                "candidates": [{"content": {"parts": [{"text": "ne"}]}, "finishReason": "STOP"}],
+                "usageMetadata": {"promptTokenCount": 40, "candidatesTokenCount": 5},
+            },
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("dialect", get_args(Dialect))
+def test_an_answer_that_was_streamed_is_put_together(dialect: Dialect) -> None:
+    body, events = STREAMS[dialect]
+    stream = "\n\n".join(f"data: {json.dumps(event)}" for event in events) + "\n\ndata: [DONE]\n\n"
+    [bodies] = read({"n": 1, "method": "POST", "path": "/v1/x", "req": body, "resp": stream})
+    *_, answer, usage = bodies
+    assert isinstance(answer, AssistantMessage)
+    assert isinstance(usage, Usage)
+    assert (answer.content, usage.prompt, usage.completion, usage.model) == ("done", 40, 5, "m")
+    assert requests(bodies) == [body]
+
+
+def test_calls_of_a_stream_are_whole() -> None:
+    pieces: list[dict[str, Any]] = [
+        {"index": 0, "id": "c1", "function": {"name": "ls", "arguments": '{"a'}},
+        {"index": 0, "function": {"arguments": '": 1}'}},
+    ]
+    chat = "".join(f"data: {json.dumps({'choices': [{'delta': {'tool_calls': [piece]}}]})}\n" for piece in pieces)
+    events: list[dict[str, Any]] = [
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "c1", "name": "ls"}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": '{"a'}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": '": 1}'}},
+    ]
+    anthropic = "".join(f"event: x\ndata: {json.dumps(event)}\n\n" for event in events)
+    for body, stream in ((FIRST, chat), (STREAMS["anthropic"][0], anthropic)):
+        [bodies] = read({"request": body, "response": stream})
+        assert next(each for each in bodies if isinstance(each, ToolCall)).arguments == '{"a": 1}'
+
+
+def test_what_a_recorder_saw_besides_is_counted() -> None:
+    hello = {"n": 1, "method": "HEAD", "path": "/api/hello", "resp": ""}
+    count = {"method": "POST", "path": "/v1/messages/count_tokens", "req": STREAMS["anthropic"][0], "resp": {"a": 1}}
+    [bodies] = read(hello, count, {"method": "POST", "path": "/v1/chat", "req": FIRST, "resp": ANSWERS[0]})
+    assert bodies[-1] == Setting("left out", {"requests that ask no model": 2})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {**SECOND, "messages": [SYSTEM, ASKED, {"role": "assistant", "content": "done"}], "usage": {"total_tokens": 5}},
+        {"messages": [ASKED], "response": "a plain text", "model": "m"},
+        {"messages": [ASKED]},
+    ],
+)
+def test_a_transcript_is_no_request(value: dict[str, Any]) -> None:
+    [bodies] = read(value)
+    assert requests(bodies) == []
+    assert UserMessage("look") in bodies
+
+
+def test_an_answer_may_be_the_message_alone() -> None:
+    [bodies] = read({"request": FIRST, "response": {"role": "assistant", "content": "done"}})
+    assert bodies[-1] == AssistantMessage("done", "r1", model="gpt-4o")
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.text("ab", min_size=1, max_size=2)), min_size=1, max_size=8), st.data())
+def test_every_request_of_a_log_is_there_again_exactly_once(steps: list[tuple[int, str]], data: st.DataObject) -> None:
+    logs: list[list[dict[str, Any]]] = [[], [], []]
+    sent: list[dict[str, Any]] = []
+    for which, word in steps:
+        talk = logs[which]
+        if talk:
+            talk.append({"role": "assistant", "content": data.draw(st.text("xy", max_size=2))})
+        talk.append({"role": "user", "content": word})
+        sent.append({"model": "m", "messages": [{"role": "system", "content": str(which)}, *talk]})
+    found = [body for bodies in read(*sent) for body in requests(bodies)]
+    assert sorted(map(json.dumps, found)) == sorted(json.dumps(body) for body in sent)

@@ -1,0 +1,156 @@
+"""The requests that Claude Code writes down, from 2.1.282 on.
+
+- `api-request-shape` has `system` and `tools` under a `shapeHash`, without the billing line that `system` begins with
+  on the wire. `api-request-blob` has a message under its `hash`. `api-request` is one request: its `id`, the
+  `shapeHash`, the `params`, the marks of the cache, `querySource`, and its messages: those of the request `base`, of
+  which it keeps `keep`, then `tail`, as hashes. A client that was started anew has no base, and names all of them.
+- A hash is the SHA-256 of a message as JSON, keys sorted, without spaces, a text as the list of one text part. Messages
+  without a blob are those of the session: the lines of one reply joined, and lines of the user's that stand together.
+- A line of a reply names its request (`requestRef`). Requests for titles and for compactions are not written down.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations, takewhile
+from typing import Any
+
+from workbench.log.events import Purpose, Request, Slot, SlotContent, text_of
+from workbench.traces.building import Builder, as_json, content_hash, content_of, dict_in, list_in, number_in, text_in
+from workbench.wire.anthropic import definition
+from workbench.wire.request_bodies import message_hashes
+
+KINDS = ("api-request-shape", "api-request-blob", "api-request")
+_MOST_JOINED = 8
+"""So many lines of the user's in a row are tried in every combination."""
+
+
+class RecordedRequests:
+    """The requests of one conversation."""
+
+    def __init__(self, builder: Builder) -> None:
+        self._builder = builder
+        self._shapes: dict[str, dict[str, Any]] = {}
+        self._blobs: dict[str, Any] = {}
+        """By hash: messages that no request has named yet."""
+        self._said: list[tuple[str, str, list[list[Any]]]] = []
+        """The session's own messages that were not looked at yet: who, which reply, the blocks of each line."""
+        self._events: dict[str, int] = {}
+        """By the client's id: the request."""
+        self._made: dict[int, Request] = {}
+        self._slots: dict[tuple[Slot, str], str] = {}
+        """What stands in the slots."""
+
+    def event(self, name: str) -> int:
+        """The event of a request, by the client's id; 0 where it is not known."""
+        return self._events.get(name, 0)
+
+    def said(self, role: str, reply: str, content: Any) -> None:
+        """A line of the session, of which messages are made."""
+        blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        if self._said and self._said[-1][:2] == (role, reply):
+            self._said[-1][2].append(blocks)
+        else:
+            self._said.append((role, reply, [blocks]))
+
+    def line(self, value: dict[str, Any]) -> None:
+        """One of the three kinds of lines."""
+        match value["type"]:
+            case "api-request-shape":
+                self._shapes[text_in(value, "shapeHash")] = dict_in(value, "shape")
+            case "api-request-blob":
+                self._blobs[text_in(value, "hash")] = value.get("message")
+            case _ if not self._request(value):
+                self._builder.leave_out("api-request that names what is not in the file")
+
+    def _request(self, value: dict[str, Any]) -> bool:
+        shape, base = self._shapes.get(text_in(value, "shapeHash")), text_in(value, "base")
+        tail = [name for name in list_in(value, "tail") if isinstance(name, str)]
+        if shape is None or (base and base not in self._events) or not all(map(self._keep, tail)):
+            return False
+        from_event, keep = self._events.get(base, 0), number_in(value, "keep")
+        if not base and self._made:
+            from_event, keep = self._same_as_before(tail)
+            tail = tail[keep:]
+        parameters = dict(dict_in(value, "params"))
+        model, agent, session = text_in(parameters, "model"), text_in(value, "agentId"), text_in(value, "sessionId")
+        purpose = _purpose(text_in(value, "querySource"), agent)
+        if purpose in ("turn", "sub-agent"):
+            self._builder.says_model(model)
+            self._stand(shape)
+        request = Request(
+            "anthropic",
+            model,
+            purpose,
+            agent,
+            session,
+            session if agent else "",
+            self._part(shape.get("system")),
+            self._part(shape.get("tools")),
+            from_event,
+            keep,
+            tuple(tail),
+            parameters,
+            tuple(_mark(each) for each in list_in(value, "cacheControl")),
+        )
+        event = self._builder.request(request)
+        self._events[text_in(value, "id")] = event
+        self._made[event] = request
+        return True
+
+    def _part(self, value: Any) -> str:
+        return self._builder.part(value) if value else ""
+
+    def _same_as_before(self, names: list[str]) -> tuple[int, int]:
+        """The newest request, and with how many of its messages this one begins."""
+        event = next(reversed(self._made))
+        pairs = zip(message_hashes(self._made[event], self._made), names, strict=False)
+        keep = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        return (event, keep) if keep else (0, 0)
+
+    def _keep(self, name: str) -> bool:
+        """Keep a message; False where it is not in the file."""
+        if self._builder.has_part(name):
+            return True
+        if name not in self._blobs:
+            self._look_through()
+        message = self._blobs.pop(name, None)
+        if message is not None:
+            self._builder.part(message, name)
+        return message is not None
+
+    def _look_through(self) -> None:
+        """Give the session's own messages their hashes. The last one may still grow."""
+        for role, _, lines in self._said:
+            spans = [(0, len(lines))]
+            if role == "user" and len(lines) <= _MOST_JOINED:
+                spans = list(combinations(range(len(lines) + 1), 2))
+            for start, end in spans:
+                message = {"role": role, "content": [block for line in lines[start:end] for block in line]}
+                self._blobs.setdefault(content_hash(message), message)
+        del self._said[:-1]
+
+    def _stand(self, shape: dict[str, Any]) -> None:
+        """System prompt and tools from here on."""
+        found: dict[tuple[Slot, str], str] = {("system", "system"): text_of(content_of(shape.get("system")))}
+        for tool in list_in(shape, "tools"):
+            found["tools", text_in(tool, "name") or text_in(tool, "type")] = as_json(definition(tool))
+        gone = {key: "" for key in self._slots if key not in found}
+        for (slot, name), text in {**found, **gone}.items():
+            if self._slots.get((slot, name), "") != text:
+                self._builder.add(SlotContent(slot, name, text))
+        self._slots = found
+
+
+def _purpose(source: str, agent: str) -> Purpose:
+    if agent or source.startswith("agent"):
+        return "sub-agent"
+    if source == "sdk" or source.startswith("repl_main_thread"):
+        return "turn"
+    return "compaction" if "compact" in source else "side"
+
+
+def _mark(value: Any) -> str:
+    path = ".".join(str(step) for step in list_in(value, "path") if step != "content")
+    mark = dict_in(value, "value")
+    return path if mark == {"type": "ephemeral"} else f"{path}={json.dumps(mark)}"

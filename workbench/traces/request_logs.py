@@ -1,0 +1,148 @@
+"""Logs of requests: bodies as they went over the wire, in any of the four dialects, alone or with their answers.
+
+- One body, a list of them, or JSON lines. A body names its `model` (Gemini's may stand in the address) and does not end
+  with the model's own words, nor hold keys that a chat API does not take; those that do are transcripts.
+- The answer is under `response` beside the body or beside `request`, or its `choices` and `usage` stand with the
+  messages. Recorders of HTTP put both into a `body`, sometimes as text; a stream is put together again.
+- OpenHands' `llm_completions` are such files: `messages`, `response`, and the other parameters under `kwargs`.
+- Every request is exact; `exchanges` says which of them are one conversation.
+- Missing: what a request did not hold, and the order of requests other than that of the file.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from workbench.log.events import Dialect
+from workbench.traces.anthropic import is_body as is_anthropic
+from workbench.traces.building import Builder, Recording, beginning, entries, milliseconds
+from workbench.traces.exchanges import Exchange, RequestThread, is_models, threads
+from workbench.traces.reading import Document
+from workbench.wire.dialects import split
+from workbench.wire.gemini import is_content
+from workbench.wire.streams import from_stream
+from workbench.wire.values import dict_in, list_in, text_in
+
+NAME = "requests and their answers"
+_REQUESTS = ("request", "req", "requestBody", "request_body", "body")
+_ANSWERS = ("response", "resp", "responseBody", "response_body")
+_SAID = ("choices", "candidates", "output", "content", "error")
+_BESIDE = (*_SAID, "usage", "usageMetadata")
+"""Keys of an answer that may stand with the request's own."""
+_TIMES = ("timestamp", "ts", "t", "time", "created_at", "createdAt", "start_time", "created")
+_NOT_SENT = (*_ANSWERS, *_BESIDE, *_TIMES, "args", "kwargs", "cost", "latency_sec", "context_window", "id", "object")
+"""Keys beside a body that has its answer with it."""
+_GEMINI = ("model", "generationConfig", "systemInstruction", "system_instruction", "tools", "safetySettings", "config")
+_CHAT = frozenset(
+    (
+        *("model", "messages", "tools", "tool_choice", "functions", "function_call", "parallel_tool_calls"),
+        *("temperature", "top_p", "top_k", "min_p", "n", "stop", "seed", "stream", "stream_options", "logprobs"),
+        *("top_logprobs", "logit_bias", "presence_penalty", "frequency_penalty", "repetition_penalty"),
+        *("response_format", "max_tokens", "max_completion_tokens", "reasoning", "reasoning_effort", "thinking"),
+        *("enable_thinking", "verbosity", "modalities", "audio", "prediction", "web_search_options", "user"),
+        *("metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"),
+        *("extra_body", "extra_headers", "provider", "transforms", "plugins", "timeout"),
+    )
+)
+"""What a request of chat may hold. Where nothing was answered, other keys tell that it is something else."""
+_COUNTING = ("count_tokens", "countTokens", "input_tokens")
+"""In addresses of requests that no model answered."""
+
+
+def recognises(document: Document) -> bool:
+    """Whether the entries near the beginning are requests; a recorder of HTTP writes others between them."""
+    first = beginning(document)
+    found = [exchange_of(value) is not None for value in first]
+    return any(found) and all(is_one or _is_http(value) for is_one, value in zip(found, first, strict=True))
+
+
+def _is_http(value: dict[str, Any]) -> bool:
+    return "method" in value or "method" in dict_in(value, "request")
+
+
+def read(document: Document, text: str) -> list[Recording]:
+    """The conversations that the requests make."""
+    found = [exchange_of(value) for _, value in entries(document, text)]
+    exchanges = [exchange for exchange in found if exchange is not None]
+    recordings = []
+    for number, thread in enumerate(threads(exchanges)):
+        builder = Builder(NAME, () if number else document.broken)
+        conversation = RequestThread(builder, thread[0].dialect)
+        for exchange, following in zip(thread, [*thread[1:], None], strict=True):
+            conversation.add(exchange, following)
+        if not number:
+            for _ in range(len(found) - len(exchanges)):
+                builder.leave_out("requests that ask no model")
+        recordings.append(builder.finish())
+    return recordings
+
+
+def exchange_of(value: Any) -> Exchange | None:
+    """An entry as a request with its answer; None for what is none."""
+    if not isinstance(value, dict):
+        return None
+    given = _answer(value)
+    body = next(filter(None, (_opened(value.get(key)) for key in _REQUESTS)), None)
+    if body is None:
+        body = {**dict_in(value, "kwargs"), **value}
+        body = {key: each for key, each in body.items() if key not in _NOT_SENT} if given else body
+    dialect = _dialect(body, isinstance(given, str) or not given.keys().isdisjoint(_SAID))
+    address = text_in(value, "path") or text_in(value, "url") or text_in(dict_in(value, "request"), "url")
+    if dialect is None or any(word in address for word in _COUNTING):
+        return None
+    model = text_in(body, "model") or address.rpartition("models/")[2].partition(":")[0]
+    answer = from_stream(dialect, given) if isinstance(given, str) else given
+    places = (value, dict_in(value, "request"), answer)
+    at = next(filter(None, (milliseconds(place.get(key)) for place in places for key in _TIMES)), 0)
+    return Exchange(dialect, body, answer, model.removeprefix("models/"), at, split(dialect, body))
+
+
+def _opened(value: Any) -> dict[str, Any]:
+    """A body that may be text, or lie in a recorder's object beside the address and the headers."""
+    if isinstance(value, dict) and "body" in value:
+        value = value["body"]
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _answer(value: dict[str, Any]) -> dict[str, Any] | str:
+    """The answer: an object, or a stream as it was sent; empty where there is none."""
+    for key in _ANSWERS:
+        found = value.get(key)
+        opened = _opened(found)
+        if text_in(opened, "role") and "type" not in opened:
+            return {"choices": [{"message": opened}]}
+        raw = found if isinstance(found, str) else text_in(found, "body") or text_in(found, "body_raw")
+        if not opened.keys().isdisjoint(_BESIDE) or "data:" in raw:
+            return opened or raw
+    beside = {key: value[key] for key in _BESIDE if key in value}
+    return {"model": value.get("model"), **beside} if beside else {}
+
+
+def _dialect(body: dict[str, Any], answered: bool) -> Dialect | None:
+    """The dialect of a request that waits for its answer, or was answered; None for all else."""
+    messages, items, contents = (list_in(body, key) for key in ("messages", "input", "contents"))
+    if contents and all(map(is_content, contents)):
+        waits = not is_models(contents[-1]) and not body.keys().isdisjoint(_GEMINI)
+        return "gemini" if answered or waits else None
+    if not text_in(body, "model") and not answered:
+        return None
+    if "messages" not in body:
+        said = isinstance(body.get("input"), str) or (any(map(_is_item, items)) and not is_models(items[-1]))
+        return "responses" if text_in(body, "model") and said else None
+    if not messages or not all(text_in(message, "role") for message in messages):
+        return None
+    if not answered and is_models(messages[-1]):
+        return None
+    if is_anthropic(body):
+        return "anthropic"
+    return "chat" if answered or body.keys() <= _CHAT else None
+
+
+def _is_item(value: Any) -> bool:
+    return bool(text_in(value, "role")) or text_in(value, "type").endswith(("_call", "_call_output"))
