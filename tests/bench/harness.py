@@ -15,7 +15,7 @@ now = time.process_time
 wall = time.perf_counter
 """The clock for what waits on the disk, in seconds."""
 
-Unit = Literal["s", "MiB", "MB/s"]
+Unit = Literal["s", "MiB", "MB/s", "%"]
 Work = Callable[[], float]
 """Does something and gives a figure of its own, mostly how long the part of it took that counts."""
 

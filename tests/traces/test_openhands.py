@@ -174,3 +174,21 @@ def test_events_of_the_agent_sdk() -> None:
         Unknown("OpenHands Novelty", {"entry": {"kind": "Novelty"}}),
         Setting("left out", {"PauseEvent": 1}),
     ]
+
+
+def test_of_an_edit_the_model_saw_what_became_of_it_and_not_the_change() -> None:
+    metadata = {"tool_call_id": "c", "function_name": "edit", "model_response": {"id": "r", "choices": []}}
+    events = [
+        {"id": 1, "source": "user", "action": "message", "args": {"content": "edit it"}},
+        {"id": 2, "source": "agent", "action": "edit", "args": {"path": "a"}, "tool_call_metadata": metadata},
+        {
+            "id": 3,
+            "source": "agent",
+            "observation": "edit",
+            "cause": 2,
+            "content": "+ the whole new file",
+            "extras": {"formatted_output_and_error": "File created: a"},
+            "tool_call_metadata": metadata,
+        },
+    ]
+    assert [body.content for body in read(*events) if isinstance(body, ToolResult)] == ["File created: a"]

@@ -36,6 +36,16 @@ class ListedRequest(NamedTuple):
     """None where nothing was reported."""
 
 
+class Lesson(NamedTuple):
+    """What one report taught."""
+
+    mark: RequestMark
+    estimated: int | None
+    """The estimate made from the reports before it; None where there were none for its model."""
+    learnt: Calibration
+    """What is known from here on."""
+
+
 class RecordedSession:
     """The requests of a log that another agent wrote."""
 
@@ -115,24 +125,40 @@ class RecordedSession:
     # What the reports teach
 
     @cached_property
-    def _calibrators(self) -> Mapping[str, Calibrator]:
+    def lessons(self) -> Sequence[Lesson]:
+        """One for each report of the conversation itself, in order: the estimate made before it, and what it taught."""
         plans = RequestPlans(self._source.events, self._bodies, self._plain_setup)
-        found: dict[str, Calibrator] = {}
+        learners: dict[str, Calibrator] = {}
+        found = []
         for mark in self.marks:
             if mark.reported and mark.purpose == "turn":
                 totals = plans.plan(mark).totals
-                learner = found.setdefault(mark.model, Calibrator(mark.model, tokenizer_factor(mark.model)))
+                learner = learners.setdefault(mark.model, Calibrator(mark.model, tokenizer_factor(mark.model)))
+                before = learner.calibration
                 learner.add(ReportedSize(totals.items, totals.framing, mark.reported))
+                estimated = before.estimate(totals.items, totals.framing) if before.samples else None
+                found.append(Lesson(mark, estimated, learner.calibration))
         return found
+
+    @cached_property
+    def _learnt(self) -> Mapping[str, Calibration]:
+        return {lesson.mark.model: lesson.learnt for lesson in self.lessons}
 
     def calibration(self, model: str) -> Calibration:
         """What the reports for a model have taught. Of one without any, the fixed part is that of the others."""
-        found = self._calibrators.get(model)
+        found = self._learnt.get(model)
         if found is not None:
-            return found.calibration
-        others = list(self._calibrators.values())
-        fixed = others[-1].calibration.fixed if others else 0
+            return found
+        fixed = self.lessons[-1].learnt.fixed if self.lessons else 0
         return Calibration(model, tokenizer_factor(model), fixed, fixed)
+
+    def estimate(self, upto: int) -> int | None:
+        """What a request made from the log up to an event would have been, by the reports before it; None: none."""
+        before = next((lesson for lesson in reversed(self.lessons) if lesson.mark.upto <= upto), None)
+        if before is None:
+            return None
+        totals = self._plain_setup(before.mark.model).plan(self._source.events[:upto]).totals
+        return before.learnt.estimate(totals.items, totals.framing)
 
 
 def make_setup(

@@ -162,7 +162,9 @@ class _Reader:
             return
         code = dict_in(extras, "metadata").get("exit_code", extras.get("exit_code", 0))
         failed = kind == "error" or value.get("success") is False or code not in (0, None)
-        self.builder.result(call_id or f"event-{value.get('cause')}", content_of(value.get("content")), failed)
+        # Of an edit the file keeps the whole change; the model was told in a line what became of it.
+        content = text_in(extras, "formatted_output_and_error") or content_of(value.get("content"))
+        self.builder.result(call_id or f"event-{value.get('cause')}", content, failed)
 
     def _condensation(self, value: dict[str, Any], args: dict[str, Any]) -> None:
         ids = list_in(args, "forgotten_event_ids")
