@@ -154,6 +154,8 @@ def test_the_last_request_of_the_conversation_is_the_one_that_is_shown() -> None
     assert session.place(None) == 1
     assert session.place(3) == 2
     assert recorded(UserMessage("hi")).place(None) is None
+    alone = recorded(UserMessage("go"), Request("chat", "m", "sub-agent"), Usage("m", 0, 5, request=2))
+    assert alone.place(None) == 0, "the log of a sub-agent has no others"
     with pytest.raises(WrongCall, match=r"--nth: expected a number from 1 to 3, got 4"):
         session.place(4)
     with pytest.raises(WrongCall, match="none: it holds no request"):

@@ -20,7 +20,7 @@ from workbench.models.calibration import Calibration, Calibrator, ReportedSize
 from workbench.models.families import tokenizer_factor
 from workbench.session.options import Options
 from workbench.session.request_plans import RequestPlans
-from workbench.session.requests import RequestMark, RequestMarks, last_reported
+from workbench.session.requests import RequestMark, RequestMarks, is_main, last_reported
 from workbench.session.services import Services
 from workbench.session.source import RECORDED, Source
 from workbench.wire.requests import RequestBodies
@@ -130,8 +130,9 @@ class RecordedSession:
         plans = RequestPlans(self._source.events, self._bodies, self._plain_setup)
         learners: dict[str, Calibrator] = {}
         found = []
+        main = is_main(self.marks)
         for mark in self.marks:
-            if mark.reported and mark.purpose == "turn":
+            if mark.reported and main(mark):
                 totals = plans.plan(mark).totals
                 learner = learners.setdefault(mark.model, Calibrator(mark.model, tokenizer_factor(mark.model)))
                 before = learner.calibration

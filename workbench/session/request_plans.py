@@ -73,9 +73,9 @@ class WholeRequestPlanner:
         """By our events: where the same stands in the log."""
         self._last = 0
         self._first = bodies.request(seq)
-        self._read: tuple[str, ...] = ()
         self._reader = reader(self._first.dialect, Talk(NAMES[self._first.dialect]))
-        self._reader.head(bodies.body(seq))
+        taken = self._reader.head(bodies.body(seq))
+        self._read = bodies.hashes(seq)[:taken]
         self._planner = setup.planner()
         self.go_on(seq)
 

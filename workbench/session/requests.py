@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from workbench.log.events import (
@@ -122,7 +122,13 @@ class RequestMarks:
             self._close()
 
 
+def is_main(marks: Sequence[RequestMark]) -> Callable[[RequestMark], bool]:
+    """Tells the requests of the conversation itself from those beside it. A sub-agent's log is its conversation."""
+    main: Purpose = "turn" if any(mark.purpose == "turn" for mark in marks) else "sub-agent"
+    return lambda mark: mark.purpose == main
+
+
 def last_reported(marks: Sequence[RequestMark]) -> int:
     """The place of the last request of the conversation itself that was reported; -1: there is none."""
-    places = (at for at in reversed(range(len(marks))) if marks[at].reported and marks[at].purpose == "turn")
-    return next(places, -1)
+    main = is_main(marks)
+    return next((at for at in reversed(range(len(marks))) if marks[at].reported and main(marks[at])), -1)
