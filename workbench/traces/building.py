@@ -41,6 +41,8 @@ CATEGORY = "transcript"
 TOLD = 20
 """So many unreadable lines are told one by one."""
 _TALK = ("message", "messages", "content", "parts", "text", "prompt", "response", "role")
+_MOST = 1e9
+"""No request cost more: a number above it is none."""
 LEFT_OUT = "left out"
 """The setting that counts, by kind, what a reader knows to be no part of the conversation."""
 
@@ -94,6 +96,11 @@ def milliseconds(value: Any) -> int:
     while value >= 1e14:  # microseconds and nanoseconds
         value /= 1000
     return int(value if value >= 1e11 else value * 1000)
+
+
+def known_cost(value: Any) -> float | int | None:
+    """What a request cost, as files tell it; None where that is no price."""
+    return value if type(value) in (int, float) and 0 <= value < _MOST else None
 
 
 def _looks_like_talk(value: Any) -> bool:

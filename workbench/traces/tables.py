@@ -6,8 +6,9 @@ opened (another user's folder, a copy without the index), a copy of both files i
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
@@ -58,6 +59,14 @@ class Tables:
         names = ", ".join(repr(name[:30]) for name in list(self._tables)[:_SHOWN])
         more = ", ..." if len(self._tables) > _SHOWN else ""
         return f"a database with the tables {names}{more}" if names else "a database without tables"
+
+
+def json_in(row: Mapping[str, Any], column: str) -> Any:
+    """The JSON in a column; None where there is none."""
+    try:
+        return json.loads(row[column])
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 def open_tables(name: str, path: Path) -> Tables:
