@@ -173,10 +173,10 @@ class Builder(Talk):
         if title.strip():
             self.add(Setting("title", " ".join(title.split())))
 
-    def compaction(self, first: int, last: int, summary: str, **noted: Any) -> None:
+    def compaction(self, first: int, last: int, summary: str, preface: str = "", **noted: Any) -> None:
         """A compaction that the file records; a `last` before `first`: what it stood for is not in the file."""
         meta = {"made_by": self.name, **{key: value for key, value in noted.items() if value}}
-        self.add(Compaction(first, last, summary, meta=meta))
+        self.add(Compaction(first, last, summary, preface=preface, meta=meta))
 
     def usage(self, prompt: int, completion: int, **more: Any) -> None:
         """What a request cost, as the file says. There is no count of our own from that time: the estimate is 0."""

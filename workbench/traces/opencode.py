@@ -1,19 +1,19 @@
 """opencode: its database, and what `opencode export` writes.
 
-- `~/.local/share/opencode/opencode.db` has the tables `session`, `message` and `part`; the last two hold JSON in `data`.
+- `~/.local/share/opencode/opencode.db` has the tables `session`, `message` and `part`; those have JSON in `data`.
   An export is `{"info": ..., "messages": [{"info", "parts"}]}` with the same values in it. Each session is a
-  conversation; those of sub-agents have a `parent_id`, and are conversations of their own.
+  conversation, those of sub-agents too.
 - Parts of a user's message: `text` (unless `ignored`), `file` (sent unless it is plain text or a folder, which stand
   beside it as texts), `subtask`, `compaction`. Of a reply: `step-start` and `step-finish` (one request each, with its
   `tokens`, in which `input` is without the cache), `text`, `reasoning`, and `tool` with the call and, in `state`, what
   came of it. A reply that failed is not sent again, unless the user stopped it after it had said something.
 - A result with `time.compacted` was sent in full until then, and as a short notice afterwards: it is masked from there.
 - A compaction is a user's message with a part `compaction` and an answer to it that is marked `summary`. It replaces
-  all before it, or before the message `tail_start_id`; it stands first. The request that made it is not in the file, but
-  its report is.
+  all before it, or before the message `tail_start_id`; it stands first, as the answer to a question. The request that
+  made it is not in the file, but its report is.
 - `revert` of a session names the message from which on the user took everything back: that is excluded at the end.
-- Exact: messages, calls, results, tokens of every reply. Missing: system prompt, tools, the requests for titles, and the
-  texts of calls as the model spaced them.
+- Exact: messages, calls, results, and the tokens of every reply. Missing: system prompt, tools, and the requests for
+  titles.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from workbench.traces.building import (
     text_in,
 )
 from workbench.traces.reading import Document
-from workbench.traces.tables import Tables, TableSession, json_in
+from workbench.traces.tables import Tables, TableSession, object_in
 
 NAME = "opencode"
 _NOISE = ("step-start", "snapshot", "patch", "agent", "retry")
@@ -81,20 +81,20 @@ def sessions(tables: Tables) -> list[TableSession]:
 
 
 def _from_tables(tables: Tables, session: dict[str, Any]) -> Recording:
-    parts: dict[str, list[Any]] = {}
+    parts: dict[str, list[dict[str, Any]]] = {}
     for row in tables.rows("SELECT message_id, data FROM part WHERE session_id = ? ORDER BY id", session["id"]):
-        parts.setdefault(row["message_id"], []).append(json_in(row, "data"))
+        parts.setdefault(row["message_id"], []).append(object_in(row, "data"))
     query = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id"
     messages = [
-        _Message(str(row["id"]), json_in(row, "data"), parts.get(row["id"], []))
+        _Message(str(row["id"]), object_in(row, "data"), parts.get(row["id"], []))
         for row in tables.rows(query, session["id"])
     ]
-    return _conversation({"title": session["title"], "revert": json_in(session, "revert")}, messages)
+    return _conversation({"title": session["title"], "revert": object_in(session, "revert")}, messages)
 
 
 class _Message(NamedTuple):
     id: str
-    info: Any
+    info: dict[str, Any]
     parts: list[Any]
 
     @classmethod
@@ -128,8 +128,7 @@ class _Reader:
         self._summaries = {
             text_in(each.info, "parentID"): each
             for each in messages
-            if dict_in({"info": each.info}, "info").get("summary") is True and each.info.get("finish")
-            if not each.info.get("error")
+            if each.info.get("summary") is True and each.info.get("finish") and not each.info.get("error")
         }
         """By the message that asked for it: the answer that a compaction is made of."""
         self._replies = 0
@@ -191,7 +190,7 @@ class _Reader:
         last = self.starts.get(tail, self.starts[asked.id])
         summary = "\n\n".join(text_in(part, "text") for part in answer.parts if text_in(part, "type") == "text")
         self.builder.when(dict_in(answer.info, "time").get("completed"))
-        self.builder.compaction(1, last, summary)
+        self.builder.compaction(1, last, summary, f"{_QUESTION}\n\n")
 
     def _assistant(self, message: _Message) -> None:
         first = self.builder.last

@@ -61,12 +61,13 @@ class Tables:
         return f"a database with the tables {names}{more}" if names else "a database without tables"
 
 
-def json_in(row: Mapping[str, Any], column: str) -> Any:
-    """The JSON in a column; None where there is none."""
+def object_in(row: Mapping[str, Any], column: str) -> dict[str, Any]:
+    """The JSON object in a column; an empty one where it is missing or none."""
     try:
-        return json.loads(row[column])
+        found = json.loads(row[column])
     except (TypeError, ValueError, RecursionError):
-        return None
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def open_tables(name: str, path: Path) -> Tables:
