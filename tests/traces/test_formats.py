@@ -54,6 +54,12 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
         },
     ],
     "SWE-agent": {"history": [{"role": "user", "content": "hello", "agent": "main"}], "info": {}},
+    "opencode": {
+        "info": {"id": "s", "slug": "calm-island", "title": ""},
+        "messages": [
+            {"info": {"id": "m", "sessionID": "s", "role": "user"}, "parts": [{"type": "text", "text": "hello"}]}
+        ],
+    },
     "OpenHands": [{"id": 0, "source": "user", "action": "message", "args": {"content": "hello"}}],
     "ADK": {"id": "s", "events": [{"author": "user", "invocation_id": "i", "content": {"parts": [{"text": "hello"}]}}]},
     "requests and their answers": {

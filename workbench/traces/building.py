@@ -41,6 +41,8 @@ CATEGORY = "transcript"
 TOLD = 20
 """So many unreadable lines are told one by one."""
 _TALK = ("message", "messages", "content", "parts", "text", "prompt", "response", "role")
+_MOST = 1e9
+"""No request cost more: a number above it is none."""
 LEFT_OUT = "left out"
 """The setting that counts, by kind, what a reader knows to be no part of the conversation."""
 
@@ -94,6 +96,11 @@ def milliseconds(value: Any) -> int:
     while value >= 1e14:  # microseconds and nanoseconds
         value /= 1000
     return int(value if value >= 1e11 else value * 1000)
+
+
+def known_cost(value: Any) -> float | int | None:
+    """What a request cost, as files tell it; None where that is no price."""
+    return value if type(value) in (int, float) and 0 <= value < _MOST else None
 
 
 def _looks_like_talk(value: Any) -> bool:
@@ -166,10 +173,10 @@ class Builder(Talk):
         if title.strip():
             self.add(Setting("title", " ".join(title.split())))
 
-    def compaction(self, first: int, last: int, summary: str, **noted: Any) -> None:
+    def compaction(self, first: int, last: int, summary: str, preface: str = "", **noted: Any) -> None:
         """A compaction that the file records; a `last` before `first`: what it stood for is not in the file."""
         meta = {"made_by": self.name, **{key: value for key, value in noted.items() if value}}
-        self.add(Compaction(first, last, summary, meta=meta))
+        self.add(Compaction(first, last, summary, preface=preface, meta=meta))
 
     def usage(self, prompt: int, completion: int, **more: Any) -> None:
         """What a request cost, as the file says. There is no count of our own from that time: the estimate is 0."""

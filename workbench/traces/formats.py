@@ -26,6 +26,7 @@ from workbench.traces import (
     gemini_cli,
     kimi,
     openai,
+    opencode,
     openhands,
     pi,
     request_logs,
@@ -69,6 +70,7 @@ FORMATS = tuple(
         codex,
         pi,
         swe_agent,
+        opencode,
         openhands,
         adk,
         request_logs,
@@ -80,7 +82,7 @@ FORMATS = tuple(
     )
 )
 """Those of other agents. OpenAI-style messages come behind them: their keys are the least telling."""
-DATABASES: tuple[TablesFormat, ...] = ()
+DATABASES = (TablesFormat(opencode.NAME, opencode.recognises_tables, opencode.sessions),)
 """Those that are SQLite files."""
 _MARKDOWN = re.compile(r"^(?:#{1,6} |```|[*-] |> )", re.MULTILINE)
 KNOWN = f"OpenAI-style messages, Workbench's own events, {', '.join(each.name for each in FORMATS)}"

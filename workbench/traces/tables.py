@@ -6,8 +6,9 @@ opened (another user's folder, a copy without the index), a copy of both files i
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
@@ -58,6 +59,15 @@ class Tables:
         names = ", ".join(repr(name[:30]) for name in list(self._tables)[:_SHOWN])
         more = ", ..." if len(self._tables) > _SHOWN else ""
         return f"a database with the tables {names}{more}" if names else "a database without tables"
+
+
+def object_in(row: Mapping[str, Any], column: str) -> dict[str, Any]:
+    """The JSON object in a column; an empty one where it is missing or none."""
+    try:
+        found = json.loads(row[column])
+    except (TypeError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def open_tables(name: str, path: Path) -> Tables:
