@@ -109,7 +109,7 @@ class RecordedSession:
     @cached_property
     def listed(self) -> Sequence[ListedRequest]:
         """All requests in order."""
-        plans = RequestPlans(self._source.events, self._bodies, self._calibrated_setup)
+        plans = RequestPlans(self._source.events, self._bodies, self._calibrated_setup, sizes=True)
         found = []
         for number, mark in enumerate(self.marks, 1):
             tokens = plans.plan(mark).totals.tokens
@@ -127,7 +127,7 @@ class RecordedSession:
     @cached_property
     def lessons(self) -> Sequence[Lesson]:
         """One for each report of the conversation itself, in order: the estimate made before it, and what it taught."""
-        plans = RequestPlans(self._source.events, self._bodies, self._plain_setup)
+        plans = RequestPlans(self._source.events, self._bodies, self._plain_setup, sizes=True)
         learners: dict[str, Calibrator] = {}
         found = []
         main = is_main(self.marks)

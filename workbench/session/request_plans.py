@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from workbench.context.control import CONTROL, in_effect, span
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.setup import Setup
 from workbench.log.events import (
     AssistantMessage,
     Body,
+    Compaction,
     Event,
+    Override,
     Reasoning,
+    Revert,
     SystemMessage,
     ToolCall,
     ToolResult,
@@ -32,12 +36,16 @@ SetupFor = Callable[[str], Setup]
 class RequestPlans:
     """Plans requests of a log. Asked for them in order, it walks through the log once."""
 
-    def __init__(self, events: Sequence[Event], bodies: RequestBodies, setup_for: SetupFor) -> None:
+    def __init__(
+        self, events: Sequence[Event], bodies: RequestBodies, setup_for: SetupFor, *, sizes: bool = False
+    ) -> None:
+        """`sizes`: only totals are looked at; what a compaction covers is then forgotten, and costs nothing more."""
         self._events = events
         self._bodies = bodies
         self._setup_for = setup_for
+        self._sizes = sizes
         self._log = LogPlaces()
-        self._planners: dict[str, Planner] = {}
+        self._planners: dict[str, _Walk] = {}
         self._whole: dict[tuple[str, str], WholeRequestPlanner] = {}
         """By model and agent."""
 
@@ -45,12 +53,10 @@ class RequestPlans:
         """What a request held."""
         if mark.exact:
             return self._plan_whole(mark)
-        planner = self._planners.get(mark.model)
-        if planner is None or len(planner.events) > mark.upto:
-            planner = self._planners[mark.model] = self._setup_for(mark.model).planner(self._events[: mark.upto])
-        for event in self._events[len(planner.events) : mark.upto]:
-            planner.append(event)
-        return planner.plan()
+        walk = self._planners.get(mark.model)
+        if walk is None or not walk.can_reach(mark.upto):
+            walk = self._planners[mark.model] = _Walk(self._events, self._setup_for(mark.model), self._sizes)
+        return walk.plan(mark.upto)
 
     def _plan_whole(self, mark: RequestMark) -> ContextPlan:
         self._log.take(self._events)
@@ -61,6 +67,80 @@ class RequestPlans:
                 self._bodies, self._log, self._setup_for(mark.model), mark.request
             )
         return found.plan()
+
+
+class _Walk:
+    """Goes through a log, event by event; where the past changes, it starts again instead.
+
+    Where only sizes are asked for it starts again without what a compaction has covered, so that a long session with
+    many compactions is no more than their sum. That this changes no size is checked whenever it is done.
+    """
+
+    def __init__(self, events: Sequence[Event], setup: Setup, sizes: bool) -> None:
+        self._events = events
+        self._setup = setup
+        self._sizes = sizes
+        self._planner: Planner | None = None
+        self._at = 0
+        self._gone: set[int] = set()
+        """Events that the planner knows nothing of."""
+        self._names: set[str] = set()
+        """Their calls and replies."""
+
+    def can_reach(self, upto: int) -> bool:
+        """It goes forward only."""
+        return self._at <= upto
+
+    def plan(self, upto: int) -> ContextPlan:
+        """The plan of all up to an event."""
+        fresh = self._events[self._at : upto]
+        if any(map(self._reaches_back, fresh)):
+            self._gone, self._names, self._planner = set(), set(), None
+        if self._planner is None or any(isinstance(event.body, Compaction) for event in fresh):
+            self._planner = self._restarted(self._events[:upto])
+        else:
+            for event in fresh:
+                self._planner.append(event)
+        self._at = upto
+        return self._planner.plan()
+
+    def _reaches_back(self, event: Event) -> bool:
+        """Whether an event has to do with what was forgotten."""
+        if isinstance(event.body, Override):
+            return not self._gone.isdisjoint(range(event.body.first, event.body.last + 1))
+        return isinstance(event.body, Revert) or not self._names.isdisjoint(_names(event))
+
+    def _restarted(self, events: Sequence[Event]) -> Planner:
+        known = [event for event in events if event.seq not in self._gone] if self._gone else events
+        planner = self._setup.planner(known)
+        standing = in_effect([event for event in known if type(event.body) in CONTROL]).compactions
+        if not self._sizes or not standing:
+            return planner
+        latest = next((event.seq for event in reversed(known) if isinstance(event.body, UserMessage)), 0)
+        first, last = span(standing[-1])
+        covered = [event for event in known if first <= event.seq <= last and _is_forgettable(event, latest)]
+        seqs = {event.seq for event in covered}
+        without = self._setup.planner(event for event in known if event.seq not in seqs)
+        if without.plan().totals[:3] != planner.plan().totals[:3]:
+            return planner
+        self._gone |= seqs
+        self._names.update(name for event in covered for name in _names(event))
+        return without
+
+
+def _is_forgettable(event: Event, latest: int) -> bool:
+    return type(event.body) not in CONTROL and event.seq != latest
+
+
+def _names(event: Event) -> Iterator[str]:
+    """By what other events belong to one: the id of its call, and its reply."""
+    match event.body:
+        case ToolCall(call_id=name, reply=reply):
+            yield from (f"call {name}", f"reply {reply}")
+        case ToolResult(call_id=name):
+            yield f"call {name}"
+        case AssistantMessage(reply=reply) if reply:
+            yield f"reply {reply}"
 
 
 class WholeRequestPlanner:
