@@ -27,6 +27,7 @@ from workbench.log.events import (
     Override,
     Request,
     RequestPart,
+    Revert,
     Setting,
     SlotContent,
     UserMessage,
@@ -71,14 +72,20 @@ class Planner:
     def extend(self, events: Iterable[Event]) -> None:
         """Take in many events at once."""
         fresh = list(events)
-        if self._events:
+        if self._events and not any(map(self._changes_the_past, fresh)):
             for event in fresh:
                 self.append(event)
             return
-        self._events = fresh
-        self._controls = [event for event in fresh if type(event.body) in CONTROL]
+        self._events += fresh
+        self._controls += [event for event in fresh if type(event.body) in CONTROL]
         with collector_paused():
             self._restart()
+
+    def _changes_the_past(self, event: Event) -> bool:
+        """Whether the conversation has to be built again for an event; for many at once it is built but once."""
+        if isinstance(event.body, Override):
+            return bool(self._in_effect.compactions)
+        return isinstance(event.body, Compaction | Revert)
 
     def append(self, event: Event) -> None:
         """Take in one event."""

@@ -99,8 +99,7 @@ class _Walk:
         if self._planner is None or any(isinstance(event.body, Compaction) for event in fresh):
             self._planner = self._restarted(self._events[:upto])
         else:
-            for event in fresh:
-                self._planner.append(event)
+            self._planner.extend(fresh)
         self._at = upto
         return self._planner.plan()
 
@@ -111,7 +110,7 @@ class _Walk:
         return isinstance(event.body, Revert) or not self._names.isdisjoint(_names(event))
 
     def _restarted(self, events: Sequence[Event]) -> Planner:
-        known = [event for event in events if event.seq not in self._gone] if self._gone else events
+        known = [event for event in events if event.seq not in self._gone and not _speaks_of(event, self._gone)]
         planner = self._setup.planner(known)
         standing = in_effect([event for event in known if type(event.body) in CONTROL]).compactions
         if not self._sizes or not standing:
@@ -120,12 +119,19 @@ class _Walk:
         first, last = span(standing[-1])
         covered = [event for event in known if first <= event.seq <= last and _is_forgettable(event, latest)]
         seqs = {event.seq for event in covered}
-        without = self._setup.planner(event for event in known if event.seq not in seqs)
+        left = [event for event in known if event.seq not in seqs]
+        without = self._setup.planner(event for event in left if not _speaks_of(event, seqs))
         if without.plan().totals[:3] != planner.plan().totals[:3]:
             return planner
         self._gone |= seqs
         self._names.update(name for event in covered for name in _names(event))
         return without
+
+
+def _speaks_of(event: Event, seqs: set[int]) -> bool:
+    """Whether an override is for these events alone."""
+    body = event.body
+    return isinstance(body, Override) and seqs.issuperset(range(body.first, min(body.last, event.seq - 1) + 1))
 
 
 def _is_forgettable(event: Event, latest: int) -> bool:
