@@ -203,7 +203,7 @@ EXACT: tuple[Body, ...] = (
         base=5,
         keep=1,
         messages=("m2", "m3"),
-        cache_marks=("system.0", "messages.2.content.0"),
+        cache_marks=("system.0", "messages.2.0"),
     ),
     AssistantMessage("done", "r2"),
     Usage("claude-opus-4-5", 0, 700, request=11),
@@ -224,6 +224,17 @@ def test_a_request_that_the_log_holds_is_what_went_over_the_wire() -> None:
     assert second is not None
     assert second["system"] == [{**SYSTEM[0], "cache_control": {"type": "ephemeral"}}]
     assert [each["role"] for each in second["messages"]] == ["user", "assistant", "user"]
+    assert second["messages"][2]["content"][0]["cache_control"] == {"type": "ephemeral"}
+
+
+def test_a_system_prompt_that_is_a_message_is_one_row() -> None:
+    prompt, asked = {"role": "system", "content": "be brief"}, {"role": "user", "content": "read it"}
+    session = recorded(
+        UserMessage("read it"),
+        *(RequestPart(name, value) for name, value in (("s", prompt), ("m", asked))),
+        Request("chat", "gpt-4o", messages=("s", "m")),
+    )
+    assert [row.text for row in session.plan(0).rows if row.in_request] == ["be brief", "read it"]
 
 
 def test_its_rows_are_its_own_contents_and_know_their_place_in_the_log() -> None:
