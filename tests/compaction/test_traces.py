@@ -31,7 +31,7 @@ CAP = 2_000
 SUFFIXES = (".json", ".jsonl", ".traj")
 MANY = 5
 """Of a file with many conversations the longest are looked at."""
-UNKNOWN = ("copilot-cli", "inspect", "tau-bench")
+UNKNOWN = ("copilot-cli",)
 """Folders of agents whose format no reader knows yet: their files are refused, in a line that names what was found."""
 HEADER = ("transcript", "events", "tokens before", "after", "ratio", "facts", "kept", "score")
 

@@ -62,6 +62,21 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
     },
     "OpenHands": [{"id": 0, "source": "user", "action": "message", "args": {"content": "hello"}}],
     "ADK": {"id": "s", "events": [{"author": "user", "invocation_id": "i", "content": {"parts": [{"text": "hello"}]}}]},
+    "ATIF": {"schema_version": "ATIF-v1.7", "agent": {}, "steps": [{"source": "user", "message": "hello"}]},
+    "Inspect": {
+        "version": 2,
+        "status": "success",
+        "eval": {"task": "t"},
+        "samples": [{"id": 1, "messages": [{"role": "user", "content": "hello"}]}],
+    },
+    "tau-bench": [{"task_id": 0, "reward": 0.0, "traj": [{"role": "user", "content": "hello"}]}],
+    "Cline": {
+        "sessionId": "s",
+        "messages": [
+            {"role": "user", "content": "hello", "ts": 1_783_376_868_634},
+            {"role": "assistant", "content": "hi", "ts": 1_783_376_868_635, "modelInfo": {"id": "m"}},
+        ],
+    },
     "requests and their answers": {
         "request": {"model": "m", "messages": [{"role": "user", "content": "hello"}]},
         "response": {"choices": [{"message": {"role": "assistant", "content": "hi"}}]},

@@ -20,10 +20,13 @@ from workbench.log.events import (
 from workbench.traces import (
     adk,
     anthropic,
+    atif,
     claude_code,
+    cline,
     codex,
     gemini,
     gemini_cli,
+    inspect_logs,
     kimi,
     openai,
     opencode,
@@ -33,6 +36,7 @@ from workbench.traces import (
     responses,
     sharegpt,
     swe_agent,
+    tau_bench,
 )
 from workbench.traces.building import Recording
 from workbench.traces.reading import Document, bad, decoded, opened, read_json
@@ -73,6 +77,10 @@ FORMATS = tuple(
         opencode,
         openhands,
         adk,
+        atif,
+        inspect_logs,
+        tau_bench,
+        cline,
         request_logs,
         gemini,
         sharegpt,
@@ -97,6 +105,10 @@ def read_file(source: str) -> tuple[str, str | Tables]:
         raw = head + file.read()
     if head == MAGIC:
         return name, tables_of(name, raw)
+    if head.startswith(inspect_logs.ZIP_MAGIC):
+        text = inspect_logs.text_of_archive(raw)
+        if text:
+            return name, text
     if b"\0" in raw:
         raise _refused(name, "binary data")
     return name, decoded(name, raw)
