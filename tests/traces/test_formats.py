@@ -33,6 +33,10 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
             "message": {"role": "user", "content": [{"type": "text", "text": "hello"}], "origin": {"kind": "user"}},
         },
     ],
+    "Copilot CLI": [
+        {"type": "session.start", "data": {"sessionId": "s"}, "id": "1", "timestamp": "t", "parentId": None},
+        {"type": "user.message", "data": {"content": "hello"}, "id": "2", "timestamp": "t", "parentId": "1"},
+    ],
     "Claude Code": [
         {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}},
         {"type": "user", "uuid": "u1", "sessionId": "s", "message": {"role": "user", "content": "hello"}},
@@ -90,7 +94,7 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
         {"type": "function_call", "call_id": "c", "name": "ls", "arguments": "{}"},
     ],
 }
-LINES = ("Kimi Code", "Claude Code", "Codex", "pi")
+LINES = ("Kimi Code", "Copilot CLI", "Claude Code", "Codex", "pi")
 
 
 def written(name: str) -> str:

@@ -24,6 +24,7 @@ from workbench.traces import (
     claude_code,
     cline,
     codex,
+    copilot,
     gemini,
     gemini_cli,
     inspect_logs,
@@ -70,6 +71,7 @@ FORMATS = tuple(
     Format(module.NAME, module.recognises, module.read)
     for module in (
         kimi,
+        copilot,
         claude_code,
         codex,
         pi,
