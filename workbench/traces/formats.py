@@ -120,7 +120,7 @@ def conversations(name: str, content: str | Tables, only: int = 0) -> list[Recor
     """The conversations of a file in any of the formats; `only`: of a database, this one whole, the others by title."""
     if isinstance(content, Tables):
         return _of_database(content, only)
-    if _MARKDOWN.search(content) and content.lstrip()[0] not in "{[":
+    if content.lstrip()[:1] not in ("{", "[") and _MARKDOWN.search(content):
         raise _refused(name, "Markdown, but not aider's history")
     return _of_json(name, content)
 
