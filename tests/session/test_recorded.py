@@ -100,6 +100,13 @@ def test_a_side_request_has_its_own_report_and_the_turn_keeps_its_own() -> None:
     ]
 
 
+def test_a_request_of_which_only_the_purpose_is_known_is_planned_from_what_came_before() -> None:
+    asked = Request("responses", "gpt-4o", "compaction")
+    found = marks(UserMessage("one"), AssistantMessage("two", "r1"), asked, Usage("gpt-4o", 0, 70, request=3))
+    [_, made] = found
+    assert (made.purpose, made.upto, made.reported, made.exact) == ("compaction", 2, 70, False)
+
+
 def test_a_request_is_without_its_own_answer_and_results() -> None:
     session = recorded(*TURN)
     texts = [[row.original for row in session.plan(at).rows if row.in_request] for at in (0, 1)]
