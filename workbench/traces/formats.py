@@ -29,7 +29,9 @@ from workbench.traces import (
     gemini_cli,
     inspect_logs,
     kimi,
+    llm,
     openai,
+    openai_agents,
     opencode,
     openhands,
     pi,
@@ -92,10 +94,13 @@ FORMATS = tuple(
     )
 )
 """Those of other agents. OpenAI-style messages come behind them: their keys are the least telling."""
-DATABASES = (TablesFormat(opencode.NAME, opencode.recognises_tables, opencode.sessions),)
+DATABASES = tuple(
+    TablesFormat(module.NAME, module.recognises_tables, module.sessions) for module in (opencode, openai_agents, llm)
+)
 """Those that are SQLite files."""
 _MARKDOWN = re.compile(r"^(?:#{1,6} |```|[*-] |> )", re.MULTILINE)
-KNOWN = f"OpenAI-style messages, Workbench's own events, {', '.join(each.name for each in FORMATS)}"
+_NAMES = dict.fromkeys([*(each.name for each in FORMATS), *(each.name for each in DATABASES)])
+KNOWN = f"OpenAI-style messages, Workbench's own events, {', '.join(_NAMES)}"
 
 
 def read_file(source: str) -> tuple[str, str | Tables]:
@@ -135,6 +140,8 @@ def _of_database(database: Tables, only: int) -> list[Recording]:
     for number, each in enumerate(stored, 1):
         found.append(each.read() if only in (0, number) else Recording())
         found[-1].title = each.title
+    if not understood(found):
+        raise _refused(database.name, f"{database.described()} and a session that is not understood")
     return found
 
 
