@@ -100,6 +100,13 @@ def test_a_side_request_has_its_own_report_and_the_turn_keeps_its_own() -> None:
     ]
 
 
+def test_a_request_of_which_only_the_purpose_is_known_is_planned_from_what_came_before() -> None:
+    asked = Request("responses", "gpt-4o", "compaction")
+    found = marks(UserMessage("one"), AssistantMessage("two", "r1"), asked, Usage("gpt-4o", 0, 70, request=3))
+    [_, made] = found
+    assert (made.purpose, made.upto, made.reported, made.exact) == ("compaction", 2, 70, False)
+
+
 def test_a_request_is_without_its_own_answer_and_results() -> None:
     session = recorded(*TURN)
     texts = [[row.original for row in session.plan(at).rows if row.in_request] for at in (0, 1)]
@@ -203,7 +210,7 @@ EXACT: tuple[Body, ...] = (
         base=5,
         keep=1,
         messages=("m2", "m3"),
-        cache_marks=("system.0", "messages.2.content.0"),
+        cache_marks=("system.0", "messages.2.0"),
     ),
     AssistantMessage("done", "r2"),
     Usage("claude-opus-4-5", 0, 700, request=11),
@@ -224,6 +231,17 @@ def test_a_request_that_the_log_holds_is_what_went_over_the_wire() -> None:
     assert second is not None
     assert second["system"] == [{**SYSTEM[0], "cache_control": {"type": "ephemeral"}}]
     assert [each["role"] for each in second["messages"]] == ["user", "assistant", "user"]
+    assert second["messages"][2]["content"][0]["cache_control"] == {"type": "ephemeral"}
+
+
+def test_a_system_prompt_that_is_a_message_is_one_row() -> None:
+    prompt, asked = {"role": "system", "content": "be brief"}, {"role": "user", "content": "read it"}
+    session = recorded(
+        UserMessage("read it"),
+        *(RequestPart(name, value) for name, value in (("s", prompt), ("m", asked))),
+        Request("chat", "gpt-4o", messages=("s", "m")),
+    )
+    assert [row.text for row in session.plan(0).rows if row.in_request] == ["be brief", "read it"]
 
 
 def test_its_rows_are_its_own_contents_and_know_their_place_in_the_log() -> None:

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from support.logs import number
 from support.recordings import recorded
 from workbench.log.events import Request, RequestPart, SlotContent, Usage
 from workbench.traces.building import Recording, content_hash
 from workbench.traces.formats import conversations
-from workbench.wire.request_bodies import body_of
+from workbench.wire.requests import RequestBodies
 
 MARK = {"type": "ephemeral"}
 SYSTEM = [{"type": "text", "text": "Be brief."}, {"type": "text", "text": "You are an agent."}]
@@ -68,8 +69,8 @@ def requests(bodies: Recording) -> dict[int, Request]:
 
 def rebuilt(bodies: Recording) -> list[dict[str, Any]]:
     """The bodies of all requests, in order."""
-    made, parts = requests(bodies), {body.hash: body.value for body in bodies if isinstance(body, RequestPart)}
-    return [body_of(each, parts, made) for each in made.values()]
+    made = RequestBodies(number(bodies))
+    return [made.body(seq) for seq in requests(bodies)]
 
 
 ASKED = message("user", text("<system-reminder>rules</system-reminder>"), text("look"))

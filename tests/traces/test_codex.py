@@ -15,6 +15,7 @@ from workbench.log.events import (
     Failure,
     KeptEvent,
     Reasoning,
+    Request,
     Setting,
     SlotContent,
     SystemMessage,
@@ -70,7 +71,7 @@ def test_what_the_model_said_in_a_row_is_one_reply() -> None:
         Setting("model", "gpt"),
         SystemMessage("sandbox", "developer"),
         UserMessage("look"),
-        Reasoning("hm", "r1"),
+        Reasoning("hm", "r1", "x"),
         AssistantMessage("I look.", "r1", model="gpt"),
         ToolCall("c1", "exec", '{"cmd": "ls"}', "r1"),
         ToolCall("c2", "apply_patch", '{"input": "*** Begin"}', "r1"),
@@ -152,6 +153,104 @@ def test_a_count_that_is_told_twice_is_one_request() -> None:
     found = read(line("turn_context", model="gpt"), count(13), count(13), count(26))
     usage = Usage("gpt", 0, 10, 4, 0, 3, 2)
     assert found == [Setting("model", "gpt"), window_setting("gpt", LearntWindow(1000)), usage, usage]
+
+
+def test_a_report_stands_behind_the_reply_and_before_the_outputs_of_its_calls() -> None:
+    found = read(
+        line("turn_context", model="gpt"),
+        message("user", "look"),
+        item("function_call", name="exec", arguments="{}", call_id="c1"),
+        item("function_call_output", call_id="c1", output="one"),
+        count(13, 0),
+        message("assistant", "Done."),
+        count(26, 0),
+    )
+    usage = Usage("gpt", 0, 10, 4, 0, 3, 2)
+    assert found[2:] == [
+        ToolCall("c1", "exec", "{}", "r1"),
+        usage,
+        ToolResult("c1", "one", "exec"),
+        AssistantMessage("Done.", "r2", model="gpt"),
+        usage,
+    ]
+
+
+def record(name: str, prompt: int, total: int = 0) -> dict[str, Any]:
+    used = {"input_tokens": prompt, "cached_input_tokens": 4, "cache_write_input_tokens": 2, "output_tokens": 3}
+    return line("token_usage_record", response_id=name, usage={**used, "total_tokens": total})
+
+
+def test_a_record_of_usage_is_the_report_and_the_count_behind_it_is_not() -> None:
+    found = read(message("user", "look"), message("assistant", "One."), record("r1", 10), count(13, 0))
+    assert found[2:] == [Usage("", 0, 10, 4, 2, 3)]
+
+
+def test_each_response_that_was_reported_is_a_reply() -> None:
+    found = read(message("user", "a"), message("assistant", "One."), record("a", 10), message("assistant", "Two."))
+    assert [body.reply for body in found if isinstance(body, AssistantMessage)] == ["r1", "r2"]
+
+
+def test_instructions_that_are_sent_as_an_item_are_not_counted_twice() -> None:
+    told = "You are Codex. " * 40
+    found = read(
+        line("session_meta", id="s", base_instructions={"text": f"{told}And one line more."}),
+        message("developer", told),
+        message("user", "look"),
+    )
+    assert found == [SystemMessage(told, "developer"), UserMessage("look")]
+
+
+def test_tools_that_are_sent_as_an_item_are_tools() -> None:
+    wait = {"type": "function", "name": "wait", "parameters": {"type": "object"}}
+    run = {"type": "custom", "name": "exec", "description": "Runs code."}
+    sent = [{"type": "namespace", "name": "functions", "tools": [run, wait]}]
+    found = read(item("additional_tools", role="developer", tools=sent), message("user", "look"))
+    assert [(body.slot, body.name) for body in found if isinstance(body, SlotContent)] == [
+        ("tools", "exec"),
+        ("tools", "wait"),
+    ]
+
+
+def test_reasoning_that_is_encrypted_is_there_without_its_text() -> None:
+    found = read(message("user", "look"), item("reasoning", summary=[], encrypted_content="gAAA"))
+    assert found[1:] == [Reasoning("", "r1", "gAAA")]
+
+
+def test_a_compaction_has_codex_own_figures() -> None:
+    left = {"total_token_usage": {"total": 26}, "last_token_usage": {"input_tokens": 0, "total_tokens": 700}}
+    found = read(
+        message("user", "one"),
+        message("assistant", "two"),
+        record("r1", 900, 1_000),
+        line("compacted", message="it went well", replacement_history=[said("user", "one")]),
+        line("event_msg", type="token_count", info=left),
+    )
+    noted = {"made_by": "Codex", "tokens_before": 1_000, "tokens_after": 700}
+    assert found[3:] == [Compaction(1, 3, "it went well", (KeptEvent(1),), "end", meta=noted)]
+
+
+def test_what_was_asked_for_a_summary_is_a_request_of_its_own_and_its_answer_no_talk() -> None:
+    found = read(
+        line("turn_context", model="gpt"),
+        message("user", "one"),
+        message("assistant", "two"),
+        record("r1", 900, 1_000),
+        item("reasoning", summary=[], encrypted_content="x"),
+        message("assistant", "it went well"),
+        record("r2", 950, 1_050),
+        line("compacted", message="it went well", replacement_history=[], compaction_response_id="r2"),
+    )
+    assert found[4:] == [
+        Request("responses", "gpt", "compaction"),
+        Usage("gpt", 0, 950, 4, 2, 3, request=5),
+        Compaction(1, 6, "it went well", (), "end", meta={"made_by": "Codex", "tokens_before": 950}),
+    ]
+
+
+def test_the_time_is_that_of_the_line() -> None:
+    at = {"timestamp": "2026-01-02T03:04:05.678Z"}
+    [bodies] = conversations("file", "\n".join(map(json.dumps, ({**message("user", "a"), **at}, record("r", 3)))))
+    assert bodies.times[:1] == [1767323045678]
 
 
 def test_errors_and_names_of_threads_are_told() -> None:

@@ -33,6 +33,10 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
             "message": {"role": "user", "content": [{"type": "text", "text": "hello"}], "origin": {"kind": "user"}},
         },
     ],
+    "Copilot CLI": [
+        {"type": "session.start", "data": {"sessionId": "s"}, "id": "1", "timestamp": "t", "parentId": None},
+        {"type": "user.message", "data": {"content": "hello"}, "id": "2", "timestamp": "t", "parentId": "1"},
+    ],
     "Claude Code": [
         {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}},
         {"type": "user", "uuid": "u1", "sessionId": "s", "message": {"role": "user", "content": "hello"}},
@@ -62,6 +66,21 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
     },
     "OpenHands": [{"id": 0, "source": "user", "action": "message", "args": {"content": "hello"}}],
     "ADK": {"id": "s", "events": [{"author": "user", "invocation_id": "i", "content": {"parts": [{"text": "hello"}]}}]},
+    "ATIF": {"schema_version": "ATIF-v1.7", "agent": {}, "steps": [{"source": "user", "message": "hello"}]},
+    "Inspect": {
+        "version": 2,
+        "status": "success",
+        "eval": {"task": "t"},
+        "samples": [{"id": 1, "messages": [{"role": "user", "content": "hello"}]}],
+    },
+    "tau-bench": [{"task_id": 0, "reward": 0.0, "traj": [{"role": "user", "content": "hello"}]}],
+    "Cline": {
+        "sessionId": "s",
+        "messages": [
+            {"role": "user", "content": "hello", "ts": 1_783_376_868_634},
+            {"role": "assistant", "content": "hi", "ts": 1_783_376_868_635, "modelInfo": {"id": "m"}},
+        ],
+    },
     "requests and their answers": {
         "request": {"model": "m", "messages": [{"role": "user", "content": "hello"}]},
         "response": {"choices": [{"message": {"role": "assistant", "content": "hi"}}]},
@@ -75,7 +94,7 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
         {"type": "function_call", "call_id": "c", "name": "ls", "arguments": "{}"},
     ],
 }
-LINES = ("Kimi Code", "Claude Code", "Codex", "pi")
+LINES = ("Kimi Code", "Copilot CLI", "Claude Code", "Codex", "pi")
 
 
 def written(name: str) -> str:

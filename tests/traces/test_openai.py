@@ -24,6 +24,7 @@ from workbench.log.events import (
     ToolCall,
     ToolResult,
     Unknown,
+    Usage,
     UserMessage,
 )
 from workbench.session.source import RECORDED, file_logs, number_events
@@ -116,6 +117,15 @@ def test_the_model_is_told_where_the_file_names_it(value: dict[str, Any]) -> Non
 def test_the_end_of_a_mini_swe_agent_run_is_no_part_of_the_conversation() -> None:
     end = {"role": "exit", "content": "", "extra": {"exit_status": "Submitted"}}
     assert read([{"role": "user", "content": "a"}, end]) == [UserMessage("a"), Unknown("exit", {"entry": end})]
+
+
+def test_the_answers_of_a_mini_swe_agent_run_have_their_reports() -> None:
+    used = {"prompt_tokens": 90, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 40}, "cost": 0.25}
+    answer = {"role": "assistant", "content": "b", "extra": {"response": {"created": 1_763_511_545, "usage": used}}}
+    value = {"messages": [{"role": "user", "content": "a"}, answer], "info": {"config": {"model": {"model_name": "m"}}}}
+    [bodies] = conversations(read_json("file", json.dumps(value)), json.dumps(value))
+    assert bodies[2:] == [AssistantMessage("b", "r1"), Usage("m", 0, 90, cached=40, completion=7, cost=0.25)]
+    assert bodies.times == [0, 0, 1_763_511_545_000, 1_763_511_545_000]
 
 
 def test_lines_that_are_conversations_are_several() -> None:

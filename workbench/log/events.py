@@ -188,7 +188,7 @@ class RequestPart(_Value, frozen=True):
 
 
 class Request(_Value, frozen=True):
-    """What was really sent to a model. What was reported for it is a `Usage` that names it."""
+    """What was really sent to a model, and reported by a `Usage` that names it; without messages, only who and why."""
 
     dialect: Dialect
     model: str

@@ -35,7 +35,7 @@ class RequestMark(NamedTuple):
     seq: int = 0
     """The event of the request itself, else the first of its answer, else its report."""
     request: int = 0
-    """The `Request` event that has it whole; 0: it is inferred."""
+    """The `Request` event that has it whole; 0: it is inferred, or the event says only who asked and why."""
     usage: int = 0
     """The event of its report; 0: none."""
 
@@ -77,11 +77,8 @@ class RequestMarks:
                 self._close()
             case Request() as body:
                 self._by_event[event.seq] = len(self.marks)
-                self._put(
-                    RequestMark(
-                        event.seq - 1, self._turn, body.model, None, 0, body.purpose, body.agent, event.seq, event.seq
-                    )
-                )
+                mark = RequestMark(event.seq - 1, self._turn, body.model, None, 0, body.purpose, body.agent, event.seq)
+                self._put(mark._replace(request=event.seq) if body.base or body.messages else mark)
             case Usage() as body:
                 self._report(event.seq, body)
             case AssistantMessage() | Reasoning() | ToolCall() as body:

@@ -124,7 +124,12 @@ class Builder(Talk):
         self._parts: set[str] = set()
         """The hashes of the parts of requests that are there."""
         self._left_out: Counter[str] = Counter()
-        self._broken = list(broken)
+        self._broken: list[WrongCall] = []
+        self.skipped(broken)
+
+    def skipped(self, broken: Iterable[WrongCall]) -> None:
+        """Lines of the file that are not JSON."""
+        self._broken.extend(broken)
 
     @property
     def last(self) -> int:
@@ -198,9 +203,10 @@ class Builder(Talk):
             if key not in read:
                 self.leave_out(key)
 
-    def leave_out(self, kind: str) -> None:
-        """An entry that is understood and no part of the conversation: it is counted."""
-        self._left_out[clean(kind)] += 1
+    def leave_out(self, kind: str, count: int = 1) -> None:
+        """Entries that are understood and no part of the conversation: they are counted."""
+        if count:
+            self._left_out[clean(kind)] += count
 
     def finish(self) -> Recording:
         """All that was read, then what was not."""

@@ -15,10 +15,10 @@ import json
 from itertools import combinations, takewhile
 from typing import Any
 
-from workbench.log.events import Purpose, Request, Slot, SlotContent, text_of
+from workbench.log.events import Event, Purpose, Request, Slot, SlotContent, text_of
 from workbench.traces.building import Builder, as_json, content_hash, content_of, dict_in, list_in, number_in, text_in
 from workbench.wire.anthropic import definition
-from workbench.wire.request_bodies import message_hashes
+from workbench.wire.requests import RequestBodies
 
 KINDS = ("api-request-shape", "api-request-blob", "api-request")
 _MOST_JOINED = 8
@@ -37,7 +37,9 @@ class RecordedRequests:
         """The session's own messages that were not looked at yet: who, which reply, the blocks of each line."""
         self._events: dict[str, int] = {}
         """By the client's id: the request."""
-        self._made: dict[int, Request] = {}
+        self._made = RequestBodies()
+        self._last = 0
+        """The newest request."""
         self._slots: dict[tuple[Slot, str], str] = {}
         """What stands in the slots."""
 
@@ -69,7 +71,7 @@ class RecordedRequests:
         if shape is None or (base and base not in self._events) or not all(map(self._keep, tail)):
             return False
         from_event, keep = self._events.get(base, 0), number_in(value, "keep")
-        if not base and self._made:
+        if not base and self._last:
             from_event, keep = self._same_as_before(tail)
             tail = tail[keep:]
         parameters = dict(dict_in(value, "params"))
@@ -95,7 +97,8 @@ class RecordedRequests:
         )
         event = self._builder.request(request)
         self._events[text_in(value, "id")] = event
-        self._made[event] = request
+        self._made.add(Event(event, "", 0, request))
+        self._last = event
         return True
 
     def _part(self, value: Any) -> str:
@@ -103,10 +106,9 @@ class RecordedRequests:
 
     def _same_as_before(self, names: list[str]) -> tuple[int, int]:
         """The newest request, and with how many of its messages this one begins."""
-        event = next(reversed(self._made))
-        pairs = zip(message_hashes(self._made[event], self._made), names, strict=False)
+        pairs = zip(self._made.hashes(self._last), names, strict=False)
         keep = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        return (event, keep) if keep else (0, 0)
+        return (self._last, keep) if keep else (0, 0)
 
     def _keep(self, name: str) -> bool:
         """Keep a message; False where it is not in the file."""

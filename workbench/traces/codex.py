@@ -1,37 +1,40 @@
 """Codex: the JSON lines of a rollout.
 
-- A line is `{"timestamp", "type", "payload"}`. `session_meta` has the `base_instructions`, which are the system
-  prompt; `turn_context` the `model`; `response_item` an item of OpenAI's Responses API: `message`, `reasoning`,
-  `function_call`, `custom_tool_call` (free text, sent here as `{"input": ...}`), `local_shell_call`, and the outputs
-  of calls, paired by `call_id`. Rollouts of the first versions have the same items bare, behind a header without a
-  type.
+- A rollout is `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`; sub-agents have files of their own. A line is
+  `{"timestamp", "type", "payload"}`. `turn_context` has the `model`; `response_item` an item of OpenAI's Responses API,
+  as it is sent. Rollouts of the first versions have the same items bare, behind a header without a type.
+- `session_meta` has the `base_instructions`, which are the system prompt. For some models they are sent as an item of
+  the developer's, which is in the file too: then the item stands. Those models also get their tools as an item
+  (`additional_tools`); for others the tools are not in the file.
 - Codex writes the `AGENTS.md` files and the `<environment_context>` as messages of the user's, or as parts of them.
   They are instructions: each fills the instructions slot, the newest of a name stands, and no turn begins with one.
-- There are no ids for replies: what the model said between two things that it did not is one reply.
-- An output is text, a list of parts, or an object with `content` and `success`. It is an error where `success` is
-  false or the text's own head says an exit code other than 0.
-- `event_msg` tells the screen what the items say too, and is counted, not kept; but `token_count` is the usage of the
-  last request and tells the window, and errors are failures.
+- An output is an error where `success` is false or the text's own head says an exit code other than 0.
+- `token_usage_record` is the report on the response before it. Older versions have only the `token_count` among the
+  `event_msg`, behind the outputs of the calls; it is told again when nothing was asked in between, and tells the
+  window. What else `event_msg` tells the screen, the items say too: it is counted, not kept; but errors are failures.
 - `compacted` replaces all that was before it by its `replacement_history`: entries that are earlier messages are kept
-  by the compaction, a summary among them or in `message` becomes its summary, and what is new follows as messages.
-  The summary may be encrypted; then a line says so.
-- Reasoning that is encrypted and has no summary is counted.
+  by the compaction, a summary among them or in `message` becomes its summary, and what is new follows as messages. The
+  summary may be encrypted; then a line says so. `compaction_response_id` names the response that was asked for the
+  summary: it is no part of the conversation. The `token_count` that follows has the size of what is left, alone.
+- Encrypted reasoning is sent back. Its size is not in the file.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from itertools import takewhile
 from typing import Any
+
+from msgspec.structs import replace
 
 from workbench.context.setup import LearntWindow, window_setting
 from workbench.log.events import (
-    AssistantMessage,
     Compaction,
     Content,
     KeptEvent,
     Part,
-    Reasoning,
+    Request,
     SlotContent,
     SystemMessage,
     TextPart,
@@ -51,17 +54,20 @@ from workbench.traces.building import (
     text_in,
 )
 from workbench.traces.reading import Document
+from workbench.wire.responses import ResponsesReader
+from workbench.wire.responses import output as plain_output
 
 NAME = "Codex"
 SEALED = "[Codex compacted the conversation here; the summary is encrypted in its file and cannot be shown]"
 _KINDS = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
-_CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULTILINE)
 _INSTRUCTIONS = re.compile(
     r"# (AGENTS\.md instructions(?: for [^\n]*|(?=\s*<INSTRUCTIONS>)))|<(user_instructions|environment_context)>"
 )
 _HEAD = 300
 """Characters at the beginning of an output among which Codex writes the exit code."""
+_SAME = 200
+"""Instructions that begin with so many equal characters are the same: what is sent may lack a line."""
 
 
 def recognises(document: Document) -> bool:
@@ -80,94 +86,135 @@ def _is_old_header(value: Any) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The rollout as one conversation."""
-    reader = CodexReader(Builder(NAME, document.broken))
-    for _, value in entries(document, text):
-        reader.line(value)
-    return [reader.builder.finish()]
+    lines = [value for _, value in entries(document, text)]
+    summaries = {text_in(dict_in(value, "payload"), "compaction_response_id") for value in lines} - {""}
+    aside = _answers(lines, summaries) if summaries else set()
+    reader = CodexReader(Builder(NAME, document.broken), summaries, _sent_instructions(lines))
+    for at, value in enumerate(lines):
+        if at not in aside:
+            reader.line(value)
+    return [reader.finish()]
 
 
-class CodexReader:
+def _sent_instructions(lines: list[Any]) -> list[str]:
+    """The beginnings of what the developer says before the model does."""
+    items = (dict_in(value, "payload") for value in lines if text_in(value, "type") == "response_item")
+    first = takewhile(lambda item: not _is_models(item), items)
+    return [text_of(content_of(item.get("content")))[:_SAME] for item in first if text_in(item, "role") == "developer"]
+
+
+def _answers(lines: list[Any], responses: set[str]) -> set[int]:
+    """The places of the items that are these responses."""
+    found: set[int] = set()
+    run: list[int] = []
+    """The model's items since something else was said."""
+    for at, value in enumerate(lines):
+        kind, payload = text_in(value, "type"), dict_in(value, "payload")
+        if kind == "response_item":
+            run = [*run, at] if _is_models(payload) else []
+        elif kind == "token_usage_record":
+            if text_in(payload, "response_id") in responses:
+                found.update(run)
+            run = []
+    return found
+
+
+def _is_models(item: dict[str, Any]) -> bool:
+    return text_in(item, "role") == "assistant" or text_in(item, "type").endswith(("_call", "reasoning"))
+
+
+class CodexReader(ResponsesReader):
     """One rollout, line by line."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: Builder, summaries: set[str], sent_instructions: list[str]) -> None:
+        """`summaries`: responses that were asked for a summary. `sent_instructions`: how those begin that are items."""
+        super().__init__(builder)
         self.builder = builder
-        self._replies = 0
-        self._speaking = False
-        """Whether the last item was the model's."""
+        self._summaries = summaries
+        self._sent_instructions = sent_instructions
         self._total: Any = None
+        self._size = 0
+        """What the last report says of the whole context, the answer included."""
+        self._compaction = 0
+        """The event of a compaction whose size is not told yet."""
+        self._has_records = False
         self._window = 0
         self._instructions: dict[str, str] = {}
         """By name: what stands in the instructions slot."""
+        self._held: list[dict[str, Any]] = []
+        """Lines with outputs that came before the report on their calls."""
 
     def line(self, value: Any) -> None:
         """Take in what comes next."""
         kind, payload = text_in(value, "type"), dict_in(value, "payload")
+        if kind == "response_item" and text_in(payload, "type").endswith("_call_output"):
+            self._held.append(value)
+            return
+        if kind != "event_msg":
+            self._give_held()
+        self.builder.when(value.get("timestamp") if isinstance(value, dict) else None)
         match kind:
             case "session_meta":
                 self._header(payload)
             case "response_item":
-                self.item(payload)
+                self.message(payload)
             case "turn_context":
                 self.builder.says_model(text_in(payload, "model"))
                 self.builder.leave_out(kind)
             case "event_msg":
                 self._told(payload)
+            case "token_usage_record":
+                self._record(payload)
             case "compacted":
                 self._compacted(payload)
+            case "world_state":
+                self.builder.leave_out(kind)
             case "" if _is_old_header(value):
                 self._header(value)
             case "" if text_in(value, "record_type"):
                 self.builder.leave_out(f"record {value['record_type']}")
             case _:
-                self.item(value)
+                self.message(value)
+
+    def finish(self) -> Recording:
+        """All that was read."""
+        self._give_held()
+        return self.builder.finish()
+
+    def _give_held(self) -> None:
+        held, self._held = self._held, []
+        for value in held:
+            self.builder.when(value.get("timestamp"))
+            self.message(value["payload"])
 
     def _header(self, value: dict[str, Any]) -> None:
         base = text_in(dict_in(value, "base_instructions"), "text") or text_in(value, "instructions")
-        if base:
+        if base and base[:_SAME] not in self._sent_instructions:
             self.builder.add(SlotContent("system", "base instructions", base))
         self.builder.leave_out("session_meta")
 
-    def item(self, item: Any) -> None:
+    def message(self, value: Any) -> None:
         """Take in an item of the Responses API."""
-        kind = text_in(item, "type")
-        if kind == "message":
-            self._message(item)
-        elif kind == "reasoning":
-            self._reasoning(item)
-        elif kind in _CALLS:
-            arguments = item.get(_CALLS[kind])
-            arguments = {"input": arguments} if kind == "custom_tool_call" else arguments
-            call_id = text_in(item, "call_id") or text_in(item, "id")
-            self.builder.call(call_id, text_in(item, "name") or "local_shell", arguments, self._reply())
-        elif kind.endswith("_call_output"):
-            self._speaking = False
-            content, failed = _output(item.get("output"))
-            self.builder.result(text_in(item, "call_id"), content, failed)
-        elif kind == "ghost_snapshot":
-            self.builder.leave_out(kind)
+        if text_in(value, "type") == "ghost_snapshot":
+            self.builder.leave_out("ghost_snapshot")
         else:
-            self.builder.unknown(kind or "line", item)
+            super().message(value)
 
-    def _reply(self) -> str:
-        if not self._speaking:
-            self._replies += 1
-        self._speaking = True
-        return f"r{self._replies}"
+    def output(self, value: Any) -> tuple[Content, bool]:
+        """A call's output, and whether it is an error."""
+        content, failed = plain_output(value)
+        if failed or isinstance(value, dict):
+            return content, failed
+        if isinstance(content, str) and content.startswith('{"output"'):
+            return _old_output(content)
+        found = _EXIT.search(text_of(content)[:_HEAD])
+        return content, found is not None and found[1] != "0"
 
-    def _message(self, item: dict[str, Any]) -> None:
-        role, content = text_in(item, "role"), content_of(item.get("content"))
-        if role == "assistant":
-            self.builder.add(AssistantMessage(content, self._reply(), model=self.builder.model))
-            return
-        self._speaking = False
-        if role == "user":
-            said = self._without_instructions(content)
-            if said or not content:
-                self.builder.add(UserMessage(said))
-        elif role in ("developer", "system"):
-            self.builder.add(SystemMessage(content, role))
-        else:
-            self.builder.unknown("message", item)
+    def user(self, content: Content) -> None:
+        """What the user said, less the instructions among it."""
+        said = self._without_instructions(content)
+        if said or not content:
+            self.builder.add(UserMessage(said))
 
     def _without_instructions(self, content: Content) -> Content:
         """What the user said in a message; the instructions among its parts go to their slot."""
@@ -184,14 +231,7 @@ class CodexReader:
                 self.builder.add(SlotContent("instructions", name, part.text))
         return content_from(said)
 
-    def _reasoning(self, item: dict[str, Any]) -> None:
-        parts = [*list_in(item, "summary"), *list_in(item, "content")]
-        said = "\n\n".join(filter(None, (text_in(part, "text") for part in parts)))
-        reply = self._reply()
-        if said:
-            self.builder.add(Reasoning(said, reply))
-        else:
-            self.builder.leave_out("reasoning, encrypted or empty")
+    # Reports
 
     def _told(self, payload: dict[str, Any]) -> None:
         kind = text_in(payload, "type")
@@ -202,6 +242,7 @@ class CodexReader:
             self.builder.says_title(text_in(payload, "thread_name"))
         if kind == "token_count":
             self._tokens(dict_in(payload, "info"))
+            self._give_held()
         else:
             self.builder.leave_out(f"event_msg {kind}")
 
@@ -212,11 +253,34 @@ class CodexReader:
         if window != self._window and window and self.builder.model:
             self._window = window
             self.builder.add(window_setting(self.builder.model, LearntWindow(window)))
-        if total != self._total:
-            self._total = total
-            cached, thought = number_in(last, "cached_input_tokens"), number_in(last, "reasoning_output_tokens")
-            prompt, completion = number_in(last, "input_tokens"), number_in(last, "output_tokens")
-            self.builder.usage(prompt, completion, cached=cached, reasoning=thought)
+        if self._compaction and not number_in(last, "input_tokens"):
+            self._tell_size(number_in(last, "total_tokens"))
+        elif last and total != self._total and not self._has_records:
+            self._report(last)
+        self._total = total
+
+    def _record(self, payload: dict[str, Any]) -> None:
+        self._has_records = True
+        used = dict_in(payload, "usage")
+        if text_in(payload, "response_id") in self._summaries:
+            self._report(used, request=self.builder.request(Request("responses", self.builder.model, "compaction")))
+            self._size = number_in(used, "input_tokens")
+        else:
+            self._report(used)
+
+    def _report(self, used: dict[str, Any], **more: Any) -> None:
+        self._speaking = False
+        self._size = number_in(used, "total_tokens")
+        self.builder.usage(
+            number_in(used, "input_tokens"),
+            number_in(used, "output_tokens"),
+            cached=number_in(used, "cached_input_tokens"),
+            cache_write=number_in(used, "cache_write_input_tokens"),
+            reasoning=number_in(used, "reasoning_output_tokens"),
+            **more,
+        )
+
+    # Compactions
 
     def _compacted(self, payload: dict[str, Any]) -> None:
         self._speaking = False
@@ -244,28 +308,24 @@ class CodexReader:
         if not summary and not sealed and fresh and text_in(fresh[-1], "role") == "user":
             summary = text_of(content_of(fresh.pop().get("content")))  # Codex puts its summary last
         if last:
-            noted = {"made_by": NAME}
+            noted = {"made_by": NAME, **({"tokens_before": self._size} if self._size else {})}
             retained = tuple(kept[seq] for seq in sorted(kept))
             self.builder.add(Compaction(1, last, summary or SEALED, retained, "end", meta=noted))
+            self._compaction = self.builder.last
         for item in fresh:
-            self.item(item)
+            self.message(item)
         self._speaking = False
+
+    def _tell_size(self, tokens: int) -> None:
+        """So many tokens were left by the last compaction."""
+        at, self._compaction = self._compaction - 1, 0
+        made = self.builder.bodies[at]
+        if isinstance(made, Compaction) and tokens:
+            self.builder.bodies[at] = replace(made, meta={**made.meta, "tokens_after": tokens})
 
 
 def _key(role: str, content: Content) -> tuple[str, str]:
     return role, text_of(content)
-
-
-def _output(value: Any) -> tuple[Content, bool]:
-    """A call's output, and whether it is an error."""
-    if isinstance(value, dict):
-        inner = value.get("content", value.get("content_items"))
-        return content_of(value if inner is None else inner), value.get("success") is False
-    content = content_of(value)
-    if isinstance(content, str) and content.startswith('{"output"'):
-        return _old_output(content)
-    found = _EXIT.search(text_of(content)[:_HEAD])
-    return content, found is not None and found[1] != "0"
 
 
 def _old_output(content: str) -> tuple[str, bool]:

@@ -71,6 +71,18 @@ def threads(exchanges: Iterable[Exchange]) -> list[list[Exchange]]:
     return found
 
 
+def conversations_of(exchanges: Iterable[Exchange], format_name: str) -> list[Builder]:
+    """The conversations that requests and their answers make, still open for what is beside them."""
+    found = []
+    for thread in threads(exchanges):
+        builder = Builder(format_name)
+        adding = RequestThread(builder, thread[0].dialect)
+        for exchange, following in zip(thread, [*thread[1:], None], strict=True):
+            adding.add(exchange, following)
+        found.append(builder)
+    return found
+
+
 def _held(exchange: Exchange) -> Iterator[tuple[str, ...]]:
     """For each beginning of a request's messages: what a request that held no more is known by."""
     system = exchange.system

@@ -20,12 +20,18 @@ from workbench.log.events import (
 from workbench.traces import (
     adk,
     anthropic,
+    atif,
     claude_code,
+    cline,
     codex,
+    copilot,
     gemini,
     gemini_cli,
+    inspect_logs,
     kimi,
+    llm,
     openai,
+    openai_agents,
     opencode,
     openhands,
     pi,
@@ -33,6 +39,7 @@ from workbench.traces import (
     responses,
     sharegpt,
     swe_agent,
+    tau_bench,
 )
 from workbench.traces.building import Recording
 from workbench.traces.reading import Document, bad, decoded, opened, read_json
@@ -66,6 +73,7 @@ FORMATS = tuple(
     Format(module.NAME, module.recognises, module.read)
     for module in (
         kimi,
+        copilot,
         claude_code,
         codex,
         pi,
@@ -73,6 +81,10 @@ FORMATS = tuple(
         opencode,
         openhands,
         adk,
+        atif,
+        inspect_logs,
+        tau_bench,
+        cline,
         request_logs,
         gemini,
         sharegpt,
@@ -82,10 +94,13 @@ FORMATS = tuple(
     )
 )
 """Those of other agents. OpenAI-style messages come behind them: their keys are the least telling."""
-DATABASES = (TablesFormat(opencode.NAME, opencode.recognises_tables, opencode.sessions),)
+DATABASES = tuple(
+    TablesFormat(module.NAME, module.recognises_tables, module.sessions) for module in (opencode, openai_agents, llm)
+)
 """Those that are SQLite files."""
 _MARKDOWN = re.compile(r"^(?:#{1,6} |```|[*-] |> )", re.MULTILINE)
-KNOWN = f"OpenAI-style messages, Workbench's own events, {', '.join(each.name for each in FORMATS)}"
+_NAMES = dict.fromkeys([*(each.name for each in FORMATS), *(each.name for each in DATABASES)])
+KNOWN = f"OpenAI-style messages, Workbench's own events, {', '.join(_NAMES)}"
 
 
 def read_file(source: str) -> tuple[str, str | Tables]:
@@ -97,6 +112,10 @@ def read_file(source: str) -> tuple[str, str | Tables]:
         raw = head + file.read()
     if head == MAGIC:
         return name, tables_of(name, raw)
+    if head.startswith(inspect_logs.ZIP_MAGIC):
+        text = inspect_logs.text_of_archive(raw)
+        if text:
+            return name, text
     if b"\0" in raw:
         raise _refused(name, "binary data")
     return name, decoded(name, raw)
@@ -106,7 +125,7 @@ def conversations(name: str, content: str | Tables, only: int = 0) -> list[Recor
     """The conversations of a file in any of the formats; `only`: of a database, this one whole, the others by title."""
     if isinstance(content, Tables):
         return _of_database(content, only)
-    if _MARKDOWN.search(content) and content.lstrip()[0] not in "{[":
+    if content.lstrip()[:1] not in ("{", "[") and _MARKDOWN.search(content):
         raise _refused(name, "Markdown, but not aider's history")
     return _of_json(name, content)
 
@@ -121,6 +140,8 @@ def _of_database(database: Tables, only: int) -> list[Recording]:
     for number, each in enumerate(stored, 1):
         found.append(each.read() if only in (0, number) else Recording())
         found[-1].title = each.title
+    if not understood(found):
+        raise _refused(database.name, f"{database.described()} and a session that is not understood")
     return found
 
 

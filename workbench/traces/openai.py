@@ -1,7 +1,8 @@
 """OpenAI-style messages: a JSON list, `{"messages": [...], "tools": [...]}`, or JSON lines of either.
 
-Trajectories of mini-swe-agent are such objects: their model stands in `info.config.model.model_name`, and newer ones
-end with a message of the role `exit`, which no model saw and which is carried as unknown.
+Trajectories of mini-swe-agent are such objects: their model stands in `info.config.model.model_name`, the answer to
+each request whole in `extra.response`, with its usage and time, and newer ones end with a message of the role `exit`,
+which no model saw and which is carried as unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from workbench.log.events import (
     Content,
     Event,
     Reasoning,
-    Setting,
     SlotContent,
     SystemMessage,
     ToolCall,
@@ -27,7 +27,7 @@ from workbench.log.events import (
 )
 from workbench.traces.building import Builder, Recording
 from workbench.traces.reading import Document, Located, bad, elements
-from workbench.wire.chat import ChatReader, Malformed
+from workbench.wire.chat import ChatReader, Malformed, usage_in
 from workbench.wire.values import dict_in, text_in
 
 SHAPE = 'a list of messages, an object with "messages", or JSON lines of messages'
@@ -80,8 +80,10 @@ def _from_object(name: str, located: Located, messages: list[Located] | None) ->
         if definition.name in {other.name for other in definitions[:number]}:
             raise bad(name, located.line, "tools with a name of their own", definition.name)
     model = text_in(value, "model") or text_in(dict_in(dict_in(value.get("info"), "config"), "model"), "model_name")
-    settings = [Setting("model", model)] if model else []
-    return Recording((*settings, *definitions, *_messages(name, messages)))
+    builder = Builder("")
+    builder.says_model(model)
+    builder.add(*definitions)
+    return _messages(name, messages, builder)
 
 
 def _tool(name: str, line: int, tool: Any) -> SlotContent:
@@ -91,17 +93,22 @@ def _tool(name: str, line: int, tool: Any) -> SlotContent:
     return SlotContent("tools", clean(function["name"]), clean(json.dumps(tool, ensure_ascii=False)))
 
 
-def _messages(name: str, located: list[Located]) -> Recording:
-    builder = Builder("")
+def _messages(name: str, located: list[Located], builder: Builder | None = None) -> Recording:
+    builder = builder or Builder("")
     reader = ChatReader(builder)
     for line, value in located:
         if text_in(value, "role") == "exit":
             builder.unknown("exit", value)
             continue
+        extra = dict_in(value, "extra")
+        builder.when(extra.get("timestamp") or dict_in(extra, "response").get("created"))
         try:
             reader.add(value)
         except Malformed as error:
             raise bad(name, line, error.expected, error.got) from None
+        used = usage_in(dict_in(dict_in(extra, "response"), "usage"), builder.model)
+        if used is not None:
+            builder.add(used)
     return builder.finish()
 
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from workbench.log.events import Dialect
 from workbench.traces.anthropic import is_body as is_anthropic
-from workbench.traces.building import Builder, Recording, beginning, entries, milliseconds
-from workbench.traces.exchanges import Exchange, RequestThread, is_models, threads
+from workbench.traces.building import Recording, beginning, entries, milliseconds
+from workbench.traces.exchanges import Exchange, conversations_of, is_models
 from workbench.traces.reading import Document
 from workbench.wire.dialects import split
 from workbench.wire.gemini import is_content
@@ -65,17 +65,12 @@ def read(document: Document, text: str) -> list[Recording]:
     """The conversations that the requests make."""
     found = [exchange_of(value) for _, value in entries(document, text)]
     exchanges = [exchange for exchange in found if exchange is not None]
-    recordings = []
-    for number, thread in enumerate(threads(exchanges)):
-        builder = Builder(NAME, () if number else document.broken)
-        conversation = RequestThread(builder, thread[0].dialect)
-        for exchange, following in zip(thread, [*thread[1:], None], strict=True):
-            conversation.add(exchange, following)
-        if not number:
-            for _ in range(len(found) - len(exchanges)):
-                builder.leave_out("requests that ask no model")
-        recordings.append(builder.finish())
-    return recordings
+    made = conversations_of(exchanges, NAME)
+    if not made:
+        return []
+    made[0].skipped(document.broken)
+    made[0].leave_out("requests that ask no model", len(found) - len(exchanges))
+    return [builder.finish() for builder in made]
 
 
 def exchange_of(value: Any) -> Exchange | None:

@@ -7,7 +7,7 @@
 - An output is text, a list of parts, or an object with `content` and `success`; false marks an error.
 - Tools may come in a `namespace`, or later, in an `additional_tools` item; each counts as a tool. Functions become
   definitions as OpenAI's chat has them; those that OpenAI itself runs have no schema and stay as they are.
-- Reasoning that is encrypted and has no summary cannot be shown.
+- Reasoning that is encrypted is sent back; it has a signature, and mostly no text.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ResponsesReader:
             self.talk.call(call_id, text_in(value, "name") or "local_shell", arguments, self._reply())
         elif kind.endswith("_call_output"):
             self._speaking = False
-            content, failed = output(value.get("output"))
+            content, failed = self.output(value.get("output"))
             self.talk.result(text_in(value, "call_id"), content, failed)
         elif kind == "additional_tools":
             self._tools(value)
@@ -91,20 +91,28 @@ class ResponsesReader:
             return
         self._speaking = False
         if role == "user":
-            self.talk.add(UserMessage(content))
+            self.user(content)
         elif role in ("developer", "system"):
             self.talk.add(SystemMessage(content, role))
         else:
             self.talk.unknown("message", item)
 
+    def user(self, content: Content) -> None:
+        """What the user said."""
+        self.talk.add(UserMessage(content))
+
+    def output(self, value: Any) -> tuple[Content, bool]:
+        """A call's output, and whether it is an error."""
+        return output(value)
+
     def _reasoning(self, item: dict[str, Any]) -> None:
         parts = [*list_in(item, "summary"), *list_in(item, "content")]
         said = "\n\n".join(filter(None, (text_in(part, "text") for part in parts)))
-        reply = self._reply()
-        if said:
-            self.talk.add(Reasoning(said, reply))
+        reply, signature = self._reply(), text_in(item, "encrypted_content")
+        if said or signature:
+            self.talk.add(Reasoning(said, reply, signature))
         else:
-            self.talk.leave_out("reasoning, encrypted or empty")
+            self.talk.leave_out("reasoning that is empty")
 
 
 def output(value: Any) -> tuple[Content, bool]:

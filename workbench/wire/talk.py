@@ -46,8 +46,8 @@ class Talk:
         """An entry that is not understood, carried whole."""
         self.add(Unknown(f"{self.name} {kind}".strip(), {"entry": cleaned(value)}))
 
-    def leave_out(self, kind: str) -> None:
-        """An entry that is understood and no part of the conversation."""
+    def leave_out(self, kind: str, count: int = 1) -> None:
+        """Entries that are understood and no part of the conversation."""
 
 
 def report(model: str, prompt: int, completion: int, **more: Any) -> Usage | None:

@@ -64,6 +64,8 @@ def part_of(value: Any) -> Part:
     if kind == "image" and isinstance(source, dict):
         url = source.get("url") or f"data:{source.get('media_type', '')};base64,{source.get('data', '')}"
         return ImagePart(clean(str(url)))
+    if kind == "image" and isinstance(value.get("image"), str):
+        return ImagePart(clean(value["image"]), clean(str(value.get("detail") or "auto")))
     if kind == "image" and isinstance(value.get("data"), str):
         return ImagePart(clean(f"data:{value.get('mimeType', '')};base64,{value['data']}"))
     if isinstance(value.get("text"), str) and kind in _TEXTS:

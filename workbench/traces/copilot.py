@@ -1,0 +1,227 @@
+"""Copilot CLI: `~/.copilot/session-state/SESSION/events.jsonl`.
+
+- A line has a `type`, `data`, an `id`, a `timestamp` and the `parentId` of the line before. The first is
+  `session.start`, with the model; `session.resume` and `session.model_change` name another.
+- `system.message` is the system prompt. `user.message` has what the user wrote in `content` and what was sent for it in
+  `transformedContent`. `assistant.message` has `content`, `reasoningText`, and `toolRequests` (`toolCallId`, `name`,
+  `arguments`); `tool.execution_complete` has a `result` with its `content`, or an `error`. Results are sent in the
+  order of their calls.
+- `session.usage_record` comes before its reply and has the same `apiCallId`; `inputTokens` counts what was cached.
+  Versions without it write the sums of a session at its end: they are a report where there was one request.
+- A compaction runs beside the conversation: `session.compaction_complete`, if it was a success, replaces what was there
+  at `session.compaction_start` by one message: what the user wrote, then the `summaryContent`. It has Copilot's own
+  figures, and the report of its request, whose messages are not in the file.
+- Lines with an `agentId`, or a `parentToolCallId` in older versions, are of sub-agents: conversations of their own.
+- Exact: the messages, but for errors of tools, of which the file has the first sentence. Not in these files: the tools.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from workbench.log.events import AssistantMessage, Dialect, Reasoning, Request, SlotContent, Usage, UserMessage
+from workbench.traces.building import (
+    Builder,
+    Recording,
+    beginning,
+    content_of,
+    dict_in,
+    entries,
+    list_in,
+    number_in,
+    text_in,
+)
+from workbench.traces.reading import Document
+
+NAME = "Copilot CLI"
+SUMMARISED: Final = (
+    "Some of the conversation history has been summarized to free up context.\n\n"
+    "You were originally given instructions from a user over one or more turns. Here were the user messages:\n"
+    "{asked}\n\nHere is a summary of the prior context:\n<summary>\n{summary}\n</summary>\n"
+)
+_MARKS = ("session.start", "user.message", "assistant.message", "assistant.turn_start", "tool.execution_complete")
+_PROGRAM = ("session", "assistant", "tool", "hook", "permission", "subagent", "skill", "abort", "command", "external")
+"""What the types of lines begin with that are about the program; those that are read are told before."""
+_DIALECTS: Final[dict[str, Dialect]] = {"/responses": "responses", "/v1/messages": "anthropic"}
+
+
+def recognises(document: Document) -> bool:
+    """Whether a line near the beginning is one of Copilot's."""
+    return any(
+        text_in(value, "type") in _MARKS and isinstance(value.get("data"), dict) and "parentId" in value
+        for value in beginning(document)
+    )
+
+
+def read(document: Document, text: str) -> list[Recording]:
+    """The session, then its sub-agents."""
+    made = {"": _Reader(Builder(NAME, document.broken))}
+    for _, value in entries(document, text):
+        agent = text_in(value, "agentId") or text_in(dict_in(value, "data"), "parentToolCallId")
+        if agent not in made:
+            made[agent] = _Reader(Builder(NAME))
+        made[agent].line(value)
+    talks = [(reader.builder.has_talk, reader.finish()) for reader in made.values()]
+    return [bodies for has_talk, bodies in talks if has_talk] or [talks[0][1]]
+
+
+class _Reader:
+    """One conversation, line by line."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self._asked: list[str] = []
+        self._calls: list[tuple[str, str]] = []
+        """The calls of the newest reply, and their tools."""
+        self._results: dict[str, dict[str, Any]] = {}
+        self._reply = ""
+        self._replies = 0
+        self._reports: dict[str, dict[str, Any]] = {}
+        """By the id of the call of the API: the report whose reply is yet to come, or is not over."""
+        self._dialect: Dialect = "chat"
+        self._compacting = 0
+        """The request for the compaction that is running."""
+        self._asked_by_then = 0
+        """How often the user had asked something when it began."""
+
+    def finish(self) -> Recording:
+        """All that was read."""
+        self._close()
+        self._settle()
+        self._lost()
+        return self.builder.finish()
+
+    def line(self, value: Any) -> None:
+        """Take in what comes next."""
+        kind, data = text_in(value, "type"), dict_in(value, "data")
+        if kind != "assistant.message" or _reply_of(data) != self._reply:
+            self._close()
+        if kind in ("assistant.turn_start", "assistant.message", "user.message"):
+            self._settle()
+        self.builder.when(value.get("timestamp") if isinstance(value, dict) else None)
+        match kind:
+            case "session.start" | "session.resume" | "session.model_change":
+                self.builder.says_model(text_in(data, "selectedModel") or text_in(data, "newModel"))
+            case "system.message":
+                self.builder.add(SlotContent("system", "system message", text_in(data, "content")))
+            case "user.message":
+                self._asked.append(text_in(data, "content"))
+                self.builder.add(UserMessage(text_in(data, "transformedContent") or text_in(data, "content")))
+            case "assistant.message":
+                self._assistant(data)
+            case "tool.execution_complete":
+                self._results[text_in(data, "toolCallId")] = {**data, "timestamp": value.get("timestamp")}
+            case "session.usage_record":
+                self._reported(dict_in(data, "usage"))
+            case "session.compaction_start":
+                self._compacts()
+            case "session.compaction_complete":
+                self._compacted(data)
+            case "session.shutdown":
+                self._ended(dict_in(data, "modelMetrics"))
+            case "session.error":
+                self.builder.failure(text_in(data, "message") or text_in(data, "errorType"))
+            case "session.title_changed":
+                self.builder.says_title(text_in(data, "title"))
+            case "subagent.started":
+                self.builder.says_title(text_in(data, "agentDisplayName") or text_in(data, "agentName"))
+            case _ if kind.partition(".")[0] in _PROGRAM:
+                self.builder.leave_out(kind)
+            case _:
+                self.builder.unknown(kind or "line", value)
+
+    def _assistant(self, data: dict[str, Any]) -> None:
+        self.builder.says_model(text_in(data, "model"))
+        self._replies += _reply_of(data) != self._reply
+        self._reply = _reply_of(data)
+        if "" in self._reports:
+            self._reports[self._reply] = self._reports.pop("")
+        thought, said, calls = text_in(data, "reasoningText"), text_in(data, "content"), list_in(data, "toolRequests")
+        if thought:
+            self.builder.add(Reasoning(thought, self._reply, text_in(data, "reasoningOpaque")))
+        if said or not calls:
+            finish = "tool_calls" if calls else "stop"
+            self.builder.add(AssistantMessage(said, self._reply, finish=finish, model=self.builder.model))
+        for call in calls:
+            asked = text_in(call, "toolCallId"), text_in(call, "name")
+            self._calls.append(asked)
+            self.builder.call(*asked, dict_in({"": call}, "").get("arguments"), self._reply)
+
+    def _settle(self) -> None:
+        """The calls are over: their results, in the order of the calls."""
+        calls, self._calls = self._calls, []
+        results, self._results = self._results, {}
+        for call_id, tool in [*calls, *((each, "") for each in results if each not in dict(calls))]:
+            if call_id in results:
+                result = results[call_id]
+                self.builder.when(result["timestamp"])
+                failed = result.get("success") is False
+                given = dict_in(result, "error").get("message") if failed else None
+                given = dict_in(result, "result").get("content") if given is None else given
+                self.builder.result(call_id, content_of(given), failed, tool)
+
+    # Reports
+
+    def _reported(self, used: dict[str, Any]) -> None:
+        self._dialect = _DIALECTS.get(text_in(used, "apiEndpoint"), "chat")
+        call = text_in(used, "apiCallId")
+        self._lost()
+        self._reports[call] = used
+        if call == self._reply:
+            self._close()
+
+    def _lost(self) -> None:
+        """Reports whose replies did not come."""
+        lost, self._reports = self._reports, {}
+        for used in lost.values():
+            self._usage(used, self.builder.request(Request(self._dialect, self.builder.model)))
+
+    def _close(self) -> None:
+        """The reply is over: its report stands behind it."""
+        used = self._reports.pop(self._reply, None) if self._reply else None
+        if used is not None:
+            self._usage(used)
+
+    def _usage(self, used: dict[str, Any], request: int = 0) -> None:
+        cached, written = number_in(used, "cacheReadTokens"), number_in(used, "cacheWriteTokens")
+        output, thought = number_in(used, "outputTokens"), number_in(used, "reasoningTokens")
+        more = {"cached": cached, "cache_write": written, "reasoning": thought, "request": request}
+        self.builder.usage(number_in(used, "inputTokens"), output, **more)
+
+    def _ended(self, metrics: dict[str, Any]) -> None:
+        """The sums of a session; those of one request are its report, where there is none."""
+        self._settle()
+        keys = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens")
+        used = [dict_in(each, "usage") for each in metrics.values()]
+        count = sum(number_in(dict_in(each, "requests"), "count") for each in metrics.values())
+        if count == self._replies == 1 and not any(isinstance(body, Usage) for body in self.builder.bodies):
+            self._usage({key: sum(number_in(each, key) for each in used) for key in keys})
+        self.builder.leave_out("session.shutdown")
+
+    def _compacts(self) -> None:
+        self._settle()
+        self._compacting = self.builder.request(Request(self._dialect, self.builder.model, "compaction"))
+        self._asked_by_then = len(self._asked)
+
+    def _compacted(self, data: dict[str, Any]) -> None:
+        if not self._compacting:
+            self._compacts()
+        made, self._compacting = self._compacting, 0
+        self._usage(dict_in(data, "compactionTokensUsed"), made)
+        if data.get("success") is not True or made == 1:
+            self.builder.leave_out("session.compaction_complete")
+            return
+        asked = "\n".join(f"<user_message>\n{text}\n</user_message>" for text in self._asked[: self._asked_by_then])
+        self.builder.compaction(
+            1,
+            made - 1,
+            SUMMARISED.format(asked=asked, summary=text_in(data, "summaryContent")),
+            trigger=text_in(data, "trigger"),
+            tokens_before=number_in(data, "preCompactionTokens"),
+            tokens_after=number_in(data, "postCompactionTokens"),
+        )
+
+
+def _reply_of(data: dict[str, Any]) -> str:
+    """A reply's name: what one call of the API gave may be several messages."""
+    return text_in(data, "apiCallId") or text_in(data, "messageId")
