@@ -13,7 +13,7 @@ import pytest
 from support.reference import PLACES, bindings, blocks, made
 from support.requirements import documents_page, requirement, rows
 from workbench.cli.main import main
-from workbench.context.load import PRESETS, describe, load_policy
+from workbench.context.load import DEFAULT, PRESETS, RECORDED, describe, load_policy
 from workbench.traces.formats import FORMATS
 from workbench.tui.commands.registry import REGISTRY
 
@@ -52,7 +52,7 @@ def test_every_key_has_its_place_on_the_page() -> None:
 def test_every_preset_says_what_it_is_modelled_on() -> None:
     intro = text_of("docs/policies.md").partition("## A policy of your own")[0]
     modelled = intro.partition("| preset | modelled on |")[2]
-    assert re.findall(r"^\| `(\w+)`", modelled, re.M) == [name for name in PRESETS if name != "workbench"]
+    assert re.findall(r"^\| `(\w+)`", modelled, re.M) == [name for name in PRESETS if name not in (DEFAULT, RECORDED)]
 
 
 @requirement(

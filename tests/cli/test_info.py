@@ -57,7 +57,7 @@ def test_policies_are_listed_with_the_users_own(call: Call, tmp_path: Path) -> N
     (folder / "mine.toml").write_text('extends = "layers"\ndescription = "my own"\n[masking]\nkeep_last = 9\n')
     names = [entry["name"] for entry in call("policies", "--json").json["policies"]]
     assert names[0] == "workbench"
-    assert set(names) == {"workbench", "codex", "confirm", "layers", "sliding", "window", "mine"}
+    assert set(names) == {"workbench", "codex", "confirm", "layers", "recorded", "sliding", "window", "mine"}
     assert "my own" in call("policies").out
 
 
@@ -113,7 +113,7 @@ def test_a_broken_policy_does_not_hide_the_others(call: Call, tmp_path: Path) ->
     folder.mkdir(parents=True)
     (folder / "bad.toml").write_text("masking = 3\n")
     found = {entry["name"]: entry for entry in call("policies", "--json").json["policies"]}
-    assert len(found) == 7
+    assert len(found) == 8
     assert found["bad"]["description"].startswith("broken: ")
 
 

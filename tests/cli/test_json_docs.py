@@ -82,6 +82,7 @@ def test_every_command_with_json_is_on_the_page() -> None:
 def test_plans_and_compactions(call: Call, session: str, tmp_path: Path) -> None:
     (tmp_path / "summary.md").write_text("lib/deep.py was looked at; nothing else is said of it.")
     printed(call, "plan", session, "--set", "truncation.max_tokens=200")
+    printed(call, "requests", session)
     printed(call, "compact", session, "--summary", tmp_path / "summary.md", "--yes")
     printed(call, "compactions", session)
     printed(call, "undo", session)

@@ -161,8 +161,10 @@ def test_the_reserve_is_left_out_where_the_limit_is_for_input_alone(call: Call, 
 
 def test_knobs_are_set_for_one_run(call: Call, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKBENCH_TRUNCATION__MAX_TOKENS", "50")
-    assert call("plan", transcript, "--json").json["items"][5]["tokens"] <= 50
-    found = call("plan", transcript, "--json", "--set", "truncation.max_tokens=90").json
+    cut = ("plan", transcript, "--json", "--policy", "workbench")
+    assert call(*cut).json["items"][5]["tokens"] <= 50
+    assert call("plan", transcript, "--json").json["items"][5]["tokens"] > 90, "what was sent stays what it was"
+    found = call(*cut, "--set", "truncation.max_tokens=90").json
     assert 50 < found["items"][5]["tokens"] <= 90
 
 
@@ -192,7 +194,7 @@ def test_control_characters_never_reach_the_terminal(call: Call, tmp_path: Path)
         (["plan", "FILE", "--window", "many"], "--window"),
         (["plan", "FILE", "--window", "0"], "--window: expected a whole number from 1 up, got 0"),
         (["plan", "FILE", "--reserve", "-1"], "--reserve: expected a whole number from 0 up"),
-        (["plan", "FILE", "--at", "99"], "--at: expected a seq from 0 to 9, got 99"),
+        (["plan", "FILE", "--at", "99"], "--at: expected a seq from 0 to 10, got 99"),
         (["plan", "FILE#2"], "expected a conversation from 1 to 1, got 2"),
         (["plan", "FOLDER"], "expected a file, this is a folder"),
         (["plan", "BROKEN"], "broken.json: line 2: expected a role"),

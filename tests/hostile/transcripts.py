@@ -19,15 +19,15 @@ from typing import Any
 from hostile.tally import Tally, call, complaint
 from support.validity import problems
 from traces.test_formats import LINES, SAMPLES, WORDS
-from workbench.cli.plan import as_json
+from workbench.cli.plan import FoundPlan, as_json
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import WorkbenchError
-from workbench.context.plan import ContextPlan
 from workbench.context.render import request
 from workbench.log.codec import decode, encode
 from workbench.log.events import Event
 from workbench.session.options import Options
+from workbench.session.recorded import RecordedSession
 from workbench.session.services import Services
 from workbench.session.source import as_source, file_logs
 from workbench.traces.openai import to_openai
@@ -140,19 +140,30 @@ def _through(services: Services, text: str, chance: random.Random) -> bool:
         return False
     for log in logs[:3]:
         options = Options(policy=chance.choice(POLICIES), window=chance.choice((0, 300, 2_000, 100_000)) or None)
+        source = as_source("file", log, is_file=True)
         try:
-            setup = services.set_up(options, as_source("file", log, is_file=True))
+            setup = services.set_up(options, source)
         except WorkbenchError:
             continue  # a setting of the file's that means nothing
-        _check(setup.plan(log))
+        _check(FoundPlan(setup.plan(log), setup, source, "what-if"))
+        _check_requests(RecordedSession(services, Options(), source))
         assert [decode(encode(event)) for event in log] == log, "an event reads back otherwise"
         json.dumps(to_openai(log), ensure_ascii=False)
         _compact(Compactor(setup, None, catalogue=services.catalogue), log)
     return True
 
 
-def _check(made: ContextPlan) -> None:
-    shown = json.loads(json.dumps(as_json(made, full=True), allow_nan=False))
+def _check_requests(session: RecordedSession) -> None:
+    for each in session.listed:
+        made = session.plan(each.number - 1)
+        assert made.totals.tokens == each.tokens, "a request has two sizes"
+        reported = each.mark.reported
+        assert reported is None or each.tokens + (each.unattributed or 0) == made.size == reported, "a sum is wrong"
+
+
+def _check(shown_plan: FoundPlan) -> None:
+    made = shown_plan.plan
+    shown = json.loads(json.dumps(as_json(shown_plan, full=True), allow_nan=False))
     totals = shown["totals"]
     assert totals["items"] == sum(row["tokens"] for row in shown["items"]), "a sum is wrong"
     assert totals["tokens"] == totals["items"] + totals["framing"], "a sum is wrong"
@@ -165,7 +176,8 @@ def _compact(compactor: Compactor, log: list[Event]) -> None:
         preview = compactor.preview(log, "manual", digest=True)
         draft = await compactor.draft(log, preview, digest=True)
         body = compactor.body(draft)
-        _check(compactor.setup.plan([*log, Event(len(log) + 1, "compaction", 0, body)]))
+        setup, whole = compactor.setup, [*log, Event(len(log) + 1, "compaction", 0, body)]
+        _check(FoundPlan(setup.plan(whole), setup, as_source("file", whole, is_file=True), "what-if"))
 
     try:
         asyncio.run(compact())

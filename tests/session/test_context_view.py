@@ -20,7 +20,8 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.session.context_view import LogQueries, OverrideWish, RequestMarks, runs
+from workbench.session.context_view import LogQueries, OverrideWish, runs
+from workbench.session.requests import RequestMarks
 
 
 def requests(bodies: list[Body]) -> list[tuple[int, int]]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from support.logs import logs
 from workbench.config.errors import WrongCall
+from workbench.context.load import RECORDED
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -27,7 +28,7 @@ from workbench.session.options import Options
 from workbench.session.recorded import RecordedSession
 from workbench.session.requests import RequestMark, RequestMarks
 from workbench.session.services import Services
-from workbench.session.source import RECORDED, as_source, number_events
+from workbench.session.source import as_source, number_events
 
 
 def recorded(*bodies: Body, model: str = "gpt-4o") -> RecordedSession:

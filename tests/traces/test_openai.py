@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
+from workbench.context.load import RECORDED
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -27,7 +28,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.session.source import RECORDED, file_logs, number_events
+from workbench.session.source import file_logs, number_events
 from workbench.traces.openai import conversations, to_openai
 from workbench.traces.reading import read_json
 

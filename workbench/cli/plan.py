@@ -12,14 +12,14 @@ from workbench.cli.sources import read_source
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import fit, print_json, printable, table
 from workbench.context.items import SIGNS, Item
-from workbench.context.load import DEFAULT
+from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.render import request
 from workbench.context.setup import Setup
 from workbench.models.calibration import Calibration
 from workbench.session.recorded import RecordedSession, make_setup
 from workbench.session.services import Services
-from workbench.session.source import RECORDED, Source, as_source
+from workbench.session.source import Source, as_source
 
 
 def run(options: argparse.Namespace) -> int:

@@ -31,8 +31,10 @@ from workbench.context.knobs import (
 )
 from workbench.context.policy import Policy, ToolTruncation, TruncationPolicy
 
-PRESETS = ("workbench", "codex", "layers", "sliding", "window", "confirm", "recorded")
 DEFAULT = "workbench"
+RECORDED = "recorded"
+"""What was sent. No knob of the user's changes that, unless it is set for one call."""
+PRESETS = ("workbench", "codex", "layers", "sliding", "window", "confirm", RECORDED)
 PREFIX = "WORKBENCH_"
 
 
@@ -94,9 +96,10 @@ def load_policy(
     home = config_dir() if folder is None else folder
     source = _source(ref or DEFAULT, home)
     layers = list(source.layers)
-    if model_knobs:
-        layers.append(_layer(model_origin, model_origin, dict(flatten(model_knobs))))
-    layers.extend(_from_environment(os.environ if env is None else env))
+    if ref != RECORDED:
+        if model_knobs:
+            layers.append(_layer(model_origin, model_origin, dict(flatten(model_knobs))))
+        layers.extend(_from_environment(os.environ if env is None else env))
     layers.extend(_from_option(each) for each in sets)
     return _assemble(source, layers)
 

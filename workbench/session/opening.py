@@ -13,7 +13,7 @@ from typing import NamedTuple
 from workbench.agent import slots
 from workbench.config.errors import WrongCall
 from workbench.config.text import printable
-from workbench.context.load import DEFAULT
+from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.planner import Planner
 from workbench.context.setup import LearntWindow, Setup, learnt_window, window_setting
 from workbench.log.errors import NotFound
@@ -26,7 +26,7 @@ from workbench.session.options import Options
 from workbench.session.recorded import RecordedSession, make_setup
 from workbench.session.requests import RequestMarks
 from workbench.session.services import Services
-from workbench.session.source import RECORDED, Source, as_source, knobs_of, names_file
+from workbench.session.source import Source, as_source, knobs_of, names_file
 from workbench.session.tools import toolbox, tools_off
 from workbench.session.transcript import Entries
 

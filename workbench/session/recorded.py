@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
+from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.models.calibration import Calibration, Calibrator, ReportedSize
@@ -22,7 +23,7 @@ from workbench.session.options import Options
 from workbench.session.request_plans import RequestPlans
 from workbench.session.requests import RequestMark, RequestMarks, is_main, last_reported
 from workbench.session.services import Services
-from workbench.session.source import RECORDED, Source
+from workbench.session.source import Source
 from workbench.wire.requests import RequestBodies
 
 

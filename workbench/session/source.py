@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.text import printable, whole_number
+from workbench.context.load import RECORDED
 from workbench.log.codec import decode
 from workbench.log.errors import BadEvent, NotFound
 from workbench.log.events import (
@@ -31,8 +32,6 @@ from workbench.traces.formats import conversations, read_file
 from workbench.traces.reading import bad
 from workbench.traces.tables import Tables
 
-RECORDED = "recorded"
-"""The policy that cuts nothing, and the setting that says that another agent wrote a log; its value is the format."""
 EVENT_BYTES = 500
 """An event of the store, on average."""
 _TITLES = 3
@@ -76,6 +75,7 @@ def _recorded(events: Sequence[Event]) -> tuple[bool, bool]:
 
 
 def _says_recorded(body: Body) -> bool:
+    """The setting has the name of the policy; its value is the format."""
     return isinstance(body, Setting) and body.key == RECORDED and bool(body.value)
 
 

@@ -11,6 +11,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from itertools import takewhile
 from typing import Any
 
@@ -68,9 +70,12 @@ class ChatReader:
 
     def message(self, value: Any) -> None:
         """A message of a request; one that is none is carried as it is."""
+        self._carried(value, lambda: self.add(value))
+
+    def _carried(self, value: Any, read: Callable[[], None]) -> None:
         before = len(self.talk.bodies)
         try:
-            self.add(value)
+            read()
         except Malformed:
             del self.talk.bodies[before:]
             self.talk.unknown("message", value)
@@ -82,7 +87,8 @@ class ChatReader:
             finish = _FINISH.get(text_in(choice, "finish_reason"), "stop")
             said = dict_in(choice, "message")
             if said:
-                self._assistant(said, text_in(said, "name"), finish, self.talk.model)
+                told = partial(self._assistant, said, text_in(said, "name"), finish, self.talk.model)
+                self._carried(said, told)
         return usage_in(dict_in(body, "usage"), self.talk.model)
 
     def add(self, value: Any) -> None:
