@@ -37,6 +37,16 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
         {"type": "session.start", "data": {"sessionId": "s"}, "id": "1", "timestamp": "t", "parentId": None},
         {"type": "user.message", "data": {"content": "hello"}, "id": "2", "timestamp": "t", "parentId": "1"},
     ],
+    "Qwen Code": [
+        {
+            "uuid": "u1",
+            "parentUuid": None,
+            "sessionId": "s",
+            "type": "user",
+            "message": {"role": "user", "parts": [{"text": "hello"}]},
+        },
+        {"uuid": "u2", "parentUuid": "u1", "sessionId": "s", "type": "system", "subtype": "x", "systemPayload": {}},
+    ],
     "Claude Code": [
         {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}},
         {"type": "user", "uuid": "u1", "sessionId": "s", "message": {"role": "user", "content": "hello"}},
@@ -95,7 +105,7 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
         {"type": "function_call", "call_id": "c", "name": "ls", "arguments": "{}"},
     ],
 }
-LINES = ("Kimi Code", "Copilot CLI", "Claude Code", "Codex", "pi")
+LINES = ("Kimi Code", "Copilot CLI", "Qwen Code", "Claude Code", "Codex", "pi")
 
 
 def written(name: str) -> str:

@@ -36,6 +36,7 @@ from workbench.traces import (
     openhands,
     pi,
     pydantic_ai,
+    qwen,
     request_logs,
     responses,
     sharegpt,
@@ -75,6 +76,7 @@ FORMATS = tuple(
     for module in (
         kimi,
         copilot,
+        qwen,
         claude_code,
         codex,
         pi,
