@@ -74,6 +74,11 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
             {"info": {"id": "m", "sessionID": "s", "role": "user"}, "parts": [{"type": "text", "text": "hello"}]}
         ],
     },
+    "Continue": {
+        "sessionId": "s",
+        "workspaceDirectory": "/home",
+        "history": [{"message": {"role": "user", "content": "hello"}, "contextItems": []}],
+    },
     "pydantic-ai": [{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "hello"}]}],
     "OpenHands": [{"id": 0, "source": "user", "action": "message", "args": {"content": "hello"}}],
     "ADK": {"id": "s", "events": [{"author": "user", "invocation_id": "i", "content": {"parts": [{"text": "hello"}]}}]},
