@@ -37,6 +37,16 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
         {"type": "session.start", "data": {"sessionId": "s"}, "id": "1", "timestamp": "t", "parentId": None},
         {"type": "user.message", "data": {"content": "hello"}, "id": "2", "timestamp": "t", "parentId": "1"},
     ],
+    "Qwen Code": [
+        {
+            "uuid": "u1",
+            "parentUuid": None,
+            "sessionId": "s",
+            "type": "user",
+            "message": {"role": "user", "parts": [{"text": "hello"}]},
+        },
+        {"uuid": "u2", "parentUuid": "u1", "sessionId": "s", "type": "system", "subtype": "x", "systemPayload": {}},
+    ],
     "Claude Code": [
         {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}},
         {"type": "user", "uuid": "u1", "sessionId": "s", "message": {"role": "user", "content": "hello"}},
@@ -64,6 +74,12 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
             {"info": {"id": "m", "sessionID": "s", "role": "user"}, "parts": [{"type": "text", "text": "hello"}]}
         ],
     },
+    "Continue": {
+        "sessionId": "s",
+        "workspaceDirectory": "/home",
+        "history": [{"message": {"role": "user", "content": "hello"}, "contextItems": []}],
+    },
+    "pydantic-ai": [{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "hello"}]}],
     "OpenHands": [{"id": 0, "source": "user", "action": "message", "args": {"content": "hello"}}],
     "ADK": {"id": "s", "events": [{"author": "user", "invocation_id": "i", "content": {"parts": [{"text": "hello"}]}}]},
     "ATIF": {"schema_version": "ATIF-v1.7", "agent": {}, "steps": [{"source": "user", "message": "hello"}]},
@@ -94,7 +110,7 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
         {"type": "function_call", "call_id": "c", "name": "ls", "arguments": "{}"},
     ],
 }
-LINES = ("Kimi Code", "Copilot CLI", "Claude Code", "Codex", "pi")
+LINES = ("Kimi Code", "Copilot CLI", "Qwen Code", "Claude Code", "Codex", "pi")
 
 
 def written(name: str) -> str:

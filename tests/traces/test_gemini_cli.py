@@ -20,7 +20,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.traces.formats import conversations
-from workbench.traces.gemini_cli import LEFT
+from workbench.traces.histories import LEFT
 
 MODEL = "gemini-2.5-pro"
 HEAD = {"sessionId": "s", "projectHash": "h", "startTime": "2026-01-02T03:04:05Z", "kind": "main"}

@@ -15,8 +15,10 @@ from workbench.log.events import (
     Compaction,
     Failure,
     ImagePart,
+    Override,
     Reasoning,
     Setting,
+    SlotContent,
     ToolCall,
     ToolResult,
     Unknown,
@@ -71,6 +73,71 @@ def test_a_reply_that_was_cut_short_is_kept_and_its_error_is_none_of_it() -> Non
     ]
 
 
+NEWER = {"type": "session", "version": 3, "id": "s", "cwd": "/home"}
+BACK = "this conversation came back from"
+
+
+def test_system_prompt_and_tools_fill_the_slots_and_change() -> None:
+    schema = {"name": "read", "description": "Reads.", "parameters": {"type": "object"}}
+    found = read(
+        message("system", "", sections={"preamble": "You are pi.", "cwd": "/a"}, toolsAdded=[{**schema, "strict": 1}]),
+        message("user", text("look")),
+        message("system", "More.", sections={"cwd": None}, toolsRemoved=[{"name": "read"}]),
+    )
+    assert found == [
+        SlotContent("system", "preamble", "You are pi."),
+        SlotContent("system", "cwd", "/a"),
+        SlotContent("tools", "read", json.dumps({"type": "function", "function": schema})),
+        UserMessage("look"),
+        SlotContent("system", "system 1", "More."),
+        SlotContent("system", "cwd", ""),
+        SlotContent("tools", "read", ""),
+    ]
+
+
+CALL = {"type": "toolCall", "id": "t1", "name": "read", "arguments": {}}
+BROKEN = message("assistant", [*text("I w"), CALL], stopReason="aborted", usage={"input": 30, "output": 2})
+
+
+def test_a_reply_that_broke_off_is_not_sent_again_and_keeps_its_report() -> None:
+    found = read(NEWER, message("user", text("look")), BROKEN, message("assistant", text("Yes."), usage={"input": 40}))
+    assert found[1:] == [
+        AssistantMessage("I w", "r1", finish="cancelled", model="claude"),
+        ToolCall("t1", "read", "{}", "r1"),
+        Usage("claude", 0, 30, completion=2),
+        Override("exclude", 3, 4, "pi does not send again what broke off"),
+        AssistantMessage("Yes.", "r2", model="claude"),
+        Usage("claude", 0, 40),
+    ]
+
+
+def test_in_older_sessions_only_a_call_that_never_ran_is_not_sent_again() -> None:
+    ran = message("toolResult", text("no"), toolCallId="t1")
+    never = Override("exclude", 4, 4, "pi does not send again a call that never ran")
+    assert never in read(message("user", text("look")), BROKEN)
+    assert not any(isinstance(body, Override) for body in read(message("user", text("look")), BROKEN, ran))
+
+
+def test_what_was_kept_from_the_model_is_excluded() -> None:
+    found = read(
+        message("bashExecution", command="ls", exitCode=0, excludeFromContext=True),
+        message("user", text("one"), id="a", parentId="s"),
+        {"type": "context_edit", "id": "b", "parentId": "a", "targetId": "a", "replacement": None},
+    )
+    assert found == [
+        UserMessage("Ran `ls`\n(no output)"),
+        Override("exclude", 2, 2, "a command that the user kept to themselves"),
+        UserMessage("one"),
+        Override("exclude", 4, 4, "taken out by an edit of pi's"),
+    ]
+
+
+def test_the_time_is_that_of_the_entry() -> None:
+    first = {**message("user", "a"), "timestamp": "2026-01-02T03:04:05.678Z"}
+    [bodies] = conversations("file", "\n".join(map(json.dumps, [SESSION, first])))
+    assert bodies.times == [0, 1767323045678]
+
+
 def test_a_picture_is_no_text() -> None:
     picture = {"type": "image", "data": "AA==", "mimeType": "image/png"}
     assert read(message("user", [picture])) == [UserMessage((ImagePart("data:image/png;base64,AA=="),))]
@@ -78,7 +145,7 @@ def test_a_picture_is_no_text() -> None:
 
 def test_a_command_of_the_user_is_what_the_user_said() -> None:
     assert read(message("bashExecution", command="ls", output="x", exitCode=1)) == [
-        UserMessage("Ran `ls`\n```\nx\n```\nexit code 1")
+        UserMessage("Ran `ls`\n```\nx\n```\n\nCommand exited with code 1")
     ]
 
 
@@ -136,7 +203,7 @@ def test_the_other_entries() -> None:
     ) == [
         Setting("model", "gpt"),
         Setting("title", "A title"),
-        UserMessage("tried x"),
+        UserMessage(f"The following is a summary of a branch that {BACK}:\n\n<summary>\ntried x</summary>"),
         UserMessage("from an extension"),
         Unknown("pi novelty", {"entry": {"type": "novelty"}}),
         Unknown("pi message", {"entry": message("king", "x")}),

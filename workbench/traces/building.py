@@ -19,6 +19,8 @@ from workbench.log.events import (
     Request,
     RequestPart,
     Setting,
+    Slot,
+    SlotContent,
     ToolResult,
     Usage,
     UserMessage,
@@ -123,6 +125,8 @@ class Builder(Talk):
         self._at = 0
         self._parts: set[str] = set()
         """The hashes of the parts of requests that are there."""
+        self._slots: dict[tuple[Slot, str], str] = {}
+        """What stands in them."""
         self._left_out: Counter[str] = Counter()
         self._broken: list[WrongCall] = []
         self.skipped(broken)
@@ -166,6 +170,12 @@ class Builder(Talk):
         """What was sent, before what was answered; gives the event, which later requests and the report name."""
         self.add(request)
         return self.last
+
+    def slot(self, slot: Slot, name: str, text: str) -> None:
+        """What stands in a slot from here on, told when it changes; an empty text clears it."""
+        if self._slots.get((slot, name), "") != text:
+            self._slots[slot, name] = text
+            self.add(SlotContent(slot, name, text))
 
     def says_model(self, name: str) -> None:
         """The model from here on, told when it changes."""

@@ -66,9 +66,9 @@ def _is_line(value: dict[str, Any]) -> bool:
     kind = text_in(value, "type")
     ours = "sessionId" in value or "session_id" in value
     if kind in ("user", "assistant"):
-        return isinstance(value.get("message"), dict) and (ours or "uuid" in value)
+        return "content" in dict_in(value, "message") and (ours or "uuid" in value)
     if kind == "system":
-        return ours and "subtype" in value
+        return ours and "subtype" in value and "systemPayload" not in value  # which Qwen Code's have
     return (kind in _NOISE and ours) or (kind == "summary" and "leafUuid" in value)
 
 

@@ -15,7 +15,7 @@ import json
 from itertools import combinations, takewhile
 from typing import Any
 
-from workbench.log.events import Event, Purpose, Request, Slot, SlotContent, text_of
+from workbench.log.events import Event, Purpose, Request, text_of
 from workbench.traces.building import Builder, as_json, content_hash, content_of, dict_in, list_in, number_in, text_in
 from workbench.wire.anthropic import definition
 from workbench.wire.requests import RequestBodies
@@ -40,8 +40,8 @@ class RecordedRequests:
         self._made = RequestBodies()
         self._last = 0
         """The newest request."""
-        self._slots: dict[tuple[Slot, str], str] = {}
-        """What stands in the slots."""
+        self._tools: set[str] = set()
+        """The names of those that stand."""
 
     def event(self, name: str) -> int:
         """The event of a request, by the client's id; 0 where it is not known."""
@@ -134,14 +134,13 @@ class RecordedRequests:
 
     def _stand(self, shape: dict[str, Any]) -> None:
         """System prompt and tools from here on."""
-        found: dict[tuple[Slot, str], str] = {("system", "system"): text_of(content_of(shape.get("system")))}
-        for tool in list_in(shape, "tools"):
-            found["tools", text_in(tool, "name") or text_in(tool, "type")] = as_json(definition(tool))
-        gone = {key: "" for key in self._slots if key not in found}
-        for (slot, name), text in {**found, **gone}.items():
-            if self._slots.get((slot, name), "") != text:
-                self._builder.add(SlotContent(slot, name, text))
-        self._slots = found
+        tools = {text_in(tool, "name") or text_in(tool, "type"): tool for tool in list_in(shape, "tools")}
+        self._builder.slot("system", "system", text_of(content_of(shape.get("system"))))
+        for name, tool in tools.items():
+            self._builder.slot("tools", name, as_json(definition(tool)))
+        for name in self._tools - tools.keys():
+            self._builder.slot("tools", name, "")
+        self._tools = set(tools)
 
 
 def _purpose(source: str, agent: str) -> Purpose:

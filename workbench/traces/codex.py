@@ -35,7 +35,6 @@ from workbench.log.events import (
     KeptEvent,
     Part,
     Request,
-    SlotContent,
     SystemMessage,
     TextPart,
     UserMessage,
@@ -139,8 +138,6 @@ class CodexReader(ResponsesReader):
         """The event of a compaction whose size is not told yet."""
         self._has_records = False
         self._window = 0
-        self._instructions: dict[str, str] = {}
-        """By name: what stands in the instructions slot."""
         self._held: list[dict[str, Any]] = []
         """Lines with outputs that came before the report on their calls."""
 
@@ -190,7 +187,7 @@ class CodexReader(ResponsesReader):
     def _header(self, value: dict[str, Any]) -> None:
         base = text_in(dict_in(value, "base_instructions"), "text") or text_in(value, "instructions")
         if base and base[:_SAME] not in self._sent_instructions:
-            self.builder.add(SlotContent("system", "base instructions", base))
+            self.builder.slot("system", "base instructions", base)
         self.builder.leave_out("session_meta")
 
     def message(self, value: Any) -> None:
@@ -225,10 +222,7 @@ class CodexReader(ResponsesReader):
             if found is None or not isinstance(part, TextPart):
                 said.append(part)
                 continue
-            name = found[1] or found[2]
-            if self._instructions.get(name) != part.text:
-                self._instructions[name] = part.text
-                self.builder.add(SlotContent("instructions", name, part.text))
+            self.builder.slot("instructions", found[1] or found[2], part.text)
         return content_from(said)
 
     # Reports

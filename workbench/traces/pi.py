@@ -2,31 +2,37 @@
 
 - The first line is `session`, which may name the model; `model_change` names another. A `message` line holds a
   message with the role `user`, `assistant`, `toolResult` (paired by `toolCallId`, with `isError`), `bashExecution` (a
-  command that the user ran, which the model sees as a user message) or `custom`.
+  command that the user ran, which the model sees as a user message, unless `excludeFromContext`), `custom`, or
+  `system`: later versions begin with one that has the system prompt in `sections` and the tools in `toolsAdded`, and
+  change them by others.
 - Blocks of a reply: `text`, `thinking` (`thinkingSignature`), `toolCall` (`id`, `name`, `arguments`). A reply tells
   its `usage`, with cached tokens beside `input`, and its cost. `stopReason` `aborted` and `error` mark replies cut
-  short.
+  short. Those are not sent again; in sessions without a `version`, only calls that never ran are left out.
 - Later versions give entries an `id` and a `parentId`. The conversation is then the path that leads to the last
   entry; what the user went back from is counted, not kept.
 - `compaction` has a `summary` and the first entry kept (`firstKeptEntryId`, or `firstKeptEntryIndex` among the
   lines); it becomes a compaction of what was before that, and stands first. A `branch_summary` is a user message. Both
   as pi sends them.
-- System prompt and tools are not in these files. Levels of thinking, labels and the data of extensions are counted.
+- A `context_edit` without a replacement takes an entry out of what is sent.
+- In sessions of 2025 system prompt and tools are not in the file. Levels of thinking, labels and the data of extensions
+  are counted.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from workbench.log.events import AssistantMessage, Part, Reasoning, UserMessage
+from workbench.log.events import AssistantMessage, Override, Part, Reasoning, ToolCall, UserMessage, text_of
 from workbench.traces.building import (
     Builder,
     Recording,
+    as_json,
     beginning,
     content_from,
     content_of,
     dict_in,
     entries,
+    list_in,
     number_in,
     part_of,
     text_in,
@@ -36,6 +42,7 @@ from workbench.traces.reading import Document, Located
 NAME = "pi"
 _OWN_ROLES = ("toolResult", "bashExecution")
 _NOISE = ("thinking_level_change", "label", "custom")
+_BRANCH = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n"
 _MOST = 1e9
 """No request cost more: a number above it is none."""
 _FINISH = {"length": "length", "toolUse": "tool_calls", "aborted": "cancelled", "error": "broken"}
@@ -52,8 +59,8 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
-    reader = _Reader(Builder(NAME, document.broken))
     located = entries(document, text)
+    reader = _Reader(Builder(NAME, document.broken), {_result_of(value) for _, value in located})
     path = _path(located)
     for at, (_, value) in enumerate(located):
         if path is not None and isinstance(value, dict) and value.get("id") and text_in(value, "id") not in path:
@@ -61,6 +68,11 @@ def read(document: Document, text: str) -> list[Recording]:
         else:
             reader.line(at, value)
     return [reader.builder.finish()]
+
+
+def _result_of(value: Any) -> str:
+    """The call that an entry is the result of."""
+    return text_in(dict_in(value, "message"), "toolCallId")
 
 
 def _path(located: list[Located]) -> set[str] | None:
@@ -83,30 +95,46 @@ def _path(located: list[Located]) -> set[str] | None:
 class _Reader:
     """One session, line by line."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: Builder, returned: set[str]) -> None:
+        """`returned`: the calls that have a result."""
         self.builder = builder
+        self._returned = returned
+        self._versioned = False
         self._replies = 0
         self._ids: dict[str, int] = {}
         """By entry: the last event before it."""
+        self._ends: dict[str, int] = {}
+        """By entry: its last event."""
+        self._systems = 0
         self._lines: dict[int, int] = {}
         """The same by the entry's number among the lines."""
 
     def line(self, at: int, value: Any) -> None:
-        kind = text_in(value, "type")
-        self._lines[at] = self.builder.last
-        if text_in(value, "id"):
-            self._ids[value["id"]] = self.builder.last
+        kind, name = text_in(value, "type"), text_in(value, "id")
+        self.builder.when(value.get("timestamp") if isinstance(value, dict) else None)
+        before = self._lines[at] = self.builder.last
+        if name:
+            self._ids[name] = before
+        self._entry(kind, value)
+        if name:
+            self._ends[name] = self.builder.last
+
+    def _entry(self, kind: str, value: Any) -> None:
         match kind:
             case "session" | "model_change":
+                self._versioned = self._versioned or bool(number_in(value, "version"))
                 self.builder.says_model(text_in(value, "modelId"))
             case "message":
                 self._message(value)
             case "compaction":
                 self._compaction(value)
             case "branch_summary" if text_in(value, "summary"):
-                self.builder.add(UserMessage(text_in(value, "summary")))
+                self.builder.add(UserMessage(f"{_BRANCH}{text_in(value, 'summary')}</summary>"))
             case "custom_message":
                 self.builder.add(UserMessage(content_of(value.get("content"))))
+            case "context_edit" if value.get("replacement", "") is None and text_in(value, "targetId") in self._ends:
+                target = text_in(value, "targetId")
+                self._exclude(self._ids[target] + 1, self._ends[target], f"taken out by an edit of {NAME}'s")
             case "session_info":
                 self.builder.says_title(text_in(value, "name"))
             case _ if kind in _NOISE:
@@ -119,23 +147,44 @@ class _Reader:
         match message.get("role"):
             case "user" | "custom":
                 self.builder.add(UserMessage(content_of(message.get("content"))))
+            case "system":
+                self._system(message)
             case "assistant":
                 self._assistant(message)
             case "toolResult":
                 content, failed = content_of(message.get("content")), message.get("isError") is True
                 self.builder.result(text_in(message, "toolCallId"), content, failed, text_in(message, "toolName"))
             case "bashExecution":
-                said = f"Ran `{text_in(message, 'command')}`\n```\n{text_in(message, 'output')}\n```"
-                code = message.get("exitCode")
-                self.builder.add(UserMessage(f"{said}\nexit code {code}" if code else said))
+                self.builder.add(UserMessage(_command(message)))
+                if message.get("excludeFromContext") is True:
+                    self._exclude(self.builder.last, self.builder.last, "a command that the user kept to themselves")
             case _:
                 self.builder.unknown("message", value)
+
+    def _system(self, message: dict[str, Any]) -> None:
+        """The system prompt and the tools, or what of them changes."""
+        said = text_of(content_of(message.get("content")))
+        if said:
+            self._systems += 1
+            self.builder.slot("system", f"system {self._systems}", said)
+        for name, text in dict_in(message, "sections").items():
+            self.builder.slot("system", name, text if isinstance(text, str) else "")
+        for tool in list_in(message, "toolsRemoved"):
+            self.builder.slot("tools", text_in(tool, "name"), "")
+        for tool in list_in(message, "toolsAdded"):
+            kept = {key: tool[key] for key in ("name", "description", "parameters") if key in tool}
+            self.builder.slot("tools", text_in(tool, "name"), as_json({"type": "function", "function": kept}))
+
+    def _exclude(self, first: int, last: int, why: str) -> None:
+        if first <= last:
+            self.builder.add(Override("exclude", first, last, why))
 
     def _assistant(self, message: dict[str, Any]) -> None:
         self.builder.says_model(text_in(message, "model"))
         self._replies += 1
         reply = f"r{self._replies}"
         finish = _FINISH.get(text_in(message, "stopReason"), "stop")
+        before = self.builder.last
         said: list[Part] = []
         blocks: Any = message.get("content")
         for block in blocks if isinstance(blocks, list) else [blocks]:
@@ -149,9 +198,20 @@ class _Reader:
             elif block is not None:
                 said.append(part_of(block))
         self._answered(said, reply, finish)
+        last = self.builder.last
+        self._usage(dict_in(message, "usage"))
         if text_in(message, "errorMessage"):
             self.builder.failure(text_in(message, "errorMessage"))
-        self._usage(dict_in(message, "usage"))
+        if finish in ("cancelled", "broken"):
+            self._broke_off(before + 1, last)
+
+    def _broke_off(self, first: int, last: int) -> None:
+        if self._versioned:
+            self._exclude(first, last, f"{NAME} does not send again what broke off")
+            return
+        for seq, body in enumerate(self.builder.bodies[first - 1 : last], first):
+            if isinstance(body, ToolCall) and body.call_id not in self._returned:
+                self._exclude(seq, seq, f"{NAME} does not send again a call that never ran")
 
     def _answered(self, parts: list[Part], reply: str, finish: str) -> None:
         if parts:
@@ -171,3 +231,13 @@ class _Reader:
         last = self._lines.get(index, last) if isinstance(index, int) else last
         last = self._ids.get(text_in(value, "firstKeptEntryId"), last)
         self.builder.compaction(1, last, text_in(value, "summary"), tokens_before=number_in(value, "tokensBefore"))
+        self._system(dict_in(value, "systemMessage"))
+
+
+def _command(message: dict[str, Any]) -> str:
+    """A command that the user ran, as pi words it."""
+    output, code = text_in(message, "output"), message.get("exitCode")
+    said = f"Ran `{text_in(message, 'command')}`\n" + (f"```\n{output}\n```" if output else "(no output)")
+    if message.get("cancelled"):
+        return f"{said}\n\n(command cancelled)"
+    return f"{said}\n\nCommand exited with code {code}" if code else said

@@ -64,7 +64,7 @@ class Tables:
 def object_in(row: Mapping[str, Any], column: str) -> dict[str, Any]:
     """The JSON object in a column; an empty one where it is missing or none."""
     try:
-        found = json.loads(row[column])
+        found = json.loads(row.get(column) or "")
     except (TypeError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

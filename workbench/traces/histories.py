@@ -1,0 +1,165 @@
+"""Conversations of Gemini's contents, in files that now and then set the whole history anew: what is gone and new."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from workbench.log.events import Compaction, KeptEvent, Override
+from workbench.traces.building import Builder, content_hash, dict_in, text_in
+from workbench.wire.gemini import Contents
+
+LEFT = "no longer part of the conversation, as its agent recorded it"
+
+
+class NamedContent(NamedTuple):
+    """A content and the id that its file gives it, which may be none."""
+
+    name: str
+    content: dict[str, Any]
+
+
+class _Entry(NamedTuple):
+    """A content that is part of the conversation."""
+
+    name: str
+    mark: str
+    """What it says, whatever its name is; nothing for a summary, which the next one may repeat."""
+    first: int
+    last: int
+    """The events it became."""
+
+
+class History:
+    """What the conversation is made of now."""
+
+    def __init__(self, builder: Builder, made_by: str) -> None:
+        """`made_by`: whose compactions they are."""
+        self._builder = builder
+        self._contents = Contents(builder)
+        self._made_by = made_by
+        self._now: list[_Entry] = []
+        self.answered: set[str] = set()
+        """The calls whose results are there."""
+
+    def add(self, name: str, content: dict[str, Any]) -> None:
+        """What was said next."""
+        before = self._builder.last
+        self.tell(content)
+        self.keep(name, content, before)
+
+    def tell(self, content: dict[str, Any]) -> None:
+        """The events of a content, for one who keeps it when there are more."""
+        self._contents.add(content)
+        self.answered.update(text_in(each, "id") for each in inside(content, "functionResponse"))
+
+    def keep(self, name: str, content: dict[str, Any], before: int) -> None:
+        """The events behind `before` are this content."""
+        self._now.append(_Entry(name, _mark(content), before + 1, self._builder.last))
+
+    def go_back(self, name: str) -> None:
+        """What was said from there on, or everything where the name is unknown, is no longer part of it."""
+        names = [entry.name for entry in self._now]
+        at = names.index(name) if name in names else 0
+        self._leave(self._now[at:])
+        del self._now[at:]
+
+    def has_new(self, wanted: Sequence[NamedContent]) -> bool:
+        """Whether a history has something that is not there."""
+        return any(place is None and not self._again(each.content) for place, each in self._places(wanted))
+
+    def replace(self, wanted: Sequence[NamedContent], **noted: Any) -> None:
+        """The conversation is these contents from here on; what is `noted` is about the compaction, if it is one."""
+        places = self._places(wanted)
+        told = self._told(places)
+        kept = {place for place, _ in places}
+        gone = [entry for at, entry in enumerate(self._now) if at not in kept]
+        if gone and told:
+            seqs = self._compaction(gone, told, noted)
+        else:
+            told, seqs = [], (0, 0)
+            self._leave(gone)
+        before, self._now = self._now, []
+        for place, each in places:
+            if place is not None:
+                self._now.append(before[place])
+            elif each in told:
+                self._now.append(_Entry(each.name, "", *seqs))
+            elif self._again(each.content):
+                self._builder.leave_out("results that were sent again")
+            else:
+                self.add(*each)
+
+    def _places(self, wanted: Sequence[NamedContent]) -> list[tuple[int | None, NamedContent]]:
+        """Where contents are among those of now, in their order: by their name, or by what they say.
+
+        What follows something new that is neither a summary nor its answer is not there any more, because it would
+        come before it.
+        """
+        names = {entry.name: at for at, entry in enumerate(self._now) if entry.name}
+        marks: defaultdict[str, list[int]] = defaultdict(list)
+        for at, entry in enumerate(self._now):
+            marks[entry.mark].append(at)
+        found: list[tuple[int | None, NamedContent]] = []
+        after, new = 0, 0
+        for each in wanted:
+            same = marks.get(_mark(each.content), [])
+            at = bisect_left(same, after)
+            place = names.get(each.name, same[at] if at < len(same) else None)
+            place = place if place is not None and place >= after and new <= 2 else None
+            new += place is None and not self._again(each.content)
+            after = after if place is None else place + 1
+            found.append((place, each))
+        return found
+
+    def _again(self, content: dict[str, Any]) -> bool:
+        """Whether a content repeats results that are there."""
+        given = {text_in(each, "id") for each in inside(content, "functionResponse")}
+        return bool(given) and given <= self.answered
+
+    def _told(self, places: list[tuple[int | None, NamedContent]]) -> list[NamedContent]:
+        """The summary and the answer to it, if what is new begins with a summary."""
+        new = [each for place, each in places if place is None and not self._again(each.content)]
+        if not new or new[0].content["role"] != "user" or not texts(new[0].content):
+            return []
+        return new[: 2 if len(new) > 1 and new[1].content["role"] == "model" else 1]
+
+    def _compaction(self, gone: list[_Entry], told: list[NamedContent], noted: dict[str, Any]) -> tuple[int, int]:
+        """A summary in place of what is gone, and the answer to it; gives the events they stand for."""
+        said = ["\n".join(texts(each.content)) for each in told]
+        first, last = min(entry.first for entry in gone), max(entry.last for entry in gone)
+        left = set(gone)
+        kept = tuple(
+            KeptEvent(seq)
+            for entry in self._now
+            if entry not in left and entry.first >= first
+            for seq in range(entry.first, min(entry.last, last) + 1)
+        )
+        meta = {"made_by": self._made_by, **{key: value for key, value in noted.items() if value}}
+        answer = said[1] if len(said) > 1 else ""
+        self._builder.add(Compaction(first, last, said[0], kept, acknowledgement=answer, meta=meta))
+        return first, self._builder.last
+
+    def _leave(self, gone: Iterable[_Entry]) -> None:
+        for entry in gone:
+            if entry.last >= entry.first:
+                self._builder.add(Override("exclude", entry.first, entry.last, LEFT))
+
+
+def inside(content: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """The calls, or the responses, of a content."""
+    return [part[key] for part in content["parts"] if dict_in(part, key)]
+
+
+def texts(content: dict[str, Any]) -> list[str]:
+    """What a content says; thoughts are not said."""
+    return [text_in(part, "text") for part in content["parts"] if text_in(part, "text") and not part.get("thought")]
+
+
+def _mark(content: dict[str, Any]) -> str:
+    """What a content says, without ids, thoughts and signatures."""
+    calls = [(text_in(call, "name"), call.get("args")) for call in inside(content, "functionCall")]
+    given = [each.get("response") for each in inside(content, "functionResponse")]
+    return content_hash([content["role"], texts(content), calls, given])
