@@ -1,16 +1,15 @@
 """Digest and audit of real transcripts, where there are any: a table of what they save and keep.
 
-They are looked for in the folder that WORKBENCH_TRACES names, or in `shared/traces` beside the repository.
+`support/recordings` says where they are looked for.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from support.recordings import FOLDER
 from support.talk import COUNTER, ROOMY, preset
 from support.validity import problems
 from workbench.compaction.audit import audit, with_lost
@@ -24,7 +23,6 @@ from workbench.log.codec import decode, encode
 from workbench.log.events import Event
 from workbench.session.source import file_logs
 
-FOLDER = Path(os.environ.get("WORKBENCH_TRACES") or Path(__file__).parents[3] / "shared" / "traces")
 CAP = 2_000
 """Tokens of a digest, as in the default policy."""
 SUFFIXES = (".json", ".jsonl", ".traj")
@@ -35,7 +33,7 @@ HEADER = ("transcript", "events", "tokens before", "after", "ratio", "facts", "k
 
 def transcripts() -> Iterator[tuple[str, list[Event]]]:
     """All of them: a file that cannot be read is a failure."""
-    for file in sorted(each for each in FOLDER.rglob("*") if each.suffix in SUFFIXES):
+    for file in sorted(each for each in FOLDER.rglob("*") if each.suffix in SUFFIXES and ".wire." not in each.name):
         found = file_logs(file.name, file.read_text("utf-8"))
         assert found, file.name
         longest = sorted(range(len(found)), key=lambda at: -len(found[at]))[:MANY]

@@ -269,6 +269,7 @@ def test_a_file_of_a_sub_agent_alone_is_one_conversation() -> None:
 def test_errors_titles_and_the_rest_never_become_part_of_the_conversation() -> None:
     [bodies] = read(
         {"type": "summary", "summary": "A  title", "leafUuid": "u"},
+        {"type": "ai-title", "aiTitle": "A title", "sessionId": "s"},
         line("assistant", [{"type": "text", "text": "API Error: 529"}], isApiErrorMessage=True),
         {"type": "progress", "uuid": "p", "sessionId": "s", "data": {}},
         {"type": "progress", "uuid": "p", "sessionId": "s", "data": {}},

@@ -127,6 +127,7 @@ class Builder(Talk):
         """The hashes of the parts of requests that are there."""
         self._slots: dict[tuple[Slot, str], str] = {}
         """What stands in them."""
+        self._title = ""
         self._left_out: Counter[str] = Counter()
         self._broken: list[WrongCall] = []
         self.skipped(broken)
@@ -184,9 +185,11 @@ class Builder(Talk):
             self.add(Setting("model", name))
 
     def says_title(self, title: str) -> None:
-        """The conversation's title."""
-        if title.strip():
-            self.add(Setting("title", " ".join(title.split())))
+        """The conversation's title, told when it changes."""
+        said = " ".join(title.split())
+        if said and said != self._title:
+            self._title = said
+            self.add(Setting("title", said))
 
     def compaction(self, first: int, last: int, summary: str, preface: str = "", **noted: Any) -> None:
         """A compaction that the file records; a `last` before `first`: what it stood for is not in the file."""

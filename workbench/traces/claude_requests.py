@@ -31,10 +31,16 @@ class RecordedRequests:
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
         self._shapes: dict[str, dict[str, Any]] = {}
+        self._parts: dict[str, tuple[str, str]] = {}
+        """By shape: the hashes of its system prompt and its tools."""
+        self._standing = ""
+        """The shape whose system prompt and tools fill the slots."""
         self._blobs: dict[str, Any] = {}
         """By hash: messages that no request has named yet."""
         self._said: list[tuple[str, str, list[list[Any]]]] = []
         """The session's own messages that were not looked at yet: who, which reply, the blocks of each line."""
+        self._looked = 0
+        """So many lines of the first of them were."""
         self._events: dict[str, int] = {}
         """By the client's id: the request."""
         self._made = RequestBodies()
@@ -66,9 +72,9 @@ class RecordedRequests:
                 self._builder.leave_out("api-request that names what is not in the file")
 
     def _request(self, value: dict[str, Any]) -> bool:
-        shape, base = self._shapes.get(text_in(value, "shapeHash")), text_in(value, "base")
+        shape, base = text_in(value, "shapeHash"), text_in(value, "base")
         tail = [name for name in list_in(value, "tail") if isinstance(name, str)]
-        if shape is None or (base and base not in self._events) or not all(map(self._keep, tail)):
+        if shape not in self._shapes or (base and base not in self._events) or not all(map(self._keep, tail)):
             return False
         from_event, keep = self._events.get(base, 0), number_in(value, "keep")
         if not base and self._last:
@@ -80,6 +86,7 @@ class RecordedRequests:
         if purpose in ("turn", "sub-agent"):
             self._builder.says_model(model)
             self._stand(shape)
+        system, tools = self._parts_of(shape)
         request = Request(
             "anthropic",
             model,
@@ -87,8 +94,8 @@ class RecordedRequests:
             agent,
             session,
             session if agent else "",
-            self._part(shape.get("system")),
-            self._part(shape.get("tools")),
+            system,
+            tools,
             from_event,
             keep,
             tuple(tail),
@@ -101,8 +108,14 @@ class RecordedRequests:
         self._last = event
         return True
 
-    def _part(self, value: Any) -> str:
-        return self._builder.part(value) if value else ""
+    def _parts_of(self, name: str) -> tuple[str, str]:
+        if name not in self._parts:
+            system, tools = (self._shapes[name].get(key) for key in ("system", "tools"))
+            self._parts[name] = (
+                self._builder.part(system) if system else "",
+                self._builder.part(tools) if tools else "",
+            )
+        return self._parts[name]
 
     def _same_as_before(self, names: list[str]) -> tuple[int, int]:
         """The newest request, and with how many of its messages this one begins."""
@@ -123,7 +136,9 @@ class RecordedRequests:
 
     def _look_through(self) -> None:
         """Give the session's own messages their hashes. The last one may still grow."""
-        for role, _, lines in self._said:
+        for at, (role, _, lines) in enumerate(self._said):
+            if at == 0 and len(lines) == self._looked:
+                continue
             spans = [(0, len(lines))]
             if role == "user" and len(lines) <= _MOST_JOINED:
                 spans = list(combinations(range(len(lines) + 1), 2))
@@ -131,9 +146,13 @@ class RecordedRequests:
                 message = {"role": role, "content": [block for line in lines[start:end] for block in line]}
                 self._blobs.setdefault(content_hash(message), message)
         del self._said[:-1]
+        self._looked = len(self._said[0][2]) if self._said else 0
 
-    def _stand(self, shape: dict[str, Any]) -> None:
+    def _stand(self, name: str) -> None:
         """System prompt and tools from here on."""
+        if name == self._standing:
+            return
+        self._standing, shape = name, self._shapes[name]
         tools = {text_in(tool, "name") or text_in(tool, "type"): tool for tool in list_in(shape, "tools")}
         self._builder.slot("system", "system", text_of(content_of(shape.get("system"))))
         for name, tool in tools.items():
