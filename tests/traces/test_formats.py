@@ -225,7 +225,7 @@ def test_json_nested_too_deeply_is_told() -> None:
 
 
 MODULES = [building, *(sys.modules[each.read.__module__] for each in FORMATS)]
-WORDS = sorted({word for module in MODULES for word in re.findall(r'"([\w-]+)"', inspect.getsource(module))})
+WORDS = sorted({word for module in MODULES for word in re.findall(r'"([\w.$-]+)"', inspect.getsource(module))})
 """The keys and kinds that the readers look for."""
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 leaves = scalars | st.sampled_from(WORDS) | st.text(max_size=4) | st.just("\ud800")
@@ -247,10 +247,57 @@ def _mixed(draw: st.DrawFn, value: Any) -> Any:
     return value
 
 
+_CALL = {"functionCall": {"id": "c", "name": "ls", "args": {}}}
+_GIVEN = {"functionResponse": {"id": "c", "name": "ls", "response": {"output": "x"}}}
+_OLD, _NEW = [{"role": "model", "parts": [_CALL]}, {"role": "user", "parts": [_GIVEN]}], [{"text": "all of it"}]
+LONGER: list[list[Any]] = [
+    [
+        {"type": "profile.bind", "systemPrompt": "be brief"},
+        {"type": "llm.tools_snapshot", "hash": "t", "tools": [{"name": "ls"}]},
+        {"type": "context.append_loop_event", "event": {"type": "step.begin"}},
+        {"type": "llm.request", "kind": "loop", "provider": "openai", "toolsHash": "t", "messageCount": 0},
+        {"type": "usage.record", "usage": {"inputOther": 7, "output": 1}},
+        {"type": "context.append_loop_event", "event": {"type": "tool.call", "toolCallId": "c", "name": "ls"}},
+        {"type": "context.append_loop_event", "event": {"type": "tool.result", "toolCallId": "c", "result": {}}},
+        {"type": "context.apply_compaction", "contextSummary": "all of it", "keptUserMessageCount": 1},
+        {"type": "context.undo", "count": 1},
+    ],
+    [
+        {"type": "session.usage_record", "data": {"usage": {"inputTokens": 7, "apiCallId": "a"}}},
+        {
+            "type": "assistant.message",
+            "data": {"apiCallId": "a", "toolRequests": [{"toolCallId": "c", "name": "ls", "arguments": {}}]},
+            "parentId": "1",
+        },
+        {"type": "session.compaction_start", "data": {}},
+        {"type": "tool.execution_complete", "data": {"toolCallId": "c", "result": {"content": "x"}}},
+        {"type": "session.compaction_complete", "data": {"success": True, "summaryContent": "all of it"}},
+    ],
+    [
+        *({"uuid": str(at), "sessionId": "s", "type": "assistant", "message": each} for at, each in enumerate(_OLD)),
+        {
+            "uuid": "2",
+            "sessionId": "s",
+            "type": "system",
+            "subtype": "chat_compression",
+            "systemPayload": {"compressedHistory": [{"role": "user", "parts": _NEW}]},
+        },
+    ],
+    [
+        {"sessionId": "s", "projectHash": "h", "startTime": "t"},
+        {"id": "1", "type": "gemini", "content": [_CALL], "toolCalls": [{"id": "c", "name": "ls", "result": [_GIVEN]}]},
+        {"$set": {"messages": [{"id": "2", "type": "user", "content": _NEW}]}},
+        {"id": "3", "type": "user", "content": [_GIVEN]},
+        {"$rewindTo": "3"},
+    ],
+]
+"""Sessions of agents whose files change what was before."""
+
+
 @st.composite
 def spoilt(draw: st.DrawFn) -> Any:
     """A sample of a format with wrong things in it."""
-    return _mixed(draw, SAMPLES[draw(st.sampled_from(sorted(SAMPLES)))])
+    return _mixed(draw, draw(st.sampled_from([*SAMPLES.values(), *LONGER])))
 
 
 @settings(max_examples=150)

@@ -179,6 +179,7 @@ def test_a_compaction_keeps_what_the_user_said_and_its_own_request_is_marked() -
     found = read(*lines, compacted, *answer(3, "On."))
     asked = [(seq, body) for seq, body in enumerate(found, 1) if isinstance(body, Request)]
     assert [body.purpose for _, body in asked] == ["turn", "compaction", "turn"]
+    assert not asked[1][1].messages  # the one that asks for it is not in the file
     assert [body.request for body in found if isinstance(body, Usage)] == [seq for seq, _ in asked]
     [made] = [body for body in found if isinstance(body, Compaction)]
     look = found.index(UserMessage("look")) + 1

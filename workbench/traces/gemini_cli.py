@@ -171,7 +171,7 @@ def _content(value: Any) -> dict[str, Any]:
         for thought in list_in(value, "thoughts")
     ]
     said = "\n\n".join(filter(None, thoughts))
-    parts = [part for part in _parts(content) if not (list_in(value, "toolCalls") and "functionCall" in part)]
+    parts = [part for part in _parts(content) if not (list_in(value, "toolCalls") and dict_in(part, "functionCall"))]
     calls = [
         {"functionCall": {"id": text_in(call, "id"), "name": text_in(call, "name"), "args": dict_in(call, "args")}}
         for call in list_in(value, "toolCalls")

@@ -6,8 +6,8 @@
   `tool.call`, `tool.result`, `step.end`. Results come as they are ready and are sent in the order of their calls; with
   the time it took, for tools that wait for others, a mark of an error, and a `note` behind them.
 - `llm.request` says that a request was sent (`kind`: `loop` or `compaction`), with which tools and how many messages.
-  Where so many are known and the provider is one of OpenAI's chat, it is rebuilt as it was sent. The last message of a
-  request for a compaction, which asks for it, is not in the file.
+  Where so many are known and the provider takes OpenAI's chat, it is rebuilt as it was sent. Of a request for a
+  compaction the message that asks for it is not in the file.
 - `usage.record` is the report for the request before it.
 - `context.apply_compaction` keeps what the user said, then a `contextSummary` and a reminder to go on, which is not in
   the file but always the same; older ones keep the messages behind the first `compactedCount`. `tokensBefore` and
@@ -19,7 +19,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from workbench.log.events import (
     AssistantMessage,
@@ -43,7 +43,7 @@ from workbench.traces.building import (
     part_of,
     text_in,
 )
-from workbench.traces.kimi_requests import KimiRequests, content_sent, part_sent, reply_sent, result_sent
+from workbench.traces.kimi_requests import KimiMessage, KimiRequests, content_sent, part_sent, reply_sent, result_sent
 from workbench.traces.reading import Document
 
 NAME = "Kimi Code"
@@ -77,18 +77,6 @@ def read(document: Document, text: str) -> list[Recording]:
     return [reader.finish()]
 
 
-class _Said(NamedTuple):
-    """A message that is part of the conversation."""
-
-    hash: str
-    """Of the message as it is sent."""
-    first: int
-    last: int
-    """The events it became."""
-    origin: str = ""
-    """`user`, `reminder`, `summary`; nothing for replies and results."""
-
-
 @dataclass(slots=True)
 class _Step:
     """A reply in the making."""
@@ -105,7 +93,7 @@ class _Reader:
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
-        self._now: list[_Said] = []
+        self._now: list[KimiMessage] = []
         self._waiting: list[dict[str, Any]] = []
         """Messages that came while tools were at work: they are sent behind the results."""
         self._step: _Step | None = None
@@ -155,7 +143,7 @@ class _Reader:
             self._settle()
         self._tell_report()
         self._side = value.get("kind") == "compaction"
-        self._request = self._requests.sends(value, [said.hash for said in self._now])
+        self._request = self._requests.sends(value, self._now)
 
     def _reported(self, used: dict[str, Any]) -> None:
         self._report = used
@@ -197,7 +185,7 @@ class _Reader:
     def _keep(self, message: dict[str, Any], before: int, origin: str = "") -> None:
         """A message as it is sent; `before`: the event before those that it became."""
         last = self.builder.last
-        self._now.append(_Said(self.builder.part(message), before + 1, last, origin))
+        self._now.append(KimiMessage(self.builder.part(message), before + 1, last, origin))
 
     def _happened(self, event: dict[str, Any]) -> None:
         kind = text_in(event, "type")
@@ -285,7 +273,7 @@ class _Reader:
         else:
             self._now += kept
 
-    def _kept(self, value: dict[str, Any]) -> list[_Said]:
+    def _kept(self, value: dict[str, Any]) -> list[KimiMessage]:
         """What the user said and the compaction kept: all of it, or the first and the last."""
         said = [each for each in self._now if each.origin == "user"]
         count = number_in(value, "keptUserMessageCount")

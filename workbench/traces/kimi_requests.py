@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from workbench.log.events import Request, SlotContent
 from workbench.traces.building import Builder, as_json, dict_in, number_in, text_in
@@ -17,6 +17,18 @@ _ERROR = "<system>ERROR: Tool execution failed.</system>"
 _EMPTY = "<system>Tool output is empty.</system>"
 _EMPTY_ERROR = "<system>ERROR: Tool execution failed. Tool output is empty.</system>"
 _THOUGHT = "reasoning_content"
+
+
+class KimiMessage(NamedTuple):
+    """A message that is part of the conversation."""
+
+    hash: str
+    """Of the message as it is sent."""
+    first: int
+    last: int
+    """The events it became."""
+    origin: str = ""
+    """`user`, `reminder`, `summary`; nothing for replies and results."""
 
 
 class KimiRequests:
@@ -44,29 +56,33 @@ class KimiRequests:
         """The messages from there on are others now."""
         self._same = min(self._same, at)
 
-    def sends(self, value: dict[str, Any], messages: Sequence[str]) -> int:
-        """A request with these messages; gives its event, or 0 where it is not known what was sent."""
+    def sends(self, value: dict[str, Any], messages: list[KimiMessage]) -> int:
+        """A request with these messages; gives its event, or 0 where it is not known what was sent.
+
+        Of a request for a compaction the file lacks the message that asks for it: its event says only what it is.
+        """
         self._builder.says_model(text_in(value, "model"))
         self.system(text_in(value, "systemPrompt"))
         tools = [{"type": "function", "function": tool} for tool in self.tools.get(text_in(value, "toolsHash"), [])]
         self._show(tools)
-        side = value.get("kind") == "compaction"
-        if number_in(value, "messageCount") != len(messages) + side or text_in(value, "provider") not in _CHAT:
+        if value.get("kind") == "compaction":
+            return self._builder.request(Request("chat", self._builder.model, "compaction"))
+        if number_in(value, "messageCount") != len(messages) or text_in(value, "provider") not in _CHAT:
             return 0
         head = self._builder.part({"role": "system", "content": self._system})
         listed = self._builder.part(tools) if tools else ""
-        keep = self._same + 1 if self._base else 0
+        same = self._same if self._base else 0
+        new = [message.hash for message in messages[same:]]
         limit, agent, model = number_in(value, "maxTokens"), text_in(value, "agentId"), self._builder.model
         self._base = self._builder.request(
             Request(
                 "chat",
                 model,
-                "compaction" if side else "turn",
                 agent="" if agent == "main" else agent,
                 tools=listed,
                 base=self._base,
-                keep=keep,
-                messages=(head, *messages)[keep:],
+                keep=same + 1 if self._base else 0,
+                messages=tuple(new) if self._base else (head, *new),
                 parameters={"model": model, **({"max_tokens": limit} if limit else {})},
             )
         )
