@@ -137,9 +137,10 @@ def conversations(name: str, content: str | Tables, only: int = 0) -> list[Recor
 
 
 def _of_database(database: Tables, only: int) -> list[Recording]:
-    stored = next((known.read(database) for known in DATABASES if known.recognises(database)), None)
-    if stored is None:
+    known = next((each for each in DATABASES if each.recognises(database)), None)
+    if known is None:
         raise _refused(database.name, database.described())
+    stored = known.read(database)
     if not stored:
         raise WrongCall(f"{database.name}: found {database.described()}, but no conversation in it")
     found = []
@@ -148,7 +149,7 @@ def _of_database(database: Tables, only: int) -> list[Recording]:
         found[-1].title = each.title
     if not understood(found):
         raise _refused(database.name, f"{database.described()} and a session that is not understood")
-    return found
+    return _named(found, known.name)
 
 
 def _of_json(name: str, text: str) -> list[Recording]:

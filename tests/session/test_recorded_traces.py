@@ -1,0 +1,69 @@
+"""Real transcripts of other agents: every request adds up to what its provider reported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from workbench.log.events import Compaction, Usage
+from workbench.session.options import Options
+from workbench.session.recorded import RecordedSession
+from workbench.session.services import Services
+from workbench.session.source import Source, as_source, file_logs
+from workbench.traces.formats import read_file
+
+FOLDER = Path(os.environ.get("WORKBENCH_TRACES") or Path(__file__).parents[3] / "shared" / "traces")
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="no transcripts here")
+
+
+def transcripts() -> Iterator[Source]:
+    for path in sorted(each for each in FOLDER.rglob("*") if each.is_file() and each.suffix != ".md"):
+        for log in file_logs(*read_file(str(path)))[:10]:
+            yield as_source(path.name, log, is_file=True)
+
+
+def test_rows_and_remainder_are_what_was_reported() -> None:
+    reports = 0
+    with Services() as services:
+        for source in transcripts():
+            session = RecordedSession(services, Options(), source)
+            assert len({mark.usage for mark in session.marks if mark.usage}) == sum(
+                isinstance(event.body, Usage) for event in source.events
+            ), f"{source.name}: a report without a request"
+            for each in session.listed:
+                if each.mark.reported is not None:
+                    reports += 1
+                    assert each.tokens + (each.unattributed or 0) == each.mark.reported, source.name
+            shown = session.place(None)
+            if shown is not None:
+                assert session.plan(shown).size == session.marks[shown].reported, source.name
+    assert reports > 500
+
+
+def test_nothing_is_cut_but_what_the_other_agent_cut() -> None:
+    with Services() as services:
+        for source in transcripts():
+            session = RecordedSession(services, Options(), source)
+            shown = session.place(None)
+            if shown is None:
+                continue
+            for row in session.plan(shown).rows:
+                if row.state in ("truncated", "dropped"):
+                    assert row.edits[-1].stage == "normalise", (source.name, row.edits)
+
+
+def test_the_size_before_a_compaction_is_the_tools_own() -> None:
+    seen = 0
+    with Services() as services:
+        for source in transcripts():
+            session = RecordedSession(services, Options(), source)
+            for event in source.events:
+                before = event.body.meta.get("tokens_before") if isinstance(event.body, Compaction) else None
+                ours = session.estimate(event.seq - 1) if before else None
+                if isinstance(before, int) and ours is not None:
+                    seen += 1
+                    assert ours == pytest.approx(before, rel=0.05), (source.name, event.seq)
+    assert seen
