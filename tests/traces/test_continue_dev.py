@@ -58,9 +58,7 @@ def test_a_reply_with_its_calls_its_report_and_what_came_of_them() -> None:
     assert read(
         item("user", "look"),
         item("thinking", "hm", message={"signature": "sig"}),
-        item(
-            "assistant", "I look.", message={"toolCalls": [CALL], **used(70, cached_tokens=64)}, toolCallStates=states
-        ),
+        item("assistant", "I look.", message=called, toolCallStates=states),
         item("assistant", "none.", message=used(10, cached_tokens=64, cache_write_tokens=5)),
     ) == [
         UserMessage("look"),

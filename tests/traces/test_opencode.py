@@ -243,6 +243,7 @@ def test_of_several_sessions_one_has_to_be_chosen_and_the_newest_are_named(tmp_p
     )
     chosen = read_source(f"{path}#2", lambda: pytest.fail("no store is needed"))
     assert UserMessage("hello 3") in [event.body for event in chosen.events]
+    assert chosen.recorded
 
 
 def test_tables_of_the_same_names_and_objects_of_the_same_keys_are_not_opencode_s(tmp_path: Path) -> None:

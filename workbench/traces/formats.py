@@ -19,6 +19,7 @@ from workbench.log.events import (
 )
 from workbench.traces import (
     adk,
+    aider,
     anthropic,
     atif,
     claude_code,
@@ -105,7 +106,7 @@ DATABASES = tuple(
 )
 """Those that are SQLite files."""
 _MARKDOWN = re.compile(r"^(?:#{1,6} |```|[*-] |> )", re.MULTILINE)
-_NAMES = dict.fromkeys([*(each.name for each in FORMATS), *(each.name for each in DATABASES)])
+_NAMES = dict.fromkeys([*(each.name for each in FORMATS), *(each.name for each in DATABASES), aider.NAME])
 KNOWN = f"OpenAI-style messages, Workbench's own events, {', '.join(_NAMES)}"
 
 
@@ -131,6 +132,8 @@ def conversations(name: str, content: str | Tables, only: int = 0) -> list[Recor
     """The conversations of a file in any of the formats; `only`: of a database, this one whole, the others by title."""
     if isinstance(content, Tables):
         return _of_database(content, only)
+    if aider.recognises(content):
+        return _named(aider.read(name, content), aider.NAME)
     if content.lstrip()[:1] not in ("{", "[") and _MARKDOWN.search(content):
         raise _refused(name, "Markdown, but not aider's history")
     return _of_json(name, content)

@@ -1,0 +1,141 @@
+"""aider: its history, `.aider.chat.history.md`.
+
+- Markdown: `# aider chat started at TIME` begins a chat, `#### ` a line that the user typed, `> ` a line that aider
+  said; these end with two spaces. All else is the model's. Each chat is a conversation.
+- `> Tokens: 730 sent, 27 received.` reports on the reply before it; above a thousand it is rounded, as in `12k`.
+- What begins with `/` or `!` is a command, which no model sees. One that clears the history excludes all before it.
+- A chat that `Restored previous conversation history` begins with what was said in all chats before it, spaced as aider
+  reads it from this file, commands included.
+- Exact: what was typed and answered. Missing: system prompt, examples, the map of the repository, the files in the
+  chat, reminders behind the last message, summaries of a long history, and what is sent back when an edit fails.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from workbench.config.errors import WrongCall
+from workbench.log.codec import clean
+from workbench.log.events import AssistantMessage, Override, UserMessage
+from workbench.traces.building import Builder, Recording
+
+NAME = "aider"
+_START = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*")
+_MODEL = re.compile(r"(?:Main model|Model): (\S+) with ")
+_TOKENS = re.compile(
+    r"Tokens: (?P<sent>[\d.]+k?) sent(?:, (?P<written>[\d.]+k?) cache write)?(?:, (?P<cached>[\d.]+k?) cache hit)?,"
+    r" (?P<received>[\d.]+k?) received\.(?: Cost: \$(?P<cost>[\d.]+) message)?"
+)
+_CLEARED = ("All chat history cleared.", "All files dropped and chat history cleared.")
+CLEARED = "cleared in aider"
+
+
+class _Block(NamedTuple):
+    kind: str
+    """start, user, assistant or notice."""
+    text: str
+
+
+def recognises(text: str) -> bool:
+    """Whether it begins as aider's history does."""
+    return _START.match(text.lstrip()) is not None
+
+
+def read(name: str, text: str) -> list[Recording]:
+    """The chats in which something was said."""
+    found: list[Recording] = []
+    before: list[_Block] = []
+    chats: list[list[_Block]] = []
+    for block in _blocks(text):
+        if block.kind == "start":
+            chats.append([])
+        chats[-1].append(block)
+    for chat in chats:
+        if any(block.kind == "assistant" or (block.kind == "user" and not _is_command(block.text)) for block in chat):
+            found.append(_chat(chat, before))
+        before += chat
+    if not found:
+        raise WrongCall(f"{name}: found aider's history, but no conversation in it")
+    return found
+
+
+def _blocks(text: str) -> Iterator[_Block]:
+    """The file in pieces: lines of one kind together, as aider takes them."""
+    kind, lines = "", [""]
+    for line in text.lstrip().split("\n"):
+        now, said = _kind(line)
+        if now != kind or now in ("start", "notice"):
+            if kind and "".join(lines).strip():
+                yield _Block(kind, clean("".join(lines)))
+            kind, lines = now, []
+        lines.append(f"{said}\n")
+    if kind and "".join(lines).strip():
+        yield _Block(kind, clean("".join(lines)))
+
+
+def _kind(line: str) -> tuple[str, str]:
+    if start := _START.fullmatch(line):
+        return "start", start[1]
+    if line.startswith("#### ") and line.endswith("  "):
+        return "user", line[5:]
+    if line.startswith("> ") and (line.endswith("  ") or line.startswith("> Tokens: ")):
+        return "notice", line[2:]
+    return "assistant", line
+
+
+def _is_command(text: str) -> bool:
+    return text.startswith(("/", "!")) or text.strip() == "<blank>"
+
+
+def _chat(blocks: list[_Block], before: list[_Block]) -> Recording:
+    builder = Builder(NAME)
+    replies, said = 1, False
+    for kind, text in blocks:
+        match kind:
+            case "start":
+                builder.when(text.strip())
+            case "user" if _is_command(text):
+                builder.leave_out("command")
+            case "user":
+                if not said:
+                    said = True
+                    builder.says_title(text)
+                builder.add(UserMessage("\n".join(line.rstrip() for line in text.rstrip().split("\n"))))
+            case "assistant":
+                builder.add(AssistantMessage(text.strip(), f"r{replies}", model=builder.model))
+            case _:
+                replies += _notice(builder, text.strip(), before)
+    return builder.finish()
+
+
+def _notice(builder: Builder, text: str, before: list[_Block]) -> bool:
+    """What aider said; gives whether it was the report that ends a reply."""
+    if found := _MODEL.match(text):
+        builder.says_model(found[1])
+    elif text == "Restored previous conversation history.":
+        for at, (kind, said) in enumerate(before):
+            if kind == "user":
+                builder.add(UserMessage(said))
+            elif kind == "assistant":
+                builder.add(AssistantMessage(said, f"b{at}"))
+    elif text in _CLEARED:
+        if builder.last:
+            builder.add(Override("exclude", 1, builder.last, CLEARED))
+    elif found := _TOKENS.match(text):
+        sent, received = _count(found["sent"]), _count(found["received"])
+        cached, written = _count(found["cached"]), _count(found["written"])
+        cost = float(found["cost"]) if found["cost"] and found["cost"].count(".") < 2 else None
+        builder.usage(sent, received, cached=cached, cache_write=written, cost=cost)
+    else:
+        builder.leave_out("notice")
+    return text.startswith("Tokens: ")
+
+
+def _count(text: str | None) -> int:
+    """A count as aider rounds it: 730, 2.3k, 12k."""
+    try:
+        return round(float((text or "0").rstrip("k")) * (1000 if text and text.endswith("k") else 1))
+    except (ValueError, OverflowError):
+        return 0
