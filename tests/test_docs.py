@@ -111,7 +111,7 @@ def test_the_example_of_a_config_has_every_key(tmp_path: Path, capsys: pytest.Ca
 def test_every_format_of_transcripts_has_a_row() -> None:
     listed = {row[0] for row in table("docs/transcripts.md", "Formats")}
     read = {each.name for each in (*FORMATS, *DATABASES)}
-    assert listed == read | {"OpenAI-style messages", "Workbench"}
+    assert listed == read | {"OpenAI-style messages", "Workbench", "aider"}
 
 
 # The documents behind the presets
