@@ -193,6 +193,8 @@ class ClaudeCodeReader:
     def finish(self) -> Recording:
         """All that was read."""
         self._close()
+        if self._requests is not None:
+            self._requests.finish()
         if self._boundary is not None:
             self.builder.unknown("system compact_boundary", self._boundary)
         return self.builder.finish()
@@ -247,6 +249,8 @@ class ClaudeCodeReader:
         reply = text_in(message, "id") or text_in(value, "uuid")
         if reply != self._reply:
             self._close()
+            if self._requests is not None:
+                self._requests.answered(text_in(value, "requestRef"))
             self.builder.says_model(text_in(message, "model").replace("<synthetic>", ""))
         self._at(value)
         self._reply = reply
