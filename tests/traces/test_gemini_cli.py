@@ -10,6 +10,7 @@ from workbench.log.events import (
     Body,
     Compaction,
     Failure,
+    OtherPart,
     Override,
     Reasoning,
     Setting,
@@ -88,7 +89,7 @@ def said(name: str, text: str, **more: Any) -> dict[str, Any]:
     return {"id": name, "timestamp": TIME, "type": "user", "content": [{"text": text}], **more}
 
 
-def answered(name: str, text: str, **more: Any) -> dict[str, Any]:
+def answered(name: str, text: Any, **more: Any) -> dict[str, Any]:
     return {"id": name, "timestamp": TIME, "type": "gemini", "content": text, "model": MODEL, **more}
 
 
@@ -123,6 +124,11 @@ READ = [
 
 def test_a_line_replaces_the_earlier_one_of_its_id_and_stands_where_that_stood() -> None:
     assert read(*FIRST) == READ
+
+
+def test_parts_that_are_none_are_carried_and_break_nothing() -> None:
+    found = read(said("1", "look"), answered("2", [7], toolCalls=[call("a", None), "x"]))
+    assert found[1] == AssistantMessage((OtherPart({"type": "unknown", "value": 7}),), "r1", model=MODEL)
 
 
 def test_times_and_the_title_are_those_of_the_session() -> None:

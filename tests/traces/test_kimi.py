@@ -156,6 +156,22 @@ def test_system_prompt_and_tools_are_in_their_slots() -> None:
     ]
 
 
+def test_other_tools_take_the_place_of_those_before() -> None:
+    changed = {"type": "llm.tools_snapshot", "hash": "u", "tools": [{**TOOL, "name": "Read"}]}
+    first, second = answer(1, "Done."), answer(3, "On.")
+    second[1] = sends(3, toolsHash="u")
+    found = read(said("look"), *first, said("on"), changed, *second)
+    assert [(body.name, body.text == "") for body in found if isinstance(body, SlotContent)] == [
+        ("system prompt", False),
+        ("Bash", False),
+        ("Bash", True),
+        ("Read", False),
+    ]
+    parts = {body.hash: body.value for body in found if isinstance(body, RequestPart)}
+    tools = [parts[body.tools][0]["function"]["name"] for body in found if isinstance(body, Request)]
+    assert tools == ["Bash", "Read"]
+
+
 def test_a_request_of_messages_that_are_not_in_the_file_is_none() -> None:
     unknown = read(said("look"), *answer(5, "Done."))
     other = read(said("look"), event("step.begin"), sends(1, provider="anthropic"), used(7), *answer(1, "x")[3:])
