@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
+from support.recordings import recorded
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -234,3 +237,18 @@ def test_a_call_that_was_interrupted_says_so_once_the_session_goes_on() -> None:
 def test_other_lines_are_counted() -> None:
     found = read({"type": "turn.prompt", "input": [{"type": "text", "text": "look"}]}, said("look"))
     assert found[-1] == Setting("left out", {"metadata": 1, "turn.prompt": 1})
+
+
+RECORDED = list(recorded("kimi"))
+
+
+@pytest.mark.skipif(not RECORDED, reason="no recordings here")
+def test_every_request_in_real_transcripts_is_what_went_over_the_wire() -> None:
+    for file, wire in RECORDED:
+        [found] = conversations(file.name, file.read_text("utf-8"))
+        requests = [body for body in found if isinstance(body, Request)]
+        parts = {body.hash: body.value for body in found if isinstance(body, RequestPart)}
+        for request, messages, each in zip(requests, sent(found), wire, strict=True):
+            if request.purpose == "turn":
+                assert messages == each["req"]["messages"], file.name
+                assert parts[request.tools] == each["req"]["tools"], file.name
