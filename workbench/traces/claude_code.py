@@ -64,9 +64,10 @@ def recognises(document: Document) -> bool:
 
 def _is_line(value: dict[str, Any]) -> bool:
     kind = text_in(value, "type")
-    ours = "sessionId" in value or "session_id" in value
+    # Cursor prints lines with a `session_id` too, but names neither the call they belong to nor its tools.
+    ours = not {"sessionId", "uuid", "parent_tool_use_id", "tools"}.isdisjoint(value)
     if kind in ("user", "assistant"):
-        return "content" in dict_in(value, "message") and (ours or "uuid" in value)
+        return "content" in dict_in(value, "message") and ours
     if kind == "system":
         return ours and "subtype" in value and "systemPayload" not in value  # which Qwen Code's have
     return (kind in _NOISE and ours) or (kind == "summary" and "leafUuid" in value)
