@@ -170,6 +170,9 @@ class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
 
     def show(self, seq: int) -> None:
         """Go to the entry of an event and mark it."""
+        if self._due:
+            self.call_later(self.show, seq)  # once that is taken in which it may be part of
+            return
         if not len(self.lines):
             return
         self.cursor, self._jumped = self.lines.index_of(seq), True
