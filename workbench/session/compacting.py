@@ -258,7 +258,7 @@ class SessionCompactions:
     def outcome(self, opened: OpenSession, event: Event) -> CompactionOutcome:
         assert isinstance(event.body, Compaction)
         noted, limits = details(event.body.meta), opened.plan.limits
-        after = opened.plan.totals.tokens if noted.tokens_after is None else noted.tokens_after
+        after = opened.plan.size if noted.tokens_after is None else noted.tokens_after
         kept = noted.facts_kept or 0
         return CompactionOutcome(
             event.seq,

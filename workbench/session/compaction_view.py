@@ -149,7 +149,7 @@ def view(inputs: CompactionInputs) -> CompactionView:
     """What the panel draws; pure, but for the time it takes."""
     plan, knobs = inputs.plan, inputs.setup.loaded.policy.compaction
     found = record(inputs.events)
-    total, window = plan.totals.tokens, plan.limits.window
+    total, window = plan.size, plan.limits.window
     failed = found.failures[-1] if found.failures else None
     last = found.entries[-1] if found.entries else None
     if failed is not None and last is not None and failed.seq < last.event.seq:

@@ -182,6 +182,11 @@ class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
         self._go(self.lines.heights.top(self.cursor) - height // 4)
         self._show(self.cursor)
 
+    def follow(self) -> None:
+        """To the end, and stay there; what was jumped to is left."""
+        self.following, self._jumped = True, False
+        self._arrange()
+
     # Drawing
 
     @work

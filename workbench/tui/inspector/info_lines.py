@@ -88,13 +88,13 @@ class Past(Widget):
         name = "RECORDED" if shown.view else "THE PAST"
         asked = " ".join(filter(None, (PURPOSES[mark.purpose], printable(mark.agent))))
         hidden = sum(each.purpose != "turn" for each in shown.requests)
-        hides = f"h {'shows' if self.alone else 'hides'} {hidden:,} of others" if hidden else ""
         told = f"{mark.tokens:,} tokens reported" if mark.tokens else "nothing was reported" if shown.view else ""
         parts = [
             f"◀ {name}: request {shown.at + 1:,} of {len(shown.requests):,}",
             asked and f"◇ {asked}",
+            f"{hidden:,} others hidden" if hidden and self.alone else "",
             f"[ earlier  ] later  }} {'next' if shown.view else 'now'}",
-            hides,
+            f"h hides {hidden:,} others" if hidden and not self.alone else "",
             f"turn {mark.turn}, up to event {mark.upto}",
             told,
         ]

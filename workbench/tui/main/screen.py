@@ -136,7 +136,7 @@ class MainScreen(PaneScreen):
         if new.at is not None:
             self.chat.view.show(new.requests[new.at].upto)
         elif old is not None and old.at is not None:
-            self.chat.view.action_last()
+            self.chat.view.follow()
 
     # What the panes ask for
 
