@@ -95,7 +95,15 @@ class SessionCompactions:
         growth, fixed = opened.ledger.growth, opened.why_read_only
         events = self._figures.events()
         return CompactionInputs(
-            opened.plan, setup, opened.policy, events, self._figures, growth, fixed, not self._turns.busy
+            opened.plan,
+            setup,
+            opened.policy,
+            events,
+            self._figures,
+            growth,
+            fixed,
+            not self._turns.busy,
+            opened.recorded,
         )
 
     def _put(self) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,13 @@ def run(steps: int = STEPS, *, others: bool = True) -> list[Body]:
             made += other(len(made) + 1, "sub-agent", "explorer")
     made.append(AssistantMessage("The fixture opened it twice.", "last", model=MODEL))
     made.append(Usage(MODEL, 0, FIXED + 60 + (steps + 1) * 410, completion=12))
-    return [*made, UserMessage("And now?"), Setting("model", MODEL), Setting("title", "the login test"), Setting(RECORDED, "pi")]
+    return [
+        *made,
+        UserMessage("And now?"),
+        Setting("model", MODEL),
+        Setting("title", "the login test"),
+        Setting(RECORDED, "pi"),
+    ]
 
 
 LAST = FIXED + 60 + (STEPS + 1) * 410

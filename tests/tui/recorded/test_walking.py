@@ -134,6 +134,6 @@ async def test_the_chat_stands_where_the_request_does(services: Services, tmp_pa
         assert "file_17.py" in shown(pilot.app)
         assert not view.following
         assert screen.focused is screen.inspector.rows
-        await pilot.press("}")
+        await pilot.press("right_curly_bracket")
         await settle(pilot)
         assert view.following

@@ -66,7 +66,12 @@ def _what_if(shown: ContextView, share: Content) -> list[Content]:
     return [tried, recorded, share, window, Content(printable(plan.model) or "no model named"), about]
 
 
-PURPOSES: dict[Purpose, str] = {"turn": "", "side": "side request", "sub-agent": "sub-agent", "compaction": "compaction"}
+PURPOSES: dict[Purpose, str] = {
+    "turn": "",
+    "side": "side request",
+    "sub-agent": "sub-agent",
+    "compaction": "compaction",
+}
 
 
 class Past(Widget):
@@ -157,7 +162,11 @@ class TotalsLine(Widget):
             f"{len(plan.rows):,} rows",
             f"{totals.original_tokens:,} if whole",
             f"{totals.items:,} content + {totals.framing:,} framing"
-            + (f" {'+' if plan.unattributed > 0 else '−'} {abs(plan.unattributed):,} not here" if plan.unattributed else ""),
+            + (
+                f" {'+' if plan.unattributed > 0 else '−'} {abs(plan.unattributed):,} not here"
+                if plan.unattributed
+                else ""
+            ),
             printable(self.shown.note),
         ]
         while len(parts) > 1 and len(" · ".join(parts)) > self.size.width:

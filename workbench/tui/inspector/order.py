@@ -60,7 +60,9 @@ def listed(plan: ContextPlan, rest: str) -> Sequence[Item]:
         return plan.rows
     exact = plan.reported is not None
     who = "not in file" if tokens > 0 else "not reported"
-    row = Item(REST, None, 0, "unattributed", who, "message", None, "sent", tokens, tokens, exact, False, (), rest, rest)
+    row = Item(
+        REST, None, 0, "unattributed", who, "message", None, "sent", tokens, tokens, exact, False, (), rest, rest
+    )
     return plan.rows.with_fixed(row)
 
 

@@ -98,7 +98,7 @@ class MainScreen(PaneScreen):
             )
             with Vertical(id="side"):
                 yield InspectorPane().data_bind(MainScreen.shown, live=MainScreen.coming)
-                yield CompactionPanel().data_bind(MainScreen.compaction)
+                yield CompactionPanel().data_bind(MainScreen.compaction, MainScreen.shown)
         yield StatusLine().data_bind(MainScreen.status, MainScreen.activity)
 
     def on_mount(self) -> None:
