@@ -71,7 +71,7 @@ async def test_rows_in_groups_and_by_size_have_it_too(services: Services, tmp_pa
 
 
 async def test_it_is_no_part_of_the_request(services: Services, tmp_path: Path) -> None:
-    async with inspector(services, as_file(tmp_path, run(5))) as (pilot, screen):
+    async with inspector(services, as_file(tmp_path, run(5))) as (pilot, _):
         await pilot.press("w")
         await settle(pilot)
         assert "hidden thinking" not in shown(pilot.app)

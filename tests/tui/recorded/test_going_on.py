@@ -8,12 +8,11 @@ import pytest
 
 from tui.play import settle, shown, typed, until
 from tui.recorded.long_run import LAST, STEPS, as_file, as_session, inspector, run
+from tui.screens.looking import look, narrowed, values
 from workbench.log.events import Setting, Usage
 from workbench.session.services import Services
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.inspector.info_lines import ContextTitle, Past
-from workbench.tui.screens.lab import LabScreen
-from workbench.tui.screens.policies import PoliciesScreen
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -32,19 +31,21 @@ async def test_the_ledger_has_the_reports_and_what_they_taught(services: Service
 
 async def test_the_lab_and_the_policies_have_what_was_recorded_as_a_row(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run(8)), policy="layers") as (pilot, screen):
-        screen.run("lab")
-        await until(lambda: isinstance(pilot.app.screen, LabScreen))
-        await pilot.app.workers.wait_for_complete([each for each in pilot.app.workers if each.group == "lab"])
-        assert any(line.split()[:1] == ["recorded"] for line in shown(pilot.app).splitlines())
+        finder = await look(pilot, screen, "lab")
+        await until(lambda: "…" not in str(finder.found.options[-1].prompt))
+        row = next(str(option.prompt) for option in finder.found.options if option.id == "recorded")
+        recorded = await screen.from_session(lambda opened: opened.recorded)
+        assert recorded is not None
+        assert f"{recorded.next_size:,}" in row
         await pilot.press("escape")
-        screen.run("policy")
-        await until(lambda: isinstance(pilot.app.screen, PoliciesScreen))
-        await settle(pilot)
-        await typed(pilot, "recorded")
         await until(lambda: pilot.app.screen is screen)
+        await look(pilot, screen, "policy")
+        assert values(await narrowed(pilot, "recorded")) == ["recorded"]
+        await pilot.press("enter")
+        await until(lambda: pilot.app.screen is screen)
+        await until(lambda: screen.status.policy == "recorded")
         await settle(pilot)
         assert str(screen.query_one(ContextTitle).render()).startswith("context ")
-        assert screen.status.policy == "recorded"
 
 
 async def test_a_message_goes_on_under_the_users_own_policy(services: Services) -> None:
