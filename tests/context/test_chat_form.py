@@ -45,6 +45,7 @@ PICTURE = ImagePart("data:image/png;base64,iVBORw0KGgo=")
 REFERENCE = OtherPart({"type": "tool_reference", "tool_name": "WebFetch"})
 DOCUMENT = OtherPart({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "the text"}})
 FALLBACK = OtherPart({"type": "fallback", "value": 3})
+FREE = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 AUDIO = OtherPart({"type": "input_audio", "input_audio": {"data": "AA", "format": "wav"}})
 
 
@@ -94,6 +95,12 @@ def test_what_was_recorded_costs_what_it_cost_then() -> None:
     [
         ({"type": "web_search"}, None),
         ({"type": "bash_20250124", "name": "bash"}, None),
+        (
+            {"type": "custom", "name": "patch", "description": "d", "format": {"type": "grammar"}},
+            {"name": "patch", "description": "d", "parameters": FREE},
+        ),
+        ({"type": "custom", "custom": {"name": "patch"}}, {"name": "patch", "parameters": FREE}),
+        ({"type": "custom"}, None),
         ({"name": "ls", "input_schema": {"type": "object"}}, {"name": "ls", "parameters": {"type": "object"}}),
         ({"type": "function", "function": {"name": "ls", "parameters": None}}, {"name": "ls"}),
         ({"type": "function", "function": {"name": "ls"}}, {"name": "ls"}),

@@ -14,6 +14,7 @@ from workbench.log.events import ImagePart, OtherPart, Part, TextPart, text_of
 
 PICTURES_MOVED: Final = "a chat API takes no pictures in a result; they follow in a message of the user's"
 PROVIDERS_OWN: Final = "its provider runs it, and a chat API takes only functions"
+AS_FUNCTION: Final = "described as a function, as chat APIs have it"
 _TAKEN: Final = ("input_audio", "file")
 """Parts of other kinds that a user's message may have; their data is under a key of the same name."""
 _FORMATS: Final = ("wav", "mp3")
@@ -53,7 +54,9 @@ def _is_taken(data: Mapping[str, Any]) -> bool:
     inside = data.get(kind) if kind in _TAKEN else None
     if not isinstance(inside, Mapping) or not all(isinstance(value, str) for value in inside.values()):
         return False
-    return kind == "file" or (inside.get("format") in _FORMATS and "data" in inside)
+    if kind == "file":
+        return bool(inside.get("file_id")) or str(inside.get("file_data")).startswith("data:")
+    return inside.get("format") in _FORMATS and bool(inside.get("data"))
 
 
 def _words(data: Mapping[str, Any]) -> str:
@@ -78,6 +81,8 @@ def chat_tool(definition: Any) -> tuple[dict[str, Any] | None, str]:
     """A tool as it is sent, and what had to be changed; None where it cannot be."""
     if not isinstance(definition, dict):
         return None, "its definition is no JSON object, which no provider takes"
+    if definition.get("type") == "custom":
+        return _free_text_tool(definition)
     function = definition.get("function", definition)
     named = isinstance(function, dict) and isinstance(function.get("name"), str) and function["name"]
     schema = next((function[key] for key in _SCHEMAS if isinstance(function.get(key), dict)), None) if named else None
@@ -88,4 +93,15 @@ def chat_tool(definition: Any) -> tuple[dict[str, Any] | None, str]:
         return definition, ""
     kept = {key: function[key] for key, kind in _TYPES.items() if isinstance(function.get(key), kind)}
     shape = {} if schema is None else {"parameters": schema}
-    return {"type": "function", "function": {**kept, **shape}}, "described as a function, as chat APIs have it"
+    return {"type": "function", "function": {**kept, **shape}}, AS_FUNCTION
+
+
+def _free_text_tool(definition: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
+    """A tool whose input is free text, in the form that calls of it have: an object with the text under `input`."""
+    custom = definition.get("custom", definition)
+    if not isinstance(custom, dict) or not isinstance(custom.get("name"), str) or not custom["name"]:
+        return None, PROVIDERS_OWN
+    described = {"description": custom["description"]} if isinstance(custom.get("description"), str) else {}
+    shape = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+    function = {"name": custom["name"], **described, "parameters": shape}
+    return {"type": "function", "function": function}, AS_FUNCTION
