@@ -320,7 +320,7 @@ def test_a_reader_refuses_what_it_cannot_read_in_words_and_never_otherwise(value
             found = reader.read(document, text)
         for bodies in found[:3]:
             log = number_events(bodies)
-            assert [decode(encode(event)) for event in log] == log
+            assert [decode(encode(event).encode().decode()) for event in log] == log
             assert problems(request(plan(log, preset("workbench"), ROOMY, COUNTER))["messages"]) == []
 
 
