@@ -14,7 +14,7 @@ from support.reference import PLACES, bindings, blocks, made
 from support.requirements import documents_page, requirement, rows
 from workbench.cli.main import main
 from workbench.context.load import DEFAULT, PRESETS, RECORDED, describe, load_policy
-from workbench.traces.formats import DATABASES, FORMATS
+from workbench.traces.formats import NAMES
 from workbench.tui.commands.registry import REGISTRY
 
 ROOT = Path(__file__).parents[1]
@@ -110,8 +110,7 @@ def test_the_example_of_a_config_has_every_key(tmp_path: Path, capsys: pytest.Ca
 
 def test_every_format_of_transcripts_has_a_row() -> None:
     listed = {row[0] for row in table("docs/transcripts.md", "Formats")}
-    read = {each.name for each in (*FORMATS, *DATABASES)}
-    assert listed == read | {"OpenAI-style messages", "Workbench", "aider"}
+    assert listed == {*NAMES, "OpenAI-style messages", "Workbench"}
 
 
 # The documents behind the presets

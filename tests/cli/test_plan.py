@@ -271,9 +271,9 @@ def test_pictures_survive_the_cutting_of_their_text(call: Call, tmp_path: Path) 
     ]
     path = tmp_path / "picture.json"
     path.write_text(json.dumps(messages))
-    sent = call("plan", path, "--request", "--set", "truncation.max_tokens=2000").json["messages"][-1]["content"]
-    assert [part["type"] for part in sent] == ["text", "image_url"]
-    assert "[truncated: kept first+last" in sent[0]["text"]
+    *_, result, shown = call("plan", path, "--request", "--set", "truncation.max_tokens=2000").json["messages"]
+    assert "[truncated: kept first+last" in result["content"][0]["text"]
+    assert [part["type"] for part in (*result["content"], *shown["content"])] == ["text", "image_url"]
 
 
 def test_parts_of_unknown_kinds_are_not_counted_as_nothing(call: Call, tmp_path: Path) -> None:

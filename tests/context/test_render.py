@@ -205,7 +205,12 @@ def test_framing_is_what_the_messages_cost_beside_their_content(
     names += sum(COUNTER.count(tool).tokens - 1 for tool in tools)
     slots = [row for row in made.rows.in_request() if row.slot in ("system", "instructions", "memory", "tools")]
     if not slots and made.verdict.status != "waiting":
-        assert made.totals.framing == REPLY_PRIMING + MESSAGE * len(said) + CALL * len(tools) + names
+        results = [
+            row.content for row in made.rows.in_request() if row.role == "tool" and isinstance(row.content, tuple)
+        ]
+        pictures = sum(any(isinstance(part, ImagePart) for part in content) for content in results)
+        alone = len(said) - pictures  # the message that carries a result's pictures is part of what they cost
+        assert made.totals.framing == REPLY_PRIMING + MESSAGE * alone + CALL * len(tools) + names
 
 
 @pytest.mark.parametrize("text", ["not JSON", "[]", "[" * 100_000, '"a name"'], ids=range(4))

@@ -115,4 +115,4 @@ def test_a_history_is_read_or_refused_in_words(pieces: list[str]) -> None:
         logs = file_logs("file", "\n".join([HEAD, *pieces]))
     except WrongCall:
         return
-    assert all(decode(encode(event)) == event for log in logs for event in log)
+    assert all(decode(encode(event).encode().decode()) == event for log in logs for event in log)

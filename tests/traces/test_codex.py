@@ -206,8 +206,8 @@ def test_tools_that_are_sent_as_an_item_are_tools() -> None:
     sent = [{"type": "namespace", "name": "functions", "tools": [run, wait]}]
     found = read(item("additional_tools", role="developer", tools=sent), message("user", "look"))
     assert [(body.slot, body.name) for body in found if isinstance(body, SlotContent)] == [
-        ("tools", "exec"),
-        ("tools", "wait"),
+        ("tools", "functions.exec"),
+        ("tools", "functions.wait"),
     ]
 
 

@@ -79,4 +79,4 @@ def test_a_database_is_read_or_refused_in_words(tables: Tables) -> None:
     with suppress(WrongCall):
         logs = file_logs("file", tables)
     for log in logs:
-        assert [decode(encode(event)) for event in log] == log
+        assert [decode(encode(event).encode().decode()) for event in log] == log

@@ -170,6 +170,12 @@ STRANGERS: dict[str, list[dict[str, Any]]] = {
         {"role": "user", "message": {"content": [{"type": "text", "text": "<user_query>\nhello\n</user_query>"}]}},
         {"role": "assistant", "message": {"content": [{"type": "tool_use", "name": "Read", "input": {"path": "x"}}]}},
     ],
+    "what Cursor prints": [
+        {"type": "system", "subtype": "init", "cwd": "/home", "session_id": "s", "model": "m"},
+        {"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": "a"}]}, "session_id": "s"},
+        {"type": "tool_call", "subtype": "started", "call_id": "c", "tool_call": {}, "session_id": "s"},
+        {"type": "assistant", "message": {"role": "assistant", "content": "b"}, "session_id": "s"},
+    ],
     "a chat of the AI SDK": [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "hello"}]}],
 }
 
@@ -314,7 +320,7 @@ def test_a_reader_refuses_what_it_cannot_read_in_words_and_never_otherwise(value
             found = reader.read(document, text)
         for bodies in found[:3]:
             log = number_events(bodies)
-            assert [decode(encode(event)) for event in log] == log
+            assert [decode(encode(event).encode().decode()) for event in log] == log
             assert problems(request(plan(log, preset("workbench"), ROOMY, COUNTER))["messages"]) == []
 
 

@@ -10,6 +10,7 @@ from workbench.log.events import (
     Body,
     Compaction,
     Failure,
+    OtherPart,
     Override,
     Reasoning,
     Setting,
@@ -88,7 +89,7 @@ def said(name: str, text: str, **more: Any) -> dict[str, Any]:
     return {"id": name, "timestamp": TIME, "type": "user", "content": [{"text": text}], **more}
 
 
-def answered(name: str, text: str, **more: Any) -> dict[str, Any]:
+def answered(name: str, text: Any, **more: Any) -> dict[str, Any]:
     return {"id": name, "timestamp": TIME, "type": "gemini", "content": text, "model": MODEL, **more}
 
 
@@ -125,26 +126,42 @@ def test_a_line_replaces_the_earlier_one_of_its_id_and_stands_where_that_stood()
     assert read(*FIRST) == READ
 
 
+def test_parts_that_are_none_are_carried_and_break_nothing() -> None:
+    found = read(said("1", "look"), answered("2", [7], toolCalls=[call("a", None), "x"]))
+    assert found[1] == AssistantMessage((OtherPart({"type": "unknown", "value": 7}),), "r1", model=MODEL)
+
+
 def test_times_and_the_title_are_those_of_the_session() -> None:
     [bodies] = conversations("file", "\n".join(map(json.dumps, [HEAD, *FIRST, {"$set": {"summary": "A look"}}])))
     assert set(bodies.times) == {1767323045678}
     assert Setting("title", "A look") in bodies
 
 
-def test_a_resumed_session_goes_on_and_its_doubled_results_are_counted() -> None:
-    again = (
-        CONTEXT,
-        said("1", "look"),
-        {"id": "2", "type": "gemini", "content": [{"functionCall": {"id": "a", "name": "ls", "args": {"path": "a"}}}]},
-        {"id": "2_response", "type": "user", "content": response("a", output="a.py")},
-        {"id": "3", "type": "user", "content": response("a", output="a.py")},
-        {"id": "4", "type": "gemini", "content": [{"text": "There is a.py."}]},
-    )
-    lines = [HEAD, *FIRST, HEAD, sets(CONTEXT), sets(*again), said("5", "go on")]
-    [bodies] = conversations("file", "\n".join(map(json.dumps, lines)))
-    assert [body for body in bodies if not isinstance(body, Setting)] == [*READ, UserMessage("go on")]
-    assert isinstance(bodies[-1], Setting)
-    assert bodies[-1].value["results that were sent again"] == 1
+DOUBLED = (
+    CONTEXT,
+    said("1", "look"),
+    {"id": "2", "type": "gemini", "content": [{"functionCall": {"id": "a", "name": "ls", "args": {"path": "a"}}}]},
+    {"id": "2_response", "type": "user", "content": response("a", output="a.py")},
+    {"id": "3", "type": "user", "content": response("a", output="a.py")},
+    {"id": "4", "type": "gemini", "content": [{"text": "There is a.py."}]},
+)
+"""The conversation as it is set when the session is resumed."""
+AGAIN = OtherPart({"id": "a", "name": "ls", "response": {"output": "a.py"}, "type": "result sent again"})
+
+
+def test_a_resumed_session_goes_on_and_its_doubled_results_are_a_message_of_their_own() -> None:
+    resumed = (HEAD, sets(CONTEXT), sets(*DOUBLED))
+    once = read(*FIRST, *resumed, said("5", "go on"))
+    assert once == [*READ, UserMessage((AGAIN,)), UserMessage("go on")]
+    twice = read(*FIRST, *resumed, said("5", "go on"), HEAD, sets(*DOUBLED, said("5", "go on")), said("6", "on"))
+    assert twice[len(once) :] == [Override("exclude", 8, 8, LEFT), UserMessage((AGAIN,)), UserMessage("on")]
+
+
+def test_a_compression_takes_the_doubled_results_along() -> None:
+    snapshot = [CONTEXT, said("s1", "<state_snapshot>"), said("n1", "and now?")]
+    bodies = read(*FIRST, sets(*DOUBLED), said("5", "and now?"), sets(*snapshot), answered("6", "Done."))
+    [made] = [body for body in bodies if isinstance(body, Compaction)]
+    assert (made.first, made.last) == (2, 8)
 
 
 def test_a_compression_is_a_compaction_of_what_is_gone() -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
+from support.recordings import recorded
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -156,6 +159,22 @@ def test_system_prompt_and_tools_are_in_their_slots() -> None:
     ]
 
 
+def test_other_tools_take_the_place_of_those_before() -> None:
+    changed = {"type": "llm.tools_snapshot", "hash": "u", "tools": [{**TOOL, "name": "Read"}]}
+    first, second = answer(1, "Done."), answer(3, "On.")
+    second[1] = sends(3, toolsHash="u")
+    found = read(said("look"), *first, said("on"), changed, *second)
+    assert [(body.name, body.text == "") for body in found if isinstance(body, SlotContent)] == [
+        ("system prompt", False),
+        ("Bash", False),
+        ("Bash", True),
+        ("Read", False),
+    ]
+    parts = {body.hash: body.value for body in found if isinstance(body, RequestPart)}
+    tools = [parts[body.tools][0]["function"]["name"] for body in found if isinstance(body, Request)]
+    assert tools == ["Bash", "Read"]
+
+
 def test_a_request_of_messages_that_are_not_in_the_file_is_none() -> None:
     unknown = read(said("look"), *answer(5, "Done."))
     other = read(said("look"), event("step.begin"), sends(1, provider="anthropic"), used(7), *answer(1, "x")[3:])
@@ -218,3 +237,18 @@ def test_a_call_that_was_interrupted_says_so_once_the_session_goes_on() -> None:
 def test_other_lines_are_counted() -> None:
     found = read({"type": "turn.prompt", "input": [{"type": "text", "text": "look"}]}, said("look"))
     assert found[-1] == Setting("left out", {"metadata": 1, "turn.prompt": 1})
+
+
+RECORDED = list(recorded("kimi"))
+
+
+@pytest.mark.skipif(not RECORDED, reason="no recordings here")
+def test_every_request_in_real_transcripts_is_what_went_over_the_wire() -> None:
+    for file, wire in RECORDED:
+        [found] = conversations(file.name, file.read_text("utf-8"))
+        requests = [body for body in found if isinstance(body, Request)]
+        parts = {body.hash: body.value for body in found if isinstance(body, RequestPart)}
+        for request, messages, each in zip(requests, sent(found), wire, strict=True):
+            if request.purpose == "turn":
+                assert messages == each["req"]["messages"], file.name
+                assert parts[request.tools] == each["req"]["tools"], file.name

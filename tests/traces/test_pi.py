@@ -149,6 +149,12 @@ def test_a_command_of_the_user_is_what_the_user_said() -> None:
     ]
 
 
+def compacted(first: int, last: int, summary: str, **noted: Any) -> Compaction:
+    """A compaction as pi words it."""
+    preface = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
+    return Compaction(first, last, f"{summary}\n</summary>", preface=preface, meta={"made_by": "pi", **noted})
+
+
 def test_a_compaction_ends_before_the_first_entry_that_was_kept() -> None:
     lines = [
         message("user", "one", id="a", parentId="s"),
@@ -160,18 +166,16 @@ def test_a_compaction_ends_before_the_first_entry_that_was_kept() -> None:
             "summary": "one",
             "firstKeptEntryId": "b",
             "tokensBefore": 9,
+            "usage": {"input": 7, "cost": {"total": 0.25}},
         },
     ]
-    noted = {"made_by": "pi", "tokens_before": 9}
     # The model's name is the first event.
-    assert read(*lines)[2] == Compaction(1, 2, "one", meta=noted)
+    assert read(*lines)[2] == compacted(1, 2, "one", tokens_before=9, cost=0.25)
 
 
 def test_an_older_compaction_counts_lines() -> None:
     old = {"type": "compaction", "summary": "one", "firstKeptEntryIndex": 2}
-    assert read(message("user", "one"), message("user", "two"), old)[2] == Compaction(
-        1, 2, "one", meta={"made_by": "pi"}
-    )
+    assert read(message("user", "one"), message("user", "two"), old)[2] == compacted(1, 2, "one")
 
 
 def test_a_summary_stands_before_what_was_kept_also_when_that_is_everything() -> None:
@@ -179,8 +183,10 @@ def test_a_summary_stands_before_what_was_kept_also_when_that_is_everything() ->
     made = {"type": "compaction", "summary": "before this", "firstKeptEntryIndex": 1}
     lines = [begun, message("user", "one"), message("user", "two"), made]
     [found] = conversations("file", "\n".join(map(json.dumps, lines)))
-    assert found[2] == Compaction(1, 0, "before this", meta={"made_by": "pi"})
-    assert spoken(planned(found, preset("sliding")))[0] == ("user", "before this")
+    assert found[2] == compacted(1, 0, "before this")
+    role, said = spoken(planned(found, preset("sliding")))[0]
+    assert role == "user"
+    assert said.endswith("<summary>\nbefore this\n</summary>")
 
 
 def test_only_the_path_to_the_last_entry_is_the_conversation() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from workbench.log.codec import decode, encode
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -21,6 +22,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
+from workbench.session.source import number_events
 from workbench.traces import pydantic_ai
 from workbench.traces.formats import conversations
 from workbench.traces.reading import read_json
@@ -124,3 +126,8 @@ def test_pictures_stand_between_texts_and_cache_points_are_no_content() -> None:
 )
 def test_what_has_only_some_of_the_marks_is_not_pydantic_ai_s(value: Any) -> None:
     assert not pydantic_ai.recognises(read_json("file", json.dumps(value)))
+
+
+def test_half_a_character_is_not_stored() -> None:
+    found = read(request(returned("c1", {"x": "\ud800"}), returned("c2", "\ud800", outcome="failed")))
+    assert [decode(encode(event).encode().decode()).body for event in number_events(found)] == found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -42,3 +43,25 @@ def test_every_report_is_in_the_log_once_and_in_order(client: str) -> None:
         if client == "claude-code":  # a compaction's own request is not in its file
             expected = [each for each in expected if each in told]
         assert told == expected, file.name
+
+
+def reports(wire: list[dict[str, Any]], tools: bool = False) -> Counter[int | None]:
+    """What was reported for each request, or for each with tools."""
+    found: Counter[int | None] = Counter()
+    for each in wire:
+        dialect = "gemini" if "enerateContent" in each["path"] else PATHS.get(each["path"])
+        if dialect is not None and each["status"] == 200 and (each["req"].get("tools") or not tools):
+            used = read_answer(dialect, from_stream(dialect, each["resp"]))[1]
+            found[used.prompt if used else None] += 1
+    return found
+
+
+@pytest.mark.parametrize("client", ["copilot", "gemini-cli", "kimi", "qwen"])
+def test_every_report_of_a_request_with_tools_is_in_one_of_the_conversations(client: str) -> None:
+    found = list(recorded(client))
+    if not found:
+        pytest.skip("no recordings here")
+    for file, wire in found:
+        talks = conversations(file.name, file.read_text("utf-8"))
+        told = Counter(body.prompt for bodies in talks for body in bodies if isinstance(body, Usage))
+        assert reports(wire, tools=True) <= told <= reports(wire), file.name

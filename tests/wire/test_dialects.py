@@ -108,7 +108,7 @@ def without_ids(bodies: list[Body]) -> list[Any]:
     for body in bodies:
         match body:
             case SlotContent(slot="tools"):
-                found.append((body.name, json.loads(body.text)))
+                found.append((body.name.removeprefix("files."), json.loads(body.text)))
             case SlotContent():
                 found.append((body.slot, body.text))
             case ToolCall():
@@ -223,6 +223,12 @@ def test_tools_that_come_with_an_item_are_tools() -> None:
         "tools", "web_search", '{"type": "web_search"}'
     )
     assert read_request("responses", {"input": "hi"}) == [UserMessage("hi")]
+
+
+def test_tools_of_two_namespaces_may_have_one_name() -> None:
+    spaces = [{"type": "namespace", "name": name, "tools": [{"type": "function", **FUNCTION}]} for name in ("a", "b")]
+    slots = read_request("responses", {"tools": spaces, "input": "hi"})[:2]
+    assert [slot.name for slot in slots if isinstance(slot, SlotContent)] == ["a.ls", "b.ls"]
 
 
 def test_system_messages_in_the_middle_stay_where_they_are() -> None:

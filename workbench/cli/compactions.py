@@ -81,7 +81,7 @@ def _as_json(
         "model": plan.model or None,
         "mode": policy.mode,
         "headless_mode": _headless_mode(policy),
-        "tokens": plan.totals.tokens,
+        "tokens": plan.size,
         "window": plan.limits.window,
         "decision": {key: said[key] for key in ("action", "trigger", "why", "question", "digest")},
         "checks": [_check_json(check) for check in decision.checks.all],
@@ -134,7 +134,7 @@ def _lines(
 ) -> Iterator[str]:
     policy = setup.loaded.policy.compaction
     elsewhere = f", {_headless_mode(policy)} where nobody can be asked" if policy.mode == "confirm" else ""
-    used = f"{plan.totals.tokens:,} of {plan.limits.window:,} tokens"
+    used = f"{plan.size:,} of {plan.limits.window:,} tokens"
     yield f"policy    {printable(plan.policy)}; mode {policy.mode}{elsewhere}; {used}"
     for name, check in decision.checks.named:
         yield f"{name:<10}{'fired' if check.fired else 'no'}: {check.why}"
@@ -228,7 +228,7 @@ def run_undo(options: argparse.Namespace) -> int:
     else:
         for event, change in zip(added, changes, strict=True):
             print(f"event {event.seq}: {change.what}")
-        was, now, window = before.totals.tokens, after.totals.tokens, after.limits.window
+        was, now, window = before.size, after.size, after.limits.window
         print(f"the request has {now:,} of {window:,} tokens now; it had {was:,}")
     return 0
 
@@ -253,7 +253,7 @@ def _undo_json(
             }
             for event, change in zip(added, changes, strict=True)
         ],
-        "tokens_before": before.totals.tokens,
-        "tokens_after": after.totals.tokens,
+        "tokens_before": before.size,
+        "tokens_after": after.size,
         "window": after.limits.window,
     }

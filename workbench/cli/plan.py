@@ -17,6 +17,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.render import request
 from workbench.context.setup import Setup
 from workbench.models.calibration import Calibration
+from workbench.session.context_view import unattributed_words
 from workbench.session.recorded import RecordedSession, make_setup
 from workbench.session.services import Services
 from workbench.session.source import Source, as_source
@@ -156,7 +157,7 @@ def _print_table(found: FoundPlan, full: bool) -> None:
     columns = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() and not full else 0
     rows = [_table_row(row, None if full else 160) for row in made.rows]
     if made.unattributed:
-        rows.append(("–", "", "–", f"{made.unattributed:,}", "", "  sent", unattributed_words(made.unattributed)))
+        rows.append(("–", "", "–", f"{made.unattributed:,}", "", "  sent", _rest(made.unattributed)))
     header = ("seq", "turn", "who", "tokens", "of", "state", "what")
     print("\n".join(table(header, rows, frozenset({0, 1, 3, 4}), columns)) if rows else "(no items)")
     print()
@@ -179,11 +180,8 @@ def _table_row(row: Item, most: int | None) -> tuple[str, ...]:
     )
 
 
-def unattributed_words(tokens: int) -> str:
-    """What is in the request and in no row."""
-    if tokens < 0:
-        return "counted here, but not by the provider"
-    return "not in this file: system prompt, tools, hidden thinking"
+def _rest(tokens: int) -> str:
+    return f"{'' if tokens < 0 else 'not in this file: '}{unattributed_words(tokens)}"
 
 
 def _view_words(found: FoundPlan) -> str:

@@ -206,7 +206,7 @@ class Compactor:
         body = event_of(selected, summary, self._policy, preview.recall)
         after = with_event(self.setup.planner(events, live=self._live), events, body)
         self.setup.counter.flush()
-        return SummaryDraft(preview, summary, made_by, audited, tokens, after.totals.tokens)
+        return SummaryDraft(preview, summary, made_by, audited, tokens, after.size)
 
     # Editing
 
@@ -233,7 +233,7 @@ class Compactor:
             return  # the longest summary frees enough, and the preview has planned that already
         body = event_of(preview.selected, LEAST, self._policy, preview.recall)
         after = with_event(self.setup.planner(events, live=self._live), events, body)
-        if little := self._too_little(before, after.totals.tokens):
+        if little := self._too_little(before, after.size):
             raise CompactionRefused("nothing", f"nothing to compact: even a summary of one word {little}")
 
     def _check(self, draft: SummaryDraft) -> None:

@@ -123,7 +123,7 @@ def preview_of(
         trigger,
         why or selected.why,
         selected,
-        plan.totals.tokens,
+        plan.size,
         source,
         cap,
         inputs.model,

@@ -40,7 +40,7 @@ class Measured(NamedTuple):
 
 def measured(plan: ContextPlan, events: Sequence[Event], record: Record, policy: CompactionPolicy) -> Measured:
     """The numerator of the thresholds."""
-    total = plan.totals.tokens
+    total = plan.size
     match policy.measure:
         case "plan":
             return Measured(total, "")
@@ -187,7 +187,7 @@ def _left_out(plan: ContextPlan) -> TriggerCheck:
     Told by the notice, which a policy can switch off (`history.notice`), and then history does go without a word; and
     by the iteration groups that are missing in the turn.
     """
-    total, capacity = plan.totals.tokens, plan.room
+    total, capacity = plan.size, plan.room + plan.limits.unattributed
     notice = next((row for row in _opening_rows(plan) if row.id == "notice"), None)
     groups = len({row.unit for row in _turn_rows(plan) if row.edits and row.edits[-1].stage == "groups"})
     gone = [notice.edits[0].why] if notice else []
@@ -207,7 +207,7 @@ def _turn_rows(plan: ContextPlan) -> Iterator[Item]:
 
 
 def _overflow(plan: ContextPlan, told: bool) -> TriggerCheck:
-    total, capacity = plan.totals.tokens, plan.limits.capacity
+    total, capacity = plan.size, plan.limits.capacity + plan.limits.unattributed
     fired = told or plan.verdict.status == "too_large"
     if told:
         why = f"the provider found {total:,} tokens too long; a request may have {capacity:,} by our count"
@@ -257,7 +257,7 @@ def decide(
         return CompactionDecision("none", first.trigger, f"{first.why}; {held}", looked)
     if mode == "auto":
         return CompactionDecision("compact", first.trigger, first.why, looked, digest=digest)
-    used = plan.totals.tokens
+    used = plan.size
     if policy.measure == "reported" and not is_overflow:
         used = measured(plan, events, record, policy).tokens
     return CompactionDecision("ask", first.trigger, first.why, looked, question(used, plan.limits.window), digest)

@@ -86,7 +86,7 @@ class Cell:
     """Why normalise dropped it; empty when it did not."""
     note: str = ""
     """What normalise changed; empty when nothing."""
-    changed: str | None = None
+    changed: Content | None = None
     """What normalise sends instead of the original."""
     whole: int | None = None
     """What the original costs, where normalise changed it."""
@@ -152,7 +152,7 @@ class Cell:
     @property
     def text(self) -> str:
         """What is sent of it, uncut, for reading."""
-        return self.original if self.changed is None else self.changed
+        return self.original if self.changed is None else text_of(self.changed)
 
     @property
     def original(self) -> str:

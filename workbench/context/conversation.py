@@ -119,7 +119,9 @@ class Conversation:
         if is_blank(body.content):
             self._drop(event, count, normalise.BLANK)
         elif not self.units:
-            self.preamble.append(Cell(event, 0, -1, *count))
+            cell = Cell(event, 0, -1, *count)
+            self._meter.put_in_chat_form(cell)
+            self.preamble.append(cell)
         else:
             self._put(self._open(None, self.turn), event, count, body.name)
         return True
@@ -176,6 +178,8 @@ class Conversation:
         call.partner = len(self.cells)
         if is_blank(body.content):
             self._meter.fill_in(cell, normalise.EMPTY_RESULT)
+        else:
+            self._meter.put_in_chat_form(cell)
         cut = self._meter.cut(cell)
         if cut is not None:
             cell.cut = cut
@@ -197,7 +201,9 @@ class Conversation:
         cell = Cell(event, self.turn, len(self.units) - 1, tokens, exact)
         if blank:
             self._meter.fill_in(cell, normalise.EMPTY_MESSAGE)
-            tokens = cell.tokens
+        else:
+            self._meter.put_in_chat_form(cell)
+        tokens = cell.tokens
         if self.ground.kept:
             kept = self.ground.kept.get(event.seq)
             if kept is not None and kept.text and not is_blank(kept.text):

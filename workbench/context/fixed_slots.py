@@ -14,6 +14,7 @@ from workbench.context.control import NO_DECISION, UserDecision
 from workbench.context.items import Edit, Item
 from workbench.context.measure import Meter, framing
 from workbench.context.stages import normalise, override
+from workbench.context.stages.chat_form import chat_tool
 from workbench.log.events import Event, SlotContent
 from workbench.models.framing import count_tool, count_tools_frame
 
@@ -87,10 +88,12 @@ def _first_system(sent: Sequence[Item]) -> str | None:
     return merged[-1] if merged else own[0] if own else None
 
 
-def _edits(own: UserDecision, tokens: int, is_sound: bool = True) -> tuple[Edit, ...]:
+def _edits(own: UserDecision, before: int, after: int, note: str, is_sent: bool = True) -> tuple[Edit, ...]:
     if own.excluded:
-        return (override.exclude(own, tokens),)
-    return () if is_sound else (normalise.drop(tokens, "its definition is no JSON object, which no provider takes"),)
+        return (override.exclude(own, before),)
+    if not note:
+        return ()
+    return (normalise.change(before, after, note) if is_sent else normalise.drop(before, note),)
 
 
 def tool_definition(text: str) -> dict[str, Any] | None:
@@ -104,13 +107,17 @@ def tool_definition(text: str) -> dict[str, Any] | None:
 
 def _slot_row(event: Event, body: SlotContent, overrides: Mapping[int, UserDecision], meter: Meter) -> Item:
     own = overrides.get(event.seq, NO_DECISION)
-    if body.slot == "tools":
-        tokens, exact = count_tool(meter.counter, body.text, meter.style)
-    else:
-        tokens, exact = meter.counter.count(body.text)
     is_tool = body.slot == "tools"
-    edits = _edits(own, tokens, not is_tool or tool_definition(body.text) is not None)
-    sent = None if edits else body.text
+    tokens, exact = meter.counter.count(body.text) if not is_tool else count_tool(meter.counter, body.text, meter.style)
+    sent: str | None = body.text
+    note, after = "", tokens
+    if is_tool:
+        definition, note = chat_tool(tool_definition(body.text))
+        if note and not meter.is_record:
+            sent = None if definition is None else json.dumps(definition, ensure_ascii=False)
+            after = 0 if sent is None else count_tool(meter.counter, sent, meter.style).tokens
+    edits = _edits(own, tokens, after, note, sent is not None)
+    out = own.excluded or sent is None
     return Item(
         id=event.id,
         seq=event.seq,
@@ -120,14 +127,14 @@ def _slot_row(event: Event, body: SlotContent, overrides: Mapping[int, UserDecis
         kind="tool_definition" if is_tool else "message",
         tool=body.name if is_tool else None,
         state=edits[-1].state if edits else "sent",
-        tokens=0 if edits else tokens,
+        tokens=0 if out else after,
         original_tokens=tokens,
         exact=exact,
         pinned=own.pinned,
         edits=edits,
-        text=sent,
+        text=None if out else sent,
         original=body.text,
-        content=sent,
+        content=None if out else sent,
         unit=_MERGED,
         name=body.name,
     )
@@ -149,7 +156,7 @@ def _preamble_row(cell: Cell, overrides: Mapping[int, UserDecision]) -> Item:
         original_tokens=cell.original_tokens,
         exact=cell.exact,
         pinned=own.pinned,
-        edits=_edits(own, cell.tokens),
+        edits=_edits(own, cell.original_tokens, cell.tokens, cell.note),
         text=None if out else cell.text,
         original=cell.original,
         content=None if out else cell.content,

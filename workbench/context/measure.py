@@ -10,8 +10,10 @@ from weakref import WeakKeyDictionary
 from workbench.context.budget import Limits
 from workbench.context.cells import Cell
 from workbench.context.items import Kind
+from workbench.context.load import RECORDED
 from workbench.context.policy import Policy
 from workbench.context.stages import mask, normalise
+from workbench.context.stages.chat_form import chat_parts
 from workbench.context.stages.history import resident_limit
 from workbench.context.stages.truncate import TruncatedText, TruncationRule, fitting_parts, rule_for, truncate
 from workbench.log.events import Content, ImagePart, OtherPart, Part, TextPart, ToolCall, text_of
@@ -47,6 +49,8 @@ class Meter:
         self.counter = counter
         self.text = counter.count
         self.style = tool_style(provider)
+        self.is_record = policy.name == RECORDED
+        """Whether what is planned was sent long ago, by another agent."""
         self._model = model
         self._rules: dict[str, TruncationRule] = {}
         self._cuts = _CUTS.setdefault(counter, {})
@@ -123,7 +127,7 @@ class Meter:
             sizes = [self.content((part,)).tokens for part in others]
             count, note = fitting_parts(sizes, cap - min(size, cap // 2), self.counter, item_id)
             why = f"pictures and files of {sum(sizes):,} tokens are over the cap of {cap:,}" if note else ""
-            left = cap - sum(sizes[:count]) - self.text(note).tokens
+            left = cap - sum(sizes[:count]) - self.text(note).tokens - MESSAGE * bool(count)
             others, note = others[:count], note if left or not text else ""
             rule = replace(rule, max_tokens=max(1, left))
         cut = self._remembered(text, size, rule, item_id) if text else None
@@ -131,7 +135,7 @@ class Meter:
             return None
         said = text if cut is None else cut.text
         parts = (*([TextPart(said)] if said else ()), *others, *([TextPart(note)] if note else ()))
-        tokens, exact = self.content(parts)
+        tokens, exact = self._result(parts)
         return TruncatedText(
             text_of(parts), tokens, exact, "; ".join(filter(None, (cut.why if cut else "", why))), parts
         )
@@ -149,6 +153,26 @@ class Meter:
     def mask_window(self) -> mask.MaskWindow:
         """A fresh account of the results that are masked."""
         return mask.MaskWindow(self.policy.masking, self.limits.window)
+
+    def put_in_chat_form(self, cell: Cell) -> None:
+        """Send of a cell's parts what a chat API takes; in the recorded view they cost what they cost then."""
+        said = cell.said
+        if isinstance(said, str):
+            return
+        sent, note = chat_parts(said, cell.role)
+        if not note:
+            return
+        cell.note = note
+        if sent != said:
+            cell.changed = sent
+        if not self.is_record:
+            cell.whole = cell.tokens
+            cell.tokens, cell.exact = self.content(sent) if cell.role != "tool" else self._result(sent)
+
+    def _result(self, content: tuple[Part, ...]) -> Count:
+        """A result's content, with the message that its pictures follow in."""
+        tokens, exact = self.content(content)
+        return Count(tokens + MESSAGE * any(isinstance(part, ImagePart) for part in content), exact)
 
     def fill_in(self, cell: Cell, text: str) -> None:
         """Give an empty cell something to send."""

@@ -115,6 +115,12 @@ class PlanRows(Sequence[Item]):
         rows._fixed = tuple(row if row.seq is None else row._replace(seq=places.get(row.seq)) for row in self._fixed)
         return rows
 
+    def with_fixed(self, row: Item) -> PlanRows:
+        """The same rows and one more behind the fixed ones, for whoever shows it; it is in no request."""
+        rows = copy(self)
+        rows._fixed = (*self._fixed, row)
+        return rows
+
     @cached_property
     def _inserts(self) -> tuple[list[int], list[Item | int]]:
         """What stands between the cells: row numbers behind the fixed rows, and a row or a call without result."""

@@ -8,16 +8,19 @@ from typing import Any
 from workbench.context.fixed_slots import heading, is_merged
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
+from workbench.context.stages.chat_form import chat_tool
 from workbench.log.events import Content, ImagePart, OtherPart, TextPart
 
 Message = dict[str, Any]
+_DETAILS = ("low", "high")
 
 
 def request(plan: ContextPlan) -> dict[str, Any]:
     """The request's body in OpenAI's form, which litellm translates for every provider."""
     body: dict[str, Any] = {"model": plan.model} if plan.model else {}
     body["messages"] = messages(plan)
-    tools = [json.loads(row.text) for row in plan.rows.in_request() if row.kind == "tool_definition" and row.text]
+    definitions = [row.text for row in plan.rows.in_request() if row.kind == "tool_definition" and row.text]
+    tools = [tool for tool, _ in map(chat_tool, map(json.loads, definitions)) if tool is not None]
     if tools:
         body["tools"] = tools
     if plan.max_output is not None:
@@ -30,28 +33,37 @@ def messages(plan: ContextPlan) -> list[Message]:
     found: list[Message] = []
     merged: list[str] = []
     unit = -1
+    pictures: list[Message] = []
+    """Of the results that came last: they follow when all results of a reply are there."""
     for row in plan.rows.in_request():
         if row.kind == "tool_definition":
             continue
+        if row.role != "tool":
+            found += pictures
+            pictures = []
         if is_merged(row):
             merged.append(heading(row.slot, row.name) + (row.text or ""))
             continue
         if row.role == "assistant" and row.unit >= 0 and row.unit == unit:
             _extend(found[-1], row)
         else:
-            found.append(_message(row))
+            found.append(_message(row, pictures))
         unit = row.unit if row.role == "assistant" else -1
     system = [{"role": "system", "content": "\n\n".join(merged)}] if merged else []
-    return system + found
+    return system + found + pictures
 
 
-def _message(row: Item) -> Message:
+def _message(row: Item, pictures: list[Message]) -> Message:
     if row.kind == "tool_call":
         return {"role": "assistant", "content": None, "tool_calls": [_call(row)]}
-    content = content_json(_without_blanks(row.content or ""))
+    said = _without_blanks(row.content or "")
     if row.role == "tool":
-        return {"role": "tool", "tool_call_id": row.call_id, "content": content}
-    message: Message = {"role": row.role, "content": content}
+        shown = () if isinstance(said, str) else tuple(part for part in said if isinstance(part, ImagePart))
+        if shown:
+            pictures.append({"role": "user", "content": content_json(shown)})
+            said = tuple(part for part in said if not isinstance(part, str | ImagePart))
+        return {"role": "tool", "tool_call_id": row.call_id, "content": content_json(said)}
+    message: Message = {"role": row.role, "content": content_json(said)}
     if row.name:
         message["name"] = row.name
     return message
@@ -79,7 +91,7 @@ def content_json(content: Content) -> str | list[dict[str, Any]]:
             case TextPart(text):
                 found.append({"type": "text", "text": text})
             case ImagePart(url, detail):
-                image = {"url": url} if detail == "auto" else {"url": url, "detail": detail}
+                image = {"url": url, "detail": detail} if detail in _DETAILS else {"url": url}
                 found.append({"type": "image_url", "image_url": image})
             case OtherPart(data):
                 found.append(dict(data))

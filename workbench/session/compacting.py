@@ -95,7 +95,15 @@ class SessionCompactions:
         growth, fixed = opened.ledger.growth, opened.why_read_only
         events = self._figures.events()
         return CompactionInputs(
-            opened.plan, setup, opened.policy, events, self._figures, growth, fixed, not self._turns.busy
+            opened.plan,
+            setup,
+            opened.policy,
+            events,
+            self._figures,
+            growth,
+            fixed,
+            not self._turns.busy,
+            opened.recorded,
         )
 
     def _put(self) -> None:
@@ -258,7 +266,7 @@ class SessionCompactions:
     def outcome(self, opened: OpenSession, event: Event) -> CompactionOutcome:
         assert isinstance(event.body, Compaction)
         noted, limits = details(event.body.meta), opened.plan.limits
-        after = opened.plan.totals.tokens if noted.tokens_after is None else noted.tokens_after
+        after = opened.plan.size if noted.tokens_after is None else noted.tokens_after
         kept = noted.facts_kept or 0
         return CompactionOutcome(
             event.seq,

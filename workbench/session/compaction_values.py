@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -10,6 +11,7 @@ from workbench.compaction.record import CompactionEntry, FailedCompaction, Metri
 from workbench.compaction.undo import Node
 from workbench.compaction.values import CompactionDecision, Fact, Progress
 from workbench.context.policy import Mode
+from workbench.session.requests import RequestMark
 
 MODES: tuple[Mode, ...] = ("auto", "confirm", "manual", "off")
 """In the order in which a key goes through them."""
@@ -24,15 +26,28 @@ class CompactionMark(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """The size of the context over the turns."""
+    """The size of the context over the turns, or over the requests that another agent made."""
 
     sizes: tuple[int, ...] = ()
-    """Tokens of the last request of each turn, and of the last one before each compaction; at the end, of now."""
+    """Tokens of the last request of each turn, and of the last one before each compaction; of what another agent
+    recorded, of every request. At the end, of now."""
     marks: tuple[CompactionMark, ...] = ()
     turns: int = 0
     limit: int = 0
     """The tokens from which on the policy compacts; 0: by size it does not."""
     window: int = 0
+    ends: tuple[int, ...] = ()
+    """The event that reported each size; of now there is none."""
+    tried: tuple[int, ...] = ()
+    """The same requests as another policy than the recorded one would have made them."""
+    what_if: str = ""
+    """That policy."""
+    requests: int = 0
+    """How many of another agent's the curve shows."""
+
+    def place(self, mark: RequestMark) -> int:
+        """Where on the curve a request is."""
+        return bisect_left(self.ends, mark.usage or mark.seq)
 
 
 class RunningCompaction(NamedTuple):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,8 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.session.compaction_values import CompactionMark, CompactionView, Curve, PastAudit
+from workbench.session.recorded import RecordedSession
+from workbench.session.source import RECORDED
 
 FEW = 3_000
 """Rows up to which it is found out, unasked, whether there is anything to compact."""
@@ -50,6 +53,8 @@ class LogFigures:
         self._taken = 0
         self._turn = 0
         self._sizes: list[int] = []
+        self._ends: list[int] = []
+        """Of each size, the event that reported it."""
         self._open: tuple[int, int] | None = None
         """Turn and reshapings at the last size; while they stay the same, a later request takes its place."""
         self._reshaped = 0
@@ -78,7 +83,7 @@ class LogFigures:
                     self._said = event
             case Usage() as usage:
                 self._usage = event
-                self._measure(usage.estimate if usage.prompt is None else usage.prompt)
+                self._measure(event.seq, usage.estimate if usage.prompt is None else usage.prompt)
             case Compaction():
                 self._places[event.seq] = max(0, len(self._sizes) - 1)
                 self._reshape(event)
@@ -100,12 +105,13 @@ class LogFigures:
         self._keep(event)
         self._reshaped += 1
 
-    def _measure(self, tokens: int) -> None:
+    def _measure(self, seq: int, tokens: int) -> None:
         here = (self._turn, self._reshaped)
         if here == self._open:
-            self._sizes[-1] = tokens
+            self._sizes[-1], self._ends[-1] = tokens, seq
         else:
             self._sizes.append(tokens)
+            self._ends.append(seq)
             self._open = here
 
     def events(self) -> list[Event]:
@@ -115,7 +121,22 @@ class LogFigures:
     def curve(self, found: Record, now: int, limit: int, window: int) -> Curve:
         """The sizes up to now, with the compactions between them."""
         marks = [CompactionMark(self._places[each.event.seq], each.status == "reverted") for each in found.entries]
-        return thinned(Curve((*self._sizes, now), tuple(marks), self._turn, limit, window))
+        return thinned(Curve((*self._sizes, now), tuple(marks), self._turn, limit, window, tuple(self._ends)))
+
+    def recorded_curve(self, found: Record, recorded: RecordedSession, inputs: CompactionInputs, limit: int) -> Curve:
+        """The sizes that were reported; beside them those of a policy that is only tried."""
+        plan, setup = inputs.plan, inputs.setup
+        requests = recorded.conversation
+        ends = tuple(mark.usage for mark in requests)
+        places = [max(0, bisect_left(ends, each.event.seq) - 1) for each in found.entries]
+        marks = [CompactionMark(at, each.status == "reverted") for at, each in zip(places, found.entries, strict=True)]
+        what_if = "" if inputs.policy == RECORDED else inputs.policy
+        tried = recorded.sizes_under(setup) if what_if else ()
+        following = recorded.next_size if what_if else plan.size
+        sizes = (*(mark.reported or 0 for mark in requests), following)
+        return thinned(
+            Curve(sizes, tuple(marks), self._turn, limit, plan.limits.window, ends, tried, what_if, len(requests))
+        )
 
 
 def thinned(curve: Curve, most: int = POINTS) -> Curve:
@@ -124,9 +145,14 @@ def thinned(curve: Curve, most: int = POINTS) -> Curve:
     if count <= most:
         return curve
     each = -(-(count - 1) // (most - 1))
-    sizes = [max(curve.sizes[at : min(at + each, count - 1)]) for at in range(0, count - 1, each)]
+    spans = [slice(at, min(at + each, count - 1)) for at in range(0, count - 1, each)]
     marks = dict.fromkeys(CompactionMark(mark.at // each, mark.undone) for mark in curve.marks)
-    return curve._replace(sizes=(*sizes, curve.sizes[-1]), marks=tuple(marks))
+    return curve._replace(
+        sizes=(*(max(curve.sizes[span]) for span in spans), curve.sizes[-1]),
+        marks=tuple(marks),
+        ends=tuple(curve.ends[span.stop - 1] for span in spans) if curve.ends else (),
+        tried=(*(max(curve.tried[span]) for span in spans), curve.tried[-1]) if curve.tried else (),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +169,14 @@ class CompactionInputs:
     growth: float | None
     fixed: str
     turn_over: bool
+    recorded: RecordedSession | None = None
 
 
 def view(inputs: CompactionInputs) -> CompactionView:
     """What the panel draws; pure, but for the time it takes."""
     plan, knobs = inputs.plan, inputs.setup.loaded.policy.compaction
     found = record(inputs.events)
-    total, window = plan.totals.tokens, plan.limits.window
+    total, window = plan.size, plan.limits.window
     failed = found.failures[-1] if found.failures else None
     last = found.entries[-1] if found.entries else None
     if failed is not None and last is not None and failed.seq < last.event.seq:
@@ -157,6 +184,10 @@ def view(inputs: CompactionInputs) -> CompactionView:
     coming = forecast(plan, inputs.events, found, knobs, growth=inputs.growth, turn_over=inputs.turn_over)
     # The line of the plot stands where the line above it says; where turns alone decide, at what the policy names.
     limit = coming.limit if coming.trigger not in (None, "turns") else compacts_at(knobs, window)
+    if inputs.recorded is not None:
+        curve = inputs.figures.recorded_curve(found, inputs.recorded, inputs, limit)
+    else:
+        curve = inputs.figures.curve(found, total, limit, window)
     return CompactionView(
         policy=inputs.policy,
         mode=knobs.mode,
@@ -164,7 +195,7 @@ def view(inputs: CompactionInputs) -> CompactionView:
         window=window,
         decision=decide(plan, inputs.events, found, knobs, headless=False, turn_over=inputs.turn_over),
         forecast=coming,
-        curve=inputs.figures.curve(found, total, limit, window),
+        curve=curve,
         history=tree(found),
         last=last,
         failed=failed,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from workbench.context.control import CONTROL
 from workbench.context.plan import ContextPlan
@@ -19,6 +19,7 @@ from workbench.log.events import (
     OverrideAction,
     SlotContent,
 )
+from workbench.models.calibration import Calibration
 from workbench.models.ledger import Ledger
 from workbench.session.requests import RequestMark
 
@@ -72,6 +73,26 @@ class ContextView:
     ledger: Ledger | None = None
     fixed: str = ""
     """Why nothing can be changed; empty: it can."""
+    view: Literal["", "recorded", "what-if"] = ""
+    """Of another agent's session: as it was recorded, or under a policy of ours; empty: the session is ours."""
+    reported: int | None = None
+    """What was reported for the request that was recorded, whatever is planned in its place."""
+    calibration: Calibration | None = None
+    """What the session's reports have taught about our counts, where another agent wrote it."""
+
+    @property
+    def rest(self) -> str:
+        """In words, what of the request is in none of its rows."""
+        tokens, learnt = self.plan.unattributed, self.calibration
+        if self.plan.reported is None and learnt is not None:
+            spread = "" if learnt.spread is None else f", ±{learnt.spread:.1%}".replace("%", " %")
+            return f"calibrated{spread}: {unattributed_words(tokens)}"
+        return unattributed_words(tokens) if self.view or tokens < 0 else "counted by the provider, but not here"
+
+
+def unattributed_words(tokens: int) -> str:
+    """What is in a request of another agent's and in no row."""
+    return "system prompt, tools, hidden thinking" if tokens >= 0 else "counted here, but not by the provider"
 
 
 class LogQueries:

@@ -27,7 +27,7 @@ def status(opened: OpenSession, plan: ContextPlan) -> Status:
     cost = ledger.total.cost if ledger.total.requests > ledger.total.uncosted or not ledger.rows else None
     cached = last.cached / last.prompt if last is not None and last.reported and last.prompt else None
     made = Status(
-        tokens=plan.totals.tokens,
+        tokens=plan.size,
         window=plan.limits.window,
         window_source=plan.limits.window_source,
         max_output=plan.max_output,
@@ -36,7 +36,8 @@ def status(opened: OpenSession, plan: ContextPlan) -> Status:
         cached=cached,
         model=setup.model or "no model",
         policy=opened.policy,
-        prompt=ledger.last.prompt if ledger.last is not None else None,
+        what_if=opened.view == "what-if",
+        prompt=opened.last_prompt,
     )
     if opened.stands_in:
         return made._replace(ready="rehearsal")
@@ -48,16 +49,16 @@ def status(opened: OpenSession, plan: ContextPlan) -> Status:
 def draft_cost(setup: Setup, plan: ContextPlan, text: str) -> DraftCost:
     """What a message would add, with the files that it mentions, and what is left then."""
     if not text.strip():
-        return DraftCost(0, plan.totals.tokens, plan.limits.capacity - plan.totals.tokens)
+        return DraftCost(0, plan.size, plan.limits.capacity - plan.totals.tokens)
     tokens, exact = setup.counter.count(text_of(with_files(text, Path.cwd())))
-    total = plan.totals.tokens + tokens + MESSAGE
-    return DraftCost(tokens, total, plan.limits.capacity - total, exact)
+    more = tokens + MESSAGE
+    return DraftCost(tokens, plan.size + more, plan.limits.capacity - plan.totals.tokens - more, exact)
 
 
 def tokens_report(opened: OpenSession, plan: ContextPlan, coming: Forecast | None) -> Rows:
     """What `/tokens` shows. `coming` is what the compaction panel says, so that both say the same."""
     limits, ledger = plan.limits, opened.ledger
-    use = WindowUse(plan.totals.tokens, limits.window)
+    use = WindowUse(plan.size, limits.window)
     share = f"{use.share:.1%}".replace("%", " %")
     rows = [
         ("used", f"{use.tokens:,} of {limits.window:,} tokens ({share}) in the next request"),

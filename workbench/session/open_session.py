@@ -19,7 +19,8 @@ from workbench.models.catalogue import REHEARSAL
 from workbench.models.ledger import Ledger
 from workbench.session.context_view import ContextView, LogQueries
 from workbench.session.recorded import RecordedSession
-from workbench.session.requests import RequestMarks
+from workbench.session.requests import RequestMarks, last_reported
+from workbench.session.source import RECORDED
 from workbench.session.transcript import Entries, LogTranscript
 
 Which = Literal["undo", "redo", "peel", "all"]
@@ -84,6 +85,21 @@ class OpenSession:
         return self.agent.plan if self.agent is not None else self.planner.plan()
 
     @property
+    def view(self) -> Literal["", "recorded", "what-if"]:
+        """How another agent's session is looked at; empty: this one is ours."""
+        if self.recorded is None:
+            return ""
+        return "recorded" if self.policy == RECORDED else "what-if"
+
+    @property
+    def last_prompt(self) -> int | None:
+        """The last request as it was reported; None before the first one, and since a compaction of ours."""
+        if self.recorded is None:
+            return self.ledger.last.prompt if self.ledger.last is not None else None
+        last = last_reported(self.requests.marks)
+        return self.requests.marks[last].reported if last >= 0 else None
+
+    @property
     def said(self) -> bool:
         """Whether the user has said anything."""
         return any(isinstance(event.body, UserMessage) for event in self.events)
@@ -140,6 +156,9 @@ class OpenSession:
             compact_at=compacts_at(setup.loaded.policy.compaction, setup.limits.window),
             ledger=self.ledger,
             fixed=self.why_read_only,
+            view=self.view,
+            reported=self.last_prompt if self.view else None,
+            calibration=self.setup.calibration,
         )
 
     def transcript(self, plan: ContextPlan) -> LogTranscript:
@@ -158,8 +177,8 @@ def revert(opened: OpenSession, which: Which, seq: int | None = None) -> str:
             changes = [peel(opened.events)]
         case "all":
             changes = undo_all_compactions(opened.events)
-    before = opened.plan.totals.tokens
+    before = opened.plan.size
     opened.append(*(change.revert for change in changes))
     what = "; ".join(change.what for change in changes)
-    after, window = opened.plan.totals.tokens, opened.plan.limits.window
+    after, window = opened.plan.size, opened.plan.limits.window
     return f"{what}. The request has {after:,} of {window:,} tokens now; it had {before:,}."

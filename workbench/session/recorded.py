@@ -55,6 +55,8 @@ class RecordedSession:
         self._options = options
         self._source = source
         self._setups: dict[str, Setup] = {}
+        self._tried: tuple[Setup, tuple[int, ...]] | None = None
+        """The setup under which sizes were asked for last, and they."""
         marks = RequestMarks()
         for event in source.events:
             marks.add(event)
@@ -122,6 +124,27 @@ class RecordedSession:
     def estimates(self) -> Mapping[int, int]:
         """Our count of each request that was reported, by the event of its report."""
         return {each.mark.usage: each.tokens for each in self.listed if each.mark.usage}
+
+    @cached_property
+    def conversation(self) -> Sequence[RequestMark]:
+        """The requests of the conversation itself that were reported."""
+        return [mark for mark in self.marks if mark.reported and mark.purpose == "turn"]
+
+    @cached_property
+    def next_size(self) -> int:
+        """What the next request would have."""
+        return self.setup(self._source.model).plan(self._source.events).size
+
+    def sizes_under(self, setup: Setup) -> tuple[int, ...]:
+        """The sizes that the requests of the conversation, and the next one, would have under another setup."""
+        if self._tried is None or self._tried[0] is not setup:
+            events, planner, sizes = self._source.events, setup.planner(), []
+            for upto in (*(mark.upto for mark in self.conversation), len(events)):
+                planner.extend(events[len(planner.events) : upto])
+                sizes.append(planner.plan().size)
+            setup.counter.flush()
+            self._tried = (setup, tuple(sizes))
+        return self._tried[1]
 
     # What the reports teach
 

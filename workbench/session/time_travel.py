@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
@@ -11,12 +13,21 @@ from workbench.context.plan import ContextPlan
 from workbench.session.context_view import ContextView
 from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
-from workbench.session.recorded import make_setup
+from workbench.session.recorded import RecordedSession, make_setup
 from workbench.session.services import Services
 from workbench.session.source import Source, knobs_of, setting
 
 REMEMBERED = 16
 """Plans of the past that are kept, for stepping to and fro."""
+
+
+class Destination(NamedTuple):
+    """A request to go to."""
+
+    opened: OpenSession
+    recorded: RecordedSession | None
+    """The session as another agent recorded it, where one looks at that."""
+    place: int
 
 
 class TimeTravel:
@@ -26,12 +37,13 @@ class TimeTravel:
         self._services = services
         self._options = options
         self._plans: dict[int, ContextPlan] = {}
-        self._wanted: int | None = None
+        self._wanted: Destination | None = None
+        self._going = False
 
-    @property
-    def is_away(self) -> bool:
-        """Whether something other than now is shown."""
-        return self._wanted is not None
+    def place(self, opened: OpenSession) -> int | None:
+        """The request that is shown; None: now is, also because what another agent recorded has gone on here."""
+        wanted = self._wanted
+        return wanted.place if wanted is not None and wanted.recorded is opened.recorded else None
 
     def home(self) -> None:
         """Back to now, perhaps of another session."""
@@ -42,24 +54,37 @@ class TimeTravel:
         """Plans were made with what no longer holds."""
         self._plans.clear()
 
-    async def shown(self, opened: OpenSession, place: int) -> ContextView | None:
-        """The context of a request; None where another one was asked for meanwhile, or there is no such request."""
+    async def go(self, opened: OpenSession, place: int, show: Callable[[ContextView], None]) -> None:
+        """Show the context of a request. Of many that are asked for meanwhile, the last is shown for certain."""
         if not 0 <= place < len(opened.requests.marks):
-            return None
-        self._wanted = place
+            return
+        self._wanted = Destination(opened, opened.recorded, place)
+        if self._going:
+            return  # whoever is on the way goes on to there
+        self._going = True
+        try:
+            reached = None
+            while (wanted := self._wanted) is not None and wanted is not reached:
+                made = await self._shown(wanted.opened, wanted.place)
+                reached = wanted
+                if self._wanted is not None and self._wanted.opened is wanted.opened:
+                    show(made)
+        finally:
+            self._going = False
+
+    async def _shown(self, opened: OpenSession, place: int) -> ContextView:
         before = await self._plan(opened, place - 1) if place else None
         plan = await self._plan(opened, place)
-        if self._wanted != place:
-            return None
-        now = opened.shown()
+        now, mark = opened.shown(), opened.requests.marks[place]
         return replace(
             now,
             plan=plan,
-            policy=plan.policy,
-            events=opened.requests.marks[place].upto,
+            policy=now.policy if now.view else plan.policy,
+            events=mark.upto,
             at=place,
             before=before,
             fixed="this is how it was; what was sent cannot be changed",
+            reported=mark.reported if now.view else None,
         )
 
     async def _plan(self, opened: OpenSession, place: int) -> ContextPlan:
@@ -71,15 +96,18 @@ class TimeTravel:
         return self._plans[place]
 
     def _planned(self, opened: OpenSession, place: int) -> ContextPlan:
-        if opened.recorded is not None:
+        if opened.recorded is not None and opened.view == "recorded":
             return opened.recorded.plan(place)
         mark = opened.requests.marks[place]
         events = opened.events[: mark.upto]
-        model = setting(events, "model") or opened.setup.model
-        policy = setting(events, "policy") or opened.policy
+        what_if = opened.recorded is not None
+        model = (mark.model if what_if else setting(events, "model")) or opened.setup.model
+        policy = (not what_if and setting(events, "policy")) or opened.policy
+        knobs = (not what_if and knobs_of(events)) or opened.knobs
         source = Source(opened.name, list(events), model, policy, False, opened.session is None)
         try:
-            setup = make_setup(self._services, self._options, source, policy, knobs_of(events) or opened.knobs)
+            setup = make_setup(self._services, self._options, source, policy, knobs, opened.recorded)
         except WorkbenchError:  # a policy of that time that is gone: the one of today stands in
             setup = opened.setup
-        return setup.plan(events).as_reported(mark.reported)
+        made = setup.plan(events)
+        return made if what_if else made.as_reported(mark.reported)

@@ -146,6 +146,8 @@ class Status(NamedTuple):
     """Share of the last prompt that the provider had in its cache."""
     model: str = ""
     policy: str = ""
+    what_if: bool = False
+    """Whether the policy is only tried on what another agent recorded."""
     ready: Literal["ready", "no key", "rehearsal", "local", "loading"] = "ready"
     max_output: int | None = None
     """The longest answer there is room for, where that is less than it should have."""

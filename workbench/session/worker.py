@@ -143,6 +143,9 @@ class SessionWorker:
                 self._put_away()
                 self._opened = made
                 self._travel.home()
+        last = made.recorded.place(None) if made.recorded is not None else None
+        if last is not None:
+            await self._go(made, last)
         self._updates.put(live=None, question=None, queue=(), activity=Activity())
         self.publish()
         self._start_side_task(self._look_for_key(made))
@@ -271,6 +274,9 @@ class SessionWorker:
                 opened.append(*change.settings)
                 opening.fill_slots(opened)
             self._travel.forget()
+        place = self._travel.place(opened)
+        if place is not None:
+            await self._go(opened, place)
         self.publish()
         self._start_side_task(self._look_for_key(opened))
 
@@ -303,13 +309,13 @@ class SessionWorker:
         if place is None:
             self._come_home()
             return
-        opened = self._current()
-        shown = await self._travel.shown(opened, place)
-        if self._opened is opened and shown is not None:
-            self._updates.put(shown=shown)
+        await self._go(self._current(), place)
+
+    async def _go(self, opened: OpenSession, place: int) -> None:
+        await self._travel.go(opened, place, lambda shown: self._updates.put(shown=shown))
 
     def _come_home(self) -> None:
-        if self._travel.is_away:
+        if self._travel.place(self._current()) is not None:
             self._travel.home()
             self.publish()
 
@@ -326,7 +332,7 @@ class SessionWorker:
             read_only=opened.why_read_only,
             refusal="" if opened.session is None else opened.why_read_only,
         )
-        if not self._travel.is_away:
+        if self._travel.place(opened) is None:
             self._updates.put(shown=shown)
         self.compactions.show(opened)
         if self._draft:

@@ -64,9 +64,10 @@ def recognises(document: Document) -> bool:
 
 def _is_line(value: dict[str, Any]) -> bool:
     kind = text_in(value, "type")
-    ours = "sessionId" in value or "session_id" in value
+    # Cursor prints lines with a `session_id` too, but names neither the call they belong to nor its tools.
+    ours = not {"sessionId", "uuid", "parent_tool_use_id", "tools"}.isdisjoint(value)
     if kind in ("user", "assistant"):
-        return "content" in dict_in(value, "message") and (ours or "uuid" in value)
+        return "content" in dict_in(value, "message") and ours
     if kind == "system":
         return ours and "subtype" in value and "systemPayload" not in value  # which Qwen Code's have
     return (kind in _NOISE and ours) or (kind == "summary" and "leafUuid" in value)
@@ -193,6 +194,8 @@ class ClaudeCodeReader:
     def finish(self) -> Recording:
         """All that was read."""
         self._close()
+        if self._requests is not None:
+            self._requests.finish()
         if self._boundary is not None:
             self.builder.unknown("system compact_boundary", self._boundary)
         return self.builder.finish()
@@ -247,6 +250,8 @@ class ClaudeCodeReader:
         reply = text_in(message, "id") or text_in(value, "uuid")
         if reply != self._reply:
             self._close()
+            if self._requests is not None:
+                self._requests.answered(text_in(value, "requestRef"))
             self.builder.says_model(text_in(message, "model").replace("<synthetic>", ""))
         self._at(value)
         self._reply = reply

@@ -6,7 +6,8 @@
   which it keeps `keep`, then `tail`, as hashes. A client that was started anew has no base, and names all of them.
 - A hash is the SHA-256 of a message as JSON, keys sorted, without spaces, a text as the list of one text part. Messages
   without a blob are those of the session: the lines of one reply joined, and lines of the user's that stand together.
-- A line of a reply names its request (`requestRef`). Requests for titles and for compactions are not written down.
+- A line of a reply names its request (`requestRef`). What the request holds may be written behind it, but before the
+  reply. Requests for titles and for compactions are not written down.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class RecordedRequests:
         """The session's own messages that were not looked at yet: who, which reply, the blocks of each line."""
         self._looked = 0
         """So many lines of the first of them were."""
+        self._waiting: list[dict[str, Any]] = []
+        """Requests without a reply yet."""
         self._events: dict[str, int] = {}
         """By the client's id: the request."""
         self._made = RequestBodies()
@@ -68,7 +71,25 @@ class RecordedRequests:
                 self._shapes[text_in(value, "shapeHash")] = dict_in(value, "shape")
             case "api-request-blob":
                 self._blobs[text_in(value, "hash")] = value.get("message")
-            case _ if not self._request(value):
+            case _:
+                self._waiting.append(value)
+
+    def answered(self, name: str) -> None:
+        """A reply begins, to the request with this id."""
+        places = [at for at, value in enumerate(self._waiting) if text_in(value, "id") == name]
+        if places:
+            self._tell(places[-1] + 1)
+
+    def finish(self) -> None:
+        """No reply will come any more."""
+        self._tell(len(self._waiting))
+
+    def _tell(self, count: int) -> None:
+        """So many of the requests that wait, in order."""
+        told, self._waiting = self._waiting[:count], self._waiting[count:]
+        for value in told:
+            self._builder.when(value.get("timestamp"))
+            if not self._request(value):
                 self._builder.leave_out("api-request that names what is not in the file")
 
     def _request(self, value: dict[str, Any]) -> bool:

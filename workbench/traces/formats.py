@@ -106,8 +106,9 @@ DATABASES = tuple(
 )
 """Those that are SQLite files."""
 _MARKDOWN = re.compile(r"^(?:#{1,6} |```|[*-] |> )", re.MULTILINE)
-_NAMES = dict.fromkeys([*(each.name for each in FORMATS), *(each.name for each in DATABASES), aider.NAME])
-KNOWN = f"OpenAI-style messages, Workbench's own events, {', '.join(_NAMES)}"
+NAMES = tuple(dict.fromkeys([*(each.name for each in FORMATS), *(each.name for each in DATABASES), aider.NAME]))
+"""Of all formats of other agents."""
+KNOWN = f"OpenAI-style messages, Workbench's own events, {', '.join(NAMES)}"
 
 
 def read_file(source: str) -> tuple[str, str | Tables]:

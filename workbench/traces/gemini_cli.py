@@ -10,11 +10,11 @@
 - `{"$set": {...}}` sets keys of the session. With `messages`, the conversation is those from there on: at the
   beginning, when a session is resumed, and after a compression, where a `<state_snapshot>` stands for what is gone and
   what was kept has new ids. `{"$rewindTo": ID}` goes back to before that message.
-- A resumed session sends results of tools twice, under ids that end in `_response`: the second ones are counted, not
-  kept, because a call has one result.
+- A resumed session sends results of tools twice, under ids that end in `_response`. A call has one result: the second
+  ones are a message of their own, behind what was there when it was resumed.
 - `info`, `warning` and `error` are the program's own words: counted, errors as failures.
-- Exact: the messages, but for the doubled results. Not in these files: system prompt, tools, the requests that choose
-  a model or compress, and what a compression cost.
+- Exact: the messages, but for the place of doubled results. Not in these files: system prompt, tools, the requests that
+  choose a model or compress, and what a compression cost.
 """
 
 from __future__ import annotations

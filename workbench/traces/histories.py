@@ -7,10 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from workbench.log.events import Compaction, KeptEvent, Override
-from workbench.traces.building import Builder, content_hash, dict_in, text_in
+from workbench.log.events import Compaction, KeptEvent, OtherPart, Override, UserMessage
+from workbench.traces.building import Builder, cleaned, content_hash, dict_in, text_in
 from workbench.wire.gemini import Contents
 
+AGAIN = "result sent again"
+"""A call has one result; what is sent beside it is a message of such parts, behind what was there."""
 LEFT = "no longer part of the conversation, as its agent recorded it"
 
 
@@ -82,15 +84,19 @@ class History:
             told, seqs = [], (0, 0)
             self._leave(gone)
         before, self._now = self._now, []
+        again: list[dict[str, Any]] = []
         for place, each in places:
             if place is not None:
                 self._now.append(before[place])
             elif each in told:
                 self._now.append(_Entry(each.name, "", *seqs))
             elif self._again(each.content):
-                self._builder.leave_out("results that were sent again")
+                again += inside(each.content, "functionResponse")
             else:
                 self.add(*each)
+        if again:
+            self._builder.add(UserMessage(tuple(OtherPart(cleaned({**each, "type": AGAIN})) for each in again)))
+            self._now.append(_Entry("", "", self._builder.last, self._builder.last))
 
     def _places(self, wanted: Sequence[NamedContent]) -> list[tuple[int | None, NamedContent]]:
         """Where contents are among those of now, in their order: by their name, or by what they say.

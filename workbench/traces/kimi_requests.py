@@ -39,8 +39,10 @@ class KimiRequests:
         self._system = ""
         self.tools: dict[str, list[Any]] = {}
         """By hash."""
-        self._shown: list[str] = []
-        """The tools that are in the slot."""
+        self._used = ""
+        """The hash of the tools that are in the slot."""
+        self._listed = ""
+        """The hash of the part that they are."""
         self._base = 0
         self._same = 0
         """So many messages are as they were in the request `_base`."""
@@ -63,39 +65,43 @@ class KimiRequests:
         """
         self._builder.says_model(text_in(value, "model"))
         self.system(text_in(value, "systemPrompt"))
-        tools = [{"type": "function", "function": tool} for tool in self.tools.get(text_in(value, "toolsHash"), [])]
-        self._show(tools)
+        self._use(text_in(value, "toolsHash"))
         if value.get("kind") == "compaction":
             return self._builder.request(Request("chat", self._builder.model, "compaction"))
         if number_in(value, "messageCount") != len(messages) or text_in(value, "provider") not in _CHAT:
             return 0
-        head = self._builder.part({"role": "system", "content": self._system})
-        listed = self._builder.part(tools) if tools else ""
         same = self._same if self._base else 0
         new = [message.hash for message in messages[same:]]
+        if not self._base:
+            new.insert(0, self._builder.part({"role": "system", "content": self._system}))
         limit, agent, model = number_in(value, "maxTokens"), text_in(value, "agentId"), self._builder.model
         self._base = self._builder.request(
             Request(
                 "chat",
                 model,
                 agent="" if agent == "main" else agent,
-                tools=listed,
+                tools=self._listed,
                 base=self._base,
                 keep=same + 1 if self._base else 0,
-                messages=tuple(new) if self._base else (head, *new),
+                messages=tuple(new),
                 parameters={"model": model, **({"max_tokens": limit} if limit else {})},
             )
         )
         self._same = len(messages)
         return self._base
 
-    def _show(self, tools: list[dict[str, Any]]) -> None:
-        names = [text_in(tool["function"], "name") for tool in tools]
-        if names != self._shown:
-            self._builder.add(*(SlotContent("tools", name, "") for name in self._shown if name not in names))
-            for tool in tools:
-                self._builder.tool(tool)
-            self._shown = names
+    def _use(self, name: str) -> None:
+        """The tools from here on, by the file's hash."""
+        if name == self._used:
+            return
+        gone, here = self.tools.get(self._used, []), self.tools.get(name, [])
+        names = {text_in(tool, "name") for tool in here}
+        left = [text_in(tool, "name") for tool in gone if text_in(tool, "name") not in names]
+        self._builder.add(*(SlotContent("tools", each, "") for each in left if each))
+        sent = [{"type": "function", "function": tool} for tool in here]
+        for tool in sent:
+            self._builder.tool(tool)
+        self._used, self._listed = name, self._builder.part(sent) if sent else ""
 
 
 def part_sent(part: Any) -> Any:

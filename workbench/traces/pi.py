@@ -38,13 +38,13 @@ from workbench.traces.building import (
     text_in,
 )
 from workbench.traces.reading import Document, Located
+from workbench.wire.talk import cost_in
 
 NAME = "pi"
 _OWN_ROLES = ("toolResult", "bashExecution")
 _NOISE = ("thinking_level_change", "label", "custom")
+_COMPACTED = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
 _BRANCH = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n"
-_MOST = 1e9
-"""No request cost more: a number above it is none."""
 _FINISH = {"length": "length", "toolUse": "tool_calls", "aborted": "cancelled", "error": "broken"}
 
 
@@ -220,18 +220,23 @@ class _Reader:
 
     def _usage(self, used: dict[str, Any]) -> None:
         cached, written = number_in(used, "cacheRead"), number_in(used, "cacheWrite")
-        cost: Any = dict_in(used, "cost").get("total")
-        known = float(cost) if type(cost) in (int, float) and 0 <= cost < _MOST else None
         prompt = number_in(used, "input") + cached + written
-        self.builder.usage(prompt, number_in(used, "output"), cached=cached, cache_write=written, cost=known)
+        self.builder.usage(prompt, number_in(used, "output"), cached=cached, cache_write=written, cost=_cost(used))
 
     def _compaction(self, value: dict[str, Any]) -> None:
         index = value.get("firstKeptEntryIndex")
         last = self.builder.last
         last = self._lines.get(index, last) if isinstance(index, int) else last
         last = self._ids.get(text_in(value, "firstKeptEntryId"), last)
-        self.builder.compaction(1, last, text_in(value, "summary"), tokens_before=number_in(value, "tokensBefore"))
+        cost, before = _cost(dict_in(value, "usage")), number_in(value, "tokensBefore")
+        self.builder.compaction(
+            1, last, f"{text_in(value, 'summary')}\n</summary>", preface=_COMPACTED, tokens_before=before, cost=cost
+        )
         self._system(dict_in(value, "systemMessage"))
+
+
+def _cost(used: dict[str, Any]) -> float | None:
+    return cost_in(dict_in(used, "cost"), "total")
 
 
 def _command(message: dict[str, Any]) -> str:

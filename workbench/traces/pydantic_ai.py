@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from workbench.log.codec import clean
 from workbench.log.events import AssistantMessage, Content, Part, Reasoning, SlotContent, SystemMessage, UserMessage
 from workbench.traces.building import Builder, Recording, beginning, entries, known_cost
 from workbench.traces.reading import Document
@@ -120,14 +121,12 @@ def _arguments(value: Any) -> str:
     try:
         found = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
-        return str(value)
+        return clean(str(value))
     return _text({} if found is None else found)
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def _content(value: Any) -> Content:

@@ -11,10 +11,11 @@ from typing import Any
 
 from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.reading import Document
-from workbench.wire.responses import ResponsesReader, usage_in
+from workbench.wire.responses import CALLS, ResponsesReader, usage_in
 from workbench.wire.values import dict_in, list_in, text_in
 
 NAME = "OpenAI Responses"
+_CALLS = (*CALLS, "computer_call", "shell_call", "apply_patch_call", "tool_search_call", "mcp_call")
 _READ = ("input", "output", "instructions", "tools", "model", "usage")
 
 
@@ -37,7 +38,7 @@ def _is_item(value: Any) -> bool:
 
 def _is_call(value: Any) -> bool:
     kind = text_in(value, "type")
-    return bool(text_in(value, "call_id")) and kind.endswith(("_call", "_call_output"))
+    return bool(text_in(value, "call_id")) and kind.removesuffix("_output") in _CALLS
 
 
 def _is_list(value: Any) -> bool:

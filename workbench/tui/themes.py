@@ -29,6 +29,7 @@ VARIABLES = {
     "slot-instructions": "#3fc1c9",
     "slot-memory": "#b98eff",
     "slot-tools": "#e6b455",
+    "slot-unattributed": "#a9a6d6",
     "slot-summaries": "#f28fad",
     "slot-history": "#8ccf7e",
     "slot-turn": "#ff9d5c",

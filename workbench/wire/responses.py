@@ -38,12 +38,12 @@ class ResponsesReader:
         self._tools(body)
         return 0
 
-    def _tools(self, value: dict[str, Any]) -> None:
+    def _tools(self, value: dict[str, Any], namespace: str = "") -> None:
         for tool in list_in(value, "tools"):
             if text_in(tool, "type") == "namespace":
-                self._tools(tool)
+                self._tools(tool, text_in(tool, "name"))
             else:
-                self.talk.tool(definition(tool))
+                self.talk.tool(definition(tool), namespace)
 
     def message(self, value: Any) -> None:
         """An item; a bare text is what the user said."""

@@ -33,12 +33,15 @@ class Talk:
         """What a tool gave back."""
         self.add(ToolResult(call_id, content, tool or self._tools.get(call_id, ""), is_error))
 
-    def tool(self, definition: Any) -> None:
-        """A tool's definition; wrapped as OpenAI has it or bare. One that a provider runs may have a type alone."""
+    def tool(self, definition: Any, place: str = "") -> None:
+        """A tool's definition; wrapped as OpenAI has it or bare. One that a provider runs may have a type alone.
+
+        `place`: what tells it from others of its name.
+        """
         name = text_in(dict_in(definition, "function"), "name") or text_in(definition, "name")
         name = name or text_in(definition, "type")
         if name:
-            self.add(SlotContent("tools", name, as_json(definition)))
+            self.add(SlotContent("tools", f"{place}.{name}" if place else name, as_json(definition)))
         else:
             self.unknown("tool", definition)
 

@@ -37,7 +37,8 @@ from workbench.log.events import (
 )
 from workbench.models.catalogue import Catalogue
 from workbench.models.ledger import Ledger
-from workbench.session.context_view import ContextView, LogQueries, RequestMarks
+from workbench.session.context_view import ContextView, LogQueries
+from workbench.session.requests import RequestMarks
 from workbench.session.values import Live
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.inspector.row_list import RowList
@@ -138,7 +139,7 @@ class Model:
         """The plan of the log, or of its beginning."""
         return self.setup.plan(self.events[:upto])
 
-    def shown(self, upto: int | None = None) -> ContextView:
+    def shown(self, at: int | None = None) -> ContextView:
         """Now, or a request of the past."""
         policy = self.setup.loaded.policy
         marks = tuple(self.requests.marks)
@@ -153,11 +154,10 @@ class Model:
             compact_at=compacts_at(policy.compaction, self.setup.limits.window),
             ledger=self.ledger,
         )
-        if upto is None:
+        if at is None:
             return now
-        at = [mark.upto for mark in marks].index(upto)
         before = self.plan(marks[at - 1].upto) if at else None
-        return replace(now, plan=self.plan(upto), at=at, before=before)
+        return replace(now, plan=self.plan(marks[at].upto), at=at, before=before)
 
 
 class Host(SmallApp):
@@ -207,7 +207,7 @@ class Host(SmallApp):
     def _travel(self, message: Travel) -> None:
         self.asked.append(message)
         assert self.model is not None
-        self.shown = self.model.shown(message.upto)
+        self.shown = self.model.shown(message.place)
 
     @on(Jump)
     @on(Run)

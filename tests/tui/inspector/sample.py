@@ -9,7 +9,7 @@ from workbench.context.budget import Budget, Limits
 from workbench.context.items import Edit, Item
 from workbench.context.plan import ContextPlan, PlanRows, Totals, Verdict
 
-BUDGET = Budget(100, 40, 0, 60, 0, 5_000, 800, 120, 1_000, 2_000, 880)
+BUDGET = Budget(100, 40, 0, 60, 0, 5_000, 800, 120, 0, 1_000, 2_000, 880)
 
 
 def item(seq: int, text: str = "hello", **changes: Any) -> Item:

@@ -32,7 +32,7 @@ async def test_one_steps_back_through_the_requests_and_returns() -> None:
         assert app.told == "! this is the first request"
         await press(pilot, "}")
         assert not app.query_one(Past).display
-        assert [each.upto for each in app.asked if isinstance(each, Travel)] == [27, 24, 21, 18, 21, 4, None]
+        assert [each.place for each in app.asked if isinstance(each, Travel)] == [7, 6, 5, 4, 5, 0, None]
         await press(pilot, "]")
         assert app.told == "! this is now, the latest there is"
 

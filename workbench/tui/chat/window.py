@@ -170,6 +170,9 @@ class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
 
     def show(self, seq: int) -> None:
         """Go to the entry of an event and mark it."""
+        if self._due:
+            self.call_later(self.show, seq)  # once that is taken in which it may be part of
+            return
         if not len(self.lines):
             return
         self.cursor, self._jumped = self.lines.index_of(seq), True
@@ -178,6 +181,11 @@ class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
         self._arrange()
         self._go(self.lines.heights.top(self.cursor) - height // 4)
         self._show(self.cursor)
+
+    def follow(self) -> None:
+        """To the end, and stay there; what was jumped to is left."""
+        self.following, self._jumped = True, False
+        self._arrange()
 
     # Drawing
 

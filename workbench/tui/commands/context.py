@@ -53,10 +53,18 @@ async def instructions(host: Host, argument: str) -> None:
     host.push(InstructionsScreen(host, await host.from_session(loaded)))
 
 
-@COMMANDS.add("request", "the request", "the request as it will be sent: searchable, as JSON or as a curl command")
+@COMMANDS.add(
+    "request",
+    "the request",
+    "the request as it will be sent: searchable, as JSON or as a curl command; with a number, go to that request",
+    argument="[N]",
+)
 def request(host: Host, argument: str) -> None:
     """Drawn by the inspector, from the plan it shows."""
-    host.show_request()
+    if argument:
+        host.go_to_request(argument)
+    else:
+        host.show_request()
 
 
 @COMMANDS.add("ledger", "the ledger", "request by request: our count, the provider's, the difference, and the cost")

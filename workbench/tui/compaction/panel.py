@@ -22,6 +22,7 @@ from textual.widgets import OptionList
 
 from workbench.config.text import printable
 from workbench.session.compaction_values import CompactionView
+from workbench.session.context_view import ContextView
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.history import HistoryList
 from workbench.tui.compaction.plot import Plot
@@ -156,6 +157,7 @@ class CompactionPanel(Vertical, can_focus=True):
     ]
 
     compaction: var[CompactionView | None] = var(None)
+    shown: var[ContextView | None] = var(None)
 
     history = query_one(HistoryList)
     buttons = query_one(ButtonLine)
@@ -166,7 +168,7 @@ class CompactionPanel(Vertical, can_focus=True):
         with Container(classes="compaction--body"):
             with Vertical(classes="compaction--curve"):
                 yield NextLine().data_bind(CompactionPanel.compaction)
-                yield Plot().data_bind(CompactionPanel.compaction)
+                yield Plot().data_bind(CompactionPanel.compaction, CompactionPanel.shown)
             with Vertical(classes="compaction--facts"):
                 yield TriggerList().data_bind(CompactionPanel.compaction)
                 yield HistoryList()

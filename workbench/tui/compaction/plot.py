@@ -11,13 +11,17 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from workbench.config.text import printable
 from workbench.session.compaction_values import CompactionView, Curve
+from workbench.session.context_view import ContextView
 from workbench.tui.widgets.cells import joined, number
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 OVER = "▓"
 """What lies above the threshold: another sign, because a colour alone says nothing."""
 MADE, UNDONE, UPRIGHT, LINE = "◆", "◇", "┊", "┄"
+HERE, TRIED = "▼", "━"
+"""The request that is looked at, and the sizes under a policy that is only tried."""
 WIDEST_BAR = 3
 LABELS = 7
 """Columns of the figures at the left."""
@@ -34,16 +38,20 @@ class PlotColumn(NamedTuple):
     size: int
     mark: str = ""
     """The sign of a compaction, which has a column of its own; empty: a bar."""
+    tried: int = 0
+    """The size under another policy; 0: none is tried."""
+    here: bool = False
+    """Whether the request is looked at."""
 
 
-def columns(curve: Curve, width: int) -> list[PlotColumn]:
+def columns(curve: Curve, width: int, here: int | None = None) -> list[PlotColumn]:
     """At most so many columns: a bar for each size, or for several the largest, and compactions between them."""
     found: list[PlotColumn] = []
     marks = {at: UNDONE if undone else MADE for at, undone in curve.marks}
     if len(marks) > width // 4:
         marks = {}  # they would hide the curve; the foot says how many there are
     for at, size in enumerate(curve.sizes):
-        found.append(PlotColumn(size))
+        found.append(PlotColumn(size, "", curve.tried[at] if curve.tried else 0, at == here))
         if at in marks:
             found.append(PlotColumn(0, marks[at]))
     if len(found) > width:
@@ -59,25 +67,28 @@ def _squeezed(found: Sequence[PlotColumn], width: int) -> list[PlotColumn]:
     for at in range(width):
         several = found[at * len(found) // width : max((at + 1) * len(found) // width, at * len(found) // width + 1)]
         mark = next((one for one in several if one.mark), None)
-        made.append(mark or PlotColumn(max(one.size for one in several)))
+        here = any(one.here for one in several)
+        bar = PlotColumn(max(one.size for one in several), "", max(one.tried for one in several), here)
+        made.append(bar if here or mark is None else mark)
     return made
 
 
 def top_of(curve: Curve) -> int:
     """What the highest row stands for."""
-    highest = max(curve.sizes, default=0)
+    highest = max((*curve.sizes, *curve.tried), default=0)
     return max(highest, curve.limit if highest * NEAR >= curve.limit else 0, 1)
 
 
-def draw(curve: Curve, width: int, height: int) -> list[Content]:
-    """The plot, line by line; a foot where there is room for one."""
+def draw(curve: Curve, width: int, height: int, here: int | None = None, number: int = 0) -> list[Content]:
+    """The plot, line by line; a foot where there is room for one. `here`: the place of the request with this number,
+    which is looked at."""
     if len(curve.sizes) < 2 or width < 8 or height < 1:
         return [Content.styled(EMPTY[: max(width, 0)], "$quiet")] if width > 0 and height > 0 else []
     labelled = width >= ROOM_FOR_LABELS and height > 1
     foot = height >= ROOM_FOR_FOOT
     rows = height - foot
     room = width - LABELS if labelled else width
-    top, made = top_of(curve), columns(curve, room)
+    top, made = top_of(curve), columns(curve, room, here)
     on_scale = 0 < curve.limit <= top and rows > 1
     line = min(rows - 1, curve.limit * rows // top) if on_scale else -1
     drawn = []
@@ -87,13 +98,17 @@ def draw(curve: Curve, width: int, height: int) -> list[Content]:
         rest = (LINE if row == line else " ") * (room - len(made))
         label = _label(row, rows, top, curve.limit, line) if labelled else ""
         drawn.append(Content.assemble((label, "$quiet"), *runs, (rest, "$warning")))
-    return [*drawn, _foot(curve, on_scale, width)] if foot else drawn
+    return [*drawn, _foot(curve, on_scale, width, number if here is not None else 0)] if foot else drawn
 
 
 def _cell(column: PlotColumn, row: int, rows: int, top: int, line: int) -> tuple[str, str]:
     """A sign and its style."""
     if column.mark:
         return UPRIGHT if row else column.mark, "bold $slot-summaries"
+    if column.here and row == min(rows - 1, -(-column.size * rows // top)):
+        return HERE, "bold $accent"
+    if column.tried and row == min(rows - 1, column.tried * rows // top):
+        return TRIED, "bold $warning"
     level = column.size * rows * 8 // top - row * 8
     if level <= 0:
         # The smallest context is more than nothing.
@@ -113,10 +128,16 @@ def _label(row: int, rows: int, top: int, limit: int, line: int) -> str:
     return f"{'0' if row == 0 else '':>{LABELS - 2}} │"
 
 
-def _foot(curve: Curve, on_scale: bool, width: int) -> Content:
+def _foot(curve: Curve, on_scale: bool, width: int, number: int) -> Content:
     """From when to when, and what the signs mean."""
     made = sum(not mark.undone for mark in curve.marks)
-    parts = [Content.styled("1 turn" if curve.turns == 1 else f"{curve.turns:,} turns", "$quiet")]
+    turns = "1 turn" if curve.turns == 1 else f"{curve.turns:,} turns"
+    asked = "1 request" if curve.requests == 1 else f"{curve.requests:,} requests"
+    parts = [Content.styled(f"{asked} in {turns}" if curve.requests else turns, "$quiet")]
+    if number:
+        parts.append(Content.assemble((HERE, "bold $accent"), (f" request {number:,}", "$quiet")))
+    if curve.tried:
+        parts.append(Content.assemble((TRIED, "bold $warning"), (f" {printable(curve.what_if)}", "$quiet")))
     if made:
         parts.append(Content.assemble((MADE, "bold $slot-summaries"), (f" {made:,} compacted", "$quiet")))
     if len(curve.marks) > made:
@@ -132,9 +153,14 @@ class Plot(Widget):
     """The curve of the session."""
 
     compaction: reactive[CompactionView | None] = reactive(None)
+    shown: reactive[ContextView | None] = reactive(None)
 
     def render(self) -> Content:
         """As wide and as high as there is room."""
         if self.compaction is None:
             return Content()
-        return Content("\n").join(draw(self.compaction.curve, self.size.width, self.size.height))
+        curve, shown = self.compaction.curve, self.shown
+        here, number = None, 0
+        if shown is not None and shown.at is not None:
+            here, number = curve.place(shown.requests[shown.at]), shown.at + 1
+        return Content("\n").join(draw(curve, self.size.width, self.size.height, here, number))

@@ -22,6 +22,8 @@ class BarSegment(NamedTuple):
     name: str
     short: str
     char: str
+    words: str = ""
+    """What the legend calls it, where that is not its name."""
 
 
 SEGMENTS = (
@@ -29,6 +31,7 @@ SEGMENTS = (
     BarSegment("instructions", "instr", "▒"),
     BarSegment("memory", "mem", "▀"),
     BarSegment("tools", "tools", "▚"),
+    BarSegment("unattributed", "unseen", "?", "not in file"),
     BarSegment("summaries", "sums", "▄"),
     BarSegment("history", "hist", "█"),
     BarSegment("turn", "turn", "▌"),
@@ -132,7 +135,7 @@ def draw(budget: Budget, window: int, width: int, marks: Sequence[Tick] = (), na
 def _parts(budget: Budget, window: int, width: int) -> list[tuple[str, str]]:
     """The bar cell by cell: a character and its style."""
     parts = amounts(budget)
-    end = width * window // max(sum(parts), 1)
+    end = width * window // max(sum(parts), 1) if budget.free < 0 else width
     found: list[tuple[str, str]] = []
     for part, cells in zip(SEGMENTS, apportion(parts, width), strict=True):
         found += [(part.char, f"$slot-{part.name}")] * cells
@@ -178,7 +181,7 @@ def legend(budget: Budget, width: int) -> Content:
 
 
 def _entry(part: BarSegment, amount: int, form: LegendForm, figured: bool) -> str:
-    name = part.short if form.short else part.name
+    name = part.short if form.short else part.words or part.name
     return f"{part.char}{form.gap}{name}{f' {number(amount, form.digits)}' if figured else ''}"
 
 

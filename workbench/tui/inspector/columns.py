@@ -185,7 +185,7 @@ def _what(row: Item, columns: Columns) -> tuple[str, str]:
 
 def share_bar(part: int, whole: int, width: int) -> str:
     """A bar in eighths of a cell."""
-    eighths = min(round(part * width * 8 / whole), width * 8) if whole > 0 else 0
+    eighths = min(round(max(0, part) * width * 8 / whole), width * 8) if whole > 0 else 0
     full, rest = divmod(eighths, 8)
     return (BLOCKS[8] * full + (BLOCKS[rest] if rest else "")).ljust(width)
 
@@ -246,13 +246,13 @@ class ListState(NamedTuple):
         lines, columns = self.lines, self.columns
         count = 0 if lines is None else len(lines)
         if lines is not None and at < count:
-            what, total = lines[at], lines.plan.totals.tokens
+            what, total = lines[at], lines.plan.size
             here, chosen = at == self.cursor, at in self.chosen
             if isinstance(what, RowGroup):
                 share = share_bar(what.tokens, total, columns.share)
                 folded = what.key in lines.folded
                 return Look(what, columns, share, total, here, chosen, None, lines.wish.group, folded)
-            row = lines.plan.rows[what]
+            row = lines.rows[what]
             share = share_bar(row.tokens, total, columns.share)
             return Look(row, columns, share, 0, here, chosen, self.marks.get(row.id))
         if self.live is not None and at == count:

@@ -10,6 +10,7 @@ from textual.widget import Widget
 
 from workbench.config.text import printable
 from workbench.context.compare import Effect, Mark, RequestChanges
+from workbench.log.events import Purpose
 from workbench.session.context_view import ContextView
 from workbench.tui.inspector.columns import MARKS
 from workbench.tui.inspector.order import RowLines
@@ -41,11 +42,11 @@ class ContextTitle(Widget):
         if self.shown is None or not width:
             return Content.styled("context", "bold $primary")
         plan, limits = self.shown.plan, self.shown.plan.limits
-        colour, words = fullness(plan.totals.tokens, limits.window)
-        share = f"{plan.totals.tokens / max(limits.window, 1):.1%}".replace("%", " %")
-        used = Content.assemble(
-            f"{plan.totals.tokens:,} of {limits.window:,} ", (f"({share})", colour), (f" {words}", colour)
-        )
+        colour, words = fullness(plan.size, limits.window)
+        share = f"{plan.size / max(limits.window, 1):.1%}".replace("%", " %")
+        used = Content.assemble(f"{plan.size:,} of {limits.window:,} ", (f"({share})", colour), (f" {words}", colour))
+        if self.shown.view == "what-if":
+            return joined(_what_if(self.shown, Content.assemble((f"{share} {words}", colour))), width)
         policy = _pair("policy", printable(self.shown.policy))
         room = width - used.cell_length - len("context ") - 3
         model = fit_end(printable(plan.model) or "no model named", max(8, room))
@@ -55,24 +56,58 @@ class ContextTitle(Widget):
         return joined([first, used, policy, _pair("window", source), about], width)
 
 
+def _what_if(shown: ContextView, share: Content) -> list[Content]:
+    """Another policy than what was recorded: both figures before all else."""
+    plan = shown.plan
+    tried = Content.assemble(("what-if ", "bold $accent"), (printable(shown.policy), "bold"), f": {plan.size:,}")
+    recorded = Content("nothing recorded" if shown.reported is None else f"recorded {shown.reported:,}")
+    about = Content.styled(printable(shown.about_policy), "$quiet")
+    window = _pair("window", f"{plan.limits.window:,}")
+    return [tried, recorded, share, window, Content(printable(plan.model) or "no model named"), about]
+
+
+PURPOSES: dict[Purpose, str] = {
+    "turn": "",
+    "side": "side request",
+    "sub-agent": "sub-agent",
+    "compaction": "compaction",
+}
+
+
 class Past(Widget):
-    """Says that one looks at the past, and how to come back."""
+    """Says which request one looks at, where that is not the next one of ours, and how to come back."""
 
     shown: reactive[ContextView | None] = reactive(None)
+    alone: reactive[bool] = reactive(False)
+    """Whether side requests and sub-agents are passed over."""
 
     def render(self) -> Content:
         """Words and signs, because a colour alone says nothing."""
         shown = self.shown
-        if shown is None or shown.at is None:
+        if shown is None:
             return Content()
+        if shown.at is None:
+            said = f"▶ THE NEXT REQUEST, after {_count(len(shown.requests))}"
+            return joined([Content(said), Content("it was not made"), Content("[ back")], self.size.width)
         mark = shown.requests[shown.at]
+        name = "RECORDED" if shown.view else "THE PAST"
+        asked = " ".join(filter(None, (PURPOSES[mark.purpose], printable(mark.agent))))
+        hidden = sum(each.purpose != "turn" for each in shown.requests)
+        told = f"{mark.tokens:,} tokens reported" if mark.tokens else "nothing was reported" if shown.view else ""
         parts = [
-            Content(f"◀ THE PAST: request {shown.at + 1:,} of {len(shown.requests):,}"),
-            Content("[ earlier  ] later  } now"),
-            Content(f"turn {mark.turn}, up to event {mark.upto}"),
-            *([Content(f"{mark.tokens:,} tokens reported")] if mark.tokens else []),
+            f"◀ {name}: request {shown.at + 1:,} of {len(shown.requests):,}",
+            asked and f"◇ {asked}",
+            f"{hidden:,} others hidden" if hidden and self.alone else "",
+            f"[ earlier  ] later  }} {'next' if shown.view else 'now'}",
+            f"h hides {hidden:,} others" if hidden and not self.alone else "",
+            f"turn {mark.turn}, up to event {mark.upto}",
+            told,
         ]
-        return joined(parts, self.size.width)
+        return joined(map(Content, filter(None, parts)), self.size.width)
+
+
+def _count(requests: int) -> str:
+    return "1 request" if requests == 1 else f"{requests:,} requests"
 
 
 def _pair(name: str, value: str) -> Content:
@@ -95,7 +130,7 @@ class VerdictLine(Widget):
             return Content()
         plan = self.shown.plan
         status, why = plan.verdict
-        full, _ = fullness(plan.totals.tokens, plan.limits.window)
+        full, _ = fullness(plan.size, plan.limits.window)
         colour = {"fits": full, "waiting": "$warning"}.get(status, "$error")
         lines = [Content.assemble((f"● {status.replace('_', ' ')}", f"bold {colour}"), f"  {printable(why)}")]
         lines += [Content.styled(f"! {printable(warning)}", "$warning") for warning in plan.warnings]
@@ -126,7 +161,12 @@ class TotalsLine(Widget):
         parts = [
             f"{len(plan.rows):,} rows",
             f"{totals.original_tokens:,} if whole",
-            f"{totals.items:,} content + {totals.framing:,} framing",
+            f"{totals.items:,} content + {totals.framing:,} framing"
+            + (
+                f" {'+' if plan.unattributed > 0 else '−'} {abs(plan.unattributed):,} not here"
+                if plan.unattributed
+                else ""
+            ),
             printable(self.shown.note),
         ]
         while len(parts) > 1 and len(" · ".join(parts)) > self.size.width:
@@ -203,7 +243,7 @@ def arranged(lines: RowLines, width: int) -> Content:
     wish = lines.wish
     parts = []
     if wish.filter:
-        total = len(lines.plan.rows)
+        total = len(lines.rows)
         parts.append(Content.assemble((f"{lines.matches:,}", "bold"), f" of {total:,} rows match"))
         parts.append(Content.styled(f"filter {printable(wish.filter.text)}", "$accent"))
     if wish.group:

@@ -23,6 +23,8 @@ GROUPINGS: tuple[Grouping, ...] = ("", "slot", "turn", "state")
 SORTINGS: tuple[Sorting, ...] = ("", "largest", "smallest")
 
 
+REST = "unattributed"
+"""The id of the row of what is in the request and in no other row."""
 LOOK_UP = 256
 """After so many rows a pass asks whether it is still wanted."""
 NEAR = 64
@@ -51,12 +53,33 @@ class RowGroup(NamedTuple):
     original_tokens: int
 
 
+def listed(plan: ContextPlan, rest: str) -> Sequence[Item]:
+    """The rows of a plan; what is in the request and in none of them is the last of those in every request."""
+    tokens = plan.unattributed
+    if not tokens:
+        return plan.rows
+    exact = plan.reported is not None
+    who = "not in file" if tokens > 0 else "not reported"
+    row = Item(
+        REST, None, 0, "unattributed", who, "message", None, "sent", tokens, tokens, exact, False, (), rest, rest
+    )
+    return plan.rows.with_fixed(row)
+
+
 class RowLines:
     """The lines of the list: row numbers, and groups for their heads."""
 
-    def __init__(self, plan: ContextPlan, wish: RowOrder, groups: Sequence[RowGroup], folded: frozenset[str]) -> None:
+    def __init__(
+        self,
+        plan: ContextPlan,
+        rows: Sequence[Item],
+        wish: RowOrder,
+        groups: Sequence[RowGroup],
+        folded: frozenset[str],
+    ) -> None:
         """Without grouping there is one group, which has no head."""
         self.plan = plan
+        self.rows = rows
         self.wish = wish
         self.groups = groups
         self.folded = folded
@@ -100,7 +123,7 @@ class RowLines:
         if not 0 <= line < len(self):
             return None
         row = self[line]
-        return self.plan.rows[row] if isinstance(row, int) else None
+        return self.rows[row] if isinstance(row, int) else None
 
     def line_of(self, row: int) -> int | None:
         """The line of a row; its group's head where it is folded, None where it was filtered out."""
@@ -117,12 +140,13 @@ class RowLines:
 
     def fold(self, folded: frozenset[str]) -> RowLines:
         """The same lines with other groups folded."""
-        return RowLines(self.plan, self.wish, self.groups, folded)
+        return RowLines(self.plan, self.rows, self.wish, self.groups, folded)
 
 
-def plain(plan: ContextPlan) -> RowLines:
-    """All rows in the order of the request."""
-    return RowLines(plan, RowOrder(), (RowGroup("", range(len(plan.rows)), 0, 0),), frozenset())
+def plain(plan: ContextPlan, rest: str = "") -> RowLines:
+    """All rows in the order of the request; `rest` says what is in none of them."""
+    rows = listed(plan, rest)
+    return RowLines(plan, rows, RowOrder(), (RowGroup("", range(len(rows)), 0, 0),), frozenset())
 
 
 def near(old: RowLines | None, new: RowLines | None, place: int) -> int:
@@ -150,7 +174,7 @@ class Gathered:
     def add(self, number: int, row: Item) -> None:
         """One row more."""
         self.rows.append(number)
-        self.sizes.append((row.tokens << 32) + min(row.original_tokens, 0xFFFFFFFF))
+        self.sizes.append((max(0, row.tokens) << 32) + min(max(0, row.original_tokens), 0xFFFFFFFF))
         self.tokens += row.tokens
         self.original_tokens += row.original_tokens
 
@@ -164,14 +188,19 @@ class Gathered:
 
 
 def arrange(
-    plan: ContextPlan, wish: RowOrder, folded: frozenset[str] = frozenset(), stop: Callable[[], bool] = lambda: False
+    plan: ContextPlan,
+    wish: RowOrder,
+    folded: frozenset[str] = frozenset(),
+    stop: Callable[[], bool] = lambda: False,
+    rest: str = "",
 ) -> RowLines | None:
     """Filter, sort and group: one pass over all rows. None where `stop` said that nobody wants it any more."""
     if wish.is_plain:
-        return plain(plan)
+        return plain(plan, rest)
+    rows = listed(plan, rest)
     holds, by = wish.filter.holds, wish.group
     found: dict[str, Gathered] = {} if by else {"": Gathered()}
-    for number, row in enumerate(plan.rows):
+    for number, row in enumerate(rows):
         if not number % LOOK_UP and stop():
             return None
         if holds(row):
@@ -180,10 +209,10 @@ def arrange(
                 found[key] = Gathered()
             found[key].add(number, row)
     groups = [found[key].group(key, wish.sort) for key in (sorted(found, key=_rank) if by else found)]
-    return RowLines(plan, wish, groups, folded)
+    return RowLines(plan, rows, wish, groups, folded)
 
 
-_RANKS: dict[str, int] = {name: at for at, name in enumerate((*SLOTS, *SIGNS))}
+_RANKS: dict[str, int] = {name: at for at, name in enumerate((*SLOTS[:4], REST, *SLOTS[4:], *SIGNS))}
 
 
 def _rank(key: str) -> tuple[int, int]:
@@ -193,7 +222,7 @@ def _rank(key: str) -> tuple[int, int]:
 
 def find(lines: RowLines, wanted: Filter) -> array[int]:
     """Which of the matching rows, by their place among them, a search finds: one pass over all of them."""
-    rows = lines.plan.rows
+    rows = lines.rows
     if lines.wish.is_plain:
         return array("L", (number for number, row in enumerate(rows) if wanted.holds(row)))
     all_rows = (rows[number] for group in lines.groups for number in group.rows)

@@ -27,7 +27,7 @@ from workbench.session.values import Live
 from workbench.tui.inspector import info_lines
 from workbench.tui.inspector.columns import NO_MARKS, Heads
 from workbench.tui.inspector.filters import FORMS, Filter, parse
-from workbench.tui.inspector.order import GROUPINGS, SORTINGS, RowLines, RowOrder, arrange, find, plain, sums
+from workbench.tui.inspector.order import GROUPINGS, SORTINGS, RowLines, RowOrder, arrange, find, listed, plain, sums
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.widgets.input_line import InputLine
 from workbench.tui.widgets.reader import FootLine
@@ -114,7 +114,7 @@ class RowList(Vertical):
         if self.shown is None:
             self.lines = None
         elif self.wish.is_plain:
-            self.lines = plain(self.shown.plan)
+            self.lines = plain(self.shown.plan, self.shown.rest)
         elif not self._arranging:
             self._arranging = True
             self._arrange_in_thread()
@@ -132,7 +132,7 @@ class RowList(Vertical):
         self._arranging = False
 
     def _arranged(self, shown: ContextView, wish: RowOrder) -> RowLines | None:
-        return arrange(shown.plan, wish, self._folded, lambda: wish is not self.wish)
+        return arrange(shown.plan, wish, self._folded, lambda: wish is not self.wish, shown.rest)
 
     # Filter, groups and order
 
@@ -186,11 +186,12 @@ class RowList(Vertical):
 
     @on(InputLine.Entered)
     def _said(self, message: InputLine.Entered) -> None:
-        message.stop()
         if message.topic == "filter":
             self._filter(message.text)
-        else:
+        elif message.topic == "search":
             self._search(message.text)
+        if message.topic in ("filter", "search"):
+            message.stop()
         self.rows.focus()
 
     def _filter(self, text: str) -> None:
@@ -262,7 +263,7 @@ class RowList(Vertical):
 
     def reveal(self, seq: int) -> None:
         """Put the cursor on the row of an event, or on the nearest one; a filter that hides it goes."""
-        if self.shown is None or (row := row_of(self.shown.plan.rows, seq)) is None:
+        if self.shown is None or (row := row_of(listed(self.shown.plan, self.shown.rest), seq)) is None:
             return
         line = self.lines.line_of(row) if self.lines is not None and self.lines.plan is self.shown.plan else None
         if line is None:

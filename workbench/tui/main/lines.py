@@ -78,7 +78,10 @@ def _parts(status: Status, activity: Activity, width: int) -> list[tuple[int, Co
         (6 if calm else 1, Content.styled("too full" if following.share > 1 else word, colour)),
         (4, Content("cost unknown" if status.cost is None else f"${status.cost:.4f}")),
         (2, about),
-        (7, Content.styled(f"policy {printable(status.policy)}", "$quiet")),
+        (
+            2 if status.what_if else 7,
+            Content.styled(f"{'what-if' if status.what_if else 'policy'} {printable(status.policy)}", "$quiet"),
+        ),
     ]
     if status.cached is not None:
         parts.insert(3, (5, Content(f"cached {status.cached:.0%}".replace("%", " %"))))

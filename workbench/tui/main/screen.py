@@ -98,7 +98,7 @@ class MainScreen(PaneScreen):
             )
             with Vertical(id="side"):
                 yield InspectorPane().data_bind(MainScreen.shown, live=MainScreen.coming)
-                yield CompactionPanel().data_bind(MainScreen.compaction)
+                yield CompactionPanel().data_bind(MainScreen.compaction, MainScreen.shown)
         yield StatusLine().data_bind(MainScreen.status, MainScreen.activity)
 
     def on_mount(self) -> None:
@@ -128,6 +128,15 @@ class MainScreen(PaneScreen):
         """A call that runs is in the log, and so among the inspector's rows already."""
         writing = live and live._replace(calls=tuple(call for call in live.calls if call.state == "writing"))
         self.coming = writing if writing and (writing.text or writing.reasoning or writing.calls) else None
+
+    def watch_shown(self, old: ContextView | None, new: ContextView | None) -> None:
+        """The chat stands where the request does that is looked at."""
+        if new is None or (old is not None and old.at == new.at and old.requests is new.requests):
+            return
+        if new.at is not None:
+            self.chat.view.show(new.requests[new.at].upto)
+        elif old is not None and old.at is not None:
+            self.chat.view.follow()
 
     # What the panes ask for
 
@@ -256,6 +265,10 @@ class MainScreen(PaneScreen):
     def show_request(self) -> None:
         """Drawn by the inspector, from the plan it shows."""
         self.inspector.action_request()
+
+    def go_to_request(self, number: str) -> None:
+        """By the inspector, which knows how many there are."""
+        self.inspector.go_to(number)
 
     def show_ledger(self) -> None:
         """Drawn by the inspector as well."""

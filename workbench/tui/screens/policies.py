@@ -65,7 +65,7 @@ class PoliciesScreen(Finder[PolicyChoice]):
         asked = self._asked
         setup = set_up(self.host.services, self.host.options, asked, ref, asked.knobs)
         plan = planned(setup, asked)
-        after, window = plan.totals.tokens, plan.limits.window
+        after, window = plan.size, plan.limits.window
         facts = pairs(
             [
                 ("now", f"{asked.tokens:,} tokens ({per_cent(asked.tokens, window)}) under {short_name(asked.policy)}"),

@@ -99,7 +99,7 @@ class PolicyEditor(Finder[PolicyChange]):
 
     def _effect(self, sets: list[str]) -> str:
         plan = planned(set_up(self.host.services, self.host.options, self._asked, self._ref, sets), self._asked)
-        after, before = plan.totals.tokens, self._asked.tokens
+        after, before = plan.size, self._asked.tokens
         share = per_cent(after, plan.limits.window)
         return f"this session: {before:,} → {after:,} tokens ({share}), {plan.verdict.status.replace('_', ' ')}"
 

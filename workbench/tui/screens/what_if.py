@@ -49,7 +49,7 @@ def snapshot(opened: OpenSession) -> SessionSnapshot:
         opened.knobs,
         live,
         opened.session is None,
-        opened.plan.totals.tokens,
+        opened.plan.size,
         opened.ledger.growth,
         opened.recorded,
     )
@@ -92,7 +92,7 @@ def outcome(setup: Setup, asked: SessionSnapshot, policy: str) -> PolicyOutcome:
     following = forecast(plan, asked.events, record(asked.events), rules.compaction, growth=asked.growth)
     return PolicyOutcome(
         policy,
-        plan.totals.tokens,
+        plan.size,
         plan.totals.original_tokens,
         plan.limits.window,
         dict(Counter(row.state for row in plan.rows)),

@@ -69,6 +69,9 @@ class Host(Protocol):
     def show_request(self) -> None:
         """The request as it will be sent."""
 
+    def go_to_request(self, number: str) -> None:
+        """The context of the N-th request."""
+
     def show_ledger(self) -> None:
         """The account of all requests."""
 

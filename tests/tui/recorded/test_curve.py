@@ -1,0 +1,68 @@
+"""The curve of what another agent recorded: what was reported, where one looks, and what another policy would send."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tui.play import settle
+from tui.recorded.long_run import LAST, STEPS, as_file, inspector, run
+from workbench.session.compaction_values import Curve
+from workbench.session.requests import RequestMark
+from workbench.session.services import Services
+from workbench.tui.compaction.plot import HERE, TRIED, Plot, draw
+from workbench.tui.main.screen import MainScreen
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+def plotted(screen: MainScreen) -> list[str]:
+    return str(screen.query_one(Plot).render()).splitlines()
+
+
+async def test_it_has_every_reported_size_and_marks_the_request_that_is_shown(
+    services: Services, tmp_path: Path
+) -> None:
+    async with inspector(services, as_file(tmp_path, run()), (200, 60)) as (pilot, screen):
+        assert screen.compaction is not None
+        assert screen.shown is not None
+        curve = screen.compaction.curve
+        turns = [mark for mark in screen.shown.requests if mark.purpose == "turn"]
+        assert curve.sizes[:-1] == tuple(mark.reported for mark in turns)
+        assert curve.sizes[-2] == LAST
+        assert not curve.tried
+        assert f"{STEPS + 1} requests in 2 turns · {HERE} request {STEPS + 3}" in plotted(screen)[-1]
+        last = plotted(screen)[0].index(HERE)
+        screen.go_to_request("10")
+        await settle(pilot)
+        lines = plotted(screen)
+        assert f"{HERE} request 10" in lines[-1]
+        assert 0 < max(line.find(HERE) for line in lines[:-1]) < last
+        await pilot.press("right_curly_bracket")
+        await settle(pilot)
+        assert not any(HERE in line for line in plotted(screen))
+
+
+async def test_a_policy_that_is_tried_is_a_second_line(services: Services, tmp_path: Path) -> None:
+    async with inspector(services, as_file(tmp_path, run()), (200, 60)) as (pilot, screen):
+        screen.say("/policy layers")
+        await settle(pilot)
+        assert screen.compaction is not None
+        curve = screen.compaction.curve
+        assert curve.sizes[-2] == LAST
+        assert len(curve.tried) == len(curve.sizes)
+        assert f"{TRIED} layers" in plotted(screen)[-1]
+        assert any(TRIED in line for line in plotted(screen)[:-1])
+        await pilot.press("right_curly_bracket")
+        await settle(pilot)
+        assert screen.shown is not None
+        assert curve.tried[-1] == screen.shown.plan.size
+        assert curve.sizes[-1] > LAST
+
+
+def test_a_request_has_its_place_among_the_sizes() -> None:
+    curve = Curve((5, 9, 2, 6), ends=(4, 9, 20))
+    assert [curve.place(RequestMark(0, 1, usage=at)) for at in (4, 5, 9, 20, 21)] == [0, 1, 1, 2, 3]
+    lines = [line.plain for line in draw(curve, 40, 6, 3, 4)]
+    assert "".join(lines).count(HERE) == 4, "three cells of a bar, and the foot"

@@ -1,0 +1,102 @@
+"""The figures of a session that another agent recorded: the provider's, and what is in none of the rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tui.inspector.host import lines_of
+from tui.play import settle, shown
+from tui.recorded.long_run import FIXED, LAST, as_file, inspector, run
+from workbench.log.events import Usage
+from workbench.session.services import Services
+from workbench.tui.inspector.bar import BudgetBar
+from workbench.tui.inspector.info_lines import ContextTitle
+from workbench.tui.main.screen import MainScreen
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+def row(screen: MainScreen) -> str:
+    """The row of what is in no other; there is one."""
+    lines = screen.inspector.row_list.lines
+    assert lines is not None
+    found = [at for at, item in enumerate(lines.rows) if item.slot == "unattributed"]
+    assert len(found) == 1
+    before = lines.rows[found[0] + 1]
+    assert before.slot in ("history", "turn"), "it is the last of those in every request"
+    screen.inspector.rows.action_edge(-1)
+    return lines_of(screen.inspector.rows)[found[0]]
+
+
+async def test_what_is_not_in_the_file_is_a_row_and_a_segment(services: Services, tmp_path: Path) -> None:
+    async with inspector(services, as_file(tmp_path, run()), (200, 60)) as (pilot, screen):
+        assert screen.shown is not None
+        plan = screen.shown.plan
+        assert plan.totals.tokens + plan.unattributed == LAST
+        assert abs(plan.unattributed - FIXED) < 1_500
+        said = row(screen)
+        assert "not in file" in said
+        assert f"{plan.unattributed:,}" in said
+        assert "system prompt, tools, hidden thinking" in said
+        bar = str(screen.query_one(BudgetBar).render())
+        assert "????" in bar.splitlines()[0]
+        assert f"? not in file {plan.unattributed:,}" in bar
+        await pilot.press("right_square_bracket")
+        await settle(pilot)
+        assert "calibrated, ±" in row(screen)
+        assert f"~{screen.shown.plan.unattributed:,}" in row(screen)
+
+
+async def test_where_the_provider_counted_less_the_row_says_so(services: Services, tmp_path: Path) -> None:
+    bodies = [Usage(each.model, 0, 40) if isinstance(each, Usage) else each for each in run(3, others=False)]
+    async with inspector(services, as_file(tmp_path, bodies), (200, 60)) as (_, screen):
+        assert screen.shown is not None
+        assert screen.shown.plan.size == 40
+        said = row(screen)
+        assert f"{screen.shown.plan.unattributed:,}" in said
+        assert "counted here, but not by the provider" in said
+        assert "?" not in str(screen.query_one(BudgetBar).render())
+
+
+async def test_rows_in_groups_and_by_size_have_it_too(services: Services, tmp_path: Path) -> None:
+    async with inspector(services, as_file(tmp_path, run(5))) as (pilot, screen):
+        await pilot.press("s", "home")
+        await settle(pilot)
+        assert "not in file" in lines_of(screen.inspector.rows)[0]
+        await pilot.press("b", "home")
+        await settle(pilot)
+        assert "unattributed" in lines_of(screen.inspector.rows)[0]
+
+
+async def test_it_is_no_part_of_the_request(services: Services, tmp_path: Path) -> None:
+    async with inspector(services, as_file(tmp_path, run(5))) as (pilot, _):
+        await pilot.press("w")
+        await settle(pilot)
+        assert "hidden thinking" not in shown(pilot.app)
+
+
+async def test_another_policy_is_a_what_if_beside_the_recorded_figure(services: Services, tmp_path: Path) -> None:
+    async with inspector(services, as_file(tmp_path, run()), (200, 60)) as (pilot, screen):
+        screen.say("/policy layers")
+        await settle(pilot)
+        assert screen.shown is not None
+        tried = screen.shown.plan.size
+        assert tried != LAST
+        title = str(screen.query_one(ContextTitle).render())
+        assert title.startswith(f"what-if layers: {tried:,} · recorded {LAST:,}")
+        assert "what-if layers" in shown(pilot.app).splitlines()[-1]
+        screen.go_to_request("5")
+        await settle(pilot)
+        reported = screen.shown.requests[4].reported
+        assert reported is not None
+        assert f"recorded {reported:,}" in str(screen.query_one(ContextTitle).render())
+        screen.say("/policy recorded")
+        await settle(pilot)
+        assert str(screen.query_one(ContextTitle).render()).startswith(f"context claude-opus-4-5 · {reported:,} of")
+
+
+async def test_the_command_line_can_ask_for_a_what_if(services: Services, tmp_path: Path) -> None:
+    async with inspector(services, as_file(tmp_path, run()), policy="layers") as (_, screen):
+        assert str(screen.query_one(ContextTitle).render()).startswith("what-if layers: ")

@@ -1,0 +1,82 @@
+"""What another agent recorded, and what is done with it here: its account, other policies, the next message."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tui.play import settle, shown, typed, until
+from tui.recorded.long_run import LAST, STEPS, as_file, as_session, inspector, run
+from tui.screens.looking import look, narrowed, values
+from workbench.log.events import Setting, Usage
+from workbench.session.services import Services
+from workbench.tui.inspector.account import AccountScreen
+from workbench.tui.inspector.info_lines import ContextTitle, Past
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+async def test_the_ledger_has_the_reports_and_what_they_taught(services: Services) -> None:
+    async with inspector(services, as_session(services, run())) as (pilot, _):
+        await pilot.press("a")
+        await until(lambda: isinstance(pilot.app.screen, AccountScreen))
+        await settle(pilot)
+        said = shown(pilot.app)
+        assert f"{STEPS + 3} requests in 1 turn" in said
+        assert f"{LAST:,}" in said
+        assert f"learnt from {STEPS + 1} requests" in said
+        assert "no request has reported" not in said
+
+
+async def test_the_lab_and_the_policies_have_what_was_recorded_as_a_row(services: Services, tmp_path: Path) -> None:
+    async with inspector(services, as_file(tmp_path, run(8)), policy="layers") as (pilot, screen):
+        finder = await look(pilot, screen, "lab")
+        await until(lambda: "…" not in str(finder.found.options[-1].prompt))
+        row = next(str(option.prompt) for option in finder.found.options if option.id == "recorded")
+        recorded = await screen.from_session(lambda opened: opened.recorded)
+        assert recorded is not None
+        assert f"{recorded.next_size:,}" in row
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is screen)
+        await look(pilot, screen, "policy")
+        assert values(await narrowed(pilot, "recorded")) == ["recorded"]
+        await pilot.press("enter")
+        await until(lambda: pilot.app.screen is screen)
+        await until(lambda: screen.status.policy == "recorded")
+        await settle(pilot)
+        assert str(screen.query_one(ContextTitle).render()).startswith("context ")
+
+
+async def test_a_message_goes_on_under_the_users_own_policy(services: Services) -> None:
+    session = as_session(services, run(5))
+    async with inspector(services, session, model="rehearsal/rules") as (pilot, screen):
+        assert screen.query_one(Past).display
+        screen.focus_pane("chat")
+        await typed(pilot, "hello")
+        await until(
+            lambda: screen.transcript[len(screen.transcript) - 1].kind == "ai" and screen.activity.kind == "idle"
+        )
+        await settle(pilot)
+        assert screen.shown is not None
+        assert (screen.shown.at, screen.shown.view, screen.status.policy) == (None, "", "workbench")
+        assert screen.shown.plan.policy == "workbench"
+        assert not screen.query_one(Past).display
+        assert screen.status.prompt is not None
+        assert screen.status.prompt < 20_000, "the other agent's prompt and tools are gone"
+    with services.store.session(session, write=False) as kept:
+        bodies = [event.body for event in kept.events()]
+    assert Setting("policy", "workbench") in bodies
+    assert isinstance(bodies[-1], Usage) or any(isinstance(body, Usage) and body.upto for body in bodies)
+
+
+async def test_a_message_under_a_file_makes_a_session_of_it_and_goes_on(services: Services, tmp_path: Path) -> None:
+    async with inspector(services, as_file(tmp_path, run(5)), model="rehearsal/rules") as (pilot, screen):
+        screen.focus_pane("chat")
+        await typed(pilot, "hello")
+        await until(lambda: screen.question is not None)
+        screen.model.answer(screen.question.number, "yes")  # type: ignore[union-attr]  # there is one
+        await until(lambda: len(screen.transcript) > 0 and screen.transcript[len(screen.transcript) - 1].kind == "ai")
+        await settle(pilot)
+        assert screen.shown is not None
+        assert (screen.shown.at, screen.shown.view, screen.status.policy) == (None, "", "workbench")
