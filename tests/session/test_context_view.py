@@ -93,10 +93,10 @@ def test_a_transcript_has_a_request_where_a_reply_begins() -> None:
         *iteration("c2", "y"),
         AssistantMessage("done", "r3"),
         UserMessage("q2"),
-        AssistantMessage("a2", "r3"),
+        AssistantMessage("a2", "r4"),
     ]
     assert requests([*bodies]) == [(1, 1), (5, 1), (7, 1), (9, 2)]
-    assert requests([*bodies, Usage("m", 1)]) == [(10, 2)], "once one is reported, only those count"
+    assert requests([*bodies, Usage("m", 1)]) == [(1, 1), (5, 1), (7, 1), (9, 2)], "a report belongs to its reply"
     assert requests([]) == []
 
 
