@@ -79,11 +79,12 @@ def test_pictures_of_results_follow_behind_all_results_of_a_reply() -> None:
     assert "follow in a message of the user's" in row.edits[0].why
 
 
-def test_what_was_recorded_costs_what_it_cost_then() -> None:
-    log = called((TextPart("found"), REFERENCE, FALLBACK))
+def test_what_was_recorded_is_shown_as_it_was_sent_and_written_as_chat_has_it() -> None:
+    said = (TextPart("found"), REFERENCE, FALLBACK)
+    log = called(said)
     recorded = planned(log, preset("recorded"))
     row = next(row for row in recorded.rows if row.kind == "tool_result")
-    assert row.tokens == row.original_tokens
+    assert (row.content, row.edits, row.tokens) == (said, (), row.original_tokens)
     assert refused_by_openai(request(recorded)) == ""
     tool = SlotContent("tools", "web_search", '{"type": "web_search"}')
     assert planned([tool, *log], preset("recorded")).rows[0].state == "sent"

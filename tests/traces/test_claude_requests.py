@@ -6,9 +6,12 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from support.logs import number
 from support.recordings import recorded
+from workbench.log.codec import decode, encode
 from workbench.log.events import Request, RequestPart, SlotContent, Usage
 from workbench.traces.building import Recording, content_hash
 from workbench.traces.formats import conversations
@@ -180,6 +183,51 @@ def test_a_request_that_names_what_is_not_in_the_file_is_none() -> None:
     )
     [made] = rebuilt(bodies)
     assert made["messages"] == [message("user", text("look"))]
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.text(max_size=5)), min_size=1, max_size=12))
+def test_every_request_is_rebuilt_whoever_restarts_or_rewinds_and_nothing_is_kept_twice(
+    steps: list[tuple[bool, int, str]],
+) -> None:
+    sent: list[list[dict[str, Any]]] = []
+    lines = [shape()]
+    held: list[dict[str, Any]] = []
+    for at, (restarts, back, said) in enumerate(steps):
+        held = held[: len(held) - back]
+        keep = 0 if restarts or not sent else min(len(held), len(sent[-1]))
+        held = [*held, message("user", text(f"{at} {said}"))]
+        lines.append(line("user", [text(f"{at} {said}")], uuid=f"u{at}"))
+        lines.append(request(f"q{at}", *held[keep:], **({"base": f"q{at - 1}", "keep": keep} if keep else {})))
+        sent.append(held)
+        answer = text(f"answer {at}")
+        lines += reply(f"q{at}", f"m{at}", answer)
+        held = [*held, message("assistant", answer)]
+    [bodies] = read(*lines)
+    assert [body["messages"] for body in rebuilt(bodies)] == sent
+    hashes = [body.hash for body in bodies if isinstance(body, RequestPart)]
+    assert len(hashes) == len(set(hashes))
+    assert [body.request for body in bodies if isinstance(body, Usage)] == list(requests(bodies))
+
+
+NONSENSE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.just("\ud800"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "text", "path", "x"]), inner),
+    max_leaves=4,
+)
+
+
+@given(st.data())
+def test_nonsense_in_a_line_never_stops_the_reader_and_can_be_stored(data: st.DataObject) -> None:
+    noted = {"compactedToolIds": ["t1"], "preTokens": 3}
+    micro = {"type": "system", "subtype": "microcompact_boundary", "sessionId": "s", "microcompactMetadata": noted}
+    told = {"type": "attachment", "sessionId": "s", "attachment": {"type": "x"}, "rendered": [{"content": "y"}]}
+    lines = [dict(each) for each in (*SESSION, micro, told)]
+    broken = data.draw(st.sampled_from(lines))
+    inner = broken.get("microcompactMetadata", broken)
+    inner[data.draw(st.sampled_from(sorted(set(inner) - {"type", "sessionId"})))] = data.draw(NONSENSE)
+    for bodies in read(*lines):
+        events = number(bodies)
+        assert [decode(encode(event)) for event in events] == events
 
 
 def plain(body: dict[str, Any]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ COLUMNS = {
 KEYS = "type role text tool state status input output time created tokens cache read error name data id call_id content"
 KINDS = "user assistant system tool text reasoning tool_call function_call step-finish compaction"
 kinds = st.sampled_from(KINDS.split())
-leaves = st.none() | st.booleans() | st.integers() | st.floats() | kinds | st.text(max_size=3)
+leaves = st.none() | st.booleans() | st.integers() | st.floats() | kinds | st.text(max_size=3) | st.just("\ud800")
 objects = st.recursive(
     leaves,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS.split()), inner, max_size=6),

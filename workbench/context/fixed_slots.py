@@ -111,9 +111,9 @@ def _slot_row(event: Event, body: SlotContent, overrides: Mapping[int, UserDecis
     tokens, exact = meter.counter.count(body.text) if not is_tool else count_tool(meter.counter, body.text, meter.style)
     sent: str | None = body.text
     note, after = "", tokens
-    if is_tool:
+    if is_tool and not meter.is_record:
         definition, note = chat_tool(tool_definition(body.text))
-        if note and not meter.is_record:
+        if note:
             sent = None if definition is None else json.dumps(definition, ensure_ascii=False)
             after = 0 if sent is None else count_tool(meter.counter, sent, meter.style).tokens
     edits = _edits(own, tokens, after, note, sent is not None)

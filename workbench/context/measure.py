@@ -155,19 +155,17 @@ class Meter:
         return mask.MaskWindow(self.policy.masking, self.limits.window)
 
     def put_in_chat_form(self, cell: Cell) -> None:
-        """Send of a cell's parts what a chat API takes; in the recorded view they cost what they cost then."""
+        """Send of a cell's parts what a chat API takes; what was recorded was sent as it is."""
         said = cell.said
-        if isinstance(said, str):
+        if isinstance(said, str) or self.is_record:
             return
         sent, note = chat_parts(said, cell.role)
         if not note:
             return
-        cell.note = note
+        cell.note, cell.whole = note, cell.tokens
         if sent != said:
             cell.changed = sent
-        if not self.is_record:
-            cell.whole = cell.tokens
-            cell.tokens, cell.exact = self.content(sent) if cell.role != "tool" else self._result(sent)
+        cell.tokens, cell.exact = self.content(sent) if cell.role != "tool" else self._result(sent)
 
     def _result(self, content: tuple[Part, ...]) -> Count:
         """A result's content, with the message that its pictures follow in."""

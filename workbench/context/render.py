@@ -8,7 +8,7 @@ from typing import Any
 from workbench.context.fixed_slots import heading, is_merged
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
-from workbench.context.stages.chat_form import chat_tool
+from workbench.context.stages.chat_form import chat_parts, chat_tool
 from workbench.log.events import Content, ImagePart, OtherPart, TextPart
 
 Message = dict[str, Any]
@@ -56,7 +56,7 @@ def messages(plan: ContextPlan) -> list[Message]:
 def _message(row: Item, pictures: list[Message]) -> Message:
     if row.kind == "tool_call":
         return {"role": "assistant", "content": None, "tool_calls": [_call(row)]}
-    said = _without_blanks(row.content or "")
+    said = _sent(row)
     if row.role == "tool":
         shown = () if isinstance(said, str) else tuple(part for part in said if isinstance(part, ImagePart))
         if shown:
@@ -74,7 +74,7 @@ def _extend(message: Message, row: Item) -> None:
     if row.kind == "tool_call":
         message.setdefault("tool_calls", []).append(_call(row))
     else:
-        message["content"] = _parts(message["content"]) + _parts(content_json(_without_blanks(row.content or "")))
+        message["content"] = _parts(message["content"]) + _parts(content_json(_sent(row)))
 
 
 def _call(row: Item) -> dict[str, Any]:
@@ -98,11 +98,16 @@ def content_json(content: Content) -> str | list[dict[str, Any]]:
     return found
 
 
-def _without_blanks(content: Content) -> Content:
-    """Providers refuse a blank text among the parts of a message; the others make the message."""
+def _sent(row: Item) -> Content:
+    """What a row sends. Providers refuse a blank text among the parts of a message; the others make the message.
+
+    What another agent sent in its own form, and the recorded view shows so, is put into this one.
+    """
+    content = row.content or ""
     if isinstance(content, str):
         return content
-    return tuple(part for part in content if not (isinstance(part, TextPart) and not part.text.strip()))
+    parts, _ = chat_parts(content, row.role)
+    return tuple(part for part in parts if not (isinstance(part, TextPart) and not part.text.strip()))
 
 
 def _parts(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -291,7 +291,7 @@ class ClaudeCodeReader:
         before, saved = number_in(noted, "preTokens"), number_in(noted, "tokensSaved")
         why = f"cleared by {NAME}'s micro-compaction: {before:,} tokens before it, {saved:,} saved"
         for name in (*list_in(noted, "compactedToolIds"), *list_in(noted, "clearedAttachmentUUIDs")):
-            if name in self._clearable:
+            if isinstance(name, str) and name in self._clearable:
                 self.builder.add(Override("mask", *self._clearable[name], why))
 
     def _compaction(self, summary: str) -> None:

@@ -17,7 +17,17 @@ from itertools import combinations, takewhile
 from typing import Any
 
 from workbench.log.events import Event, Purpose, Request, text_of
-from workbench.traces.building import Builder, as_json, content_hash, content_of, dict_in, list_in, number_in, text_in
+from workbench.traces.building import (
+    Builder,
+    as_json,
+    cleaned,
+    content_hash,
+    content_of,
+    dict_in,
+    list_in,
+    number_in,
+    text_in,
+)
 from workbench.wire.anthropic import definition
 from workbench.wire.requests import RequestBodies
 
@@ -101,7 +111,7 @@ class RecordedRequests:
         if not base and self._last:
             from_event, keep = self._same_as_before(tail)
             tail = tail[keep:]
-        parameters = dict(dict_in(value, "params"))
+        parameters = cleaned(dict_in(value, "params"))
         model, agent, session = text_in(parameters, "model"), text_in(value, "agentId"), text_in(value, "sessionId")
         purpose = _purpose(text_in(value, "querySource"), agent)
         if purpose in ("turn", "sub-agent"):
@@ -192,6 +202,6 @@ def _purpose(source: str, agent: str) -> Purpose:
 
 
 def _mark(value: Any) -> str:
-    path = ".".join(str(step) for step in list_in(value, "path") if step != "content")
+    path = as_json(".".join(str(step) for step in list_in(value, "path") if step != "content"))
     mark = dict_in(value, "value")
     return path if mark == {"type": "ephemeral"} else f"{path}={json.dumps(mark)}"

@@ -167,8 +167,9 @@ class _Reader:
         if said:
             self._systems += 1
             self.builder.slot("system", f"system {self._systems}", said)
-        for name, text in dict_in(message, "sections").items():
-            self.builder.slot("system", name, text if isinstance(text, str) else "")
+        sections = dict_in(message, "sections")
+        for name in sections:
+            self.builder.slot("system", as_json(name), text_in(sections, name))
         for tool in list_in(message, "toolsRemoved"):
             self.builder.slot("tools", text_in(tool, "name"), "")
         for tool in list_in(message, "toolsAdded"):
