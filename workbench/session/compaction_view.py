@@ -17,6 +17,7 @@ from workbench.compaction.triggers import compacts_at, decide
 from workbench.compaction.undo import tree
 from workbench.compaction.values import CompactionRefused, SelectedRange
 from workbench.context.control import CONTROL, in_effect, span
+from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import (
@@ -32,7 +33,6 @@ from workbench.log.events import (
 )
 from workbench.session.compaction_values import CompactionMark, CompactionView, Curve, PastAudit
 from workbench.session.recorded import RecordedSession
-from workbench.session.source import RECORDED
 
 FEW = 3_000
 """Rows up to which it is found out, unasked, whether there is anything to compact."""

@@ -10,6 +10,7 @@ from workbench.agent.loop import Agent
 from workbench.agent.tools.base import Tool
 from workbench.compaction.triggers import compacts_at
 from workbench.compaction.undo import peel, redo, undo, undo_all_compactions
+from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.setup import Setup
@@ -20,7 +21,6 @@ from workbench.models.ledger import Ledger
 from workbench.session.context_view import ContextView, LogQueries
 from workbench.session.recorded import RecordedSession
 from workbench.session.requests import RequestMarks, last_reported
-from workbench.session.source import RECORDED
 from workbench.session.transcript import Entries, LogTranscript
 
 Which = Literal["undo", "redo", "peel", "all"]

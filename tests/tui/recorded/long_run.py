@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 
 from support.talk import words
 from tui.play import program, settle
+from workbench.context.load import RECORDED
 from workbench.log.codec import encode
 from workbench.log.events import (
     AssistantMessage,
@@ -24,7 +25,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.session.services import Services
-from workbench.session.source import RECORDED, number_events
+from workbench.session.source import number_events
 from workbench.tui.main.screen import MainScreen
 
 MODEL = "claude-opus-4-5"
