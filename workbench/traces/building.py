@@ -27,16 +27,7 @@ from workbench.log.events import (
 )
 from workbench.traces.reading import Document, Located, elements
 from workbench.wire.talk import Talk
-from workbench.wire.values import as_json as as_json
-from workbench.wire.values import cleaned as cleaned
-from workbench.wire.values import content_from as content_from
-from workbench.wire.values import content_of as content_of
-from workbench.wire.values import dict_in as dict_in
-from workbench.wire.values import list_in as list_in
-from workbench.wire.values import number_in as number_in
-from workbench.wire.values import other_part as other_part
-from workbench.wire.values import part_of as part_of
-from workbench.wire.values import text_in as text_in
+from workbench.wire.values import cleaned
 
 CATEGORY = "transcript"
 """Of the failures that tell what could not be read."""

@@ -30,20 +30,11 @@ from typing import Any
 
 from workbench.log.events import Content, Override, SystemMessage, ToolResult, UserMessage, text_of
 from workbench.traces import claude_requests
-from workbench.traces.building import (
-    Builder,
-    Recording,
-    beginning,
-    content_of,
-    dict_in,
-    entries,
-    list_in,
-    number_in,
-    text_in,
-)
+from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.claude_requests import RecordedRequests
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import FINISH, AnthropicReader
+from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
 
 NAME = "Claude Code"
 _NOISE = (

@@ -17,19 +17,10 @@ from itertools import combinations, takewhile
 from typing import Any
 
 from workbench.log.events import Event, Purpose, Request, text_of
-from workbench.traces.building import (
-    Builder,
-    as_json,
-    cleaned,
-    content_hash,
-    content_of,
-    dict_in,
-    list_in,
-    number_in,
-    text_in,
-)
+from workbench.traces.building import Builder, content_hash
 from workbench.wire.anthropic import definition
 from workbench.wire.requests import RequestBodies
+from workbench.wire.values import as_json, cleaned, content_of, dict_in, list_in, number_in, text_in
 
 KINDS = ("api-request-shape", "api-request-blob", "api-request")
 _MOST_JOINED = 8

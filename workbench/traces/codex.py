@@ -40,21 +40,11 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
-from workbench.traces.building import (
-    Builder,
-    Recording,
-    beginning,
-    content_from,
-    content_of,
-    dict_in,
-    entries,
-    list_in,
-    number_in,
-    text_in,
-)
+from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.reading import Document
 from workbench.wire.responses import ResponsesReader
 from workbench.wire.responses import output as plain_output
+from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, text_in
 
 NAME = "Codex"
 SEALED = "[Codex compacted the conversation here; the summary is encrypted in its file and cannot be shown]"

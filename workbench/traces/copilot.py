@@ -20,18 +20,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from workbench.log.events import AssistantMessage, Dialect, Reasoning, Request, SlotContent, Usage, UserMessage
-from workbench.traces.building import (
-    Builder,
-    Recording,
-    beginning,
-    content_of,
-    dict_in,
-    entries,
-    list_in,
-    number_in,
-    text_in,
-)
+from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.reading import Document
+from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
 
 NAME = "Copilot CLI"
 SUMMARISED: Final = (

@@ -22,18 +22,10 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import AssistantMessage
-from workbench.traces.building import (
-    Builder,
-    Recording,
-    beginning,
-    dict_in,
-    entries,
-    list_in,
-    number_in,
-    text_in,
-)
+from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.histories import History, NamedContent, inside, texts
 from workbench.traces.reading import Document
+from workbench.wire.values import dict_in, list_in, number_in, text_in
 
 NAME = "Gemini CLI"
 _OWN_WORDS = ("info", "warning")

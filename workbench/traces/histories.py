@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from workbench.log.events import Compaction, KeptEvent, OtherPart, Override, UserMessage
-from workbench.traces.building import Builder, cleaned, content_hash, dict_in, text_in
+from workbench.traces.building import Builder, content_hash
 from workbench.wire.gemini import Contents
+from workbench.wire.values import cleaned, dict_in, text_in
 
 AGAIN = "result sent again"
 """A call has one result; what is sent beside it is a message of such parts, behind what was there."""

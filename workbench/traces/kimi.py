@@ -30,21 +30,10 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
-from workbench.traces.building import (
-    Builder,
-    Recording,
-    beginning,
-    content_from,
-    content_of,
-    dict_in,
-    entries,
-    list_in,
-    number_in,
-    part_of,
-    text_in,
-)
+from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.kimi_requests import KimiMessage, KimiRequests, content_sent, part_sent, reply_sent, result_sent
 from workbench.traces.reading import Document
+from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, part_of, text_in
 
 NAME = "Kimi Code"
 LEFT: Final = "taken back or cleared in Kimi Code"

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from workbench.log.events import Request, SlotContent
-from workbench.traces.building import Builder, as_json, dict_in, number_in, text_in
+from workbench.traces.building import Builder
+from workbench.wire.values import as_json, dict_in, number_in, text_in
 
 _CHAT = ("openai", "kimi")
 """The protocols that are OpenAI's chat."""

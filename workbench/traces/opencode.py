@@ -23,20 +23,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, Request, UserMessage
-from workbench.traces.building import (
-    Builder,
-    Recording,
-    content_from,
-    dict_in,
-    known_cost,
-    list_in,
-    milliseconds,
-    number_in,
-    part_of,
-    text_in,
-)
+from workbench.traces.building import Builder, Recording, known_cost, milliseconds
 from workbench.traces.reading import Document
 from workbench.traces.tables import Tables, TableSession, object_in
+from workbench.wire.values import content_from, dict_in, list_in, number_in, part_of, text_in
 
 NAME = "opencode"
 _NOISE = ("step-start", "snapshot", "patch", "agent", "retry")

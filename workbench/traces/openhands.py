@@ -19,19 +19,9 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import AssistantMessage, ImagePart, Override, SystemMessage, TextPart, UserMessage
-from workbench.traces.building import (
-    Builder,
-    Recording,
-    beginning,
-    content_from,
-    content_of,
-    dict_in,
-    entries,
-    list_in,
-    number_in,
-    text_in,
-)
+from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.reading import Document
+from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, text_in
 
 NAME = "OpenHands"
 FORGOTTEN = "forgotten by OpenHands, which made no summary"

@@ -23,22 +23,10 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, ToolCall, UserMessage, text_of
-from workbench.traces.building import (
-    Builder,
-    Recording,
-    as_json,
-    beginning,
-    content_from,
-    content_of,
-    dict_in,
-    entries,
-    list_in,
-    number_in,
-    part_of,
-    text_in,
-)
+from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.reading import Document, Located
 from workbench.wire.talk import cost_in
+from workbench.wire.values import as_json, content_from, content_of, dict_in, list_in, number_in, part_of, text_in
 
 NAME = "pi"
 _OWN_ROLES = ("toolResult", "bashExecution")

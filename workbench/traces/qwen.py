@@ -19,18 +19,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from workbench.log.events import Dialect, Purpose, Request, Usage
-from workbench.traces.building import (
-    Builder,
-    Recording,
-    beginning,
-    dict_in,
-    entries,
-    list_in,
-    number_in,
-    text_in,
-)
+from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.histories import History, NamedContent
 from workbench.traces.reading import Document
+from workbench.wire.values import dict_in, list_in, number_in, text_in
 
 NAME = "Qwen Code"
 _DIALECTS: Final[dict[str, Dialect]] = {"anthropic": "anthropic", "gemini": "gemini", "vertex-ai": "gemini"}

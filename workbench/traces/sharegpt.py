@@ -15,8 +15,9 @@ from collections import deque
 from typing import Any
 
 from workbench.log.events import AssistantMessage, SlotContent, SystemMessage, UserMessage, text_of
-from workbench.traces.building import Builder, Recording, beginning, content_of, entries, list_in, text_in
+from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.reading import Document, bad
+from workbench.wire.values import content_of, list_in, text_in
 
 NAME = "ShareGPT"
 _LISTS = ("conversations", "conversation", "items")

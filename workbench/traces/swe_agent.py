@@ -18,8 +18,9 @@ import json
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, SystemMessage, UserMessage
-from workbench.traces.building import Builder, Recording, content_of, dict_in, list_in, text_in
+from workbench.traces.building import Builder, Recording
 from workbench.traces.reading import Document, bad
+from workbench.wire.values import content_of, dict_in, list_in, text_in
 
 NAME = "SWE-agent"
 _NO_MODELS = ("replay", "human", "human_thought", "instant_empty_submit", "instant_empty_submit_test")
