@@ -23,9 +23,11 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
+from workbench.session.source import number_events
 from workbench.traces.building import Recording
 from workbench.traces.formats import conversations
 from workbench.wire.dialects import join
+from workbench.wire.requests import RequestBodies
 
 LS = {"type": "function", "function": {"name": "ls", "parameters": {"type": "object", "properties": {}}}}
 CALL = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
@@ -235,6 +237,17 @@ def test_an_answer_that_was_streamed_is_put_together(dialect: Dialect) -> None:
     assert isinstance(usage, Usage)
     assert (answer.content, usage.prompt, usage.completion, usage.model) == ("done", 40, 5, "m")
     assert requests(bodies) == [body]
+
+
+def test_geminis_model_is_in_the_address_and_stays_out_of_the_body() -> None:
+    body = {"contents": [{"role": "user", "parts": [{"text": "look"}]}], "generationConfig": {"topP": 1}}
+    path = "/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse"
+    [bodies] = read({"method": "POST", "path": path, "req": body, "resp": ""})
+    events = number_events(bodies)
+    [sent] = [event for event in events if isinstance(event.body, Request)]
+    assert isinstance(sent.body, Request)
+    assert sent.body.model == "gemini-3-pro"
+    assert RequestBodies(events).body(sent.seq) == body
 
 
 def test_calls_of_a_stream_are_whole() -> None:

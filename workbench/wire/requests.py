@@ -61,6 +61,7 @@ class RequestBodies:
         """What went over the wire."""
         request = self._requests[seq]
         system, tools = self._parts.get(request.system), self._parts.get(request.tools)
-        named = {"model": request.model} if request.model and "model" not in request.parameters else {}
+        is_named = request.dialect == "gemini" or "model" in request.parameters  # Gemini's model is in the address
+        named = {"model": request.model} if request.model and not is_named else {}
         parameters = {**named, **request.parameters}
         return join(request.dialect, system, tools, self.messages(self.hashes(seq)), parameters, request.cache_marks)
