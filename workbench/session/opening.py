@@ -26,7 +26,7 @@ from workbench.session.options import Options
 from workbench.session.recorded import RecordedSession, make_setup
 from workbench.session.requests import RequestMarks
 from workbench.session.services import Services
-from workbench.session.source import Source, as_source, knobs_of, names_file
+from workbench.session.source import Source, as_source, knobs_of, names_file, setting
 from workbench.session.tools import toolbox, tools_off
 from workbench.session.transcript import Entries
 
@@ -161,7 +161,7 @@ def go_on_here(services: Services, options: Options, opened: OpenSession) -> Non
     opened.recorded = None
     change = replan(services, options, opened, "", policy, "")
     opened.adopt(change.setup, change.policy, change.knobs, change.planner)
-    opened.append(*change.settings)
+    opened.append(*_news(opened, setting(opened.events, "model")), *change.settings)
 
 
 class Replanned(NamedTuple):
@@ -173,7 +173,7 @@ class Replanned(NamedTuple):
     planner: Planner
     length: int
     """How many events the planner has."""
-    settings: tuple[Body, ...]
+    settings: tuple[Setting, ...]
     """What the log has to say of it."""
 
 
@@ -183,7 +183,7 @@ def replan(services: Services, options: Options, opened: OpenSession, model: str
     knobs = _with_knob(opened.knobs, knob)
     events = list(opened.events)
     live = opened.session is not None and opened.session.is_written
-    said: list[Body] = [Setting("model", name)] if model else []
+    said: list[Setting] = [Setting("model", name)] if model else []
     if model and learnt_window(events, name) is not None:
         said.append(window_setting(name, LearntWindow(0)))  # chosen again, it starts with what is known of it
     chosen = [*events, *(Event(len(events) + at, "", 0, body) for at, body in enumerate(said, 1))]

@@ -18,6 +18,7 @@ from workbench.log.events import Override, OverrideAction, Setting
 from workbench.models.gateway import Gateway
 from workbench.session import figures, opening
 from workbench.session.compacting import SessionCompactions
+from workbench.session.context_view import ContextView
 from workbench.session.continuing import Continuing
 from workbench.session.drafting import SummaryDrafts
 from workbench.session.open_session import OpenSession, Which, revert
@@ -144,10 +145,13 @@ class SessionWorker:
                 self._opened = made
                 self._travel.home()
         last = made.recorded.place(None) if made.recorded is not None else None
+        found: list[ContextView] = []
         if last is not None:
-            await self._go(made, last)
+            await self._travel.go(made, last, found.append)
         self._updates.put(live=None, question=None, queue=(), activity=Activity())
         self.publish()
+        if found:
+            self._updates.put(shown=found[-1])
         self._start_side_task(self._look_for_key(made))
         if made.session is not None and not made.writable:
             self._start_side_task(self._watch(made))
@@ -270,9 +274,11 @@ class SessionWorker:
             opened.catch_up()
             change.planner.extend(opened.events[change.length :])
             opened.adopt(change.setup, change.policy, change.knobs, change.planner)
-            if opened.writable:
+            if opened.writable and opened.recorded is None:
                 opened.append(*change.settings)
                 opening.fill_slots(opened)
+            elif opened.writable:  # a policy on what another agent recorded is only tried
+                opened.append(*(each for each in change.settings if each.key != "policy"))
             self._travel.forget()
         place = self._travel.place(opened)
         if place is not None:

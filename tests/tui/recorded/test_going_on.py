@@ -48,6 +48,18 @@ async def test_the_lab_and_the_policies_have_what_was_recorded_as_a_row(services
         assert str(screen.query_one(ContextTitle).render()).startswith("context ")
 
 
+async def test_a_policy_that_is_tried_leaves_no_trace(services: Services) -> None:
+    session = as_session(services, run(5))
+    async with inspector(services, session) as (pilot, screen):
+        screen.say("/policy layers")
+        await settle(pilot)
+        assert screen.status.what_if
+    with services.store.session(session, write=False) as kept:
+        assert len(kept.events()) == len(run(5))
+    async with inspector(services, session) as (_, screen):
+        assert (screen.status.policy, screen.shown and screen.shown.view) == ("recorded", "recorded")
+
+
 async def test_a_message_goes_on_under_the_users_own_policy(services: Services) -> None:
     session = as_session(services, run(5))
     async with inspector(services, session, model="rehearsal/rules") as (pilot, screen):
@@ -67,6 +79,7 @@ async def test_a_message_goes_on_under_the_users_own_policy(services: Services) 
     with services.store.session(session, write=False) as kept:
         bodies = [event.body for event in kept.events()]
     assert Setting("policy", "workbench") in bodies
+    assert Setting("model", "rehearsal/rules") in bodies
     assert isinstance(bodies[-1], Usage) or any(isinstance(body, Usage) and body.upto for body in bodies)
 
 

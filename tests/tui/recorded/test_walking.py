@@ -125,10 +125,11 @@ async def test_side_requests_and_sub_agents_are_marked_and_can_be_passed_over(
 
 async def test_the_chat_stands_where_the_request_does(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run())) as (pilot, screen):
+        view = screen.chat.view
+        assert view.cursor == screen.transcript.index_of(screen.shown.requests[-1].upto)  # type: ignore[union-attr]  # it is open
         screen.go_to_request("20")
         await settle(pilot)
         assert screen.shown is not None
-        view = screen.chat.view
         upto = screen.shown.requests[19].upto
         assert view.cursor == screen.transcript.index_of(upto)
         assert "file_17.py" in shown(pilot.app)
@@ -137,3 +138,13 @@ async def test_the_chat_stands_where_the_request_does(services: Services, tmp_pa
         await pilot.press("right_curly_bracket")
         await settle(pilot)
         assert view.following
+
+
+async def test_the_chat_stands_there_too_when_it_was_not_seen(services: Services, tmp_path: Path) -> None:
+    async with inspector(services, as_file(tmp_path, run()), (80, 24)) as (pilot, screen):
+        screen.go_to_request("20")
+        await settle(pilot)
+        await pilot.press("f2")
+        await settle(pilot)
+        assert "file_17.py" in shown(pilot.app)
+        assert not screen.chat.view.following

@@ -176,11 +176,11 @@ class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
         if not len(self.lines):
             return
         self.cursor, self._jumped = self.lines.index_of(seq), True
-        height = self.view_height
         self.following, self._place = False, (self.cursor, 0)
         self._arrange()
-        self._go(self.lines.heights.top(self.cursor) - height // 4)
-        self._show(self.cursor)
+        if self.scrollable_content_region.height:  # else the place is all that is known of it
+            self._go(self.lines.heights.top(self.cursor) - self.view_height // 4)
+            self._show(self.cursor)
 
     def follow(self) -> None:
         """To the end, and stay there; what was jumped to is left."""

@@ -90,7 +90,7 @@ class Past(Widget):
             said = f"▶ THE NEXT REQUEST, after {_count(len(shown.requests))}"
             return joined([Content(said), Content("it was not made"), Content("[ back")], self.size.width)
         mark = shown.requests[shown.at]
-        name = "RECORDED" if shown.view else "THE PAST"
+        name = shown.view.upper() or "THE PAST"
         asked = " ".join(filter(None, (PURPOSES[mark.purpose], printable(mark.agent))))
         hidden = sum(each.purpose != "turn" for each in shown.requests)
         told = f"{mark.tokens:,} tokens reported" if mark.tokens else "nothing was reported" if shown.view else ""

@@ -131,12 +131,10 @@ class MainScreen(PaneScreen):
 
     def watch_shown(self, old: ContextView | None, new: ContextView | None) -> None:
         """The chat stands where the request does that is looked at."""
-        if new is None or (old is not None and old.at == new.at and old.requests is new.requests):
-            return
-        if new.at is not None:
-            self.chat.view.show(new.requests[new.at].upto)
-        elif old is not None and old.at is not None:
-            self.chat.view.follow()
+        if new is not None and new.at is not None:
+            self.call_later(self.chat.view.show, new.requests[new.at].upto)
+        elif new is not None and old is not None and old.at is not None:
+            self.call_later(self.chat.view.follow)
 
     # What the panes ask for
 
