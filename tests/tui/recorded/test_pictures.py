@@ -1,5 +1,4 @@
-"""Another agent's session as it should look: the row and the segment of what is not in the file, the title of a what-if,
-the curve with its second line."""
+"""Another agent's session as it should look: what is not in the file as row and segment, a what-if and its curve."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ async def test_the_chat_stands_there_too_when_it_was_not_seen(services: Services
     async with inspector(services, as_file(tmp_path, run()), (80, 24)) as (pilot, screen):
         screen.go_to_request("20")
         await settle(pilot)
-        await pilot.press("f2")
+        await pilot.resize_terminal(120, 40)
         await settle(pilot)
         assert "file_17.py" in shown(pilot.app)
         assert not screen.chat.view.following

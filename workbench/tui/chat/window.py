@@ -178,7 +178,9 @@ class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
         self.cursor, self._jumped = self.lines.index_of(seq), True
         self.following, self._place = False, (self.cursor, 0)
         self._arrange()
-        if self.scrollable_content_region.height:  # else the place is all that is known of it
+        if not self.scrollable_content_region.height:
+            self._placing = True  # until it is seen: what scrolls it before is not the user
+        else:
             self._go(self.lines.heights.top(self.cursor) - self.view_height // 4)
             self._show(self.cursor)
 
