@@ -113,7 +113,7 @@ def test_the_account_adds_up() -> None:
     total = MODEL.ledger.total
     assert f"estimated {total.estimate:,} + unattributed +80 = reported {total.prompt:,} prompt tokens" in text
     assert "8 requests in 2 turns: $0.0" in text
-    assert "calibration × 1." in text
+    assert "calibration: learnt from" in text
     assert "the context grows by +43 tokens a turn\nall to gpt-4o\n" in text
     lines = text.split("\n")
     head = next(at for at, line in enumerate(lines) if line.lstrip().startswith("event"))

@@ -98,7 +98,7 @@ def _summary(ledger: Ledger, model: str) -> Iterator[TextLine]:
     thinking = f", of that thinking {total.reasoning:,}" if total.reasoning else ""
     yield TextLine(f"cached {total.cached:,}{share}, answers {total.completion:,}{thinking}")
     calibration = ledger.calibration(model)
-    yield TextLine(f"calibration × {calibration.factor:.3f}: {printable(calibration.why)}", "why")
+    yield TextLine(f"calibration: {printable(calibration.why)}", "why")
     growth = ledger.growth
     if growth is not None:
         yield TextLine(f"the context grows by {growth:+,.0f} tokens a turn", "why")
