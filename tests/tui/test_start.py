@@ -130,7 +130,10 @@ def test_without_anything_a_new_session_opens_and_is_not_kept() -> None:
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [("{", "talk.json: line 1: expected JSON"), ('[{"role": "wizard"}]', "talk.json: line 1: expected")],
+    [
+        ("{", "talk.json: line 1: expected JSON"),
+        ('[{"role": "wizard"}]', "talk.json: line 1: found a list that begins with an object with 'role'"),
+    ],
 )
 def test_a_bad_file_is_one_line_and_no_screen(tmp_path: Path, text: str, complaint: str) -> None:
     path = tmp_path / "talk.json"

@@ -87,7 +87,7 @@ def test_the_curve_has_one_size_a_turn_and_one_more_before_a_compaction() -> Non
     bodies += [Compaction(1, 4, "so far"), Usage("m", 6, 7), UserMessage("c"), Usage("m", 8, None), Revert(5)]
     figures = figures_of(number(bodies))
     curve = figures.curve(record(figures.events()), 30, 100, 200)
-    assert curve == Curve((20, 7, 8, 30), (CompactionMark(0, True),), 2, 100, 200)
+    assert curve == Curve((20, 7, 8, 30), (CompactionMark(0, True),), 2, 100, 200, ends=(3, 6, 8))
 
 
 def test_a_log_of_a_hundred_thousand_events_leaves_a_short_curve_and_a_short_log() -> None:
