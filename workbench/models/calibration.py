@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from statistics import quantiles
+from math import ceil
 from typing import NamedTuple
 
 RECENT = 60
@@ -115,7 +115,8 @@ class Calibrator:
         if self._last is None or self._smallest is None:
             return Calibration(self._model, self._prior)
         fixed, rest = self._smallest.rest(self._factor), self._last.rest(self._factor)
-        spread = quantiles(self._errors, n=10)[-1] if len(self._errors) > 1 else None
+        errors = sorted(self._errors)
+        spread = errors[ceil(0.9 * len(errors)) - 1] if len(errors) > 1 else None  # `statistics` takes long to import
         return Calibration(self._model, self._factor, max(0, fixed), rest, self._last.items, spread, self._samples)
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 from io import BytesIO
 from typing import Any
-from zipfile import BadZipFile, ZipFile
 
 from workbench.log.events import (
     AssistantMessage,
@@ -46,6 +45,8 @@ def recognises(document: Document) -> bool:
 
 def text_of_archive(raw: bytes) -> str:
     """The archive of a log as the JSON that the same log has in one file; empty where it is another archive."""
+    from zipfile import BadZipFile, ZipFile  # late: no other format needs it
+
     try:
         with ZipFile(BytesIO(raw)) as archive:
             names = archive.namelist()
