@@ -121,3 +121,20 @@ def test_a_file_without_any_request_says_so(call: Call, tmp_path: Path) -> None:
     path.write_text('[{"role": "user", "content": "hi"}]', "utf-8")
     assert call("requests", path).out == "(no requests)\n"
     assert "it holds no request" in call("plan", path, "--nth", "1").err
+
+
+def test_nothing_to_send_is_refused(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "replies.jsonl"
+    path.write_text(json.dumps({"type": "session", "cwd": "/x"}) + "\n" + json.dumps(reply(1, [], 500)), "utf-8")
+    outcome = call("plan", path, "--nth", "1", "--request")
+    assert (outcome.code, outcome.out) == (3, "")
+
+
+def test_lines_that_could_not_be_read_are_told_under_the_table(call: Call, recording: Path) -> None:
+    recording.write_text(recording.read_text("utf-8") + '\n{"type": "mess', "utf-8")
+    assert "warning  skipped: " in call("plan", recording).out
+
+
+def test_the_status_of_compactions_counts_as_the_reports_have_taught(call: Call, recording: Path) -> None:
+    found = call("compactions", recording, "--json").json
+    assert found["tokens"] > 3_000, "what is not in the file is in the window all the same"

@@ -14,7 +14,9 @@ from workbench.context.load import RECORDED
 from workbench.log.events import (
     AssistantMessage,
     Body,
+    Compaction,
     Event,
+    Override,
     Reasoning,
     Request,
     RequestPart,
@@ -24,6 +26,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
+from workbench.models.calibration import Calibrator, ReportedSize
 from workbench.session.options import Options
 from workbench.session.recorded import RecordedSession
 from workbench.session.requests import RequestMark, RequestMarks
@@ -259,3 +262,69 @@ def test_its_rows_are_its_own_contents_and_know_their_place_in_the_log() -> None
     assert plan.size == 700
     assert [row.original for row in session.plan(0).rows if row.slot == "turn"] == ["read it"]
     assert session.listed[1].tokens == plan.totals.tokens
+
+
+def test_a_request_that_was_not_reported_is_estimated_with_what_the_others_taught() -> None:
+    session = recorded(*TURN, UserMessage("and now?"), AssistantMessage("so", "r3"))
+    plan = session.plan(2)
+    assert plan.reported is None
+    assert plan.unattributed == session.plan(1).unattributed > 1_000
+    assert plan.verdict.why.startswith("about 1,2")
+    assert plan.budget.window == plan.limits.window
+
+
+def test_a_request_over_the_window_was_sent_all_the_same_and_says_so() -> None:
+    plan = recorded(UserMessage("hi"), AssistantMessage("yes", "r"), Usage("m", 0, 5_000_000)).plan(0)
+    assert plan.verdict.fits
+    assert plan.verdict.why == "5,000,000 tokens were sent, more than the window of 128,000 holds"
+
+
+def test_what_if_has_the_remainder_of_the_request_that_it_is_for() -> None:
+    session = recorded(*TURN, model="m")
+    for at in (0, 1):
+        assert session.unattributed(at) == session.plan(at).unattributed
+    assert session.unattributed(None) == session.calibration("m").rest
+
+
+def test_a_recorded_compaction_covers_what_it_says_also_the_message_of_an_open_turn() -> None:
+    session = recorded(
+        UserMessage("go"),
+        ToolCall("c1", "t", "{}", "r1"),
+        Usage("m", 0, 900),
+        ToolResult("c1", "found"),
+        Compaction(1, 4, "so far"),
+        ToolCall("c2", "t", "{}", "r2"),
+        Usage("m", 0, 500),
+    )
+    assert [(row.kind, row.original) for row in session.plan(1).rows if row.in_request] == [("summary", "so far")]
+
+
+def test_what_another_agent_cleared_stands_in_its_own_words() -> None:
+    session = recorded(
+        UserMessage("go"),
+        ToolCall("c1", "t", "{}", "r1"),
+        ToolResult("c1", "a long result " * 50),
+        Override("mask", 3, 3, "cleared", "[Old tool result content cleared]"),
+        AssistantMessage("done", "r2"),
+        Usage("m", 0, 90),
+    )
+    [masked] = [row for row in session.plan(1).rows if row.state == "masked"]
+    assert masked.text == "[Old tool result content cleared]"
+    assert masked.tokens < 10
+
+
+def test_thinking_is_part_of_a_request_that_is_held_whole() -> None:
+    thought = {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm, well"}, *CALLED["content"]]}
+    bodies = [
+        RequestPart("m2", thought) if isinstance(body, RequestPart) and body.hash == "m2" else body for body in EXACT
+    ]
+    rows = [(row.kind, row.state, row.text) for row in recorded(*bodies, model="claude-opus-4-5").plan(1).rows]
+    assert ("reasoning", "sent", "hm, well") in rows
+
+
+def test_where_all_of_a_request_is_held_the_factor_leaves_no_negative_part() -> None:
+    made = Calibrator("m")
+    for items, reported in ((10_000, 12_800), (11_000, 14_300), (15_000, 19_600), (16_000, 20_600)):
+        made.add(ReportedSize(items, 0, reported))
+    assert made.calibration.factor == pytest.approx(1.29, abs=0.02)
+    assert abs(made.calibration.rest) < 500

@@ -22,7 +22,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.building import Recording
+from workbench.traces.building import OLD_RESULT, Recording
 from workbench.traces.formats import conversations
 
 
@@ -177,7 +177,7 @@ def test_a_micro_compaction_masks_the_results_it_names() -> None:
         {"type": "system", "subtype": "microcompact_boundary", "sessionId": "s", "microcompactMetadata": noted},
     )
     why = "cleared by Claude Code's micro-compaction: 65,398 tokens before it, 45,149 saved"
-    assert bodies[4:] == [Override("mask", 2, 2, why), Override("mask", 4, 4, why)]
+    assert bodies[4:] == [Override("mask", seq, seq, why, OLD_RESULT) for seq in (2, 4)]
 
 
 def test_each_session_of_a_file_is_a_conversation() -> None:
@@ -290,3 +290,9 @@ def test_errors_titles_and_the_rest_never_become_part_of_the_conversation() -> N
         Unknown("Claude Code system compact_boundary", {"entry": boundary()}),
         Setting("left out", {"progress": 2, "system turn_duration": 1, "redacted_thinking": 1}),
     ]
+
+
+def test_a_line_that_stands_there_twice_counts_once() -> None:
+    lines = [line("user", "hi", uuid="u1"), line("assistant", [{"type": "text", "text": "yes"}], uuid="u2")]
+    once, [twice] = read(*lines), read(*lines, *lines)
+    assert [body for body in twice if not isinstance(body, Setting)] == [*once[0]]

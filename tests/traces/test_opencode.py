@@ -28,7 +28,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.session.source import read_source
-from workbench.traces.building import Recording
+from workbench.traces.building import OLD_RESULT, Recording
 from workbench.traces.formats import conversations, read_file
 
 TABLES = """
@@ -178,7 +178,7 @@ def test_a_result_that_was_cleared_was_whole_until_then(tmp_path: Path) -> None:
     found = read(tmp_path, user(text("a")), reply(old, finish(7)), user(text("b")), user(text("c")))
     assert [type(body).__name__ for body in found[-4:]] == ["ToolResult", "UserMessage", "Override", "UserMessage"]
     seq = found.index(ToolResult("c1", "x" * 99, "read")) + 1
-    assert found[-2] == Override("mask", seq, seq, "cleared by opencode to make room")
+    assert found[-2] == Override("mask", seq, seq, "cleared by opencode to make room", OLD_RESULT)
     assert found.times[-2] == START + 2500
 
 

@@ -29,6 +29,7 @@ from workbench.log.events import Body, Compaction, Event, Failure
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.session.connection import compactor_for
+from workbench.session.recorded import set_up
 from workbench.session.services import Services
 from workbench.session.source import Source
 from workbench.traces.reading import read_text
@@ -85,7 +86,7 @@ def _job(services: Services, options: argparse.Namespace, stack: ExitStack) -> J
 def set_up_for(services: Services, options: argparse.Namespace, source: Source) -> Setup:
     """Without a model named anywhere the one that needs no key summarises, by rules."""
     model = source.model or services.settings.model or REHEARSAL
-    return services.set_up(options_of(options), source._replace(model=model))
+    return set_up(services, options_of(options), source._replace(model=model))
 
 
 async def _compact(job: Job) -> SummaryDraft:

@@ -16,6 +16,7 @@ from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.render import request
 from workbench.context.setup import Setup
+from workbench.log.events import Failure
 from workbench.models.calibration import Calibration
 from workbench.session.context_view import unattributed_words
 from workbench.session.recorded import RecordedSession, make_setup
@@ -33,7 +34,10 @@ def run(options: argparse.Namespace) -> int:
                 raise Refused(
                     f"does not fit: {made.verdict.why}" if made.verdict.status == "too_large" else made.verdict.why
                 )
-            print_json(found.body or request(made))
+            body = found.body or request(made)
+            if body.get("messages") == []:
+                raise Refused("there is nothing to send")
+            print_json(body)
         elif options.json:
             print_json(as_json(found, options.full))
         else:
@@ -88,7 +92,7 @@ def _find(services: Services, options: argparse.Namespace) -> FoundPlan:
         model = asked.model or (mark.model if mark is not None else "") or source.model
         policy = asked.policy or source.policy or (services.settings.policy or DEFAULT if wishes else RECORDED)
         knobs = (*source.knobs, *asked.knobs)
-        setup = make_setup(services, asked, shown._replace(model=model), policy, knobs, recorded)
+        setup = make_setup(services, asked, shown._replace(model=model), policy, knobs, recorded, place)
         made = setup.plan(shown.events)
     return FoundPlan(made, setup, source, view, mark.reported if mark else None, number, len(recorded.marks))
 
@@ -191,7 +195,9 @@ def _view_words(found: FoundPlan) -> str:
         beside = f"; {found.reported:,} were reported for it" if found.reported else ""
         return f"what-if: {which} under {printable(made.policy)}{beside}"
     if made.reported is None:
-        return f"recorded: {which}; nothing was reported for it" if found.number else f"{which}"
+        if found.number:
+            return f"recorded: {which}; nothing was reported for it"
+        return "recorded: all of it; no request was reported" if found.source.recorded else which
     return f"recorded: {which}; {made.reported:,} tokens reported"
 
 
@@ -215,4 +221,11 @@ def summary(found: FoundPlan) -> list[str]:
     ]
     if setup.calibration is not None and setup.calibration.samples:
         lines.insert(-1, f"counts   {setup.calibration.why}")
-    return [*lines, *(f"warning  {warning}" for warning in made.warnings)]
+    return [*lines, *(f"warning  {warning}" for warning in (*made.warnings, *_skipped(source)))]
+
+
+def _skipped(source: Source) -> list[str]:
+    """What of a file could not be read, in a line."""
+    told = [event.body.message for event in source.events if isinstance(event.body, Failure)]
+    skipped = [printable(each) for each in told if each.startswith("skipped: ")]
+    return [f"{skipped[0]}{f', and {len(skipped) - 1:,} more like it' if len(skipped) > 1 else ''}"] if skipped else []

@@ -33,12 +33,14 @@ class UserDecision(NamedTuple):
     """The override that last decided whether it is in or out; between a call and its result the later one holds."""
     why: str = ""
     """Why it is excluded or masked, where that was not decided by hand."""
+    text: str = ""
+    """What stands in its place, where it is masked in the words of another agent."""
 
 
 NO_DECISION = UserDecision()
 
 
-def decide(own: UserDecision, action: OverrideAction, seq: int, why: str = "") -> UserDecision:
+def decide(own: UserDecision, action: OverrideAction, seq: int, why: str = "", text: str = "") -> UserDecision:
     """What holds for an event after one more override."""
     match action:
         case "pin":
@@ -46,7 +48,7 @@ def decide(own: UserDecision, action: OverrideAction, seq: int, why: str = "") -
         case "unpin":
             return own._replace(pinned=False)
         case "mask":
-            return UserDecision(masked=True, by=seq, why=why)
+            return UserDecision(masked=True, by=seq, why=why, text=text)
         case "unmask":
             return own._replace(masked=False)
         case "exclude":
@@ -128,7 +130,7 @@ def apply_override(overrides: dict[int, UserDecision], event: Event) -> range:
     assert isinstance(body, Override)
     touched = range(max(body.first, 1), min(body.last, event.seq - 1) + 1)
     for seq in touched:
-        overrides[seq] = decide(overrides.get(seq, NO_DECISION), body.action, event.seq, body.why)
+        overrides[seq] = decide(overrides.get(seq, NO_DECISION), body.action, event.seq, body.why, body.text)
     return touched
 
 

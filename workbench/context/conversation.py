@@ -90,7 +90,17 @@ class Conversation:
         if adder is not None:
             return adder(self, event, body)
         count = self._meter.text(body.text) if isinstance(body, Reasoning) else _NOTHING
-        self._store(Cell(event, self.turn, -1, *count))
+        if not (isinstance(body, Reasoning) and self._meter.sends_thinking and self._add_thinking(event, body, count)):
+            self._store(Cell(event, self.turn, -1, *count))
+        return True
+
+    def _add_thinking(self, event: Event, body: Reasoning, count: Count) -> bool:
+        """Thinking that was sent with its reply; False where it has no text, or stands behind the reply's calls."""
+        unit = self.units[-1] if self.units else None
+        joins = unit is not None and bool(body.reply) and unit.reply == body.reply
+        if not body.text.strip() or (joins and unit is not None and unit.calls):
+            return False
+        self._put(unit if joins and unit is not None else self._open(body.reply, self.turn), event, count, "")
         return True
 
     def _drop(self, event: Event, count: Count, why: str) -> Cell:
@@ -301,7 +311,7 @@ class Conversation:
         if own is not None:
             unit.special = True
             if own.masked:
-                self._meter.set_mask(cell)
+                self._meter.set_mask(cell, own.text)
         if seq in self.ground.kept:
             unit.special = True
         if seq in self.ground.kept or (own is not None and own.pinned):
@@ -361,7 +371,7 @@ class Conversation:
             owns = [(self.cells[at], overrides.get(self.cells[at].seq, NO_DECISION)) for at in self.units[number].cells]
             for cell, own in owns:
                 if own.masked:
-                    self._meter.set_mask(cell)
+                    self._meter.set_mask(cell, own.text)
             if any(own.pinned for _, own in owns):
                 self._pinned.add(number)
             else:

@@ -187,7 +187,9 @@ def in_order(events: Iterable[Event]) -> tuple[list[Event], dict[int, str]]:
     return ordered, gathered.unpaired
 
 
-def coverage(effective: InEffect, cells: Sequence[Cell], units: Sequence[Unit], latest: int) -> Coverage:
+def coverage(
+    effective: InEffect, cells: Sequence[Cell], units: Sequence[Unit], latest: int, *, as_it_says: bool = False
+) -> Coverage:
     """Which events the standing compactions summarise, and which of their ranges they kept.
 
     A unit is summarised only when every event of it lies in a range, so that no pair is ever split. Pinned units stay;
@@ -209,7 +211,7 @@ def coverage(effective: InEffect, cells: Sequence[Cell], units: Sequence[Unit], 
             if taken and not effective.overrides.get(seq, NO_DECISION).pinned:
                 made = max(made for _, made in taken)
                 asked = isinstance(cells[unit.cells[0]].event.body, UserMessage) and unit.turn == open_turns[made]
-                if not (asked and (seq == latest or ends[unit.turn] > made)):
+                if as_it_says or not (asked and (seq == latest or ends[unit.turn] > made)):
                     found[seq] = taken[0][0]
             elif inside and not taken:
                 kept[seq] = keeps[inside[0][0]][seq]

@@ -50,6 +50,8 @@ class Meter:
         self.text = counter.count
         self.style = tool_style(provider)
         self.is_record = policy.name == RECORDED
+        self.sends_thinking = False
+        """Whether thinking is part of the request: of one that was recorded whole, it is."""
         """Whether what is planned was sent long ago, by another agent."""
         self._model = model
         self._rules: dict[str, TruncationRule] = {}
@@ -145,10 +147,10 @@ class Meter:
         tokens, exact = self.text(text)
         return TruncatedText(text, tokens, exact, "")
 
-    def set_mask(self, cell: Cell) -> None:
-        """Write down what a cell costs when it is masked."""
-        if not cell.mask_tokens:
-            cell.mask_tokens = self.text(mask.marker(cell.original_tokens, cell.id, cell.kind)).tokens
+    def set_mask(self, cell: Cell, text: str = "") -> None:
+        """Write down what a cell costs when it is masked, by our marker or by another text."""
+        if text or not cell.mask_tokens:
+            cell.mask_tokens = self.text(text or mask.marker(cell.original_tokens, cell.id, cell.kind)).tokens
 
     def mask_window(self) -> mask.MaskWindow:
         """A fresh account of the results that are masked."""

@@ -330,12 +330,17 @@ class ContextPlan:
         """The whole request, as the provider counted it or is expected to."""
         return self.totals.tokens + self.unattributed
 
-    def as_reported(self, reported: int | None) -> ContextPlan:
-        """The plan of a request that was sent, and what was reported for it: it fitted, whatever we think."""
-        rest = 0 if reported is None else reported - self.totals.tokens
-        margin = self.budget.margin + self.budget.reserve
-        free = self.limits.window - self.totals.tokens - rest - margin
-        sent = f"{self.totals.tokens + rest:,} tokens were sent, of a window of {self.limits.window:,}"
+    def as_reported(self, reported: int | None, rest: int = 0) -> ContextPlan:
+        """The plan of a request that was sent, and what was reported for it: it fitted, whatever we think.
+
+        `rest`: what it had beside the rows, as far as is known, where nothing was reported.
+        """
+        rest = rest if reported is None else reported - self.totals.tokens
+        size, window = self.totals.tokens + rest, self.limits.window
+        free = window - size - self.budget.margin - self.budget.reserve
+        about = "about " if reported is None else ""
+        sent = f"{about}{size:,} tokens were sent, "
+        sent += f"more than the window of {window:,} holds" if size > window else f"of a window of {window:,}"
         return replace(
             self,
             verdict=Verdict("fits", sent),

@@ -50,14 +50,18 @@ class Planner:
         model: str = "",
         provider: str = "openai",
         live: bool = False,
+        thinking: bool = False,
         events: Iterable[Event] = (),
     ) -> None:
-        """`live`: calls without a result in the newest reply are still running; otherwise they never returned."""
+        """`live`: calls without a result in the newest reply are still running; otherwise they never returned.
+        `thinking`: what the model thought is part of the request.
+        """
         self.policy = policy
         self.limits = limits
         self._model = model
         self._live = live
         self._meter = Meter(policy, limits, counter, model, provider)
+        self._meter.sends_thinking = thinking
         self._events: list[Event] = []
         self._controls: list[Event] = []
         self._in_effect = InEffect()
@@ -133,7 +137,11 @@ class Planner:
         self._conversation, self._ordered = self._conversation_of(said, ground)
         if self._in_effect.compactions:
             cover, kept = fold.coverage(
-                self._in_effect, self._conversation.cells, self._conversation.units, self._conversation.latest
+                self._in_effect,
+                self._conversation.cells,
+                self._conversation.units,
+                self._conversation.latest,
+                as_it_says=self._meter.is_record,
             )
             ground = fold.Preconditions(self._in_effect.overrides, cover, kept)
             self._conversation, self._ordered = self._conversation_of(said, ground)

@@ -75,7 +75,7 @@ class Setup:
             calibration=learnt,
         )
 
-    def planner(self, events: Iterable[Event] = (), *, live: bool = False) -> Planner:
+    def planner(self, events: Iterable[Event] = (), *, live: bool = False, thinking: bool = False) -> Planner:
         """A planner for a log."""
         return Planner(
             self.loaded.policy,
@@ -84,6 +84,7 @@ class Setup:
             model=self.model,
             provider=self.info.provider or "openai",
             live=live,
+            thinking=thinking,
             events=events,
         )
 

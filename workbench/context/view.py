@@ -66,13 +66,13 @@ def fate_of(cell: Cell, view: View) -> Fate:
             return "excluded", 0, None, cell.exact
         if own.pinned:
             return "sent", cell.tokens, cell.content, cell.exact
-        masked = override.masks(own, cell.kind, is_latest)
+        masked, said = override.masks(own, cell.kind, is_latest), own.text
     else:
-        masked = None
+        masked, said = None, ""
     if masked is None:
         masked = mask.lies_between(cell.number, cell.turn, view.mask_first, view.mask_upto, view.mask_turn)
     if masked:
-        return "masked", cell.mask_tokens, mask.marker(cell.original_tokens, cell.id, cell.kind), cell.exact
+        return "masked", cell.mask_tokens, said or mask.marker(cell.original_tokens, cell.id, cell.kind), cell.exact
     cut = cell.cut
     if cut is not None and cell.seq != view.latest:
         return "truncated", cut.tokens, cut.parts or cut.text, cut.exact

@@ -151,6 +151,8 @@ class Override(_Value, frozen=True):
     last: int
     why: str = ""
     """Whose decision it was, where it was not the user's own: another agent that forgot something, for one."""
+    text: str = ""
+    """What stands in place of what was masked, where another agent had words of its own for it."""
 
 
 class Usage(_Value, frozen=True):

@@ -74,7 +74,8 @@ class Calibration:
             known = f"; the factor of its family is {self.factor:.2f}" if self.factor != 1 else ""
             return f"no request to {self.model or 'the model'} has reported its tokens yet{known}"
         requests = "1 request" if self.samples == 1 else f"{self.samples:,} requests"
-        off = f"; nine of ten estimates were within {self.spread:.1%}".replace("%", " %") if self.spread else ""
+        spread = "" if self.spread is None else f"{max(self.spread, 0.001):.1%}".replace("%", " %")
+        off = f"; nine of ten estimates were within {spread}" if spread else ""
         return f"learnt from {requests}: {self.fixed:,} tokens + {self.factor:.3f} x our count{off}"
 
 
@@ -87,6 +88,8 @@ class Calibrator:
         self._factor = family_factor
         self._growth: deque[tuple[float, int]] = deque(maxlen=RECENT)
         self._errors: deque[float] = deque(maxlen=RECENT)
+        self._ratios: deque[tuple[float, int]] = deque(maxlen=RECENT)
+        """What was reported by what we counted, for logs that have all of a request: there is no fixed part then."""
         self._smallest: ReportedSize | None = None
         self._last: ReportedSize | None = None
         self._samples = 0
@@ -104,6 +107,8 @@ class Calibrator:
                 self._growth.append((ratio, grown))
                 self._factor = weighted_median([*self._growth, (self._prior, PRIOR_WEIGHT)])
         self._last = size
+        if size.items:
+            self._ratios.append(((size.reported - size.framing) / size.items, size.items))
         if self._smallest is None or size.items <= SMALL * self._smallest.items:
             self._smallest = size
         self._samples += 1
@@ -114,10 +119,13 @@ class Calibrator:
         """What is known so far."""
         if self._last is None or self._smallest is None:
             return Calibration(self._model, self._prior)
-        fixed, rest = self._smallest.rest(self._factor), self._last.rest(self._factor)
+        factor, smallest = self._factor, self._smallest
+        if smallest.rest(factor) < 0 and self._ratios:
+            factor = max(ODDEST[0], min(factor, weighted_median(self._ratios)))
+        fixed, rest = smallest.rest(factor), self._last.rest(factor)
         errors = sorted(self._errors)
         spread = errors[ceil(0.9 * len(errors)) - 1] if len(errors) > 1 else None  # `statistics` takes long to import
-        return Calibration(self._model, self._factor, max(0, fixed), rest, self._last.items, spread, self._samples)
+        return Calibration(self._model, factor, max(0, fixed), rest, self._last.items, spread, self._samples)
 
 
 def weighted_median(values: Iterable[tuple[float, int]]) -> float:

@@ -84,7 +84,18 @@ class RecordedSession:
         mark = self.marks[at]
         made = self._plans.plan(mark)
         self._plain_setup(mark.model).counter.flush()
-        return made.as_reported(mark.reported)
+        return made.as_reported(mark.reported, self._rest(mark))
+
+    def _rest(self, mark: RequestMark) -> int:
+        """What a request that was not reported had beside its rows, by the reports before it, else by the first."""
+        before = next((each for each in reversed(self.lessons) if each.mark.upto <= mark.upto), None)
+        return before.learnt.rest if before is not None else self.calibration(mark.model).fixed
+
+    def unattributed(self, at: int | None) -> int:
+        """What a request has beside the rows, whatever policy it is planned under; None: the next one."""
+        if at is None:
+            return self.calibration(self._source.model).rest
+        return self.plan(at).unattributed
 
     def body(self, at: int) -> dict[str, Any] | None:
         """A request as it went over the wire, where the log has it."""
@@ -193,15 +204,25 @@ def make_setup(
     policy: str,
     knobs: Sequence[str],
     recorded: RecordedSession | None = None,
+    at: int | None = None,
 ) -> Setup:
     """A setup for a source; what the command line says of the window holds for as long as the program runs.
 
-    Where another agent recorded the source, its reports tell how to count, and what requests have beside the log.
+    Where another agent recorded the source, its reports tell how to count, and what requests have beside the log; `at`:
+    which of its requests is planned.
     """
     made = services.set_up(
         replace(options, policy=policy, knobs=tuple(knobs), model=source.model), source._replace(knobs=())
     )
     if recorded is None:
         return made
-    learnt = recorded.calibration(source.model)
-    return made.with_calibration(learnt, learnt.rest)
+    return made.with_calibration(recorded.calibration(source.model), recorded.unattributed(at))
+
+
+def set_up(services: Services, options: Options, source: Source) -> Setup:
+    """A setup for a source under the user's policy; of what another agent recorded, with what its reports taught."""
+    made = services.set_up(options, source)
+    if not source.recorded:
+        return made
+    recorded = RecordedSession(services, options, source)
+    return made.with_calibration(recorded.calibration(made.model), recorded.unattributed(None))

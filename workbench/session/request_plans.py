@@ -162,7 +162,7 @@ class WholeRequestPlanner:
         self._reader = reader(self._first.dialect, Talk(NAMES[self._first.dialect]))
         taken = self._reader.head(bodies.body(seq))
         self._read = bodies.hashes(seq)[:taken]
-        self._planner = setup.planner()
+        self._planner = setup.planner(thinking=True)
         self.go_on(seq)
 
     def go_on(self, seq: int) -> bool:

@@ -106,7 +106,7 @@ class TimeTravel:
         knobs = (not what_if and knobs_of(events)) or opened.knobs
         source = Source(opened.name, list(events), model, policy, False, opened.session is None)
         try:
-            setup = make_setup(self._services, self._options, source, policy, knobs, opened.recorded)
+            setup = make_setup(self._services, self._options, source, policy, knobs, opened.recorded, place)
         except WorkbenchError:  # a policy of that time that is gone: the one of today stands in
             setup = opened.setup
         made = setup.plan(events)

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from workbench.config.errors import WrongCall
+from workbench.context.setup import LearntWindow, window_setting
 from workbench.log.codec import clean
 from workbench.log.events import (
     AssistantMessage,
@@ -33,9 +34,11 @@ CATEGORY = "transcript"
 """Of the failures that tell what could not be read."""
 TOLD = 20
 """So many unreadable lines are told one by one."""
-_TALK = ("message", "messages", "content", "parts", "text", "prompt", "response", "role")
+_TALK = ("payload", "message", "messages", "content", "parts", "text", "prompt", "response", "role")
 _MOST = 1e9
 """No request cost more: a number above it is none."""
+OLD_RESULT = "[Old tool result content cleared]"
+"""What Claude Code and opencode send in place of results that they cleared."""
 LEFT_OUT = "left out"
 """The setting that counts, by kind, what a reader knows to be no part of the conversation."""
 
@@ -114,6 +117,7 @@ class Builder(Talk):
     def __init__(self, format_name: str, broken: Iterable[WrongCall] = ()) -> None:
         super().__init__(format_name, Recording())
         self._at = 0
+        self._window = ("", 0)
         self._parts: set[str] = set()
         """The hashes of the parts of requests that are there."""
         self._slots: dict[tuple[Slot, str], str] = {}
@@ -174,6 +178,12 @@ class Builder(Talk):
         if name and name != self.model:
             self.model = name
             self.add(Setting("model", name))
+
+    def says_window(self, tokens: int) -> None:
+        """The window that the agent itself works with, told when it changes."""
+        if tokens and self.model and (self.model, tokens) != self._window:
+            self._window = (self.model, tokens)
+            self.add(window_setting(self.model, LearntWindow(tokens)))
 
     def says_title(self, title: str) -> None:
         """The conversation's title, told when it changes."""

@@ -30,7 +30,7 @@ from typing import Any
 
 from workbench.log.events import Content, Override, SystemMessage, ToolResult, UserMessage, text_of
 from workbench.traces import claude_requests
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import OLD_RESULT, Builder, Recording, beginning, entries
 from workbench.traces.claude_requests import RecordedRequests
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import FINISH, AnthropicReader
@@ -127,6 +127,7 @@ class ClaudeCodeReader:
         self.builder = Builder(NAME, broken)
         self._wire = AnthropicReader(self.builder)
         self._requests = RecordedRequests(self.builder) if has_requests else None
+        self._lines: dict[str, dict[str, Any]] = {}
         self._seqs: dict[str, int] = {}
         """By line: the last event before it, for the segment that a compaction preserved."""
         self._clearable: dict[str, tuple[int, int]] = {}
@@ -147,11 +148,18 @@ class ClaudeCodeReader:
         """Whether a line is one of this conversation's."""
         return uuid in self._seqs
 
+    def _was_there(self, value: dict[str, Any]) -> bool:
+        """Whether a line stands there for the second time, as when a file was put together from several."""
+        before = self._lines.setdefault(text_in(value, "uuid"), value)
+        return before is not value and before == value
+
     def line(self, value: Any) -> None:
         """Take in what comes next."""
         kind = text_in(value, "type")
         subtype = text_in(value, "subtype")
         match kind:
+            case "user" | "assistant" if self._was_there(value):
+                self.builder.leave_out("lines that were there before")
             case "user" if isinstance(value.get("message"), dict):
                 if self._reply and _has_results_only(value):
                     self._held.append(value)
@@ -283,7 +291,7 @@ class ClaudeCodeReader:
         why = f"cleared by {NAME}'s micro-compaction: {before:,} tokens before it, {saved:,} saved"
         for name in (*list_in(noted, "compactedToolIds"), *list_in(noted, "clearedAttachmentUUIDs")):
             if isinstance(name, str) and name in self._clearable:
-                self.builder.add(Override("mask", *self._clearable[name], why))
+                self.builder.add(Override("mask", *self._clearable[name], why, OLD_RESULT))
 
     def _compaction(self, summary: str) -> None:
         noted = dict_in(self._boundary, "compactMetadata")

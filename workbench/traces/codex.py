@@ -28,7 +28,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from workbench.context.setup import LearntWindow, window_setting
 from workbench.log.events import (
     Compaction,
     Content,
@@ -127,7 +126,6 @@ class CodexReader(ResponsesReader):
         self._compaction = 0
         """The event of a compaction whose size is not told yet."""
         self._has_records = False
-        self._window = 0
         self._held: list[dict[str, Any]] = []
         """Lines with outputs that came before the report on their calls."""
 
@@ -233,10 +231,7 @@ class CodexReader(ResponsesReader):
     def _tokens(self, info: dict[str, Any]) -> None:
         """A count is told again when nothing was asked in between: the total tells."""
         total, last = info.get("total_token_usage"), dict_in(info, "last_token_usage")
-        window = number_in(info, "model_context_window")
-        if window != self._window and window and self.builder.model:
-            self._window = window
-            self.builder.add(window_setting(self.builder.model, LearntWindow(window)))
+        self.builder.says_window(number_in(info, "model_context_window"))
         if self._compaction and not number_in(last, "input_tokens"):
             self._tell_size(number_in(last, "total_tokens"))
         elif last and total != self._total and not self._has_records:

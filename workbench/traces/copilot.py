@@ -105,6 +105,7 @@ class _Reader:
             case "session.usage_record":
                 self._reported(dict_in(data, "usage"))
             case "session.compaction_start":
+                self.builder.says_window(number_in(data, "tokenLimit"))
                 self._compacts()
             case "session.compaction_complete":
                 self._compacted(data)

@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, Request, UserMessage
-from workbench.traces.building import Builder, Recording, known_cost, milliseconds
+from workbench.traces.building import OLD_RESULT, Builder, Recording, known_cost, milliseconds
 from workbench.traces.reading import Document
 from workbench.traces.tables import Tables, TableSession, object_in
 from workbench.wire.values import content_from, dict_in, list_in, number_in, part_of, text_in
@@ -146,7 +146,7 @@ class _Reader:
         self._cleared = [each for each in self._cleared if each not in due]
         for at, seq in due:
             self.builder.when(at)
-            self.builder.add(Override("mask", seq, seq, CLEARED))
+            self.builder.add(Override("mask", seq, seq, CLEARED, OLD_RESULT))
 
     def exclude(self, after: int, why: str) -> None:
         """Leave out all behind an event from here on."""

@@ -125,6 +125,7 @@ class _Reader:
         self._tell_waiting()
         self.builder.when(value.get("timestamp"))
         self.builder.says_model(text_in(value, "model"))
+        self.builder.says_window(number_in(value, "contextWindowSize"))
         before, content = self.builder.last, _content(value["message"])
         self._history.tell(content)
         cached, thought = number_in(used, "cachedContentTokenCount"), number_in(used, "thoughtsTokenCount")
