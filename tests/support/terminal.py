@@ -19,6 +19,10 @@ DEADLINE = 180
 WORKBENCH = (sys.executable, "-m", "workbench")
 
 
+INHERITED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+"""Users do not set it, and with it nothing is left to be written at exit."""
+
+
 class Terminal:
     """A program in a terminal of 80 by 24."""
 
@@ -45,7 +49,7 @@ class Terminal:
             cwd=cwd,
             start_new_session=True,
             preexec_fn=as_in_a_shell,
-            env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **environment},
+            env={**INHERITED, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **environment},
         )
         os.close(theirs)
         os.set_blocking(self._ours, False)

@@ -7,6 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
@@ -40,6 +41,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     clear_start_block()
     _mend_streams()
     try:
+        return _called(arguments)
+    finally:
+        _leave_streams()
+
+
+def _called(arguments: Sequence[str] | None) -> int:
+    try:
         options = _parser().parse_args(arguments)
         code = _run(options)
         sys.stdout.flush()
@@ -49,11 +57,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # The reader went away, as `head` does. Nothing more can be written, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 0  # the reader went away, as `head` does
     except OSError as error:
         return _complain(f"{error.filename or 'output'}: {error.strerror or error}", 1)
+
+
+def _leave_streams() -> None:
+    """What cannot be written any more, because its reader or terminal is gone, is not tried again at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _complain(message: str, code: int) -> int:
