@@ -19,8 +19,9 @@ DEADLINE = 180
 WORKBENCH = (sys.executable, "-m", "workbench")
 
 
-INHERITED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-"""Users do not set it, and with it nothing is left to be written at exit."""
+def inherited() -> dict[str, str]:
+    """The environment without what users do not set: with it nothing is left to be written at exit."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
 
 
 class Terminal:
@@ -49,7 +50,7 @@ class Terminal:
             cwd=cwd,
             start_new_session=True,
             preexec_fn=as_in_a_shell,
-            env={**INHERITED, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **environment},
+            env={**inherited(), "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **environment},
         )
         os.close(theirs)
         os.set_blocking(self._ours, False)
