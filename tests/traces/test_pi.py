@@ -232,3 +232,13 @@ def test_lines_of_droid_are_not_pi_s() -> None:
     ]
     with pytest.raises(WrongCall, match="found an object with 'type', 'id', 'title', 'owner', 'cwd', which is no"):
         conversations("file", "\n".join(map(json.dumps, lines)))
+
+
+def test_each_session_of_a_file_is_a_conversation() -> None:
+    said = [{"type": "message", "timestamp": 1, "message": {"role": "user", "content": word}} for word in ("a", "b")]
+    lines = [{**SESSION, "id": "one"}, said[0], {**SESSION, "id": "two"}, said[1], {**SESSION, "id": "two"}]
+    found = conversations("file", "\n".join(map(json.dumps, lines)))
+    assert [[body for body in each if isinstance(body, UserMessage)] for each in found] == [
+        [UserMessage("a")],
+        [UserMessage("b")],
+    ]

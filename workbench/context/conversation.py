@@ -273,6 +273,7 @@ class Conversation:
             self._mask.upto,
             self.turn if self._masking.scope == "turn" else -1,
             0 if self._is_over() else self.latest,
+            self._meter.is_record,
         )
 
     def _is_over(self) -> bool:

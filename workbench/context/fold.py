@@ -26,9 +26,10 @@ from workbench.log.events import (
 TEXT, CALL, RESULT = range(3)
 
 
-def aside(tokens: int) -> Edit:
-    """Keep for reading what is no part of the conversation."""
-    return Edit("fold", "aside", tokens, 0, "kept for reading, never sent")
+def aside(tokens: int, unsure: bool = False) -> Edit:
+    """Keep for reading what is no part of the conversation; `unsure`: another agent may have sent it all the same."""
+    why = "kept for reading; the log does not say whether it was sent" if unsure else "kept for reading, never sent"
+    return Edit("fold", "aside", tokens, 0, why)
 
 
 def summarise(tokens: int, compaction: str) -> Edit:

@@ -33,6 +33,8 @@ class View(NamedTuple):
     """The only turn that is masked; -1: all of them."""
     latest: int
     """The sequence number of the latest user message while its turn is open: it is whole. 0: the turn is over."""
+    is_record: bool = False
+    """Whether this is what another agent did."""
 
 
 Fate = tuple[State, int, Content | None, bool]
@@ -113,7 +115,7 @@ def edits_of(cell: Cell, state: State, view: View, results: int) -> list[Edit]:
     if cell.fate:
         return [normalise.drop(size, cell.fate)]
     if state == "aside":
-        return [fold.aside(size)]
+        return [fold.aside(size, view.is_record and cell.kind == "reasoning")]
     own = own_of(cell, view) if view.overrides else NO_DECISION
     if cell.note:
         edits.append(normalise.change(size, cell.tokens, cell.note))

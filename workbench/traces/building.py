@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
@@ -77,6 +77,19 @@ class Recording(list[Body]):
         """What comes next, and when it was."""
         self.append(body)
         self.times.append(at)
+
+
+def by_session(located: list[Located], session_of: Callable[[Any], str]) -> list[list[Located]]:
+    """The entries of each session of a file that holds several; `session_of`: the id that an entry begins one with."""
+    found: list[list[Located]] = [[]]
+    last = ""
+    for each in located:
+        name = session_of(each.value)
+        if name and last and name != last:
+            found.append([])
+        last = name or last
+        found[-1].append(each)
+    return found
 
 
 def milliseconds(value: Any) -> int:

@@ -17,11 +17,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
+from workbench.config.errors import WrongCall
 from workbench.log.events import AssistantMessage, Dialect, Reasoning, Request, SlotContent, Usage, UserMessage
-from workbench.traces.building import Builder, Recording, beginning, entries
-from workbench.traces.reading import Document
+from workbench.traces.building import Builder, Recording, beginning, by_session, entries
+from workbench.traces.reading import Document, Located
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
 
 NAME = "Copilot CLI"
@@ -45,9 +47,19 @@ def recognises(document: Document) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The session, then its sub-agents."""
-    made = {"": _Reader(Builder(NAME, document.broken))}
-    for _, value in entries(document, text):
+    """Each session, then its sub-agents."""
+    sessions = by_session(entries(document, text), _begins)
+    found = (_session(located, () if number else document.broken) for number, located in enumerate(sessions))
+    return [each for session in found for each in session]
+
+
+def _begins(value: Any) -> str:
+    return text_in(dict_in(value, "data"), "sessionId") if text_in(value, "type") == "session.start" else ""
+
+
+def _session(located: list[Located], broken: Iterable[WrongCall]) -> list[Recording]:
+    made = {"": _Reader(Builder(NAME, broken))}
+    for _, value in located:
         agent = text_in(value, "agentId") or text_in(dict_in(value, "data"), "parentToolCallId")
         if agent not in made:
             made[agent] = _Reader(Builder(NAME))

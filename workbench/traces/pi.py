@@ -20,10 +20,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from workbench.config.errors import WrongCall
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, ToolCall, UserMessage, text_of
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, beginning, by_session, entries
 from workbench.traces.reading import Document, Located
 from workbench.wire.talk import cost_in
 from workbench.wire.values import as_json, content_from, content_of, dict_in, list_in, number_in, part_of, text_in
@@ -46,16 +48,24 @@ def recognises(document: Document) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The session as one conversation."""
-    located = entries(document, text)
-    reader = _Reader(Builder(NAME, document.broken), {_result_of(value) for _, value in located})
+    """Each session as a conversation; a file has mostly one."""
+    sessions = by_session(entries(document, text), _begins)
+    return [_session(located, () if number else document.broken) for number, located in enumerate(sessions)]
+
+
+def _begins(value: Any) -> str:
+    return text_in(value, "id") if text_in(value, "type") == "session" else ""
+
+
+def _session(located: list[Located], broken: Iterable[WrongCall]) -> Recording:
+    reader = _Reader(Builder(NAME, broken), {_result_of(value) for _, value in located})
     path = _path(located)
     for at, (_, value) in enumerate(located):
         if path is not None and isinstance(value, dict) and value.get("id") and text_in(value, "id") not in path:
             reader.builder.leave_out("entries of branches that were left")
         else:
             reader.line(at, value)
-    return [reader.builder.finish()]
+    return reader.builder.finish()
 
 
 def _result_of(value: Any) -> str:
