@@ -133,8 +133,7 @@ def _value_of(text: str, at: int, key: str) -> int:
 def _by_line(name: str, text: str, skip: bool) -> Document:
     values: list[Located] = []
     broken: list[WrongCall] = []
-    # Only line feeds end a line of JSON; str.splitlines would also cut at characters that may stand inside a string.
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(_lines(text), 1):
         if line.strip():
             try:
                 values.append(Located(number, _one(name, number, line)))
@@ -145,6 +144,18 @@ def _by_line(name: str, text: str, skip: bool) -> Document:
     if not values:
         raise broken[0]
     return Document(name, values, True, tuple(broken))
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Line by line, because all of them together are as large as the text.
+
+    Only line feeds end a line of JSON; str.splitlines would also cut at characters that may stand inside a string.
+    """
+    at = 0
+    while (end := text.find("\n", at)) >= 0:
+        yield text[at:end]
+        at = end + 1
+    yield text[at:]
 
 
 def _one(name: str, number: int, line: str) -> Any:
