@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
+from msgspec import structs
+
 from workbench.config.errors import WrongCall
 from workbench.context.setup import LearntWindow, window_setting
 from workbench.log.codec import clean
@@ -177,7 +179,7 @@ class Builder(Talk):
 
     def request(self, request: Request) -> int:
         """What was sent, before what was answered; gives the event, which later requests and the report name."""
-        self.add(request)
+        self.add(structs.replace(request, parameters=cleaned(dict(request.parameters))))
         return self.last
 
     def slot(self, slot: Slot, name: str, text: str) -> None:
