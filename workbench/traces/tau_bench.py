@@ -25,7 +25,8 @@ def recognises(document: Document) -> bool:
 
 def _is_task(value: Any) -> bool:
     known = isinstance(value, dict) and "task_id" in value and ("reward" in value or "trial" in value)
-    return known and all(text_in(message, "role") for message in list_in(value, "traj")) and bool(value.get("traj"))
+    talk = list_in(value, "traj")
+    return known and bool(talk) and all(text_in(message, "role") for message in talk)
 
 
 def read(document: Document, text: str) -> list[Recording]:
