@@ -47,14 +47,18 @@ def split(dialect: Dialect, body: Mapping[str, Any]) -> Parts:
     """A body in its parts. What is empty, or is not what belongs there, stays among the parameters."""
     rest = dict(body)
     where, key = _PLACES[dialect]
-    system = rest.pop(where) if isinstance(body.get(where), str | list | dict) and body[where] else None
+    marks: list[str] = []
+    given = body.get(where) if where else None
+    system = _unmarked(given, "system", marks) if isinstance(given, str | list | dict) else None
+    if system:
+        del rest[where]
+    else:
+        system, marks = None, []
     tools = rest.pop("tools") if isinstance(body.get("tools"), list) and body["tools"] else None
     found = body.get(key)
     is_text = isinstance(found, str) and bool(found)
     is_list = isinstance(found, list) and bool(found) and not _reads_as_text(found)
     messages = [rest.pop(key)] if is_text else rest.pop(key) if is_list else []
-    marks: list[str] = []
-    system = _unmarked(system, "system", marks)
     tools = _unmarked(tools, "tools", marks)
     messages = _unmarked(messages, "messages", marks)
     return Parts(system, tools, messages, rest, tuple(marks))
