@@ -1,0 +1,87 @@
+"""A tool call in one line: what it does and to what, for the tools of this program and of other agents."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.config.text import printable
+from workbench.context.tool_kinds import MOST, CallLine, cut, known_tool, named_values, telling
+
+LAST_PARTS = 2
+"""Of a path outside the session's folder, so many names at its end are shown."""
+
+MOST_BROKEN = 200_000
+"""Characters of broken JSON that are looked through."""
+
+
+def call_line(name: str, arguments: Mapping[str, Any] | str, folder: str = "") -> str:
+    """`Edit scenario_test.go +12 −3`; for any name and any arguments, also as the JSON that a model wrote.
+
+    `folder`: the session's; paths in it are shown relative to it.
+    """
+    return str(call_parts(name, arguments, folder))
+
+
+def call_parts(name: str, arguments: Mapping[str, Any] | str, folder: str = "") -> CallLine:
+    """The same in parts."""
+    given = arguments_of(arguments) if isinstance(arguments, str) else arguments
+    values = named_values(given)
+    server, base = _server_and_tool(name)
+    known = known_tool(base, values)
+    made = known.describe(values) if known is not None else CallLine("")
+    if not made.subject and not made.rest:
+        made = telling(given)
+    verb = base if known is None else made.verb or known.verb
+    if server:
+        verb = f"{server}: {base}"
+    subject = shown_path(made.subject, folder) if made.is_path else printable(made.subject)
+    place = shown_path(made.place, folder) if made.place else "."
+    rest = printable(" ".join(filter(None, (made.rest, f"in {place}" if place != "." else ""))))
+    return CallLine(cut(printable(verb), MOST), cut(subject, MOST), cut(rest, MOST), is_path=made.is_path)
+
+
+def arguments_of(text: str) -> Mapping[str, Any]:
+    """The arguments that a model wrote; of broken or unfinished JSON, the texts in it as far as they go."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        found = _PAIR.finditer(text[:MOST_BROKEN])
+        return {pair[1]: _text_of_json(pair[2]) for pair in found} or ({"": text} if text.strip() else {})
+    if isinstance(value, dict):
+        return value
+    return {"": value} if value not in (None, "") else {}
+
+
+def shown_path(path: str, folder: str = "") -> str:
+    """A path relative to a folder, or by its last names."""
+    path = printable(path)
+    if folder and path.startswith(folder.rstrip("/") + "/"):
+        return path[len(folder.rstrip("/")) + 1 :] or "."
+    if folder and path == folder:
+        return "."
+    parts = re.split(r"[/\\]", path)
+    is_absolute = path[:1] in ("/", "~", "\\") or path[1:2] == ":"
+    if is_absolute and len(parts) > LAST_PARTS + 2:
+        return "…/" + "/".join(parts[-LAST_PARTS:])
+    return path
+
+
+_PAIR = re.compile(r'"([\w-]{1,40})"\s*:\s*"((?:[^"\\]|\\.)*+)(?:"|\\?\Z)', re.DOTALL)
+
+
+def _text_of_json(text: str) -> str:
+    try:
+        return str(json.loads(f'"{text}"', strict=False))
+    except ValueError:
+        return text
+
+
+def _server_and_tool(name: str) -> tuple[str, str]:
+    """`mcp__github__get_issue` and `github__get_issue` are a tool of a server; `functions.exec` is a tool of none."""
+    server, mark, tool = name.removeprefix("mcp__").partition("__")
+    if mark and server and tool:
+        return server, tool
+    return "", re.split(r"[.:](?=\w)", name)[-1]
