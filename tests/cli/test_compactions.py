@@ -60,7 +60,7 @@ def test_a_session_without_compactions_says_what_comes(call: Call) -> None:
     assert "policy    codex; mode auto; 627 of 4,000 tokens" in found.out
     assert "threshold no: 627 of 4,000 = 15.7 % <= 70 %" in found.out
     assert "now       nothing: no trigger fired" in found.out
-    assert "next      above 2,800 tokens (70 % of 4,000); now 627, in about 11 turns of 200 tokens" in found.out
+    assert "next      compacts at 2,801 (70 %), in about 11 turns\n" in found.out
     assert "no compactions yet" in found.out
 
 
@@ -157,8 +157,10 @@ def test_the_pace_is_the_ledgers_where_there_is_one(call: Call) -> None:
     bodies: list[Body] = []
     for at in range(3):
         bodies += [*turns(1, first=at), Usage("m", 10, 100 * (at + 1))]
-    out = call("compactions", stored(*bodies), "--policy", "window", "--window", "4000", "--reserve", "0").out
-    assert "turns of 100 tokens" in out
+    found = call(
+        "compactions", stored(*bodies), "--policy", "window", "--window", "4000", "--reserve", "0", "--json"
+    ).json
+    assert "turns of 100 tokens" in found["next"]["why"]
 
 
 def test_a_file_can_be_looked_at_too_and_its_notes_may_be_junk(call: Call, tmp_path: Path) -> None:

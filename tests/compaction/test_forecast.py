@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from support.deciding import sized
 from support.logs import number
 from support.talk import planned, preset, turns
-from workbench.compaction.forecast import forecast
+from workbench.compaction.forecast import SOON, forecast, in_turns, next_step
 from workbench.compaction.record import record
+from workbench.compaction.triggers import decide
 from workbench.context.budget import Limits
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy
-from workbench.log.events import Body
+from workbench.log.events import Body, Compaction
 
 
 def ahead(made: ContextPlan, log: list[Body], policy: CompactionPolicy, **more: Any) -> tuple[Any, ...]:
@@ -78,3 +82,47 @@ def test_what_fired_is_due_now_and_off_is_never() -> None:
         None,
         "none, because compaction is off",
     )
+
+
+# In words
+
+
+def said(made: ContextPlan, log: list[Body], policy: CompactionPolicy, growth: float | None = None) -> str:
+    events = number(log)
+    found = record(events)
+    coming = forecast(made, events, found, policy, growth=growth)
+    decided = decide(made, events, found, policy, headless=False, turn_over=True)
+    return next_step(coming, decided, policy, made.limits.window)
+
+
+def test_what_happens_next_is_one_short_line() -> None:
+    workbench, codex, sliding = (preset(name).compaction for name in ("workbench", "codex", "sliding"))
+    tight = replace(sized(4_000, 16_000), limits=Limits(16_000, "option", 4_000, 0), gives_way=True)
+    assert said(tight, turns(3), workbench, 700.0) == "compacts at 12,001 (75 %), in about 12 turns"
+    assert said(sized(10, 128_000), turns(3), workbench, 5.0) == "compacts at 102,400 (80 %), not soon"
+    assert said(sized(10, 1_000), [], codex) == "compacts at 701 (70 %)", "how fast it grows is not known"
+    assert said(planned(turns(3), preset("sliding")), turns(3), sliding) == "compacts after 2 more turns"
+    assert said(sized(900, 1_000), turns(1), codex) == "compacts next turn"
+    assert said(sized(900, 1_000), turns(1), workbench) == "compacts next turn: asks first"
+    assert said(sized(900, 1_000), turns(1), preset("layers").compaction) == "no automatic compaction"
+    manual = preset("workbench", "compaction.mode='manual'").compaction
+    assert said(sized(900, 1_000), turns(1), manual) == "no automatic compaction"
+
+
+def test_what_is_held_back_says_by_what() -> None:
+    log: list[Body] = [*turns(2), Compaction(1, 2, "so far")]
+    assert said(sized(900, 1_000), log, preset("codex").compaction) == (
+        "compaction due, but held back by the cool-down"
+    )
+
+
+def test_tokens_since_the_last_one_are_not_taken_for_the_size_of_a_request() -> None:
+    policy = preset("sliding", "compaction.turns=0").compaction
+    assert said(sized(10, 1_000), turns(1), policy, 100.0) == "compacts at 701 new tokens (70 %), in about 7 turns"
+
+
+@given(turns=st.integers(0, 10**9))
+def test_a_number_of_turns_that_says_nothing_is_never_told(turns: int) -> None:
+    words = in_turns(turns)
+    assert (words == "not soon") == (turns > SOON)
+    assert words == "not soon" or str(turns) in words

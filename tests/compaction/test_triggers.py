@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from itertools import count
 
@@ -14,7 +15,7 @@ from support.logs import number
 from support.requirements import requirement
 from support.talk import COUNTER, ROOMY, iteration, iterations, planned, preset, turns, words
 from workbench.compaction.record import record
-from workbench.compaction.triggers import checks, compacts_at, decide, measured
+from workbench.compaction.triggers import checks, compacts_at, decide, measured, size_limit
 from workbench.context.budget import Limits
 from workbench.context.planner import plan
 from workbench.context.policy import CompactionPolicy
@@ -142,7 +143,7 @@ def test_the_threshold_that_is_shown_is_where_a_trigger_fires(
     window: int, thousandths: int, tokens: int, inclusive: bool, off: int
 ) -> None:
     policy = CompactionPolicy("auto", threshold=thousandths / 1000, token_threshold=tokens, inclusive=inclusive)
-    shown = compacts_at(policy, window)
+    shown = size_limit(policy, window)
     assert bool(shown) == bool(thousandths or tokens)
     near = {max(0, at + off) for at in (shown, tokens, window * thousandths // 1000)}
     for used in near:
@@ -153,15 +154,20 @@ def test_the_threshold_that_is_shown_is_where_a_trigger_fires(
 
 def test_the_threshold_is_the_lower_of_the_two() -> None:
     def at(*sets: str, policy: str = "workbench") -> int:
-        return compacts_at(preset(policy, *sets).compaction, 10_000)
+        return compacts_at(preset(policy, *sets).compaction, sized(1, 10_000))
 
     assert at() == 8_000
     assert at(policy="codex") == 7_001, "70 % are not over 70 %"
     assert at("compaction.token_threshold=5000") == 5_000
-    assert at("compaction.mode='off'") == 0
+    assert at("compaction.mode='off'") == at("compaction.mode='manual'") == 0, "nothing happens unasked"
     assert at(policy="layers") == 0
-    assert at(policy="sliding") == 0, "it looks at what came since the last one, not at the size"
-    assert at("compaction.threshold=0") == 0
+    assert at(policy="sliding") == 10_001, "it looks at what came since the last one; a full request it compacts too"
+    assert at("compaction.threshold=0") == 10_001
+
+
+def test_the_threshold_that_is_shown_is_what_a_request_may_have_where_that_is_less() -> None:
+    tight = replace(sized(1, 16_000), limits=Limits(16_000, "option", 4_000, 0), gives_way=True)
+    assert compacts_at(preset("workbench").compaction, tight) == 12_001, "not the 12,800 that it never gets to"
 
 
 # What is measured

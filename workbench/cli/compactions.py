@@ -32,7 +32,7 @@ from typing import Any
 
 from workbench.cli.options import options_of
 from workbench.cli.sources import read_source
-from workbench.compaction.forecast import Forecast, forecast
+from workbench.compaction.forecast import Forecast, forecast, next_step
 from workbench.compaction.record import Metrics, Record, Spread, metrics, record
 from workbench.compaction.triggers import decide
 from workbench.compaction.undo import Change, Node, redo, tree, undo, undo_all_compactions
@@ -140,7 +140,7 @@ def _lines(
     for name, check in decision.checks.named:
         yield f"{name:<10}{'fired' if check.fired else 'no'}: {check.why}"
     yield f"now       {_now(decision)}"
-    yield f"next      {coming.why}"
+    yield f"next      {next_step(coming, decision, policy, plan.limits.window)}"
     yield ""
     rows = [row for node in tree(found) for row in _rows(node, 0)]
     header = ("event", "made", "events", "turns", "before", "after", "ratio", "kept", "trigger", "by", "state")

@@ -1,4 +1,4 @@
-"""What will happen next: which trigger fires, at how many tokens, and in about how many turns."""
+"""What will happen next: which trigger fires, at how many tokens, and in about how many turns; and the words for it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from workbench.compaction.record import Record
 from workbench.compaction.triggers import checks, percent, share_of_window, tokens_behind
-from workbench.compaction.values import Trigger, TriggerCheck
+from workbench.compaction.values import CompactionDecision, Trigger, TriggerCheck
+from workbench.config.text import counted
 from workbench.context.plan import ContextPlan
-from workbench.context.policy import CompactionPolicy
+from workbench.context.policy import CompactionPolicy, Measure
 from workbench.log.events import Event
 
 
@@ -81,5 +82,35 @@ def _at(check: TriggerCheck, words: str, growth: float | None) -> tuple[Distance
         why = f"{now}, and how fast that grows is not known"
         return (True, left), Forecast(check.trigger, limit, None, why)
     turns = ceil(left / growth)
-    why = f"{now}, in about {turns:,} turns of {growth:,.0f} tokens"
+    why = f"{now}, {in_turns(turns)}{' of' if turns <= SOON else ' with turns of'} {growth:,.0f} tokens"
     return (False, left / growth), Forecast(check.trigger, limit, turns, why)
+
+
+# In words
+
+
+SOON = 50
+"""Turns up to which their number says something."""
+NEW: dict[Measure, str] = {"plan": "", "since_compaction": " new tokens", "reported": ""}
+
+
+def in_turns(turns: int | None) -> str:
+    """When, in words; empty where that is not known."""
+    if turns is None:
+        return ""
+    return f"in about {counted(turns, 'turn')}" if turns <= SOON else "not soon"
+
+
+def next_step(coming: Forecast, decision: CompactionDecision, policy: CompactionPolicy, window: int) -> str:
+    """What happens next, in a few words: when it compacts, or why it does not."""
+    if not policy.automatic:
+        return "no automatic compaction"
+    if decision.action != "none":
+        return f"compacts next turn{': asks first' if decision.action == 'ask' else ''}"
+    if decision.held:
+        return f"compaction due, but {decision.held.partition(':')[0]}"
+    if coming.trigger == "turns":
+        return f"compacts after {counted(coming.limit if coming.turns is None else coming.turns, 'more turn')}"
+    share = f" ({coming.limit * 100 // window} %)" if window else ""
+    when = in_turns(coming.turns)
+    return f"compacts at {coming.limit:,}{NEW[policy.measure]}{share}{when and f', {when}'}"

@@ -112,9 +112,14 @@ def _finished(opened: int, turn_over: bool) -> int:
     return opened if turn_over else max(0, opened - 1)
 
 
-def compacts_at(policy: CompactionPolicy, window: int) -> int:
-    """The least size of a request at which a trigger of the policy fires; 0: the request's size tells of none."""
-    return 0 if policy.measure == "since_compaction" else size_limit(policy, window)
+def compacts_at(policy: CompactionPolicy, plan: ContextPlan) -> int:
+    """The least size of a request at which it is compacted: what the policy says, or what a request may have where
+    that is less; 0: nothing is compacted unasked."""
+    if not policy.automatic:
+        return 0
+    most = plan.room + plan.limits.unattributed + 1
+    by_policy = 0 if policy.measure == "since_compaction" else size_limit(policy, plan.limits.window)
+    return min(by_policy or most, most)
 
 
 def size_limit(policy: CompactionPolicy, window: int) -> int:
@@ -254,13 +259,15 @@ def decide(
         else:
             held = brakes or _by_cooldown(record, policy, turn_over) or _by_failure(record, turn_over)
     if held:
-        return CompactionDecision("none", first.trigger, f"{first.why}; {held}", looked)
+        return CompactionDecision("none", first.trigger, f"{first.why}; {held}", looked, held=held)
     if mode == "auto":
         return CompactionDecision("compact", first.trigger, first.why, looked, digest=digest)
     used = plan.size
     if policy.measure == "reported" and not is_overflow:
         used = measured(plan, events, record, policy).tokens
-    return CompactionDecision("ask", first.trigger, first.why, looked, question(used, plan.limits.window), digest)
+    return CompactionDecision(
+        "ask", first.trigger, first.why, looked, question(used, plan.limits.window), digest=digest
+    )
 
 
 def _mode(policy: CompactionPolicy, headless: bool, overflow: bool) -> Mode:

@@ -82,6 +82,8 @@ class CompactionDecision(NamedTuple):
     checks: TriggerChecks
     question: str = ""
     """What to ask, where `action` is `ask`."""
+    held: str = ""
+    """Why nothing is done although a trigger fired; the last part of `why`."""
     digest: bool = False
     """Summarise without a model: limit or circuit breaker hold the model back, but the request is too long."""
 

@@ -194,6 +194,11 @@ class CompactionPolicy:
     min_freed: float = knob(0.1, "A compaction that frees less than this share is refused.", 0, 1)
     max_failures: int = knob(2, "Failures in a row after which no more is tried by itself.", 1)
 
+    @property
+    def automatic(self) -> bool:
+        """Whether it begins without being told to, if only by asking."""
+        return self.mode in ("auto", "confirm")
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:

@@ -71,6 +71,8 @@ class CompactionView:
     decision: CompactionDecision
     """What the triggers, the mode and the brakes say now; its checks say why in numbers."""
     forecast: Forecast
+    next: str
+    """What happens next, in a few words."""
     curve: Curve
     history: tuple[Node, ...]
     last: CompactionEntry | None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.compaction.audit import audit
-from workbench.compaction.forecast import forecast
+from workbench.compaction.forecast import forecast, next_step
 from workbench.compaction.record import CompactionEntry, Record, metrics, record
 from workbench.compaction.selection import select
 from workbench.compaction.triggers import compacts_at, decide
@@ -182,8 +182,8 @@ def view(inputs: CompactionInputs) -> CompactionView:
     if failed is not None and last is not None and failed.seq < last.event.seq:
         failed = None
     coming = forecast(plan, inputs.events, found, knobs, growth=inputs.growth, turn_over=inputs.turn_over)
-    # The line of the plot stands where the line above it says; where turns alone decide, at what the policy names.
-    limit = coming.limit if coming.trigger not in (None, "turns") else compacts_at(knobs, window)
+    decision = decide(plan, inputs.events, found, knobs, headless=False, turn_over=inputs.turn_over)
+    limit = compacts_at(knobs, plan)
     if inputs.recorded is not None:
         curve = inputs.figures.recorded_curve(found, inputs.recorded, inputs, limit)
     else:
@@ -193,8 +193,9 @@ def view(inputs: CompactionInputs) -> CompactionView:
         mode=knobs.mode,
         tokens=total,
         window=window,
-        decision=decide(plan, inputs.events, found, knobs, headless=False, turn_over=inputs.turn_over),
+        decision=decision,
         forecast=coming,
+        next=next_step(coming, decision, knobs, window),
         curve=curve,
         history=tree(found),
         last=last,

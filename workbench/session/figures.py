@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from workbench.agent.mentions import with_files
-from workbench.compaction.forecast import Forecast
-from workbench.compaction.triggers import size_limit
+from workbench.compaction.forecast import in_turns
+from workbench.compaction.triggers import compacts_at, size_limit
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import text_of
 from workbench.models.catalogue import is_local
 from workbench.models.framing import MESSAGE
 from workbench.models.ledger import Ledger
+from workbench.session.compaction_values import CompactionView
 from workbench.session.open_session import OpenSession
 from workbench.session.values import DraftCost, Status, WindowUse
 
@@ -55,8 +56,8 @@ def draft_cost(setup: Setup, plan: ContextPlan, text: str) -> DraftCost:
     return DraftCost(tokens, plan.size + more, plan.limits.capacity - plan.totals.tokens - more, exact)
 
 
-def tokens_report(opened: OpenSession, plan: ContextPlan, coming: Forecast | None) -> Rows:
-    """What `/tokens` shows. `coming` is what the compaction panel says, so that both say the same."""
+def tokens_report(opened: OpenSession, plan: ContextPlan, view: CompactionView | None) -> Rows:
+    """What `/tokens` shows. `view` is what the compaction panel shows, so that both say the same."""
     limits, ledger = plan.limits, opened.ledger
     use = WindowUse(plan.size, limits.window)
     share = f"{use.share:.1%}".replace("%", " %")
@@ -64,8 +65,9 @@ def tokens_report(opened: OpenSession, plan: ContextPlan, coming: Forecast | Non
         ("used", f"{use.tokens:,} of {limits.window:,} tokens ({share}) in the next request"),
         ("window", f"{limits.window:,} ({limits.window_source}), {_kept(plan)} kept for the answer"),
         *_turns(ledger),
-        ("turns left", _left(opened, plan, coming)),
+        ("next", view.next if view is not None else "not worked out yet"),
         ("compaction", _threshold(opened, plan)),
+        ("window full", in_turns(turns_that_fit(plan, view.forecast.growth if view else None)) or GROWTH_UNKNOWN),
         ("cost", _cost(ledger)),
         ("counted by", opened.setup.counter.note),
     ]
@@ -90,21 +92,6 @@ def _turns(ledger: Ledger) -> Rows:
     ]
 
 
-def _left(opened: OpenSession, plan: ContextPlan, coming: Forecast | None) -> str:
-    """Until the next compaction and until the window is full, where that is not the same."""
-    if coming is None:
-        return "not worked out yet"
-    said = []
-    if coming.turns == 0:
-        said.append(f"none until {opened.policy} compacts")
-    elif coming.turns is not None:
-        said.append(f"about {coming.turns:,} until {opened.policy} compacts")
-    if coming.trigger in (None, "turns") or coming.limit <= plan.limits.target:
-        full = turns_that_fit(plan, coming.growth)
-        said += [] if full is None else [f"about {full:,} until the window is full"]
-    return ", ".join(said) or "unknown: how fast the context grows is not known"
-
-
 def turns_that_fit(plan: ContextPlan, growth: float | None) -> int | None:
     """How many more turns like those so far fit; None where unknown or the context does not grow."""
     if growth is None or growth <= 0:
@@ -112,17 +99,22 @@ def turns_that_fit(plan: ContextPlan, growth: float | None) -> int | None:
     return max(0, int((plan.limits.target - plan.totals.tokens) / growth))
 
 
+GROWTH_UNKNOWN = "unknown: how fast the context grows is not known yet"
 MEASURED = {"plan": "", "since_compaction": " of events since the last compaction", "reported": " of the last prompt"}
 
 
 def _threshold(opened: OpenSession, plan: ContextPlan) -> str:
+    """What the policy says, and what comes before that where a request may have less."""
     policy, window = opened.setup.loaded.policy.compaction, plan.limits.window
-    limit = size_limit(policy, window)
+    limit, most = size_limit(policy, window), compacts_at(policy, plan)
     share = f"{limit / max(window, 1):.0%}".replace("%", " %")
     by_size = f"from {limit:,} tokens{MEASURED[policy.measure]} on ({share})" if limit else ""
-    by_turns = f"every {policy.turns:,} turns" if policy.turns and policy.mode != "off" else ""
+    by_turns = f"every {policy.turns:,} turns" if policy.turns else ""
     when = ", or ".join(filter(None, (by_size, by_turns)))
-    return f"{opened.policy} compacts {when}" if when else f"{opened.policy} does not compact by itself"
+    if not when or not policy.automatic:
+        return f"{opened.policy} does not compact by itself"
+    sooner = f"; already at {most:,}, as a longer request would leave too little for the answer" if most < limit else ""
+    return f"{opened.policy} compacts {when}{sooner}"
 
 
 def _cost(ledger: Ledger) -> str:

@@ -153,7 +153,7 @@ class OpenSession:
             len(self.events),
             queries=LogQueries(self.events, setup, live=self.writable),
             requests=self.requests.marks,
-            compact_at=compacts_at(setup.loaded.policy.compaction, setup.limits.window),
+            compact_at=compacts_at(setup.loaded.policy.compaction, self.plan),
             ledger=self.ledger,
             fixed=self.why_read_only,
             view=self.view,

@@ -6,19 +6,19 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from workbench.compaction.forecast import Forecast
 from workbench.config.errors import Refused, WrongCall
 from workbench.log.codec import encode
 from workbench.log.events import Event
 from workbench.session import figures
+from workbench.session.compaction_values import CompactionView
 from workbench.session.figures import Rows
 from workbench.session.open_session import OpenSession
 from workbench.traces.openai import to_openai
 
 
-def tokens(opened: OpenSession, coming: Forecast | None) -> Rows:
-    """The account of the session; `coming`: which compaction comes next, as it is shown beside it."""
-    return figures.tokens_report(opened, opened.plan, coming)
+def tokens(opened: OpenSession, view: CompactionView | None) -> Rows:
+    """The account of the session; `view`: what is shown of compaction beside it."""
+    return figures.tokens_report(opened, opened.plan, view)
 
 
 def events(opened: OpenSession) -> list[Event]:

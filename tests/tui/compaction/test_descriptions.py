@@ -22,25 +22,27 @@ def said(view: object) -> str:
 
 
 def test_what_comes_next_and_when() -> None:
-    assert said(seen(log(talk(8)))) == "▸ next at 16,000 (80 %), in about 11 turns"
-    assert said(seen(log(talk(8)), growth=None)).startswith("▸ next at 16,000 (80 %), in about ")
+    assert said(seen(log(talk(8)))) == "▸ compacts at 16,000 (80 %), in about 11 turns"
+    assert said(seen(log(talk(8)), growth=None)).startswith("▸ compacts at 16,000 (80 %), in about ")
     sliding = setup("sliding", sets=["compaction.threshold=0"])
-    assert said(seen(log(turns(2)), sliding)) == "▸ next at 5 turns, in about 3 turns"
+    assert said(seen(log(turns(2)), sliding)) == "▸ compacts after 3 more turns"
 
 
 def test_a_trigger_that_fired_says_so_and_what_holds_it_back() -> None:
     asks = seen(log(talk(8)), setup(sets=["compaction.threshold=0.25"]))
-    assert said(asks).startswith("? due, asks first: 5,")
+    assert said(asks).startswith("? compacts next turn: asks first · 5,")
     auto = seen(log(talk(8)), setup(sets=["compaction.threshold=0.25", "compaction.mode=auto"]))
-    assert said(auto).startswith("! due: 5,")
+    assert said(auto).startswith("! compacts next turn · 5,")
     manual = seen(log(talk(8)), setup(sets=["compaction.threshold=0.25", "compaction.mode=manual"]))
-    assert said(manual).startswith("‖ held back: 5,")
-    assert said(manual).endswith("not done by itself, because the mode is manual")
+    assert said(manual) == "○ no automatic compaction"
+    again = seen(log([*talk(8), summary(3, 6)]), setup(sets=["compaction.threshold=0.25"]))
+    assert said(again).startswith("‖ compaction due, but held back by the cool-down: 0 of 1 turns since event ")
+    assert said(again).endswith(" >= 25 %")
 
 
 def test_a_policy_without_compaction_says_so() -> None:
     layers = seen(log(talk(8)), setup("layers"))
-    assert said(layers) == "○ off this policy compacts nothing; m changes the mode"
+    assert said(layers) == "○ no automatic compaction"
 
 
 def test_every_trigger_is_told_with_its_figures() -> None:

@@ -154,7 +154,7 @@ async def test_what_is_left_for_the_answer_is_the_same_wherever_it_is_told(
         left = on.shown.plan.max_output
         assert left is not None
         assert (on.status.max_output, on.shown.plan.budget.reserve) == (left, left)
-        told = dict(await on.ask(partial(tokens, coming=on.compaction.forecast)))
+        told = dict(await on.ask(partial(tokens, view=on.compaction)))
         assert told["window"] == f"5,000 (option), {left:,} of 1,250 kept for the answer"
         assert before.max_output is not None
         assert left < made.requests[0]["max_tokens"] < before.max_output

@@ -67,7 +67,7 @@ async def test_a_few_lines_have_words_only_more_the_curve_and_many_everything() 
     async with app.run_test(size=(66, 6)) as pilot:
         await settle(pilot)
         assert not app.query_one(Plot).display
-        assert "▸ next" in screen_of(app)
+        assert "▸ compacts at" in screen_of(app)
         await pilot.resize_terminal(66, 12)
         await settle(pilot)
         assert app.query_one(Plot).display
@@ -108,7 +108,7 @@ async def test_while_one_is_being_made_the_panel_says_how_far_it_is_and_how_to_s
         assert "x stop" in screen_of(app)
         app.compaction = view
         await settle(pilot)
-        assert "▸ next at 16,000" in screen_of(app)
+        assert "▸ compacts at 16,000" in screen_of(app)
         assert "x stop" not in screen_of(app)
 
 
@@ -145,7 +145,7 @@ async def test_a_read_only_session_and_a_policy_without_compaction_say_so() -> N
         text = screen_of(app)
         assert "mode off (never)" in text
         assert "read-only" in text
-        assert "this policy compacts nothing" in text
+        assert "no automatic compaction" in text
 
 
 def test_a_line_of_buttons_is_as_high_as_it_must_be() -> None:

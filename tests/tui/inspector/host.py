@@ -151,7 +151,7 @@ class Model:
             len(self.events),
             queries=LogQueries(self.events, self.setup),
             requests=marks,
-            compact_at=compacts_at(policy.compaction, self.setup.limits.window),
+            compact_at=compacts_at(policy.compaction, self.plan()),
             ledger=self.ledger,
         )
         if at is None:

@@ -29,15 +29,14 @@ RANGE = "SEQ[-SEQ]"
 @COMMANDS.add(
     "tokens",
     "tokens",
-    "used and window, the latest and the average turn, turns left, the threshold of compaction, and the cost",
+    "used and window, the latest and the average turn, the threshold and the next compaction, and the cost",
     keys=("ctrl+t",),
 )
 async def tokens(host: Host, argument: str) -> None:
     """The account of the session."""
     from workbench.session import reports  # late: it brings along what a turn needs
 
-    coming = host.compaction.forecast if host.compaction is not None else None
-    rows = await host.from_session(partial(reports.tokens, coming=coming))
+    rows = await host.from_session(partial(reports.tokens, view=host.compaction))
     host.push(Report("tokens", rows))
 
 

@@ -11,7 +11,7 @@ from textual.content import Content
 from workbench.compaction.record import CompactionEntry, Spread, Status
 from workbench.compaction.undo import Node
 from workbench.compaction.values import Fact, SummaryDraft
-from workbench.config.text import counted, printable
+from workbench.config.text import printable
 from workbench.context.policy import Mode
 from workbench.log.events import Compaction
 from workbench.session.compaction_values import CompactionView, RunningCompaction, progress_text
@@ -39,23 +39,16 @@ def percent(part: int, whole: int) -> str:
 
 
 def next_line(view: CompactionView) -> Content:
-    """Which trigger fires next and when, or what holds back the one that fired."""
-    forecast, decision = view.forecast, view.decision
-    if view.mode == "off":
-        return Content.assemble(("○ off ", "bold $quiet"), ("this policy compacts nothing; m changes the mode", ""))
-    if forecast.turns == 0 or decision.trigger is not None:
-        sign, word = {"none": ("‖", "held back"), "ask": ("?", "due, asks first"), "compact": ("!", "due")}[
-            decision.action
-        ]
-        said = decision.why if decision.action == "none" else forecast.why.removeprefix("now: ")
-        return Content.assemble((f"{sign} {word}: ", "bold $warning"), printable(said))
-    if forecast.trigger is None:
-        return Content.assemble(("○ ", "$quiet"), printable(forecast.why))
-    when = "" if forecast.turns is None else f", in about {counted(forecast.turns, 'turn')}"
-    if forecast.trigger == "turns":
-        return Content.assemble(("▸ next", "bold"), f" at {counted(forecast.limit, 'turn')}{when}")
-    share = f" ({percent(forecast.limit, view.window)})" if view.window else ""
-    return Content.assemble(("▸ next", "bold"), f" at {forecast.limit:,}{share}{when}")
+    """What happens next; where something is due, with its figures."""
+    decision = view.decision
+    if view.mode in ("off", "manual"):
+        return Content.assemble(("○ ", "$quiet"), view.next)
+    if decision.trigger is None:
+        return Content.assemble(("▸ ", "bold"), view.next)
+    sign = {"none": "‖", "ask": "?", "compact": "!"}[decision.action]
+    said = f"compaction due, but {decision.held}" if decision.held else view.next
+    figures = decision.why.removesuffix(f"; {decision.held}")
+    return Content.assemble((f"{sign} {printable(said)}", "bold $warning"), f" · {printable(figures)}")
 
 
 def check_lines(view: CompactionView, width: int) -> list[Content]:
@@ -216,7 +209,7 @@ def status_rows(view: CompactionView) -> Rows:
     ]
     for name, check in view.decision.checks.named:
         rows.append((name, f"{'fired' if check.fired else 'not yet'}: {check.why}"))
-    rows += [("now", _now(view)), ("next", view.forecast.why), ("", "")]
+    rows += [("now", _now(view)), ("next", view.next), ("", "")]
     lines = [branch_line(branch).plain for branch in branches(view.history)]
     rows += [("history" if at == 0 else "", line) for at, line in enumerate(lines)] or [("history", "none yet")]
     if view.failed is not None:

@@ -97,7 +97,7 @@ class LabScreen(Finder[str]):
         good = made.status == "fits"
         verdict = Content.styled(f"{'✓' if good else '✗'} {VERDICTS[made.status]}", "$success" if good else "$error")
         counts = [f"{made.states.get(state, 0):,}" for state in COUNTED[:5]]
-        soon = "never" if made.soon is None and "off" in made.next else "?" if made.soon is None else _turns(made.soon)
+        soon = "never" if made.next == "no automatic compaction" else "?" if made.soon is None else _turns(made.soon)
         return title, f"{made.tokens:,}", per_cent(made.tokens, made.window), *counts, verdict, soon
 
     async def tell(self, value: str) -> Content:

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.compaction.forecast import forecast
+from workbench.compaction.forecast import forecast, next_step
 from workbench.compaction.record import record
+from workbench.compaction.triggers import decide
 from workbench.context.items import State
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
@@ -89,7 +90,9 @@ def outcome(setup: Setup, asked: SessionSnapshot, policy: str) -> PolicyOutcome:
     """Plan the log, and look at what came of it and what comes next."""
     plan = planned(setup, asked)
     rules = setup.loaded.policy
-    following = forecast(plan, asked.events, record(asked.events), rules.compaction, growth=asked.growth)
+    knobs, found = rules.compaction, record(asked.events)
+    following = forecast(plan, asked.events, found, knobs, growth=asked.growth)
+    decision = decide(plan, asked.events, found, knobs, headless=False, turn_over=True)
     return PolicyOutcome(
         policy,
         plan.size,
@@ -98,7 +101,7 @@ def outcome(setup: Setup, asked: SessionSnapshot, policy: str) -> PolicyOutcome:
         dict(Counter(row.state for row in plan.rows)),
         plan.verdict.status,
         plan.verdict.why,
-        following.why,
+        next_step(following, decision, knobs, plan.limits.window),
         following.turns,
         rules.description,
     )
