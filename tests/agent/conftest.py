@@ -10,7 +10,7 @@ import pytest
 from workbench.log.session import Session
 from workbench.log.store import Store
 from workbench.models.gateway import Gateway
-from workbench.rehearsal.litellm_provider import rehearse
+from workbench.rehearsal.in_process import rehearse
 
 
 @pytest.fixture

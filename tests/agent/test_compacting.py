@@ -25,7 +25,7 @@ from workbench.log.events import AssistantMessage, Body, Compaction, Failure, Us
 from workbench.log.session import Session
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway
-from workbench.rehearsal.litellm_provider import rehearse
+from workbench.rehearsal.in_process import rehearse
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
 

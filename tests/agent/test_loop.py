@@ -19,7 +19,7 @@ from workbench.log.session import Session
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway
 from workbench.models.reply_parts import Text
-from workbench.rehearsal.litellm_provider import rehearse
+from workbench.rehearsal.in_process import rehearse
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
 

@@ -25,7 +25,7 @@ from workbench.context.setup import PlanOptions, Setup
 from workbench.log.session import Session
 from workbench.log.store import Store
 from workbench.models.gateway import Gateway
-from workbench.rehearsal.litellm_provider import rehearse
+from workbench.rehearsal.in_process import rehearse
 from workbench.rehearsal.script import Script
 
 OPTIONS = PlanOptions(

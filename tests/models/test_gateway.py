@@ -6,13 +6,14 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 import pytest
 
 from support.provider import Answer, Pause, Provider, piece, text, usage
 from support.requirements import requirement
-from workbench.models.endpoints import Endpoint
+from workbench.models.endpoints import NO_KEY, Endpoint
 from workbench.models.failures import ModelFailure
 from workbench.models.gateway import Gateway, Patience
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
@@ -22,6 +23,14 @@ pytestmark = pytest.mark.xdist_group("litellm")
 HELLO = {"model": "openai/m", "messages": [{"role": "user", "content": "hi"}]}
 SOON = 60.0
 """Seconds after which what should happen at once did not happen."""
+
+
+@pytest.fixture(params=["through litellm", "without it"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A server that speaks OpenAI's dialect may be asked either way, and what it says is the same."""
+    if request.param == "without it":
+        monkeypatch.setitem(globals(), "Endpoint", partial(Endpoint, plain=True))
+    return str(request.param)
 
 
 async def answers(provider: Provider, request: dict[str, object] | None = None) -> list[Part]:
@@ -113,7 +122,7 @@ async def test_a_finish_reason_on_the_last_piece_of_text_is_seen() -> None:
     assert parts[-1] == Finished("length")
 
 
-async def test_the_request_arrives_byte_for_byte() -> None:
+async def test_the_request_arrives_byte_for_byte(way: str) -> None:
     awkward = 'tabs\t, \x00 null, ünïcödé, 日本語 🙂, \u2028, \\ and "quotes", </s> <|im_end|>, trailing blank \n'
     tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
     messages: list[dict[str, Any]] = [
@@ -133,10 +142,12 @@ async def test_the_request_arrives_byte_for_byte() -> None:
         await answers(provider, request)
         body = provider.requests[0].body
     assert request == before
-    del messages[2]["content"]  # litellm leaves out a null, which says the same
+    if way == "through litellm":
+        del messages[2]["content"]  # it leaves out a null, which says the same
     assert json.dumps(body["messages"]) == json.dumps(messages)
     assert json.dumps(body["tools"]) == json.dumps([tool])
-    assert (body["model"], body["max_tokens"], body["stream"]) == ("org/m", 77, True)
+    name = "org/m" if way == "through litellm" else "openai/org/m"
+    assert (body["model"], body["max_tokens"], body["stream"]) == (name, 77, True)
     assert body["stream_options"] == {"include_usage": True}
     assert set(body) == {"model", "messages", "tools", "max_tokens", "stream", "stream_options"}
 
@@ -153,7 +164,7 @@ async def test_a_server_of_ones_own_is_spoken_to_in_openais_dialect(
 
 
 async def test_the_key_of_the_environment_is_sent_and_that_of_the_endpoint_wins(
-    monkeypatch: pytest.MonkeyPatch,
+    way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "from-the-environment")
     async with Provider(Answer([*text("ok"), piece({}, "stop")])) as provider:
@@ -161,7 +172,9 @@ async def test_the_key_of_the_environment_is_sent_and_that_of_the_endpoint_wins(
         async for _ in Gateway(Endpoint(provider.url, "from-the-endpoint", "openai")).stream(HELLO):
             pass
         sent = [request.headers["authorization"] for request in provider.requests]
-    assert sent == ["Bearer from-the-environment", "Bearer from-the-endpoint"]
+    # What litellm does not ask is on this machine, and gets no key of the user's.
+    own = "from-the-environment" if way == "through litellm" else NO_KEY
+    assert sent == [f"Bearer {own}", "Bearer from-the-endpoint"]
 
 
 async def first_part(stream: AsyncIterator[Part]) -> None:

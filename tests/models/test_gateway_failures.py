@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+from functools import partial
 
 import pytest
 
@@ -18,6 +19,14 @@ pytestmark = pytest.mark.xdist_group("litellm")
 
 HELLO = {"model": "openai/m", "messages": [{"role": "user", "content": "hi"}]}
 KEY = "sk-unit-0123456789abcdef"
+
+
+@pytest.fixture(params=["through litellm", "without it"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A server that speaks OpenAI's dialect may be asked either way, and its faults are the same."""
+    if request.param == "without it":
+        monkeypatch.setitem(globals(), "Endpoint", partial(Endpoint, plain=True))
+    return str(request.param)
 
 
 async def failing(endpoint: Endpoint, patience: Patience | None = None) -> tuple[list[Part], ModelFailure]:
@@ -108,7 +117,7 @@ async def test_a_model_of_no_known_provider() -> None:
 
 async def test_no_key_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    assert (await failing(Endpoint()))[1].category == "authentication"
+    assert (await failing(Gateway().endpoint))[1].category == "authentication"
 
 
 BREAKS: dict[str, list[Step]] = {

@@ -62,6 +62,13 @@ def test_importing_the_gateway_does_not_import_litellm() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_server_that_takes_requests_as_they_are_is_asked_without_litellm() -> None:
+    code = FAULTS.format(tests=str(TESTS)).replace("Endpoint(provider.url)", "Endpoint(provider.url, plain=True)")
+    code = code.replace("        await gateway.warm()\n", "")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("6 False\n", "")
+
+
 def test_without_litellm_the_reason_is_said() -> None:
     code = (
         "import asyncio, sys\n"

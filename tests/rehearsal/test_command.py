@@ -51,7 +51,7 @@ async def test_it_serves_until_it_is_interrupted(tmp_path: Path) -> None:
 
 def test_it_needs_no_litellm_and_loads_nothing_heavy() -> None:
     code = (
-        "import sys, workbench.cli.rehearse, workbench.rehearsal.litellm_provider\n"
+        "import sys, workbench.cli.rehearse, workbench.rehearsal.in_process\n"
         "print(sorted({'litellm', 'openai', 'httpx', 'tiktoken', 'textual', 'rich'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

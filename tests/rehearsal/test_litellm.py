@@ -1,4 +1,4 @@
-"""What litellm makes of the stand-in: over HTTP in both dialects, and as a provider in the same process.
+"""What litellm makes of the stand-in over HTTP, in both dialects.
 
 All in one group, so that one process alone pays for the import.
 """
@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from workbench.rehearsal.litellm_provider import register
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
 
@@ -24,7 +23,7 @@ TOOLS = [
     for name in ("read_file", "list_files")
 ]
 ASKED = [{"role": "user", "content": "read a.py and list src"}]
-WAYS = ("openai", "anthropic", "rehearsal")
+WAYS = ("openai", "anthropic")
 
 Ask = Callable[..., Any]
 
@@ -38,13 +37,11 @@ def litellm() -> Iterator[Any]:
         import litellm
 
         litellm.suppress_debug_info = True
-        before = list(litellm.custom_provider_map)
         yield litellm
-        litellm.custom_provider_map = before
 
 
 class Way:
-    """One way to the stand-in: a dialect over HTTP, or the same process."""
+    """One way to the stand-in: a dialect over HTTP."""
 
     def __init__(self, litellm: Any, name: str) -> None:
         self.litellm = litellm
@@ -72,9 +69,6 @@ async def playing(request: pytest.FixtureRequest, litellm: Any) -> AsyncIterator
 
     async def start(script: Script) -> Way:
         way = Way(litellm, request.param)
-        if request.param == "rehearsal":
-            register(litellm, script)
-            return way
         server = await RehearsalServer(script).__aenter__()
         servers.append(server)
         base = f"{server.url}/v1" if request.param == "openai" else server.url
@@ -241,42 +235,3 @@ async def test_giving_up_a_silent_server_closes_the_connection(litellm: Any, nam
         with pytest.raises(asyncio.CancelledError):
             await asking
         assert await recorded.outcome == "gone"
-
-
-@pytest.mark.parametrize("fault", ["silence", "stall", "mute"])
-async def test_in_the_same_process_silence_lasts_until_it_is_given_up(litellm: Any, fault: str) -> None:
-    register(litellm, Script([{"reply": "x" * 50, "fault": fault}], chunk=5))
-    stream = await Way(litellm, "rehearsal")()
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(Heard.of(stream), 0.05)
-
-
-@pytest.mark.parametrize("fault", ["cut", "error", "bad_json", "html", "no_finish"])
-async def test_in_the_same_process_a_whole_answer_can_fail_too(litellm: Any, fault: str) -> None:
-    register(litellm, Script([{"reply": "x", "fault": fault}]))
-    with pytest.raises(litellm.InternalServerError):
-        await Way(litellm, "rehearsal")(stream=False)
-
-
-async def test_in_the_same_process_speed_and_delay_hold_and_usage_may_be_missing(litellm: Any) -> None:
-    register(
-        litellm, Script([{"reply": "Hello there.", "speed": 500, "delay": 0.01}, {"reply": "x", "fault": "no_usage"}])
-    )
-    ask = Way(litellm, "rehearsal")
-    assert (await Heard.of(await ask())).text == "Hello there."
-    assert (await ask(stream=False)).choices[0].message.content == "x"
-
-
-async def test_in_the_same_process_a_request_no_provider_would_take_is_refused(litellm: Any) -> None:
-    register(litellm)
-    with pytest.raises(litellm.BadRequestError, match="tool_call_id"):
-        await Way(litellm, "rehearsal")(messages=[{"role": "tool", "content": "x"}])
-
-
-async def test_registering_again_replaces_and_any_model_name_is_accepted(litellm: Any) -> None:
-    register(litellm, Script([{"reply": "old"}]))
-    stand_in = register(litellm, Script([{"reply": "new"}]))
-    assert sum(entry["provider"] == "rehearsal" for entry in litellm.custom_provider_map) == 1
-    found = await litellm.acompletion(model="rehearsal/anything-else", messages=[{"role": "user", "content": "x"}])
-    assert found.choices[0].message.content == "new"
-    assert stand_in.played == 1

@@ -28,7 +28,7 @@ from workbench.log.session import Session
 from workbench.log.store import Store
 from workbench.models.catalogue import REHEARSAL, Catalogue
 from workbench.models.gateway import Gateway
-from workbench.rehearsal.litellm_provider import rehearse
+from workbench.rehearsal.in_process import rehearse
 from workbench.rehearsal.script import Script
 
 HERE = Path(__file__).parent

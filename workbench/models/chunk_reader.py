@@ -86,7 +86,7 @@ class ChunkReader:
     def finish(self, word: str | None, content_type: str = "") -> list[Part]:
         """What the end adds; `word` is the provider's finish reason, and without one the stream is broken."""
         if not word or word.lower() in BROKEN:
-            raise ModelFailure("broken_stream", _how_it_broke(word, content_type))
+            raise ModelFailure("broken_stream", how_it_broke(word, content_type))
         found: list[Part] = [self._tell(call, "") for call in self._calls if not call.told]
         reason = REASONS.get(word.lower(), "stop")
         if reason == "stop" and self._refused:
@@ -198,7 +198,8 @@ def _thinking(delta: Any) -> Thinking | None:
     return Thinking(text, signature) if isinstance(text, str) and (text or signature) else None
 
 
-def _how_it_broke(word: str | None, content_type: str) -> str:
+def how_it_broke(word: str | None, content_type: str) -> str:
+    """Why a stream is none, or ended early, by the provider's last word and what it calls its answer."""
     kind = content_type.partition(";")[0].strip().lower()
     if word:
         return f"the provider ended the answer with {word!r}."

@@ -1,4 +1,4 @@
-"""litellm's exceptions as failures. They are told by name, status and words, so that litellm need not be imported."""
+"""Exceptions as failures. They are told by name, status and words, so that litellm need not be imported."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from workbench.models.answer_streams import Refusing
 from workbench.models.endpoints import Endpoint, redact
 from workbench.models.failures import Category, ModelFailure
 
@@ -23,7 +24,7 @@ _SIZES = (
     (rf"request \({_N} tokens\) exceeds the available context size \({_N}", 2, 1),
     (rf"input token count \({_N}\) exceeds the maximum number of tokens allowed \({_N}", 2, 1),
     (rf"prompt contains {_N} tokens{_GAP}model with {_N} maximum context", 2, 1),
-    (rf"'n_prompt_tokens': {_N}, 'n_ctx': {_N}", 2, 1),
+    (rf"""['"]n_prompt_tokens['"]: ?{_N}, ?['"]n_ctx['"]: ?{_N}""", 2, 1),
     (rf"limit:? {_N},? requested:? {_N}", 1, 2),
     (rf"available context size \({_N}", 1, 0),
     (rf"context (?:length|size|window) (?:is|of)(?: only)? {_N}", 1, 0),
@@ -83,7 +84,7 @@ _BY_STATUS: dict[int, Category] = {
 
 
 def diagnose(error: BaseException, endpoint: Endpoint | None = None) -> ModelFailure:
-    """The failure that an exception of litellm means, with the provider's words and without keys."""
+    """The failure that an exception means, litellm's or `Refusing`, with the provider's words and without keys."""
     endpoint = endpoint or Endpoint()
     known_failure = _found(error)
     if known_failure is not None:
@@ -130,7 +131,7 @@ def _found(error: BaseException) -> ModelFailure | None:
 
 def _cause(error: BaseException) -> tuple[BaseException, bool]:
     """The exception under litellm's wrapping, and whether the stream had begun."""
-    in_stream = False
+    in_stream = isinstance(error, Refusing) and error.in_stream
     while type(error).__name__ == "MidStreamFallbackError":
         in_stream = True
         inner = getattr(error, "original_exception", None)

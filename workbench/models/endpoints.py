@@ -27,6 +27,8 @@ class Endpoint:
     """litellm's name of the dialect, where the model's name does not tell it."""
     model: str = ""
     """What the server calls the model, where that is not its name here."""
+    plain: bool = False
+    """Whether the server takes requests in OpenAI's dialect as they are, so that litellm is not needed."""
 
 
 def redact(text: str, endpoint: Endpoint, environ: Mapping[str, str] = os.environ) -> str:

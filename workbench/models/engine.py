@@ -17,12 +17,12 @@ import socket
 import threading
 import time
 import warnings
-from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any
 
 from workbench.config.errors import WorkbenchError
+from workbench.models.answer_streams import Answering
 
 _PACE = 0.004
 """Seconds between two wake-ups of the caller's loop; what comes alone is handed over at once."""
@@ -66,9 +66,6 @@ def import_litellm() -> Any:
     return litellm
 
 
-AddProvider = Callable[[Any], object]
-"""Adds a provider of our own to litellm, the module that it is given."""
-
 LAST_STEP = 15.0
 """Seconds at most for what the thread is doing when the program ends; to import litellm takes two or three."""
 
@@ -82,7 +79,7 @@ class Engine:
         self.loop.set_exception_handler(lambda loop, context: None)
         self._litellm: Any = None
         self._warm = False
-        self._new_providers: deque[AddProvider] = deque()
+        self._own: dict[str, Answering] = {}
         self._thread = threading.Thread(target=self.loop.run_forever, name="litellm", daemon=True)
         self._thread.start()
         atexit.register(self._end)
@@ -102,16 +99,18 @@ class Engine:
         """Start a piece of work in the thread; cancelling the future cancels it there."""
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
-    def provide(self, add: AddProvider) -> None:
-        """Have a provider of our own added to litellm before the next request; from any thread."""
-        self._new_providers.append(add)
+    def provide(self, provider: str, answering: Answering) -> None:
+        """From now on, models of this provider are asked here and not through litellm; from any thread."""
+        self._own[provider] = answering
+
+    def own(self, model: str) -> Answering | None:
+        """Who answers for a model in this process; None where litellm is asked."""
+        return self._own.get(model.partition("/")[0])
 
     def litellm(self) -> Any:
         """litellm itself; to be asked for in the thread only, which it blocks for seconds the first time."""
         if self._litellm is None:
             self._litellm = import_litellm()
-        while self._new_providers:
-            self._new_providers.popleft()(self._litellm)
         return self._litellm
 
     async def warm(self) -> None:

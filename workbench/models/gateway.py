@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from workbench.config.errors import WorkbenchError
-from workbench.models.catalogue import REHEARSAL
+from workbench.models.answer_streams import Answering, AnswerStream, LitellmStream, PlainStream
 from workbench.models.chunk_reader import ChunkReader, coalesce, reported
 from workbench.models.diagnose import diagnose
 from workbench.models.endpoints import NO_KEY, Endpoint
 from workbench.models.engine import Clock, Engine, Pipe, engine
 from workbench.models.failures import ModelFailure
+from workbench.models.openai_server import ask_server
 from workbench.models.reply_parts import Part
 
 _AFTER_FINISH = 5.0
@@ -95,18 +97,6 @@ class Gateway:
             await asyncio.wait(live, timeout=_CLOSING)
 
 
-class _Usages(list[Any]):
-    """Takes the place of litellm's list of chunks and keeps those with usage.
-
-    With the chunks at hand litellm would make up a usage where the provider sends none, build the whole answer a second
-    time, and stop a model that says the same word a hundred times.
-    """
-
-    def append(self, chunk: Any) -> None:
-        if getattr(chunk, "usage", None) is not None:
-            super().append(chunk)
-
-
 class _Pump:
     """One request, as it runs in litellm's thread: puts lists of parts in the pipe, and last None or the failure."""
 
@@ -121,10 +111,10 @@ class _Pump:
         """All of it. Never raises; cancelled from outside it closes the connection and says so."""
         end: WorkbenchError | None = None
         try:
-            litellm = self._engine.litellm()
+            ask = self._way(request)
             clock = Clock(self._patience.first, self._patience.between)
             try:
-                await self._converse(litellm, call_of(request, self._endpoint, litellm), clock)
+                await self._converse(await ask(), clock)
             except asyncio.CancelledError:
                 end = _silence(clock) if clock.silent else ModelFailure("broken_stream", "the connection was closed.")
             finally:
@@ -136,32 +126,36 @@ class _Pump:
         with contextlib.suppress(asyncio.CancelledError):
             self._put([end], last=True)
 
-    async def _converse(self, litellm: Any, call: dict[str, Any], clock: Clock) -> None:
-        """Send the call and hand over the answer."""
-        stream = await litellm.acompletion(**call)
-        usages = stream.chunks = _Usages()
+    def _way(self, request: Mapping[str, Any]) -> Callable[[], Awaitable[AnswerStream]]:
+        """How the model is asked. The clock does not run yet: to import litellm takes seconds."""
+        own = self._engine.own(request.get("model", ""))
+        if own is None and self._endpoint.plain:
+            own = partial(ask_server, self._endpoint)
+        return (
+            partial(_plain, own, request)
+            if own
+            else partial(_litellms, self._engine.litellm(), self._endpoint, request)
+        )
+
+    async def _converse(self, stream: AnswerStream, clock: Clock) -> None:
+        """Hand over the answer, and last the usage, if there is one, and why it ended, by the provider's own word."""
         try:
             async for chunk in stream:
                 parts = self._reader.parts(chunk)
                 if parts:
                     clock.said()
                     self._put(parts)
-                elif _word(stream):
+                elif stream.word:
                     clock.allow(min(self._patience.between, _AFTER_FINISH))
         except asyncio.CancelledError:
-            if not (clock.silent and _word(stream)):
+            if not (clock.silent and stream.word):
                 raise
         finally:
             await stream.aclose()
-        self._end(stream, usages)
-
-    def _end(self, stream: Any, usages: _Usages) -> None:
-        """The last parts: usage if there is one, and why the answer ended, by the provider's own word."""
-        headers = getattr(stream, "_response_headers", None) or {}
-        cost = reported(chunk.usage for chunk in usages)
+        cost = reported(stream.usages)
         if cost is not None:
             self._put([cost])
-        self._put(self._reader.finish(_word(stream), str(headers.get("content-type", ""))))
+        self._put(self._reader.finish(stream.word, stream.content_type))
 
     def _put(self, things: list[Any], *, last: bool = False) -> None:
         try:
@@ -170,14 +164,24 @@ class _Pump:
             raise asyncio.CancelledError from None
 
 
+_STREAMED: Mapping[str, Any] = {"stream": True, "stream_options": {"include_usage": True}}
+
+
+async def _plain(answering: Answering, request: Mapping[str, Any]) -> AnswerStream:
+    return PlainStream(answering({**request, **_STREAMED}))
+
+
+async def _litellms(litellm: Any, endpoint: Endpoint, request: Mapping[str, Any]) -> AnswerStream:
+    return LitellmStream(await litellm.acompletion(**call_of(request, endpoint, litellm)))
+
+
 def call_of(request: Mapping[str, Any], endpoint: Endpoint, litellm: Any) -> dict[str, Any]:
     """The arguments of litellm's call: the request as it is, and how to send it."""
     call: dict[str, Any] = {
         **request,
-        "model": endpoint.model or _full_name(request.get("model", "")),
+        "model": endpoint.model or request.get("model", ""),
         "messages": [dict(message) for message in request["messages"]],  # litellm writes into them
-        "stream": True,
-        "stream_options": {"include_usage": True},
+        **_STREAMED,
         "max_retries": 0,
         "num_retries": 0,
     }
@@ -191,11 +195,6 @@ def call_of(request: Mapping[str, Any], endpoint: Endpoint, litellm: Any) -> dic
     return call
 
 
-def _full_name(model: str) -> str:
-    """litellm finds the stand-in by its provider's name."""
-    return f"{REHEARSAL}/{REHEARSAL}" if model == REHEARSAL else model
-
-
 def _fill_in(call: dict[str, Any], litellm: Any) -> None:
     """For a server of the user's own: OpenAI's dialect for a name that tells no other, and a key where none is set."""
     provider = call.get("custom_llm_provider")
@@ -206,11 +205,6 @@ def _fill_in(call: dict[str, Any], litellm: Any) -> None:
             provider = call["custom_llm_provider"] = "openai"
     if "api_key" not in call and not litellm.validate_environment(model=f"{provider}/x")["keys_in_environment"]:
         call["api_key"] = NO_KEY
-
-
-def _word(stream: Any) -> str | None:
-    """The finish reason that the provider sent. The chunks do not tell: where it sent none, litellm writes `stop`."""
-    return getattr(stream, "received_finish_reason", None) or getattr(stream, "intermittent_finish_reason", None)
 
 
 def _diagnosed(error: BaseException, endpoint: Endpoint) -> ModelFailure:

@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from workbench.models.model_routes import ModelRoutes
 
 
-def _add_rehearsal(litellm: object) -> None:
-    from workbench.rehearsal.litellm_provider import register  # late: needed with litellm only
-
-    register(litellm)
-
-
 class Services:
     """The user's things, for one call of the program."""
 
@@ -47,10 +41,12 @@ class Services:
     @cached_property
     def routes(self) -> ModelRoutes:
         """The ways to the models."""
-        from workbench.models.engine import engine  # late: planning a file needs no gateway and no event loop
-        from workbench.models.model_routes import ModelRoutes
+        from workbench.models.model_routes import (
+            ModelRoutes,  # late: planning a file needs no gateway and no event loop
+        )
+        from workbench.rehearsal.in_process import rehearse
 
-        engine().provide(_add_rehearsal)
+        rehearse()
         return ModelRoutes(self.settings, self.catalogue)
 
     def source(self, ref: str) -> Source:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from workbench.config.background import background
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.log.events import Override, OverrideAction, Setting
+from workbench.models.catalogue import is_built_in
 from workbench.models.gateway import Gateway
 from workbench.session import figures, opening
 from workbench.session.compacting import SessionCompactions
@@ -105,8 +106,6 @@ class SessionWorker:
             return
         if self._current().stands_in:
             self._updates.tell(Notice(STAND_IN, "warning", "no AI yet"))
-        if self._warm:
-            self._start_side_task(Gateway().warm())
 
     async def open(self, ref: str) -> None:
         """A session or a file."""
@@ -152,7 +151,7 @@ class SessionWorker:
         self.publish()
         if found:
             self._updates.put(shown=found[-1])
-        self._start_side_task(self._look_for_key(made))
+        self._prepare_to_ask(made)
         if made.session is not None and not made.writable:
             self._start_side_task(self._watch(made))
 
@@ -174,6 +173,12 @@ class SessionWorker:
         if opened.ours and not opened.said:
             with suppress(WorkbenchError):
                 self._services.store.delete(opened.session.id)
+
+    def _prepare_to_ask(self, opened: OpenSession) -> None:
+        """What takes its time before the first request: the key store, and litellm where the model needs it."""
+        self._start_side_task(self._look_for_key(opened))
+        if self._warm and not is_built_in(opened.setup.model):
+            self._start_side_task(Gateway().warm())
 
     async def _look_for_key(self, opened: OpenSession) -> None:
         """The system's key store may take its time, so nobody waits for it."""
@@ -284,7 +289,7 @@ class SessionWorker:
         if place is not None:
             await self._go(opened, place)
         self.publish()
-        self._start_side_task(self._look_for_key(opened))
+        self._prepare_to_ask(opened)
 
     def _refill(self, opened: OpenSession) -> None:
         opening.fill_slots(opened)

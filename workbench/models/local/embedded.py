@@ -152,7 +152,8 @@ class LocalModel:
             raise
         found = json.loads(ready)
         self.window = int(found["window"])
-        return _Running(process, reader, Endpoint(f"http://{HOST}:{found['port']}/v1", key, PROVIDER))
+        endpoint = Endpoint(f"http://{HOST}:{found['port']}/v1", key, PROVIDER, plain=True)
+        return _Running(process, reader, endpoint)
 
 
 async def _introduce(process: Process, key: str) -> bytes:

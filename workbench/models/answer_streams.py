@@ -1,0 +1,103 @@
+"""An answer on its way, whoever sends it: litellm, a model of this process, or a server in OpenAI's dialect."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+Json = Mapping[str, Any]
+Answering = Callable[[Json], AsyncGenerator[Json, None]]
+"""A model that needs no litellm: a request in, chunks in OpenAI's form out. Raises `Refusing` in place of chunks."""
+
+
+class Refusing(Exception):
+    """What a provider says in place of an answer, or in the middle of one; `diagnose` tells what it means."""
+
+    def __init__(self, status: int | None, said: str, headers: Json | None = None, *, in_stream: bool = False) -> None:
+        self.status_code = status
+        self.litellm_response_headers = headers or {}
+        self.in_stream = in_stream
+        super().__init__(said)
+
+
+class AnswerStream(Protocol):
+    """Chunks in OpenAI's form, and what is known once they have passed."""
+
+    @property
+    def usages(self) -> Sequence[Any]:
+        """What was said of the cost so far."""
+
+    @property
+    def content_type(self) -> str:
+        """What the server calls its answer."""
+
+    @property
+    def word(self) -> str | None:
+        """The finish reason that the provider sent, if it has sent one."""
+
+    def __aiter__(self) -> AsyncIterator[Any]: ...
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+
+
+class PlainStream:
+    """Chunks as their sender made them."""
+
+    content_type = ""
+
+    def __init__(self, chunks: AsyncGenerator[Json, None]) -> None:
+        self._chunks = chunks
+        self.usages: list[Any] = []
+        self.word: str | None = None
+
+    async def __aiter__(self) -> AsyncIterator[Json]:
+        async for chunk in self._chunks:
+            if chunk.get("usage") is not None:
+                self.usages.append(chunk["usage"])
+            for choice in chunk.get("choices") or ():
+                self.word = choice.get("finish_reason") or self.word
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        await self._chunks.aclose()
+
+
+class LitellmStream:
+    """litellm's stream."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.usages = stream.chunks = _Usages()
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        found: AsyncIterator[Any] = aiter(self._stream)
+        return found
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        await self._stream.aclose()
+
+    @property
+    def word(self) -> str | None:
+        """The provider's own finish reason. The chunks do not tell: where it sent none, litellm writes `stop`."""
+        names = ("received_finish_reason", "intermittent_finish_reason")
+        return next((word for name in names if (word := getattr(self._stream, name, None))), None)
+
+    @property
+    def content_type(self) -> str:
+        """What the server calls its answer."""
+        return str((getattr(self._stream, "_response_headers", None) or {}).get("content-type", ""))
+
+
+class _Usages(list[Any]):
+    """Takes the place of litellm's list of chunks and keeps their usage.
+
+    With the chunks at hand litellm would make up a usage where the provider sends none, build the whole answer a second
+    time, and stop a model that says the same word a hundred times.
+    """
+
+    def append(self, chunk: Any) -> None:
+        if getattr(chunk, "usage", None) is not None:
+            super().append(chunk.usage)

@@ -1,0 +1,72 @@
+"""The stand-in in this process: the gateway asks it as any other model, without litellm and without a network."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+from workbench.models.answer_streams import Json, Refusing
+from workbench.models.catalogue import REHEARSAL
+from workbench.models.engine import engine
+from workbench.rehearsal.answers import pieces
+from workbench.rehearsal.faults import IN_THE_MIDDLE
+from workbench.rehearsal.openai_dialect import REASONS, OpenAI, delta_json, usage_json
+from workbench.rehearsal.rehearsal_model import PlayedAnswer, RehearsalModel
+from workbench.rehearsal.request import BadRequest
+from workbench.rehearsal.script import Script
+
+
+def rehearse(script: Script | None = None) -> RehearsalModel:
+    """From now on the model `rehearsal` plays this script, in the whole process; without one it has its rules."""
+    stand_in = RehearsalModel(script)
+
+    async def answering(call: Json) -> AsyncGenerator[Json, None]:
+        async for chunk in _chunks(_play(stand_in, call)):
+            yield chunk
+
+    engine().provide(REHEARSAL, answering)
+    return stand_in
+
+
+def _play(stand_in: RehearsalModel, call: Json) -> PlayedAnswer:
+    """What happens to a request; what refuses it does so at once, as over HTTP."""
+    try:
+        request = OpenAI().read(call)
+    except BadRequest as bad:
+        raise Refusing(400, str(bad)) from None
+    played = stand_in.play(request)
+    refusal = played.refusal
+    if refusal:
+        said = OpenAI().error(refusal, request.model)["error"]["message"]
+        headers = {} if refusal.wait is None else {"retry-after": str(refusal.wait)}
+        raise Refusing(refusal.status, said, headers)
+    if played.fault and played.fault.kind == "drop":
+        raise Refusing(500, "the connection was closed, as the script asks for")
+    return played
+
+
+async def _chunks(played: PlayedAnswer) -> AsyncGenerator[Json, None]:
+    """The answer's pieces when they are due, broken off where a fault says so."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    kind = played.fault.kind if played.fault else ""
+    await asyncio.sleep(played.pace.delay)
+    if kind in ("silence", "mute"):
+        await asyncio.Event().wait()
+    if kind == "html":
+        return
+    found = list(pieces(played.answer, played.pace))
+    middle = len(found) // 2 if kind in IN_THE_MIDDLE else len(found)
+    for piece in found[:middle]:
+        # Also where nothing is to be waited for: whoever cancels or watches the clock gets a turn.
+        await asyncio.sleep(max(0.0, began + piece.at - loop.time()) if piece.at else 0)
+        yield {"choices": [{"delta": delta_json(piece, played.answer)}]}
+    if kind == "stall":
+        await asyncio.Event().wait()
+    if middle < len(found):
+        raise Refusing(500, f"the stream broke off, as the script asks for: {kind}", in_stream=True)
+    if not played.finishes:
+        return
+    yield {"choices": [{"delta": {}, "finish_reason": REASONS[played.answer.reason]}]}
+    if played.answer.usage:
+        yield {"choices": [], "usage": usage_json(played.answer.usage)}
