@@ -65,6 +65,7 @@ _FORMS = {
     ToolResult: _Form("tool_result", "tool", attrgetter("content")),
 }
 _ASIDE = _Form("aside", None, _described)
+_ASIDE_NAMES = {Usage: "usage", Snapshot: "snapshots", Failure: "errors", Reasoning: "thinking"}
 
 
 class Cell:
@@ -159,6 +160,11 @@ class Cell:
         """What the event says, for reading."""
         said = self.said
         return said if type(said) is str else text_of(said)
+
+
+def aside_name(cell: Cell) -> str:
+    """What a cell that is never sent is, among others of its kind."""
+    return _ASIDE_NAMES.get(type(cell.event.body), "other")
 
 
 def is_answer(unit: Sequence[Cell | Item]) -> bool:

@@ -7,12 +7,14 @@ put in order.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import Any
 
-from workbench.context.cells import Cell, Unit
+from workbench.context.cells import Cell, Unit, aside_name
 from workbench.context.control import NO_DECISION, UserDecision
 from workbench.context.fold import Preconditions
 from workbench.context.items import Kind
@@ -53,6 +55,8 @@ class Conversation:
         """Nothing but the stages decides about single cells, so that they need not be looked at one by one."""
         self.cells: list[Cell] = []
         self.units: list[Unit] = []
+        self._asides: array[int] = array("L")
+        self._aside_kinds: Counter[str] = Counter()
         self.sums = RunningSums()
         self.turn = 0
         self.openers: list[int] = [-1]
@@ -274,6 +278,8 @@ class Conversation:
             self.turn if self._masking.scope == "turn" else -1,
             0 if self._is_over() else self.latest,
             self._meter.is_record,
+            self._asides,
+            dict(self._aside_kinds),
         )
 
     def _is_over(self) -> bool:
@@ -291,6 +297,9 @@ class Conversation:
 
     def _store(self, cell: Cell) -> None:
         """Put a cell beside the units: it is never sent."""
+        if not cell.fate:
+            self._asides.append(len(self.cells) - len(self._asides))
+            self._aside_kinds[aside_name(cell)] += 1
         self.cells.append(cell)
         self.original_tokens += cell.original_tokens
 

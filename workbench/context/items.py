@@ -27,6 +27,11 @@ SIGNS: dict[State, str] = {
 """A letter for each state, so that nothing depends on colour."""
 
 
+def state_words(state: str) -> str:
+    """A state as people read it; in the data its name stays."""
+    return "not sent" if state == "aside" else state
+
+
 class Edit(NamedTuple):
     """One stage's decision on one item."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -107,6 +107,35 @@ class PlanRows(Sequence[Item]):
         self._open_repairs = open_repairs
         self._no_result = no_result
         self._places: Mapping[int, int | None] | None = None
+        self._hidden = 0
+        """Cells that are passed over, because they are never sent."""
+
+    @property
+    def asides(self) -> Mapping[str, int]:
+        """How many rows there are of what is never sent, by what they are: usage, thinking, snapshots."""
+        return self._view.aside_kinds
+
+    @property
+    def tools(self) -> range:
+        """Where the definitions of tools stand, one behind the other."""
+        at = [number for number, row in enumerate(self._fixed) if row.kind == "tool_definition"]
+        return range(at[0], at[-1] + 1) if at else range(0)
+
+    def candidates(self) -> PlanRows:
+        """The rows without those of what is never sent, whatever is decided."""
+        rows = copy(self)
+        rows.__dict__.pop("_inserts", None)
+        rows._hidden = sum(self.asides.values())
+        return rows
+
+    def _shown_before(self, cell: int) -> int:
+        """How many of the cells before one are not passed over."""
+        asides = self._view.asides
+        return cell - bisect_left(range(self._hidden), cell, key=lambda at: asides[at] + at)
+
+    def _cell(self, shown: int) -> Cell:
+        """One of the cells that are not passed over."""
+        return self._view.cells[shown + bisect_right(self._view.asides, shown, 0, self._hidden)]
 
     def placed(self, places: Mapping[int, int | None]) -> PlanRows:
         """The same rows with other sequence numbers: the events they were planned from stand elsewhere in a log."""
@@ -133,13 +162,14 @@ class PlanRows(Sequence[Item]):
             last = max(index for index in unit.cells if index < self._view.length)
             at.append((last + 1, -1, call))
         at.sort(key=lambda entry: entry[:2])
-        return [place + number for number, (place, _, _) in enumerate(at)], [what for _, _, what in at]
+        places = [self._shown_before(place) + number for number, (place, _, _) in enumerate(at)]
+        return places, [what for _, _, what in at]
 
     def _first_cell(self, unit: int) -> int:
         return self._units[unit].cells[0] if unit < self._cuts.units else self._view.length
 
     def __len__(self) -> int:
-        return len(self._fixed) + self._view.length + len(self._inserts[0])
+        return len(self._fixed) + self._view.length - self._hidden + len(self._inserts[0])
 
     @overload
     def __getitem__(self, index: int) -> Item: ...
@@ -158,14 +188,17 @@ class PlanRows(Sequence[Item]):
         before = bisect_right(places, number)
         if before and places[before - 1] == number:
             return self._inserted(what[before - 1])
-        return self._row(self._view.cells[number - before])
+        return self._row(self._cell(number - before))
 
     def __iter__(self) -> Iterator[Item]:
         yield from self._fixed
         places, what = self._inserts
-        done = 0
+        done = passed = 0
         for at in range(self._view.length):
-            while done < len(places) and places[done] == at + done:
+            if passed < self._hidden and self._view.asides[passed] + passed == at:
+                passed += 1
+                continue
+            while done < len(places) and places[done] == at - passed + done:
                 yield self._inserted(what[done])
                 done += 1
             yield self._row(self._view.cells[at])

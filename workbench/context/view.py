@@ -17,6 +17,8 @@ from workbench.context.running_sums import UnitCost
 from workbench.context.stages import mask, normalise, override, truncate
 from workbench.log.events import Content, KeptEvent
 
+NO_ASIDES: Mapping[str, int] = {}
+
 
 class View(NamedTuple):
     """What decides about single cells: everything but the two cuts (history and groups) and the summaries."""
@@ -35,6 +37,10 @@ class View(NamedTuple):
     """The sequence number of the latest user message while its turn is open: it is whole. 0: the turn is over."""
     is_record: bool = False
     """Whether this is what another agent did."""
+    asides: Sequence[int] = ()
+    """The cells that are never sent, in order: each by the number of other cells before it."""
+    aside_kinds: Mapping[str, int] = NO_ASIDES
+    """How many of them there are here, by what they are."""
 
 
 Fate = tuple[State, int, Content | None, bool]

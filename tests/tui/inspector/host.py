@@ -100,6 +100,8 @@ def talk() -> Talk:
 
 
 BODIES = talk()
+SEQS = [at for at, body in enumerate(BODIES, 1) if not isinstance(body, Usage | Reasoning)]
+"""The events whose rows are listed: what is sent, and what was left out."""
 
 
 def setup(policy: str = "workbench", *sets: str, window: int = 10_000) -> Setup:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, cast, overload
+from typing import Any, ClassVar, cast, overload
 
 from workbench.context.budget import Budget, Limits
 from workbench.context.items import Edit, Item
@@ -58,6 +59,26 @@ SAMPLE: tuple[Item, ...] = (
 )
 
 
+class SampleRows(tuple[Item, ...]):
+    """Rows made by hand, with what else a plan's rows can tell."""
+
+    __slots__ = ()
+
+    @property
+    def asides(self) -> dict[str, int]:
+        """By what they are."""
+        return dict(Counter(row.who for row in self if row.state == "aside"))
+
+    @property
+    def tools(self) -> range:
+        """Never one behind the other here."""
+        return range(0)
+
+    def candidates(self) -> SampleRows:
+        """Without what is never sent."""
+        return SampleRows(row for row in self if row.state != "aside")
+
+
 def plan_of(rows: Sequence[Item], **changes: Any) -> ContextPlan:
     """A plan with these rows; any sequence will do."""
     given: dict[str, Any] = {
@@ -67,7 +88,7 @@ def plan_of(rows: Sequence[Item], **changes: Any) -> ContextPlan:
         "verdict": Verdict("fits", "6,120 tokens + 1,000 margin + 2,000 reserve = 9,120 of 10,000"),
         "budget": BUDGET,
         "totals": Totals(6_120, 6_000, 120, 12_500),
-        "rows": cast(PlanRows, rows),
+        "rows": cast(PlanRows, rows if isinstance(rows, CountedRows) else SampleRows(rows)),
     }
     return ContextPlan(**{**given, **changes})
 
@@ -93,6 +114,13 @@ class CountedRows(Sequence[Item]):
 
     def __iter__(self) -> Iterator[Item]:
         raise AssertionError("nobody may go through all rows")
+
+    asides: ClassVar[dict[str, int]] = {}
+    tools = range(0)
+
+    def candidates(self) -> CountedRows:
+        """All of them."""
+        return self
 
     def in_request(self) -> Iterator[Item]:
         """All are sent, and nobody may look at them all."""

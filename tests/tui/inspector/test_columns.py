@@ -40,16 +40,20 @@ def test_the_heads_are_as_wide_as_the_rows(width: int, events: int) -> None:
 @pytest.mark.parametrize("state", SIGNS)
 def test_a_state_has_a_letter_and_a_word(state: State) -> None:
     made = cells(item(1, state=state), lay_out(80, 10), "")
-    assert made.state.rstrip() == f"{SIGNS[state]} {state}"
+    assert made.state.rstrip() == f"{SIGNS[state]} {'not sent' if state == 'aside' else state}"
 
 
-def test_a_reason_goes_before_the_text() -> None:
-    narrow = cells(SAMPLE[5], lay_out(80, 10), "")
-    wide = cells(SAMPLE[5], lay_out(200, 10), "")
-    assert narrow.why.startswith("5,213 → 800: 5,213 tokens")
-    assert narrow.text == ""
-    assert wide.text.startswith("import sqlite3")
+def test_a_reason_stands_beside_the_text_and_never_in_its_place() -> None:
+    narrow, middle, wide = (cells(SAMPLE[5], lay_out(width, 10), "") for width in (80, 105, 200))
+    assert all(made.text.startswith("import sqlite3") for made in (narrow, middle, wide))
+    assert narrow.why == "", "the state says that it was cut, and there is no room for more"
+    assert middle.why.startswith(" · 5,213 → 800: 5,213 tokens")
+    assert wide.why.startswith(" · 5,213 tokens are over the cap of 800")
     assert wide.original.strip() == "5,213"
+
+
+def test_a_masked_row_shows_what_it_said_and_not_its_marker() -> None:
+    assert cells(SAMPLE[6], lay_out(200, 10), "").text.startswith("FAILED tests/test_login.py")
 
 
 def test_flags_and_marks() -> None:

@@ -16,7 +16,7 @@ from workbench.context.compare import Effect
 from workbench.context.plan import ContextPlan
 from workbench.log.events import AssistantMessage, Body
 from workbench.session.context_view import OverrideWish, SessionQueries
-from workbench.tui.inspector.info_lines import question
+from workbench.tui.inspector.foot_lines import question
 from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides
 
 WIDE = (120, 40)
@@ -124,6 +124,7 @@ async def test_what_has_no_effect_says_so_and_is_not_done(
     app = host(Model(bodies))
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
+        await press(pilot, "full_stop")
         await go_to(pilot, seq)
         await press(pilot, key)
         assert app.told == said
@@ -192,7 +193,7 @@ async def test_while_it_is_worked_out_the_rows_can_be_walked() -> None:
         await pilot.press("p")
         assert app.told == "working out what that would do…"
         await pilot.press("down", "down")
-        assert app.pane.rows.cursor == 10
+        assert app.pane.rows.cursor == 8
         go.set()
         await settle(pilot)
         assert app.told.startswith("pin event 9?")

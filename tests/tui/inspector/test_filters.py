@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.logs import texts
 from tui.inspector.sample import SAMPLE, item
 from workbench.config.errors import WrongCall
-from workbench.tui.inspector.filters import parse
+from workbench.tui.inspector.filters import help_on, parse
 
 
 def found(text: str) -> list[int | None]:
@@ -36,13 +36,21 @@ def found(text: str) -> list[int | None]:
         ("turn:0-1", [1, 2, 3, 4, 5, 6, 7, 8, 9]),
         ("pinned:", [3]),
         ("pinned:no state:truncated", [6]),
-        (">50", [1, 6]),
-        (">=100", [1, 6]),
-        (">100", [6]),
+        (">50", [1, 6, 7, 8]),
+        ("sent>50", [1, 6]),
+        (">=100", [1, 6, 7, 8]),
+        ("sent>100", [6]),
+        ("SENT<=12 state:masked", [7]),
         ("<12 state:sent", [2, 3, 5, 9, 10]),
         (">0.8k", []),
-        (">1k", []),
-        ("<=1k >100", [6]),
+        (">1k", [6, 7]),
+        ("<=1k >100", [8]),
+        ("sent<1k >1k", [6, 7]),
+        ("state:aside", [4]),
+        ('state:"not sent"', [4]),
+        ("state:not-sent", [4]),
+        ("state:not", [4]),
+        ('-state:"not sent",sent', [6, 7, 8]),
         ("SQLITE3", [6]),
         ('"login test"', [3]),
         ('"Login test"', []),
@@ -64,7 +72,7 @@ def test_what_is_found(text: str, seqs: list[int]) -> None:
         ("stat:masked", "no such key: stat: expected one of state: tool:"),
         ("http://x", "text with a colon goes in"),
         ("turn:three", "turn:three: expected a number or a range"),
-        (">many", ">many: expected a number of tokens, as in >2000 or >2k"),
+        (">many", ">many: expected a number of tokens, as in >2000, >2k or sent>2000"),
         ("<", "<: expected a number of tokens"),
         ("pinned:maybe", "pinned:maybe: expected nothing, yes or no"),
         ("tool:", "tool: expected a name, as in tool:run_command"),
@@ -103,3 +111,25 @@ def test_a_filter_without_terms_is_none() -> None:
 def test_no_number_is_too_long_to_be_read(sign: str, digits: int, thousands: str) -> None:
     thousands = "" if "turn" in sign else thousands
     assert parse(f"{sign}1{'0' * digits}{thousands}").tests
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "state: tool: role:"),
+        ("role:user ", "state: tool: role:"),
+        ("state:", 'state: sent, truncated, masked, summarised, dropped, excluded, "not sent"'),
+        ("role:user -turn:", "turn: a number or a range"),
+        (">", "of the original, sent>2000 as it is sent"),
+        ("state:m", ""),
+        ("word", ""),
+    ],
+)
+def test_the_line_has_help_for_what_one_types(text: str, said: str) -> None:
+    assert said in help_on(text)
+    assert bool(help_on(text)) == bool(said)
+
+
+def test_only_who_asks_for_what_is_never_sent_looks_through_it() -> None:
+    asked = {text: parse(text).all for text in ("state:aside", "-state:aside", "kind:aside", "usage")}
+    assert asked == {"state:aside": True, "-state:aside": False, "kind:aside": True, "usage": False}

@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 
 from support import logs
 from support.talk import COUNTER
+from tui.inspector.host import BODIES, TOOL, Model
 from tui.inspector.sample import SAMPLE, CountedRows, item, plan_of
 from workbench.context.budget import Limits
 from workbench.context.items import SIGNS, SLOTS
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import plan
 from workbench.context.policy import Policy
-from workbench.log.events import Event
+from workbench.log.events import Event, SlotContent, UserMessage
 from workbench.session.row_lookup import row_of
 from workbench.tui.inspector.filters import Filter, parse
 from workbench.tui.inspector.order import (
@@ -57,7 +58,7 @@ def arranged(made: ContextPlan, wish: RowOrder, folded: frozenset[str] = frozens
 @given(plans, st.sampled_from(["", "role:user", ">20", "state:sent,masked"]), st.sampled_from(GROUPINGS))
 def test_every_row_that_matches_is_there_once(made: ContextPlan, text: str, group: Grouping) -> None:
     wanted = parse(text)
-    lines = arranged(made, RowOrder(wanted, group))
+    lines = arranged(made, RowOrder(wanted, group, all=True))
     rows = [line for line in map(lines.__getitem__, range(len(lines))) if isinstance(line, int)]
     assert sorted(rows) == [number for number, row in enumerate(made.rows) if wanted.holds(row)]
     assert lines.matches == len(rows)
@@ -67,7 +68,7 @@ def test_every_row_that_matches_is_there_once(made: ContextPlan, text: str, grou
 def test_heads_stand_before_their_rows_and_add_them_up(
     made: ContextPlan, by: Grouping, sort: Sorting, data: st.DataObject
 ) -> None:
-    lines = arranged(made, RowOrder(Filter(), by, sort))
+    lines = arranged(made, RowOrder(Filter(), by, sort, all=True))
     keys = [group.key for group in lines.groups]
     folded = frozenset(data.draw(st.lists(st.sampled_from(keys), unique=True))) if keys and by else frozenset()
     lines = lines.fold(folded)
@@ -152,7 +153,9 @@ def test_groups_come_in_their_own_order() -> None:
         "turn",
     ]
     states = [group.key for group in arranged(made, RowOrder(group="state")).groups]
-    assert states == ["sent", "truncated", "masked", "dropped", "aside"]
+    assert states == ["sent", "truncated", "masked", "dropped"]
+    states = [group.key for group in arranged(made, RowOrder(group="state", all=True)).groups]
+    assert states[-1] == "aside"
     rows = [SAMPLE[0]._replace(turn=turn) for turn in (10, 9, 2)]
     assert [group.key for group in arranged(plan_of(rows), RowOrder(group="turn")).groups] == ["2", "9", "10"]
 
@@ -172,6 +175,37 @@ def test_a_filter_that_hides_a_row_has_no_line_for_it() -> None:
 
 
 def test_sums_leave_heads_out() -> None:
-    lines = arranged(plan_of(SAMPLE), RowOrder(group="state"))
+    lines = arranged(plan_of(SAMPLE), RowOrder(group="state", all=True))
     whole = sum(row.original_tokens for row in SAMPLE)
     assert sums(lines, range(len(lines))) == (10, sum(row.tokens for row in SAMPLE), whole)
+
+
+@settings(max_examples=40)
+@given(logs.logs(), logs.policies(), logs.limits)
+def test_what_was_never_to_be_sent_is_passed_over_and_nothing_else(
+    log: list[Event], policy: Policy, limits: Limits
+) -> None:
+    made = plan(log, policy, limits, COUNTER).rows
+    listed = made.candidates()
+    wanted = [row for row in made if row.state != "aside"]
+    assert list(listed) == wanted
+    assert [listed[at] for at in range(len(listed))] == wanted
+    assert sum(made.asides.values()) == len(made) - len(listed)
+    assert list(listed.in_request()) == list(made.in_request())
+
+
+def test_definitions_of_tools_are_one_line_until_they_are_unfolded() -> None:
+    slots = [SlotContent("tools", name, TOOL.replace("read_file", name)) for name in ("read_file", "run_command")]
+    rows = Model([BODIES[0], *slots, UserMessage("hello")]).plan()
+    lines = plain(rows)
+    head = lines[1]
+    assert isinstance(head, RowGroup)
+    assert (len(head.rows), head.about) == (2, "read_file, run_command")
+    assert head.tokens == sum(row.tokens for row in rows.rows[1:3])
+    assert [item.who if (item := lines.item(at)) else "" for at in range(len(lines))] == ["system", "", "user"]
+    opened = lines.fold(frozenset())
+    assert [item.who if (item := opened.item(at)) else "" for at in range(len(opened))] == [
+        *("system", "", "read_file", "run_command", "user")
+    ]
+    assert [opened.line_of(row) for row in range(4)] == [0, 2, 3, 4]
+    assert [lines.line_of(row) for row in range(4)] == [0, 1, 1, 2]

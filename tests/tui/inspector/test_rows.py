@@ -7,16 +7,17 @@ from collections.abc import Callable, Sequence
 import pytest
 from textual.strip import Strip
 
-from tui.inspector.host import BODIES, Host, Model, host, lines_of, press, settle, type_in
+from tui.inspector.host import BODIES, SEQS, TOOL, Host, Model, host, lines_of, press, settle, type_in
 from tui.inspector.sample import CountedRows, item, plan_of
 from workbench.context.items import Item
-from workbench.log.events import AssistantMessage, Override, UserMessage
+from workbench.log.events import AssistantMessage, Override, SlotContent, UserMessage
 from workbench.session.context_view import ContextView
 from workbench.session.values import Live, LiveCall
+from workbench.tui.inspector.columns import Heads
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.widgets.input_line import InputLine
 
-LAST = len(BODIES) - 1
+LAST = len(SEQS) - 1
 
 
 def shown(rows: Sequence[Item], events: int = 10) -> ContextView:
@@ -58,10 +59,12 @@ async def test_every_row_has_its_place(size: tuple[int, int]) -> None:
         await settle(pilot)
         await press(pilot, "home")
         lines = lines_of(app.pane.rows)
-        for at, line in enumerate(lines[: len(BODIES)]):
-            assert line.lstrip("▌ ").split()[0] == str(at + 1)
-        assert "t truncated" in lines[8]
-        assert "7,281" in lines[8]
+        for seq, line in zip(SEQS, lines, strict=False):
+            assert line.lstrip("▌ ").split()[0] == str(seq)
+        row = lines[SEQS.index(9)]
+        assert "t truncated" in row
+        assert "1 def test_log" in row, "what it says"
+        assert "7,281" in row or size[0] == 80, "and why it was cut, where there is room beside it"
         assert "␛[31mlogin" in lines[3] or size[0] == 80
         assert "\x1b" not in "".join(lines)
 
@@ -201,10 +204,10 @@ async def test_a_range_shows_its_sum() -> None:
     app = host()
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        await press(pilot, "home", *["down"] * 7, "v", "down", "down")
-        assert app.told.startswith("3 rows chosen · 589 tokens · 7,291 if whole")
+        await press(pilot, "home", *["down"] * 5, "v", "down", "down")
+        assert app.told.startswith("3 rows chosen · 600 tokens · 7,302 if whole")
         lines = lines_of(app.pane.rows)
-        assert [line[0] for line in lines[7:10]] == ["┃", "┃", "▌"]
+        assert [line[0] for line in lines[5:8]] == ["┃", "┃", "▌"]
         await press(pilot, "v")
         assert "chosen" not in app.told
         await press(pilot, "shift+up")
@@ -212,9 +215,9 @@ async def test_a_range_shows_its_sum() -> None:
         await press(pilot, "shift+down", "shift+down")
         assert app.told.startswith("2 rows chosen")
         await press(pilot, "shift+end")
-        assert app.told.startswith(f"{len(BODIES) - 9} rows chosen")
+        assert app.told.startswith(f"{len(SEQS) - 7} rows chosen")
         await press(pilot, "shift+home")
-        assert app.told.startswith("10 rows chosen")
+        assert app.told.startswith("8 rows chosen")
         await press(pilot, "escape")
         assert "chosen" not in app.told
 
@@ -236,17 +239,17 @@ async def test_the_filter_works_while_it_is_typed_and_counts() -> None:
         await settle(pilot)
         await press(pilot, "f", *"state:m")
         await type_in(pilot, "state:masked")
-        assert app.told.startswith("3 of 29 rows match · filter state:masked")
+        assert app.told.startswith("3 of 20 rows match · filter state:masked")
         assert [line.split()[0] for line in lines_of(app.pane.rows)[:2]] == ["12", "15"]
         await press(pilot, "enter")
         assert isinstance(app.focused, RowsView)
         await press(pilot, "f")
         await type_in(pilot, "state:masked zzz")
-        assert "no row matches the filter" in lines_of(app.pane.rows)[0]
+        assert "no row matches state:masked zzz: Esc clears the filter, f changes it" in lines_of(app.pane.rows)[0]
         await press(pilot, "escape")
-        assert app.told.startswith("3 of 29 rows match"), "what held before holds again"
+        assert app.told.startswith("3 of 20 rows match"), "what held before holds again"
         await press(pilot, "escape")
-        assert len(app.pane.rows.lines or ()) == len(BODIES)
+        assert len(app.pane.rows.lines or ()) == len(SEQS)
 
 
 async def test_a_filter_that_is_not_understood_is_told_and_the_rows_stay() -> None:
@@ -272,7 +275,7 @@ async def test_the_line_to_type_in_says_what_it_wants() -> None:
         await press(pilot, "escape")
         assert not app.query_one(InputLine).display
         await press(pilot, "slash")
-        assert app.told.startswith("search: enter begins it")
+        assert app.told.startswith("search: Enter begins it")
 
 
 async def test_the_search_goes_from_match_to_match_and_around() -> None:
@@ -287,7 +290,7 @@ async def test_the_search_goes_from_match_to_match_and_around() -> None:
         for key in ("n", "n", "N", "N", "N"):
             await press(pilot, key)
             seen.append(rows.cursor)
-        assert seen == [9, 11, 12, 11, 9, 23]
+        assert seen == [7, 8, 9, 8, 7, 16]
         assert app.told == "match 6 of 6 for tool:run_command"
         await press(pilot, "slash")
         await type_in(pilot, "nowhere", "enter")
@@ -301,7 +304,7 @@ async def test_groups_fold_and_unfold() -> None:
     app = host()
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        heads = {"slot": 5, "turn": 3, "state": 4}
+        heads = {"slot": 5, "turn": 3, "state": 3}
         for by, count in heads.items():
             await press(pilot, "b")
             assert app.told.startswith(f"{count} groups by {by}")
@@ -312,7 +315,7 @@ async def test_groups_fold_and_unfold() -> None:
         assert lines[0].startswith("▌  ▸  sent")
         assert lines[1].split()[:2] == ["▾", "truncated"]
         await press(pilot, "z")
-        assert all("▸" in line for line in lines_of(app.pane.rows)[:4])
+        assert all("▸" in line for line in lines_of(app.pane.rows)[:3])
         await press(pilot, "z")
         assert all("▾" in line or "▸" not in line for line in lines_of(app.pane.rows)[:20])
         await press(pilot, "b")
@@ -334,12 +337,16 @@ async def test_the_largest_first_and_the_smallest_first() -> None:
     app = host()
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        await press(pilot, "s", "home")
-        assert app.told == "largest first · escape: all rows as they are"
+        await press(pilot, "s")
+        assert app.told == "largest first · Esc: all rows as they are sent"
+        assert app.pane.rows.cursor == 0, "who sorts wants to see the largest"
+        assert "tokens▼" in app.query_one(Heads).render_line(0).text
         assert [line.lstrip("▌ ").split()[0] for line in lines_of(app.pane.rows)[:2]] == ["9", "21"]
         await press(pilot, "s")
         assert app.told.startswith("smallest first")
-        assert lines_of(app.pane.rows)[len(BODIES) - 1].lstrip("▌ ").split()[0] == "9"
+        assert "tokens▲" in app.query_one(Heads).render_line(0).text
+        assert app.pane.rows.cursor == 0
+        assert lines_of(app.pane.rows)[len(SEQS) - 1].lstrip("▌ ").split()[0] == "9"
         await press(pilot, "s")
         assert app.list.wish.is_plain
 
@@ -352,7 +359,7 @@ async def test_a_new_plan_is_arranged_as_the_old_one_was() -> None:
         await type_in(pilot, "state:masked", "enter")
         app.grow(Override("mask", 21, 21))
         await settle(pilot)
-        assert app.told.startswith("4 of 29 rows match")
+        assert app.told.startswith("4 of 20 rows match")
 
 
 # A hundred thousand rows
@@ -372,3 +379,50 @@ async def test_a_hundred_thousand_rows_are_not_gone_through() -> None:
         app.shown = shown(rows, 100_001)
         await settle(pilot)
         assert rows.looks < 300
+
+
+# What is listed
+
+
+async def test_what_is_never_sent_is_hidden_counted_and_a_key_away() -> None:
+    app = host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert app.told == "9 hidden: 8 usage, 1 thinking · . shows them"
+        assert "not sent" not in "".join(lines_of(app.pane.rows))
+        await press(pilot, "full_stop")
+        assert app.told == "9 never sent: 8 usage, 1 thinking · . hides them"
+        assert sum("· not sent" in line for line in lines_of(app.pane.rows)) == 9
+        await press(pilot, "full_stop")
+        assert len(app.pane.rows.lines or ()) == len(SEQS)
+
+
+async def test_a_filter_for_what_is_never_sent_finds_it_though_it_is_hidden() -> None:
+    app = host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "f")
+        assert "state: tool: role:" in app.told
+        await type_in(pilot, "state:")
+        assert app.told.startswith("state: sent, truncated, masked")
+        await type_in(pilot, 'state:"not sent"', "enter")
+        assert app.told.startswith("9 of 29 rows match")
+
+
+async def test_the_tools_unfold_by_the_keys_that_open_a_row() -> None:
+    tools = [SlotContent("tools", name, TOOL.replace("read_file", name)) for name in ("edit_file", "run_command")]
+    app = Host(Model([*tools, *BODIES]))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "home", "down", "down")
+        assert lines_of(app.pane.rows)[2].lstrip("▌ ").split()[:3] == ["▸", "3", "tools"]
+        assert "edit_file, run_command, read_file" in lines_of(app.pane.rows)[2]
+        await press(pilot, "space")
+        assert app.pane.rows.group is not None
+        assert "▾" in lines_of(app.pane.rows)[2]
+        await press(pilot, "down")
+        assert app.pane.rows.item is not None
+        assert app.pane.rows.item.kind == "tool_definition"
+        app.grow(UserMessage("and now?"))
+        await settle(pilot)
+        assert "▾" in lines_of(app.pane.rows)[2], "what was unfolded stays so while the session goes on"

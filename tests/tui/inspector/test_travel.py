@@ -21,7 +21,7 @@ async def test_one_steps_back_through_the_requests_and_returns() -> None:
         assert str(past.render()).startswith(
             "◀ THE PAST: request 8 of 8 · [ earlier  ] later  } now · turn 2, up to event 27"
         )
-        assert len(app.pane.rows.lines or ()) == 27
+        assert len(app.pane.rows.lines or ()) == 19
         await press(pilot, "[", "[", "[")
         assert "request 5 of 8" in str(past.render())
         await press(pilot, "]")

@@ -13,18 +13,16 @@ from textual.widget import Widget
 
 from workbench.config.text import printable
 from workbench.context.compare import Mark
-from workbench.context.items import SIGNS, Item
+from workbench.context.items import SIGNS, Item, state_words
 from workbench.session.values import Live
-from workbench.tui.inspector.order import Grouping, RowGroup, RowLines
+from workbench.tui.inspector.order import TOOLS, Grouping, RowGroup, RowLines, Sorting
 from workbench.tui.widgets.cells import fit, fit_end, number
 
 ROOMY = 110
 """From this width on there is room for the column of original sizes and for wider ones."""
 BLOCKS = " ▏▎▍▌▋▊▉█"
-WIDE = 90
-"""From this width on the last column shows a reason and the text beside it."""
-LEAST = 8
-"""Fewer cells than this are no room for a text."""
+BESIDE = 40
+"""From this width on the last column has room for a reason beside the text."""
 LOOKED_AT = 600
 """Characters of a text that a row may show; the rest of a megabyte is not looked at."""
 CHARS_PER_TOKEN = 4
@@ -60,10 +58,10 @@ class Cells(NamedTuple):
     share: str
     pin: str
     state: str
-    why: str
-    """What became of it; empty where nothing did."""
     text: str
-    """What it says, in the rest of the line."""
+    """What it says."""
+    why: str = ""
+    """What became of it, beside what it says; empty where nothing did, or where there is no room."""
     mark: str = ""
 
 
@@ -80,14 +78,17 @@ def lay_out(width: int, events: int, marked: bool = False) -> Columns:
     return Columns(seq, who, tokens, original, share, state, max(0, width - used), gap, mark)
 
 
-def heads(columns: Columns) -> str:
-    """The line above the rows."""
+ARROWS: dict[Sorting, str] = {"": "", "largest": "▼", "smallest": "▲"}
+
+
+def heads(columns: Columns, sort: Sorting = "") -> str:
+    """The line above the rows; the column they are sorted by has an arrow."""
     words = [
         "#".rjust(columns.seq),
         *([" "] if columns.mark else []),
         fit("who", columns.who),
-        "tokens".rjust(columns.tokens),
-        *(["of".rjust(columns.original)] if columns.original else []),
+        f"tokens{ARROWS[sort]}".rjust(columns.tokens),
+        *(["original".rjust(columns.original)] if columns.original else []),
         fit("share", columns.share),
         " ",
         fit("  state", columns.state),
@@ -100,7 +101,7 @@ def cells(row: Item, columns: Columns, share: str, mark: Mark | None = None) -> 
     """What a row shows; `share` is the bar of its share."""
     about = "" if row.exact else "~"
     changed = row.original_tokens != row.tokens
-    why, text = _what(row, columns)
+    text, why = _what(row, columns)
     return Cells(
         ("–" if row.seq is None else str(row.seq)).rjust(columns.seq),
         fit(printable(_who(row)), columns.who),
@@ -108,9 +109,9 @@ def cells(row: Item, columns: Columns, share: str, mark: Mark | None = None) -> 
         (number(row.original_tokens, columns.original) if changed else "").rjust(columns.original),
         share,
         "⚑" if row.pinned else " ",
-        fit(f"{SIGNS[row.state]} {row.state}", columns.state),
-        why,
+        fit(f"{SIGNS[row.state]} {state_words(row.state)}", columns.state),
         text,
+        why,
         MARKS[mark] if mark else " " * columns.mark,
     )
 
@@ -125,11 +126,13 @@ def _who(row: Item) -> str:
 
 def head_cells(group: RowGroup, by: Grouping, folded: bool, columns: Columns, total: int) -> Cells:
     """What the head of a group shows: its name and its sums."""
-    name = f"{by} {group.key}" if by == "turn" else group.key
+    name = f"{by} {group.key}" if by == "turn" else state_words(group.key)
     if by == "turn" and group.key == "0":
         name = "before turn 1"
     count = "1 row" if len(group.rows) == 1 else f"{len(group.rows):,} rows"
-    share = f"{group.tokens / total:.1%} of the request".replace("%", " %") if total > 0 else ""
+    about = f"{group.tokens / total:.1%} of the request".replace("%", " %") if total > 0 else ""
+    if not by and group.key == TOOLS:
+        name, count, about = f"{len(group.rows):,} tools", "", printable(group.about[:LOOKED_AT])
     changed = group.original_tokens != group.tokens
     return Cells(
         ("▸" if folded else "▾").rjust(columns.seq),
@@ -139,9 +142,8 @@ def head_cells(group: RowGroup, by: Grouping, folded: bool, columns: Columns, to
         share_bar(group.tokens, total, columns.share),
         " ",
         fit(f"  {count}", columns.state),
-        "",
-        fit(share, columns.what),
-        " " * columns.mark,
+        fit(about, columns.what),
+        mark=" " * columns.mark,
     )
 
 
@@ -159,28 +161,22 @@ def live_cells(live: Live, columns: Columns) -> Cells:
         " " * columns.share,
         " ",
         fit("▸ coming", columns.state),
-        "",
         fit(fit_end(printable(text[-LOOKED_AT:]), columns.what), columns.what),
-        " " * columns.mark,
+        mark=" " * columns.mark,
     )
 
 
 def _what(row: Item, columns: Columns) -> tuple[str, str]:
-    """The reason and the text. A wide column keeps a third for the text; a narrow one is the reason's alone.
-
-    That something is never sent is no news: what it says is.
-    """
+    """What it says, and beside it why it is not sent so. That something is never sent is no news."""
     width = columns.what
-    text = printable((row.original if row.text is None else row.text)[:LOOKED_AT])
-    if not row.edits or row.state == "aside":
-        return "", fit(text, width)
+    text = printable(row.original[:LOOKED_AT])
+    if not row.edits or row.state == "aside" or width < BESIDE:
+        return fit(text, width), ""
     why = printable(row.edits[-1].why[:LOOKED_AT])
     if not columns.original and row.tokens != row.original_tokens:
         why = f"{row.original_tokens:,} → {row.tokens:,}: {why}"
-    most = width * 2 // 3 if width >= WIDE else width
-    shown = fit(why, min(cell_len(why), most))
-    room = width - cell_len(shown) - 2
-    return (f"{shown}  ", fit(text, room)) if room >= LEAST else (fit(why, width), "")
+    shown = fit(why, min(cell_len(why), width // 2))
+    return fit(text, width - cell_len(shown) - 3), f" · {shown}"
 
 
 def share_bar(part: int, whole: int, width: int) -> str:
@@ -195,6 +191,11 @@ class Heads(Widget):
 
     events_count: var[int] = var(0)
     marks: var[Mapping[str, Mark]] = var(NO_MARKS)
+    sort: var[Sorting] = var("")
+
+    def watch_sort(self) -> None:
+        """An arrow comes or goes."""
+        self.refresh()
 
     def watch_events_count(self, old: int, new: int) -> None:
         """The first column may be wider."""
@@ -209,7 +210,7 @@ class Heads(Widget):
         """The columns' names, where the rows have their columns."""
         width = self.size.width
         columns = lay_out(width - 1, self.events_count, bool(self.marks))
-        return Strip([Segment(fit(f" {heads(columns)}", width), self.rich_style)], width)
+        return Strip([Segment(fit(f" {heads(columns, self.sort)}", width), self.rich_style)], width)
 
 
 class Look(NamedTuple):
@@ -285,6 +286,6 @@ def picture(look: Look) -> list[tuple[str, str]]:
         (made.share + gap, "share"),
         (made.pin + gap, "pin"),
         (made.state + gap, state),
-        (made.why, f"{plain} why"),
-        (made.text, "quiet" if made.why else plain),
+        (made.text, plain),
+        (made.why, "quiet why"),
     ]

@@ -9,17 +9,19 @@ from typing import NamedTuple, get_args
 
 from workbench.config.errors import WrongCall
 from workbench.config.text import whole_number
-from workbench.context.items import SIGNS, SLOTS, Item, Kind
+from workbench.context.items import SIGNS, SLOTS, Item, Kind, state_words
 
 Test = Callable[[Item], bool]
 
 KEYS = ("state:", "tool:", "role:", "slot:", "kind:", "turn:", "pinned:")
-FORMS = f"{' '.join(KEYS)} >2000 <100 “exact text” or a word"
+FORMS = f'{" ".join(KEYS)} >2000 sent>2000 <1k "exact text" word; - before a term: not'
 """What a filter may be made of, in a line."""
+STATES = tuple(map(state_words, SIGNS))
 
-_TERM = re.compile(r'(-?)(?:"([^"]*)"|(\S+))')
+_TERM = re.compile(r'(-?)(?:"([^"]*)"|((?:[^\s"]|"[^"]*")+))')
 _KEY = re.compile(r"([a-z]+):(.*)")
-_SIZE = re.compile(r"([<>])(=?)([\d_,.]*)(k?)", re.IGNORECASE)
+_SIZE = re.compile(r"(sent)?([<>])(=?)([\d_,.]*)(k?)", re.IGNORECASE)
+_BEGINS_SIZE = re.compile(r"(?:sent)?[<>]", re.IGNORECASE)
 _TURNS = re.compile(r"(\d+)(?:-(\d*))?")
 
 
@@ -29,6 +31,8 @@ class Filter(NamedTuple):
     text: str = ""
     """As it was typed."""
     tests: tuple[Test, ...] = ()
+    all: bool = False
+    """Whether it asks for what is never sent, which is not listed otherwise."""
 
     def holds(self, row: Item) -> bool:
         """Whether a row is to be seen."""
@@ -44,16 +48,29 @@ def parse(text: str) -> Filter:
     if text.count('"') % 2:
         raise WrongCall('a closing " is missing')
     tests: list[Test] = []
+    everything = False
     for minus, exact, word in _TERM.findall(text):
         if not word and not exact:
             continue
         test = partial(_has_exactly, exact) if exact else _term(word)
         tests.append(partial(_not, test) if minus else test)
-    return Filter(text.strip(), tuple(tests))
+        everything = everything or (not minus and _is_of_asides(test))
+    return Filter(text.strip(), tuple(tests), everything)
+
+
+def help_on(text: str) -> str:
+    """What may stand where one types: all terms, or the values of the term that is begun; empty where it has one."""
+    begun = text.rpartition(" ")[2].lstrip("-")
+    if not begun:
+        return FORMS
+    if _BEGINS_SIZE.fullmatch(begun):
+        return "a size in tokens: >2000, <1k, >=500 of the original, sent>2000 as it is sent"
+    key = begun.removesuffix(":")
+    return f"{begun} {_HELP[key]}" if begun.endswith(":") and key in _HELP else ""
 
 
 def _term(word: str) -> Test:
-    if word[0] in "<>":
+    if _BEGINS_SIZE.match(word):
         return _size(word)
     found = _KEY.fullmatch(word)
     if not found:
@@ -62,19 +79,20 @@ def _term(word: str) -> Test:
     make = _MAKERS.get(key)
     if make is None:
         raise WrongCall(f'no such key: {key}: expected one of {" ".join(KEYS)} (text with a colon goes in "quotes")')
-    return make(value)
+    return make(value.replace('"', ""))
 
 
 def _size(word: str) -> Test:
     found = _SIZE.fullmatch(word)
-    digits = re.sub("[_,.]", "", found[3]) if found else ""
+    digits = re.sub("[_,.]", "", found[4]) if found else ""
     if not found or not digits:
-        raise WrongCall(f"{word}: expected a number of tokens, as in {word[0]}2000 or {word[0]}2k")
-    limit = whole_number(digits) * (1_000 if found[4] else 1) + (1 if found[1] == ">" else -1) * (not found[2])
-    return partial(_at_least if found[1] == ">" else _at_most, limit)
+        sign = ">" if ">" in word else "<"
+        raise WrongCall(f"{word}: expected a number of tokens, as in {sign}2000, {sign}2k or sent{sign}2000")
+    limit = whole_number(digits) * (1_000 if found[5] else 1) + (1 if found[2] == ">" else -1) * (not found[3])
+    return partial(_at_least if found[2] == ">" else _at_most, "tokens" if found[1] else "original_tokens", limit)
 
 
-def _one_of(field: str, words: tuple[str, ...], value: str) -> Test:
+def _one_of(field: str, words: tuple[str, ...], value: str) -> partial[bool]:
     """A field with a few values of its own; the beginning of a word is enough."""
     wanted: set[str] = set()
     for part in value.lower().split(","):
@@ -107,14 +125,37 @@ def _pin(value: str) -> Test:
     return partial(_is_pinned, value.lower() != "no")
 
 
+def _state(value: str) -> Test:
+    """By its name on the screen, or in the data."""
+    parts = value.lower().replace("_", " ").replace("-", " ").split(",")
+    found = _one_of("state", STATES, ",".join(state_words(part) for part in parts))
+    return partial(_is_in, "state", frozenset("aside" if state == "not sent" else state for state in found.args[1]))
+
+
+def _is_of_asides(test: Test) -> bool:
+    """Whether a test names what is never sent."""
+    return isinstance(test, partial) and test.func is _is_in and "aside" in test.args[1]
+
+
 _MAKERS: dict[str, Callable[[str], Test]] = {
-    "state": partial(_one_of, "state", tuple(SIGNS)),
+    "state": _state,
     "slot": partial(_one_of, "slot", SLOTS),
     "kind": partial(_one_of, "kind", get_args(Kind)),
     "tool": partial(_named, "tool"),
     "role": partial(_named, "role"),
     "turn": _turn,
     "pinned": _pin,
+}
+
+
+_HELP = {
+    "state": ", ".join(STATES).replace("not sent", '"not sent"'),
+    "slot": ", ".join(SLOTS),
+    "kind": ", ".join(get_args(Kind)),
+    "tool": "a tool's name or a part of it, as in tool:read",
+    "role": "system, user, assistant, tool",
+    "turn": "a number or a range, as in turn:3, turn:3-5 or turn:3-",
+    "pinned": "yes or no",
 }
 
 
@@ -142,12 +183,12 @@ def _is_pinned(wanted: bool, row: Item) -> bool:
     return row.pinned is wanted
 
 
-def _at_least(limit: int, row: Item) -> bool:
-    return row.tokens >= limit
+def _at_least(field: str, limit: int, row: Item) -> bool:
+    return int(getattr(row, field)) >= limit
 
 
-def _at_most(limit: int, row: Item) -> bool:
-    return row.tokens <= limit
+def _at_most(field: str, limit: int, row: Item) -> bool:
+    return int(getattr(row, field)) <= limit
 
 
 def _has(word: str, row: Item) -> bool:

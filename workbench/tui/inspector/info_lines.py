@@ -1,20 +1,14 @@
-"""The lines around the rows: what is shown, whether it fits, what a change would do, and the keys."""
+"""The lines around the rows: what is shown, and whether it fits."""
 
 from __future__ import annotations
-
-from functools import lru_cache
 
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
 from workbench.config.text import printable
-from workbench.context.compare import Effect, Mark, RequestChanges
 from workbench.log.events import Purpose
 from workbench.session.context_view import ContextView
-from workbench.tui.inspector.columns import MARKS
-from workbench.tui.inspector.order import RowLines
-from workbench.tui.inspector.overrides import OverridePreview
 from workbench.tui.widgets.cells import fit_end, joined
 
 WINDOW_SOURCES = {
@@ -25,10 +19,6 @@ WINDOW_SOURCES = {
     "option": "as asked",
     "policy": "the policy's",
 }
-HINTS = (
-    *(("enter", "open"), ("p", "pin"), ("m", "mask"), ("x", "exclude"), ("f", "filter"), ("/", "search")),
-    *(("b", "group"), ("s", "sort"), ("v", "range"), ("[", "earlier"), ("w", "request"), ("a", "account")),
-)
 
 
 class ContextTitle(Widget):
@@ -172,94 +162,3 @@ class TotalsLine(Widget):
         while len(parts) > 1 and len(" · ".join(parts)) > self.size.width:
             parts.pop()
         return Content.styled(" · ".join(parts), "$quiet")
-
-
-# The line under the rows
-
-
-@lru_cache(maxsize=8)
-def hints(width: int) -> Content:
-    """The keys that matter most, as many as fit."""
-    parts = [Content.assemble((key, "bold $primary"), f" {word}") for key, word in HINTS]
-    return joined(parts, width, "  ")
-
-
-def question(preview: OverridePreview, width: int) -> Content:
-    """What a change would do, before it is made, and the keys that answer, which are never left out."""
-    choice, effect = preview.choice, preview.effect
-    first = choice.decisions[0]
-    what = f"event {first.first}" if choice.rows == 1 else f"{choice.rows:,} rows"
-    asked = [Content.styled(f"{choice.verb} {what}?", "bold $accent")]
-    warned = [] if preview.fits else [Content.styled("! it would not fit", "bold $error")]
-    frees, caches = _frees(effect), _cache(effect)
-    wordings = [(frees, cache, keys) for cache in caches for keys in ("enter does it  escape leaves", "enter  escape")]
-    for freed, cache, keys in (*wordings, (frees.removesuffix(" tokens"), caches[-1], "enter esc")):
-        line = Content(" · ").join(
-            [*asked, Content(freed), *warned, Content(cache), Content.styled(keys, "bold $primary")]
-        )
-        if line.cell_length <= width:
-            return line
-    return joined([*asked, Content.styled(keys, "bold $primary"), *warned, Content(freed), Content(cache)], width)
-
-
-def _frees(effect: Effect) -> str:
-    if effect.freed > 0:
-        return f"frees {effect.freed:,} tokens"
-    return f"adds {-effect.freed:,} tokens" if effect.freed else "frees nothing"
-
-
-def _cache(effect: Effect) -> tuple[str, ...]:
-    """What becomes of the prompt cache, from the fullest form to the shortest."""
-    if effect.first_changed is None:
-        return "the request stays the same, and so does the prompt cache", "prompt cache kept"
-    return (
-        f"prompt cache: kept up to token {effect.first_changed:,}, {effect.rewritten:,} tokens are written again",
-        f"cache kept to {effect.first_changed:,}, {effect.rewritten:,} written again",
-        f"{effect.rewritten:,} written again",
-        f"rewrites {effect.rewritten:,}",
-    )
-
-
-def changed(found: RequestChanges, width: int) -> Content:
-    """What is different from the request before."""
-    if found.effect.first_changed is None:
-        return Content("the same request as the one before")
-    parts = []
-    kinds: tuple[tuple[Mark, str, int, int], ...] = (
-        ("added", "$success", found.added.items, found.added.tokens),
-        ("changed", "$warning", found.changed.items, found.changed.tokens),
-        ("gone", "$error", found.gone.items, -found.gone.tokens),
-    )
-    for mark, colour, items, tokens in kinds:
-        if items:
-            parts.append(Content.assemble((f"{MARKS[mark]} {items:,} {mark}", colour), f" ({tokens:+,})"))
-    parts.append(Content(f"first changed token {found.effect.first_changed:,}"))
-    parts.append(Content(f"{found.effect.rewritten:,} written again"))
-    return joined(parts, width)
-
-
-def arranged(lines: RowLines, width: int) -> Content:
-    """How the rows are shown, where they are not as they are."""
-    wish = lines.wish
-    parts = []
-    if wish.filter:
-        total = len(lines.rows)
-        parts.append(Content.assemble((f"{lines.matches:,}", "bold"), f" of {total:,} rows match"))
-        parts.append(Content.styled(f"filter {printable(wish.filter.text)}", "$accent"))
-    if wish.group:
-        parts.append(Content(f"{len(lines.groups):,} groups by {wish.group}"))
-    if wish.sort:
-        parts.append(Content(f"{wish.sort} first"))
-    parts.append(Content.styled("escape: all rows as they are", "$quiet"))
-    return joined(parts, width)
-
-
-def chosen(rows: int, tokens: int | None, original: int | None, width: int) -> Content:
-    """What is chosen, with its sum once that is known."""
-    parts = [Content.styled("1 row chosen" if rows == 1 else f"{rows:,} rows chosen", "bold $accent")]
-    if tokens is not None:
-        parts.append(Content(f"{tokens:,} tokens"))
-        if original is not None and original != tokens:
-            parts.append(Content(f"{original:,} if whole"))
-    parts.append(Content.styled("p pin  m mask  x exclude  r restore  y copy  escape", "$quiet"))
-    return joined(parts, width)

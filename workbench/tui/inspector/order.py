@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from workbench.context.items import SIGNS, SLOTS, Item
-from workbench.context.plan import ContextPlan
+from workbench.context.plan import ContextPlan, PlanRows
 from workbench.tui.inspector.filters import Filter
 
 Grouping = Literal["", "slot", "turn", "state"]
@@ -25,6 +25,10 @@ SORTINGS: tuple[Sorting, ...] = ("", "largest", "smallest")
 
 REST = "unattributed"
 """The id of the row of what is in the request and in no other row."""
+TOOLS = "tools"
+"""The key of the group of tool definitions in the order of the request."""
+AS_SENT = frozenset({TOOLS})
+"""What is folded where the rows stand as they are sent."""
 LOOK_UP = 256
 """After so many rows a pass asks whether it is still wanted."""
 NEAR = 64
@@ -37,6 +41,8 @@ class RowOrder(NamedTuple):
     filter: Filter = Filter()
     group: Grouping = ""
     sort: Sorting = ""
+    all: bool = False
+    """Whether what is never sent (usage, snapshots) is listed as well."""
 
     @property
     def is_plain(self) -> bool:
@@ -44,26 +50,32 @@ class RowOrder(NamedTuple):
         return not (self.filter or self.group or self.sort)
 
 
+AS_THEY_ARE = RowOrder()
+
+
 class RowGroup(NamedTuple):
     """Rows under one head."""
 
     key: str
+    """Empty: rows without a head."""
     rows: Sequence[int]
-    tokens: int
-    original_tokens: int
+    tokens: int = 0
+    original_tokens: int = 0
+    about: str = ""
+    """What its head says beside the figures."""
 
 
-def listed(plan: ContextPlan, rest: str) -> Sequence[Item]:
+def listed(plan: ContextPlan, rest: str, everything: bool = False) -> PlanRows:
     """The rows of a plan; what is in the request and in none of them is the last of those in every request."""
-    tokens = plan.unattributed
+    tokens, rows = plan.unattributed, plan.rows if everything else plan.rows.candidates()
     if not tokens:
-        return plan.rows
+        return rows
     exact = plan.reported is not None
     who = "not in file" if tokens > 0 else "not reported"
     row = Item(
         REST, None, 0, "unattributed", who, "message", None, "sent", tokens, tokens, exact, False, (), rest, rest
     )
-    return plan.rows.with_fixed(row)
+    return rows.with_fixed(row)
 
 
 class RowLines:
@@ -77,14 +89,13 @@ class RowLines:
         groups: Sequence[RowGroup],
         folded: frozenset[str],
     ) -> None:
-        """Without grouping there is one group, which has no head."""
+        """A group without a name has no head."""
         self.plan = plan
         self.rows = rows
         self.wish = wish
         self.groups = groups
         self.folded = folded
-        self._heads = 1 if wish.group else 0
-        sizes = (self._heads + (0 if group.key in folded else len(group.rows)) for group in groups)
+        sizes = (_head(group) + (0 if group.key in folded else len(group.rows)) for group in groups)
         self._starts = [0, *accumulate(sizes)]
         self._counts = [0, *accumulate(len(group.rows) for group in groups)]
 
@@ -94,8 +105,9 @@ class RowLines:
     def __getitem__(self, line: int) -> int | RowGroup:
         """The row number of a line, or the group whose head it is."""
         at = bisect_right(self._starts, line) - 1
-        within = line - self._starts[at] - self._heads
-        return self.groups[at] if within < 0 else self.groups[at].rows[within]
+        group = self.groups[at]
+        within = line - self._starts[at] - _head(group)
+        return group if within < 0 else group.rows[within]
 
     @property
     def matches(self) -> int:
@@ -105,7 +117,7 @@ class RowLines:
     def position(self, line: int) -> int:
         """Which of the matching rows, folded ones included, stands in a line; for a head: the first under it."""
         at = bisect_right(self._starts, line) - 1
-        return self._counts[at] + max(0, line - self._starts[at] - self._heads)
+        return self._counts[at] + max(0, line - self._starts[at] - _head(self.groups[at]))
 
     def group_at(self, position: int) -> RowGroup:
         """The group of a matching row."""
@@ -116,7 +128,7 @@ class RowLines:
         at = bisect_right(self._counts, position) - 1
         if self.groups[at].key in self.folded:
             return self._starts[at]
-        return self._starts[at] + self._heads + position - self._counts[at]
+        return self._starts[at] + _head(self.groups[at]) + position - self._counts[at]
 
     def item(self, line: int) -> Item | None:
         """The item of a line; None for a head, or where there is no such line."""
@@ -128,14 +140,11 @@ class RowLines:
     def line_of(self, row: int) -> int | None:
         """The line of a row; its group's head where it is folded, None where it was filtered out."""
         for start, group in zip(self._starts, self.groups, strict=False):
-            rows = group.rows
-            if isinstance(rows, range):
-                return row if row in rows else None
             try:
-                within = rows.index(row)
+                within = group.rows.index(row)
             except ValueError:
                 continue
-            return start if group.key in self.folded else start + self._heads + within
+            return start if group.key in self.folded else start + _head(group) + within
         return None
 
     def fold(self, folded: frozenset[str]) -> RowLines:
@@ -143,10 +152,24 @@ class RowLines:
         return RowLines(self.plan, self.rows, self.wish, self.groups, folded)
 
 
-def plain(plan: ContextPlan, rest: str = "") -> RowLines:
-    """All rows in the order of the request; `rest` says what is in none of them."""
-    rows = listed(plan, rest)
-    return RowLines(plan, rows, RowOrder(), (RowGroup("", range(len(rows)), 0, 0),), frozenset())
+def _head(group: RowGroup) -> int:
+    """The lines of its head."""
+    return 1 if group.key else 0
+
+
+def plain(
+    plan: ContextPlan, rest: str = "", wish: RowOrder = AS_THEY_ARE, folded: frozenset[str] = AS_SENT
+) -> RowLines:
+    """The rows in the order of the request, its tools under one head; `rest` says what is in none of them."""
+    rows = listed(plan, rest, wish.all)
+    tools = rows.tools
+    if len(tools) < 2:
+        return RowLines(plan, rows, wish, (RowGroup("", range(len(rows))),), folded)
+    made = [rows[at] for at in tools]
+    sizes = sum(row.tokens for row in made), sum(row.original_tokens for row in made)
+    group = RowGroup(TOOLS, tools, *sizes, ", ".join(row.who for row in made))
+    before, behind = RowGroup("", range(tools.start)), RowGroup("", range(tools.stop, len(rows)))
+    return RowLines(plan, rows, wish, (before, group, behind), folded)
 
 
 def near(old: RowLines | None, new: RowLines | None, place: int) -> int:
@@ -196,8 +219,8 @@ def arrange(
 ) -> RowLines | None:
     """Filter, sort and group: one pass over all rows. None where `stop` said that nobody wants it any more."""
     if wish.is_plain:
-        return plain(plan, rest)
-    rows = listed(plan, rest)
+        return plain(plan, rest, wish, folded)
+    rows = listed(plan, rest, wish.all or wish.filter.all)
     holds, by = wish.filter.holds, wish.group
     found: dict[str, Gathered] = {} if by else {"": Gathered()}
     for number, row in enumerate(rows):

@@ -27,7 +27,7 @@ from workbench.context.compare import changes
 from workbench.context.items import Item
 from workbench.session.context_view import ContextView
 from workbench.session.values import Live
-from workbench.tui.inspector import info_lines
+from workbench.tui.inspector import foot_lines
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.inspector.bar import BudgetBar
 from workbench.tui.inspector.detail import Detail
@@ -241,7 +241,7 @@ class InspectorPane(Vertical):
             self.row_list.notice = problem(f"to {choice.verb} this would change nothing")
         else:
             self.asked = made
-            self.row_list.notice = info_lines.question(made, self.row_list.foot.size.width)
+            self.row_list.notice = foot_lines.question(made, self.row_list.foot.size.width)
 
     def _agree(self, choice: ProposedOverrides) -> None:
         self._forget()

@@ -24,16 +24,26 @@ from workbench.context.compare import Mark, RequestChanges
 from workbench.session.context_view import ContextView
 from workbench.session.row_lookup import row_of
 from workbench.session.values import Live
-from workbench.tui.inspector import info_lines
+from workbench.tui.inspector import foot_lines
 from workbench.tui.inspector.columns import NO_MARKS, Heads
-from workbench.tui.inspector.filters import FORMS, Filter, parse
-from workbench.tui.inspector.order import GROUPINGS, SORTINGS, RowLines, RowOrder, arrange, find, listed, plain, sums
+from workbench.tui.inspector.filters import FORMS, Filter, help_on, parse
+from workbench.tui.inspector.order import (
+    AS_SENT,
+    GROUPINGS,
+    SORTINGS,
+    RowLines,
+    RowOrder,
+    Sorting,
+    arrange,
+    find,
+    plain,
+    sums,
+)
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.widgets.input_line import InputLine
 from workbench.tui.widgets.reader import FootLine
 
 NOTHING = "nothing was said yet: the log has no items"
-NO_MATCH = "no row matches the filter; escape shows all"
 SUMMED_AT_ONCE = 2_000
 """Rows whose tokens are added up before the next frame; more are added up in a thread."""
 
@@ -50,6 +60,7 @@ class RowList(Vertical):
         Binding("b", "group", "group by slot, turn, state or not at all", id="inspector.group"),
         Binding("s", "sort", "the largest first, the smallest first, or as they are sent", id="inspector.sort"),
         Binding("z", "fold_all", "fold or unfold all groups", id="inspector.fold-all"),
+        Binding("full_stop", "hidden", "show or hide what is never sent: usage, snapshots", id="inspector.hidden"),
     ]
 
     shown: var[ContextView | None] = var(None)
@@ -58,6 +69,8 @@ class RowList(Vertical):
     """What changed since the request before, where one looks at the past."""
     lines: var[RowLines | None] = var(None)
     wish: var[RowOrder] = var(RowOrder())
+    sort: var[Sorting] = var("")
+    """As the lines are."""
     notice: var[Content | None] = var(None)
     """What is to be told before anything else."""
     marks: var[Mapping[str, Mark]] = var(NO_MARKS)
@@ -70,7 +83,7 @@ class RowList(Vertical):
 
     def __init__(self) -> None:
         super().__init__()
-        self._folded: frozenset[str] = frozenset()
+        self._folded: frozenset[str] = AS_SENT
         self._arranging = False
         self._wanted = Filter()
         self._matches: array[int] = array("L")
@@ -80,7 +93,7 @@ class RowList(Vertical):
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
-        yield Heads().data_bind(RowList.events_count, RowList.marks)
+        yield Heads().data_bind(RowList.events_count, RowList.marks, RowList.sort)
         yield RowsView().data_bind(RowList.lines, RowList.live, RowList.events_count, RowList.marks, RowList.empty)
         yield InputLine()
         yield FootLine()
@@ -103,7 +116,8 @@ class RowList(Vertical):
 
     def watch_lines(self, lines: RowLines | None) -> None:
         """Say what there is where there is nothing."""
-        self.empty = "" if lines is None or len(lines) else NO_MATCH if lines.wish.filter else NOTHING
+        self.empty = "" if lines is None or len(lines) else _nothing(lines)
+        self.sort = lines.wish.sort if lines is not None else ""
         self.tell()
 
     def watch_notice(self) -> None:
@@ -114,7 +128,7 @@ class RowList(Vertical):
         if self.shown is None:
             self.lines = None
         elif self.wish.is_plain:
-            self.lines = plain(self.shown.plan, self.shown.rest)
+            self.lines = plain(self.shown.plan, self.shown.rest, self.wish, self._folded)
         elif not self._arranging:
             self._arranging = True
             self._arrange_in_thread()
@@ -139,12 +153,13 @@ class RowList(Vertical):
     def action_filter(self) -> None:
         """Open the line for the filter."""
         self.ask.open("filter", self.wish.filter.text, FORMS)
+        self.tell()
 
     def action_group(self) -> None:
         """Group by the next thing."""
-        at = GROUPINGS.index(self.wish.group)
-        self._folded = frozenset()
-        self.wish = self.wish._replace(group=GROUPINGS[(at + 1) % len(GROUPINGS)])
+        group = GROUPINGS[(GROUPINGS.index(self.wish.group) + 1) % len(GROUPINGS)]
+        self._folded = frozenset() if group else AS_SENT
+        self.wish = self.wish._replace(group=group)
 
     def action_sort(self) -> None:
         """Order by the next thing."""
@@ -152,9 +167,13 @@ class RowList(Vertical):
         self.wish = self.wish._replace(sort=SORTINGS[(at + 1) % len(SORTINGS)])
 
     def as_they_are(self) -> None:
-        """All rows in the order of the request."""
-        self._folded = frozenset()
-        self.wish = RowOrder()
+        """The rows in the order of the request."""
+        self._folded = AS_SENT
+        self.wish = RowOrder(all=self.wish.all)
+
+    def action_hidden(self) -> None:
+        """List what is never sent as well, or no longer."""
+        self.wish = self.wish._replace(all=not self.wish.all)
 
     def fold(self, key: str) -> None:
         """Fold a group, or unfold it."""
@@ -162,8 +181,8 @@ class RowList(Vertical):
 
     def action_fold_all(self) -> None:
         """Fold all groups; unfold them where all are folded."""
-        if self.lines is not None and self.lines.wish.group:
-            keys = frozenset(group.key for group in self.lines.groups)
+        if self.lines is not None:
+            keys = frozenset(group.key for group in self.lines.groups if group.key)
             self._fold(frozenset() if self._folded >= keys else keys)
 
     def _fold(self, folded: frozenset[str]) -> None:
@@ -174,8 +193,9 @@ class RowList(Vertical):
     @on(InputLine.Edited)
     def _typed(self, message: InputLine.Edited) -> None:
         message.stop()
-        if message.topic == "filter":
+        if message.topic == "filter" and not (message.text.strip() and help_on(message.text)):
             self._filter(message.text)
+        self.tell()
 
     @on(InputLine.Cancelled)
     def _left(self, message: InputLine.Cancelled) -> None:
@@ -261,16 +281,22 @@ class RowList(Vertical):
             self.rows.cursor = self.lines.line_at(position)
         self.tell()
 
-    def reveal(self, seq: int) -> None:
-        """Put the cursor on the row of an event, or on the nearest one; a filter that hides it goes."""
-        if self.shown is None or (row := row_of(listed(self.shown.plan, self.shown.rest), seq)) is None:
-            return
-        line = self.lines.line_of(row) if self.lines is not None and self.lines.plan is self.shown.plan else None
-        if line is None:
+    def reveal(self, seq: int, *, whatever: bool = True) -> None:
+        """Put the cursor on the row of an event, or on the nearest one; `whatever`: a filter that hides it goes."""
+        line = self._line_of(seq)
+        if line is None and whatever:
             self.as_they_are()
-            line = row
-        self.rows.start = None
-        self.rows.cursor = line
+            line = self._line_of(seq)
+        if line is not None:
+            self.rows.start = None
+            self.rows.cursor = line
+
+    def _line_of(self, seq: int) -> int | None:
+        lines = self.lines
+        if lines is None or self.shown is None or lines.plan is not self.shown.plan:
+            return None
+        row = row_of(lines.rows, seq)
+        return None if row is None else lines.line_of(row)
 
     # The line under the rows
 
@@ -283,29 +309,32 @@ class RowList(Vertical):
         if self.notice is not None:
             return self.notice
         if self.ask.display and self.ask.topic == "search":
-            return Content.styled(f"search: enter begins it, escape leaves; {FORMS}", "$quiet")
+            return Content.styled(f"search: Enter begins it, Esc leaves; {FORMS}", "$quiet")
+        if self.ask.display and self.ask.topic == "filter" and (told := help_on(self.ask.value)):
+            return Content.styled(told, "$quiet")
         if self.rows.start is not None and self.lines is not None:
             return self._chosen(self.lines, width)
         if self._match >= 0 and self.lines is not None and self._is_searched(self.lines):
             return Content(f"match {self._match + 1:,} of {len(self._matches):,} for {printable(self._wanted.text)}")
         if self.lines is not None and not self.lines.wish.is_plain:
-            return info_lines.arranged(self.lines, width)
+            return foot_lines.arranged(self.lines, width)
         if self.found is not None:
-            return info_lines.changed(self.found, width)
-        return info_lines.hints(width)
+            return foot_lines.changed(self.found, width)
+        asides = self.lines.plan.rows.asides if self.lines is not None else {}
+        return foot_lines.hidden(asides, self.wish.all, width) if asides else foot_lines.hints(width)
 
     def _chosen(self, lines: RowLines, width: int) -> Content:
         range_ = self.rows.chosen
         if len(range_) <= SUMMED_AT_ONCE:
-            return info_lines.chosen(*sums(lines, range_), width)
+            return foot_lines.chosen(*sums(lines, range_), width)
         self._sum(lines, range_)
-        return info_lines.chosen(len(range_), None, None, width)
+        return foot_lines.chosen(len(range_), None, None, width)
 
     @work(exclusive=True, group="sum")
     async def _sum(self, lines: RowLines, range_: range) -> None:
         made = await wrap_future(background(partial(sums, lines, range_)))
         if lines is self.lines and range_ == self.rows.chosen and self.notice is None:
-            self.foot.said = info_lines.chosen(*made, self.foot.size.width)
+            self.foot.said = foot_lines.chosen(*made, self.foot.size.width)
 
     @on(RowsView.Moved)
     def _moved(self) -> None:
@@ -314,6 +343,14 @@ class RowList(Vertical):
     def on_resize(self) -> None:
         """The line holds more, or less."""
         self.tell()
+
+
+def _nothing(lines: RowLines) -> str:
+    """Why there is no row, and what to do about it."""
+    if not lines.wish.filter:
+        return NOTHING
+    more = "" if lines.wish.all or not lines.plan.rows.asides else "; . looks through the hidden rows as well"
+    return f"no row matches {printable(lines.wish.filter.text)}: Esc clears the filter, f changes it{more}"
 
 
 def problem(text: str) -> Content:

@@ -106,6 +106,8 @@ class RowsView(VirtualList[Look]):
         if old is not None and new is not None and old.wish == new.wish:
             at_end = at_end or self.cursor == len(old) - 1
         place = self._count - 1 if at_end else near(old, new, self.cursor)
+        if old is not None and new is not None and new.wish.sort and old.wish.sort != new.wish.sort:
+            place = 0
         if self.start is not None and (old is None or new is None or old.wish != new.wish or len(new) < len(old)):
             self.start = None  # the range would be one of other rows
         self.set_reactive(RowsView.cursor, self.validate_cursor(place))

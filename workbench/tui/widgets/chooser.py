@@ -1,4 +1,4 @@
-"""A list to choose from, narrowed down by typing."""
+"""A list to choose from, filtered by typing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from textual.widgets import option_list as options_of
 from workbench.config.text import printable
 
 MOST = 200
-"""Options that are shown at a time; typing narrows them down."""
+"""Options that are shown at a time; typing filters them."""
 
 
 class Option(NamedTuple):
@@ -30,7 +30,7 @@ class Option(NamedTuple):
 
 
 class Chooser(ModalScreen[str]):
-    """Type to narrow down, Enter takes the marked one."""
+    """Type to filter, Enter takes the marked one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "leave it as it is", id="choose.leave"),
@@ -51,7 +51,7 @@ class Chooser(ModalScreen[str]):
         with Vertical() as box:
             box.border_title = self._title
             box.border_subtitle = "enter takes it, escape leaves it"
-            yield Input(placeholder="type to narrow down", compact=True)
+            yield Input(placeholder="type to filter", compact=True)
             yield OptionList(markup=False, compact=True)
 
     def on_mount(self) -> None:

@@ -31,7 +31,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MOST = 200
-"""Rows that are shown at a time; typing narrows them down."""
+"""Rows that are shown at a time; typing filters them."""
 
 
 class FinderResult(NamedTuple):
@@ -61,7 +61,7 @@ class KeyLine(Widget):
 
 
 class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
-    """Type to narrow down; arrows move the mark; Enter takes the marked one.
+    """Type to filter; arrows move the mark; Enter takes the marked one.
 
     A subclass says what a text finds, and what is known of a row. Both are asked again and again, and may take their
     time: only the last answer is shown.
@@ -69,7 +69,7 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
 
     NAME: ClassVar[str] = ""
     """Stands in the border."""
-    PLACEHOLDER: ClassVar[str] = "type to narrow down"
+    PLACEHOLDER: ClassVar[str] = "type to filter"
     EMPTY: ClassVar[str] = "nothing matches"
     COLUMNS: ClassVar[Sequence[Column]] = (Column(""),)
 
