@@ -110,6 +110,25 @@ def test_a_bad_import_leaves_nothing_behind(call: Call, tmp_path: Path) -> None:
     assert call("sessions", "--json").json == {"sessions": []}
 
 
+def test_sessions_of_this_folder_alone_are_listed(
+    call: Call, transcript: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call("import", transcript)
+    for name in ("bakery", "shop"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+        (tmp_path / name / ".git" / "HEAD").write_text("ref: refs/heads/main")
+        monkeypatch.chdir(tmp_path / name)
+        assert call("ask", f"say {name}", "--model", "rehearsal").code == 0
+    [found] = call("sessions", "--here", "--json").json["sessions"]
+    assert (found["title"], found["folder"], found["branch"]) == ("say shop", str(tmp_path / "shop"), "main")
+    everything = call("sessions", "--json").json["sessions"]
+    assert [each["folder"] for each in everything] == [str(tmp_path / "shop"), str(tmp_path / "bakery"), None]
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert "~/shop (main)" in call("sessions").out
+    monkeypatch.chdir(tmp_path)
+    assert "no session belongs to ~; without --here" in call("sessions", "--here").out
+
+
 def test_several_conversations_become_several_sessions(call: Call, tmp_path: Path) -> None:
     path = tmp_path / "two.jsonl"
     path.write_text("\n".join(json.dumps({"messages": [{"role": "user", "content": word}]}) for word in "ab"))

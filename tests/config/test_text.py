@@ -8,7 +8,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.config.text import escaped_json, fit, printable, printable_lines, table, width, without_controls
+from workbench.config.text import age, escaped_json, fit, printable, printable_lines, table, width, without_controls
 
 
 @given(st.text())
@@ -62,3 +62,10 @@ def test_what_is_left_without_controls_does_not_act(text: str) -> None:
 def test_a_table_is_aligned_and_cut_at_its_end() -> None:
     lines = table(("n", "what"), [("1", "a long text that is cut"), ("10", "short")], frozenset({0}), 14)
     assert lines == [" n  what", " 1  a long te…", "10  short"]
+
+
+def test_an_age_is_told_in_one_unit() -> None:
+    hour = 3_600
+    passed = (-5, 59, 60, 59 * 60, hour, 23 * hour, 24 * hour, 6 * 24 * hour, 7 * 24 * hour, 3 * 366 * 24 * hour)
+    told = [age(0, seconds) for seconds in passed]
+    assert told == ["now", "now", "1 min", "59 min", "1 h", "23 h", "1 d", "6 d", "1 wk", "3 y"]

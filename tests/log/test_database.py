@@ -12,7 +12,7 @@ import pytest
 
 from support.requirements import requirement
 from workbench.config.errors import WorkbenchError
-from workbench.log import lock, migrations
+from workbench.log import lock, migrations, session_lookup
 from workbench.log.errors import StoreError
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
@@ -118,6 +118,17 @@ class TestMigrations:
             with Store.open(old) as store:
                 assert store.session("s").events()[0].body == UserMessage("kept")
             assert columns(old, "sessions")[-1] == "hue"
+
+    def test_sessions_from_before_folders_belong_to_none(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        path.parent.mkdir()
+        with monkeypatch.context() as patch, closing(sqlite3.connect(path, isolation_level=None)) as db:
+            patch.setattr(migrations, "STEPS", migrations.STEPS[:2])
+            migrations.migrate(db)
+            db.execute("INSERT INTO sessions VALUES(1, 'old', 'bread', '', 1, 2, 0, NULL, NULL)")
+            migrations.view_older(db)  # where nothing can be written
+            assert [info[1:3] for info in session_lookup.listing(db, None, "", "")] == [("bread", 1)]
+        with Store.open(path) as store:
+            assert [(info.title, info.folder, info.branch) for info in store.list()] == [("bread", "", "")]
 
     def test_a_step_that_fails_leaves_the_file_as_it_was(self, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def fails(db: sqlite3.Connection) -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.config.folders import WorkFolder
 from workbench.log.drafts import Draft
 from workbench.log.errors import StoreError
 from workbench.log.events import AssistantMessage, Body, Event, Failure, ToolResult, UserMessage
@@ -33,7 +34,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("sound") / "workbench.db"
     with Store.open(path) as store:
         for name, bodies in SESSIONS.items():
-            store.create(bodies, id=name, title=f"title of {name}").close()
+            store.create(bodies, id=name, title=f"title of {name}", folder=WorkFolder("/w", "main")).close()
         store.fork("one").close()
     return path
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tui.play import DEADLINE, Script, Watcher, answer, opened, until
+from workbench.log.errors import NotFound
 from workbench.log.events import Setting, UserMessage
 from workbench.log.store import Store
 from workbench.session import opening, worker
@@ -18,6 +19,7 @@ from workbench.session.model import SessionThread
 from workbench.session.open_session import OpenSession
 from workbench.session.services import Services
 from workbench.session.source import knobs_of, setting
+from workbench.tui.commands.session import session_id
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -61,15 +63,18 @@ async def test_what_is_said_while_a_session_opens_is_said_in_it(
 
 
 async def test_a_session_in_which_nothing_was_said_is_not_kept(services: Services) -> None:
-    async with opened(services):
-        assert len(services.store.list()) == 1
-    assert services.store.list() == []
+    async with opened(services) as on:
+        made = await on.ask(session_id)
+        assert services.store.info(made).events
+        assert services.store.list() == []
+    with pytest.raises(NotFound):
+        services.store.info(made)
 
 
-async def test_without_a_name_the_newest_session_opens(services: Services) -> None:
+async def test_another_session_is_opened_by_name(services: Services) -> None:
     for title in ("old", "new"):
         services.store.create([UserMessage(title)], title=title).close()
-    async with opened(services) as on:
+    async with opened(services, "new") as on:
         assert on.title == "new"
         on.model.open_session("old")
         await on.settled()
@@ -149,7 +154,6 @@ async def test_policy_model_and_knobs_are_switched_and_written_down(services: Se
         assert on.shown.policy == "layers"
     bodies = log_of(services)
     assert [body for body in bodies if isinstance(body, Setting) and body.key != "title"] == [
-        Setting("model", "rehearsal"),
         Setting("policy", "layers"),
         Setting("knobs", ["masking.keep_last=3"]),
         Setting("model", "gpt-4o"),

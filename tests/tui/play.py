@@ -75,6 +75,12 @@ class Script:
         yield self
 
 
+def newest(services: Services) -> str:
+    """The session that a test put into the store last: it is of no folder, so that it has to be named."""
+    found = services.store.list(limit=1)
+    return found[0].id if found else ""
+
+
 class Watcher:
     """A model without a screen, and what it has shown so far."""
 
@@ -83,7 +89,7 @@ class Watcher:
         self.seen: list[tuple[str, Any]] = []
         self.notices: list[Notice] = []
         self.model = SessionModel(services, Options(**options), self._show, asyncio.get_running_loop())
-        self.model.start(ref)
+        self.model.start(ref or newest(services))
 
     def _show(self, changes: Mapping[str, Any], notices: tuple[Notice, ...]) -> None:
         self.values.update(changes)
@@ -158,7 +164,8 @@ async def settle(pilot: Pilot[Any]) -> None:
 
 def full_screen(services: Services, ref: str = "", **options: Any) -> WorkbenchApp:
     """The app that users start, over these services."""
-    return WorkbenchApp(services.settings, lambda: lambda: WorkbenchScreen(services, Options(**options), ref))
+    named = ref or newest(services)
+    return WorkbenchApp(services.settings, lambda: lambda: WorkbenchScreen(services, Options(**options), named))
 
 
 @asynccontextmanager

@@ -25,6 +25,7 @@ from workbench.compaction.compactor import Compactor
 from workbench.compaction.triggers import ATTEMPTS
 from workbench.compaction.values import Progress, SummaryDraft, Trigger
 from workbench.config.errors import WorkbenchError
+from workbench.config.folders import work_folder
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.render import request
@@ -124,6 +125,8 @@ class Agent:
             changed, problems = self._slots()
             notes = [Failure("instructions", problem) for problem in problems]
             said = [] if content is None else [UserMessage(content)]
+            if said:
+                self._session.used_in(work_folder())
             for step in self._append(*changed, *notes, *said):
                 yield step
             async with aclosing(self._iterate(self._own.setup.loaded.policy.turn.max_iterations)) as iterating:

@@ -60,7 +60,7 @@ def _open(services: Services, options: Options, ref: str | None, message: str) -
     session = services.store.session(ref)
     known = len(session)
     try:
-        return opening.open_session(services, options, session, fill=False), known
+        return opening.open_session(services, options, session), known
     except BaseException:
         session.close()
         raise

@@ -9,6 +9,7 @@ import sys
 from workbench.cli.compact import BY_HAND, audit_json, tell_progress, warn
 from workbench.cli.options import options_of
 from workbench.compaction.continuation import SessionSummary
+from workbench.config.folders import work_folder
 from workbench.config.text import print_json, printable_lines
 from workbench.session import continuing
 from workbench.session.continuing import EarlierSession
@@ -25,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
         if options.dry_run:
             _show(made, summary, "", earlier.id, options.json)
             return 0
-        with services.store.create(continuing.first_bodies(earlier, summary, made)) as session:
+        with services.store.create(continuing.first_bodies(earlier, summary, made), folder=work_folder()) as session:
             _show(made, summary, session.id, earlier.id, options.json)
     return 0
 

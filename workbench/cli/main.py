@@ -153,7 +153,7 @@ def _add_serve(commands: Commands[_Parser]) -> None:
     _command(commands, "demo", "cli.screen:run_demo", "a recorded session to look around in; nothing of it is kept")
     parser = _command(commands, "serve", "cli.serve:run", "the full screen in a browser (needs the extra `serve`)")
     parser.add_argument(
-        "source", metavar="SOURCE", nargs="?", help="a session or a file; the newest session by default"
+        "source", metavar="SOURCE", nargs="?", help="a session or a file; this folder's last session by default"
     )
     parser.add_argument("--host", metavar="HOST", default="127.0.0.1", help="an address of this machine (127.0.0.1)")
     parser.add_argument("--port", type=int, default=8000, metavar="N", help="a port there (8000); 0: a free one")
@@ -316,6 +316,7 @@ def _add_sessions(commands: Commands[_Parser]) -> None:
     parser = _command(commands, "sessions", "cli.sessions:run_list", "the sessions, the last changed first")
     parser.add_argument("--limit", type=_count, metavar="N", help="at most so many")
     parser.add_argument("--query", help="a part of the title")
+    parser.add_argument("--here", action="store_true", help="those of this folder alone")
     _add_json(parser)
     more = parser.add_subparsers(metavar="rename | fork | delete | search | recover", parser_class=_Parser)
     rename = _command(more, "rename", "cli.sessions:run_rename", "give a session another title")

@@ -14,6 +14,7 @@ from typing import Any
 
 from workbench.cli.asking import agrees
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
+from workbench.config.folders import shown_folder, work_folder
 from workbench.config.text import escaped_json, print_json, printable, table, when
 from workbench.log.events import Event, Override, Setting
 from workbench.log.session import Session, SessionInfo
@@ -131,25 +132,36 @@ def _write_whole(lines: Iterable[str], target: Path) -> None:
 def run_list(options: argparse.Namespace) -> int:
     """The sessions, the last changed first."""
     with Services() as services:
-        found = services.store.list(options.limit, options.query or "")
+        here = work_folder().path if options.here else ""
+        found = services.store.list(options.limit, options.query or "", here)
     if options.json:
         print_json({"sessions": [_listed(info) for info in found]})
     elif not found and options.query:
         print(f"no session has {printable(options.query)!r} in its title")
+    elif not found and options.here:
+        print(f"no session belongs to {printable(shown_folder(here))}; without --here, all are listed")
     elif not found:
         print("no sessions yet: `workbench import FILE` makes one of a transcript")
     else:
         rows = [
-            (info.id, when(info.updated), f"{info.events:,}", info.model or "–", printable(info.title) or "–")
+            (
+                info.id,
+                when(info.updated),
+                f"{info.events:,}",
+                info.model or "–",
+                info.place or "–",
+                printable(info.title) or "–",
+            )
             for info in found
         ]
-        print("\n".join(table(("id", "changed", "events", "model", "title"), rows, frozenset({2}))))
+        print("\n".join(table(("id", "changed", "events", "model", "folder", "title"), rows, frozenset({2}))))
     return 0
 
 
 def _listed(info: SessionInfo) -> dict[str, Any]:
     forked = {"session": info.forked_from[0], "seq": info.forked_from[1]} if info.forked_from else None
-    return {**info._asdict(), "model": info.model or None, "forked_from": forked}
+    told = {"model": info.model or None, "folder": info.folder or None, "branch": info.branch or None}
+    return {**info._asdict(), **told, "forked_from": forked}
 
 
 def run_rename(options: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -100,6 +101,22 @@ def when(milliseconds: int) -> str:
         return datetime.fromtimestamp(milliseconds / 1000).strftime("%Y-%m-%d %H:%M")
     except (ValueError, OverflowError, OSError):  # a file may hold any number
         return "–"
+
+
+_AGES = ((60, "s"), (60, "min"), (24, "h"), (7, "d"), (52, "wk"))
+"""How many of each make one of the next."""
+
+
+def age(milliseconds: int, now: float | None = None) -> str:
+    """How long ago a moment was, in one unit: `5 min`; what lies ahead, as clocks differ, is now."""
+    passed = int((time.time() if now is None else now) - milliseconds / 1000)
+    if passed < 60:
+        return "now"
+    for many, unit in _AGES:
+        if passed < many:
+            return f"{passed} {unit}"
+        passed //= many
+    return f"{passed:,} y"
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:

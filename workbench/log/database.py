@@ -47,7 +47,9 @@ class Database:
             self._db = _connect(path, _how_to_read(path) if self.read_only else "mode=rwc")
             try:
                 migrations.check_content(self._db, path)
-                if not self.read_only:
+                if self.read_only:
+                    migrations.view_older(self._db)
+                else:
                     self._prepare()
             except BaseException:
                 self._db.close()

@@ -61,7 +61,18 @@ def _drafts(db: sqlite3.Connection) -> None:
         reply TEXT NOT NULL, model TEXT NOT NULL, thinking TEXT NOT NULL, text TEXT NOT NULL)""")
 
 
-STEPS: list[Callable[[sqlite3.Connection], None]] = [_first, _drafts]
+def _folders(db: sqlite3.Connection) -> None:
+    """The folder that a session belongs to, the branch it was last talked in, and whether nothing was said in it yet.
+
+    A session from before belongs to no folder.
+    """
+    db.execute("ALTER TABLE sessions ADD COLUMN folder TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE sessions ADD COLUMN branch TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE sessions ADD COLUMN unused INTEGER NOT NULL DEFAULT 0")
+    db.execute("CREATE INDEX sessions_by_folder ON sessions(folder, updated)")
+
+
+STEPS: list[Callable[[sqlite3.Connection], None]] = [_first, _drafts, _folders]
 
 
 def check_file(path: Path) -> None:
@@ -107,6 +118,13 @@ def migrate(db: sqlite3.Connection) -> None:
             if db.in_transaction:
                 db.execute("ROLLBACK")
             raise
+
+
+def view_older(db: sqlite3.Connection) -> None:
+    """For a file that can only be read: what its format lacks is there, and empty."""
+    if version_of(db) == 2:
+        more = "'' AS folder, '' AS branch, 0 AS unused"
+        db.execute(f"CREATE TEMP VIEW sessions AS SELECT *, {more} FROM main.sessions")
 
 
 def version_of(db: sqlite3.Connection) -> int:

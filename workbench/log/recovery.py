@@ -94,9 +94,11 @@ def _take(row: PageRow, sessions: dict[int, _Found], texts: dict[str, str]) -> N
             int(events),
             (str() | None) as origin,
             (int() | None) as at,
+            *place,
         ):
             forked = None if origin is None or at is None else (origin, at)
-            info = SessionInfo(name, title, created, updated, events, model, forked)
+            where = [each if isinstance(each, str) else "" for each in place[:2]]  # none in rows of an older format
+            info = SessionInfo(name, title, created, updated, events, model, forked, *where)
             sessions.setdefault(row.key, _Found()).info = info
         case (None, int(session), str(reply), str(model), str(thinking), str(text)):
             sessions.setdefault(session, _Found()).drafts.append((row.key, Draft(reply, model, thinking, text)))

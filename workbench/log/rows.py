@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Sequence
 
+from workbench.config.folders import WorkFolder
 from workbench.config.garbage import collector_paused
 from workbench.log import large_texts, search
 from workbench.log.codec import decode
@@ -21,14 +22,16 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def insert_session(db: sqlite3.Connection, name: str, origin: tuple[str, int] | None) -> int:
+def insert_session(
+    db: sqlite3.Connection, name: str, origin: tuple[str, int] | None, folder: WorkFolder, *, unused: bool = False
+) -> int:
     """A new session without events; gives its key."""
     at = now()
     return _key(
         db.execute(
-            "INSERT INTO sessions(id, title, model, created, updated, events, forked_from, forked_at)"
-            " VALUES(?, '', '', ?, ?, 0, ?, ?)",
-            (name, at, at, *(origin or (None, None))),
+            "INSERT INTO sessions(id, title, model, created, updated, events, forked_from, forked_at, folder, branch,"
+            " unused) VALUES(?, '', '', ?, ?, 0, ?, ?, ?, ?, ?)",
+            (name, at, at, *(origin or (None, None)), *folder, unused),
         )
     )
 

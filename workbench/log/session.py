@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple, Self
 
+from workbench.config.folders import WorkFolder, shown_folder
+from workbench.config.text import printable
 from workbench.log import drafts, large_texts, rows
 from workbench.log.codec import settle
 from workbench.log.database import Database
@@ -30,6 +32,15 @@ class SessionInfo(NamedTuple):
     model: str
     forked_from: tuple[str, int] | None
     """The session it was forked from, and the last event both have."""
+    folder: str = ""
+    """Where it was begun; empty for what was made of a file, until something is said in it."""
+    branch: str = ""
+    """What was checked out there when something was last said."""
+
+    @property
+    def place(self) -> str:
+        """Both, as `~/proj (main)`."""
+        return printable(shown_folder(self.folder) + (f" ({self.branch})" if self.branch else ""))
 
 
 class Session:
@@ -44,6 +55,7 @@ class Session:
         self.title = info.title
         self.model = info.model
         self.forked_from = info.forked_from
+        self.folder = info.folder
         self.why_read_only = f"Session {info.title or info.id} was opened for reading only."
         self._database = database
         self._key = key
@@ -84,6 +96,15 @@ class Session:
                 self._seen += len(events)
                 self._label(events)
         return events
+
+    def used_in(self, folder: WorkFolder) -> None:
+        """Something is being said here. A session of no folder belongs to this one from now on."""
+        self.folder = self.folder or folder.path
+        with self._database.write() as db:
+            db.execute(
+                "UPDATE sessions SET folder = ?, branch = ?, unused = 0 WHERE key = ?",
+                (self.folder, folder.branch, self._key),
+            )
 
     def keep_draft(self, draft: Draft) -> bool:
         """Keep what came of a reply until it is appended as a whole; whether that could be done now."""

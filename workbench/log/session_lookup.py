@@ -11,7 +11,7 @@ from workbench.log.codec import clean
 from workbench.log.errors import NotFound, expect
 from workbench.log.session import SessionInfo
 
-_COLUMNS: Final = "key, id, title, created, updated, events, model, forked_from, forked_at"
+_COLUMNS: Final = "key, id, title, created, updated, events, model, forked_from, forked_at, folder, branch"
 _NEWEST: Final = "ORDER BY updated DESC, key DESC LIMIT"
 _GUESSED: Final = 500
 """How many of the newest sessions are looked at for close matches."""
@@ -46,20 +46,26 @@ def by_ref(db: sqlite3.Connection, ref: str) -> StoredSession:
     raise NotFound(_missing(db, ref))
 
 
-def listing(db: sqlite3.Connection, limit: int | None, query: str) -> list[SessionInfo]:
-    """The sessions whose title holds the query or whose id begins with it, the last changed first."""
-    if not query:
-        found = _select(db, f"{_NEWEST} ?", -1 if limit is None else limit)
-    else:
+def listing(db: sqlite3.Connection, limit: int | None, query: str, folder: str) -> list[SessionInfo]:
+    """The sessions whose title holds the query or whose id begins with it, the last changed first.
+
+    Those in which nothing was said yet are not among them.
+    """
+    where, values = ["NOT unused"], list[Any]()
+    if query:
         word = re.sub(r"([\\%_])", r"\\\1", clean(query))
-        found = _select(
-            db,
-            rf"WHERE title LIKE ? ESCAPE '\' OR id LIKE ? ESCAPE '\' {_NEWEST} ?",
-            f"%{word}%",
-            f"{word}%",
-            -1 if limit is None else limit,
-        )
+        where.append(r"(title LIKE ? ESCAPE '\' OR id LIKE ? ESCAPE '\')")
+        values += [f"%{word}%", f"{word}%"]
+    if folder:
+        where.append("folder = ?")
+        values.append(clean(folder))
+    found = _select(db, f"WHERE {' AND '.join(where)} {_NEWEST} ?", *values, -1 if limit is None else limit)
     return [session.info for session in found]
+
+
+def unused(db: sqlite3.Connection) -> list[str]:
+    """The ids of sessions in which nothing was said yet."""
+    return [found.info.id for found in _select(db, "WHERE unused")]
 
 
 def _missing(db: sqlite3.Connection, ref: str) -> str:
@@ -83,8 +89,9 @@ def _select(db: sqlite3.Connection, clauses: str, *values: Any) -> list[StoredSe
     """The rows that these clauses give."""
     found = []
     for row in db.execute(f"SELECT {_COLUMNS} FROM sessions {clauses}", values):
-        expect(row, int, str, str, int, int, int, str, object, object)
-        key, name, title, created, updated, events, model, origin, at = row
+        expect(row, int, str, str, int, int, int, str, object, object, str, str)
+        key, name, title, created, updated, events, model, origin, at, folder, branch = row
         forked_from = None if origin is None else (origin, at)
-        found.append(StoredSession(key, SessionInfo(name, title, created, updated, events, model, forked_from)))
+        info = SessionInfo(name, title, created, updated, events, model, forked_from, folder, branch)
+        found.append(StoredSession(key, info))
     return found

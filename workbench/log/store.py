@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
 
-from workbench.config.errors import Refused, WrongCall
+from workbench.config.errors import Refused, WorkbenchError, WrongCall
+from workbench.config.folders import WorkFolder
 from workbench.config.paths import data_dir
 from workbench.log import drafts, large_texts, rows, search, session_lookup
 from workbench.log.codec import decode, settle
@@ -79,12 +81,17 @@ class Store:
         *,
         title: str = "",
         id: str | None = None,  # noqa: A002 - the word people know it by, as in `Session.id`
+        folder: WorkFolder = WorkFolder(),  # noqa: B008 - a frozen value
+        unused: bool = False,
     ) -> Session:
-        """A new session, ours to write; a title becomes its first event."""
+        """A new session, ours to write; a title becomes its first event.
+
+        `unused`: in no list, and gone at the next start, unless something is said in it.
+        """
         given = [Setting("title", title), *bodies] if title else bodies
         at = rows.now()
         settled = [settle(Event(seq, new_id(), at, body)) for seq, body in enumerate(given, start=1)]
-        return self._add(settled, new_id() if id is None else id)
+        return self._add(settled, new_id() if id is None else id, folder=folder, unused=unused)
 
     def create_from(self, events: Sequence[Event], *more: Body) -> Session:
         """A new session that begins with events from elsewhere. They keep their ids and times; one without is now."""
@@ -105,10 +112,23 @@ class Store:
         """What the listing says about one session."""
         return self._find(ref).info
 
-    def list(self, limit: int | None = None, query: str = "") -> Infos:
-        """The sessions, the last changed first; `query` is a part of the title or the beginning of the id."""
+    def list(self, limit: int | None = None, query: str = "", folder: str = "") -> Infos:
+        """The sessions, the last changed first; `query` is a part of the title or the beginning of the id.
+
+        `folder`: those alone that belong to it.
+        """
         with self._database.read() as db:
-            return session_lookup.listing(db, limit, query)
+            return session_lookup.listing(db, limit, query, folder)
+
+    def drop_unused(self) -> None:
+        """Delete the sessions that a killed program left behind before anything was said in them."""
+        if self._database.read_only:
+            return
+        with self._database.read() as db:
+            left = session_lookup.unused(db)
+        for name in left:
+            with suppress(WorkbenchError):  # still open elsewhere, or gone meanwhile
+                self.delete(name)
 
     def rename(self, ref: str, title: str) -> None:
         """Give a session another title; that is an event like any other."""
@@ -128,7 +148,8 @@ class Store:
             raise WrongCall(f"session {info.id} cannot be forked at {last}: expected 0 to {info.events}")
         with self._database.read() as db:
             lines = rows.lines(db, key, 0, last)
-        return self._add([*zip(rows.events_of(lines), lines, strict=True)], new_id(), (info.id, last))
+        settled = [*zip(rows.events_of(lines), lines, strict=True)]
+        return self._add(settled, new_id(), (info.id, last), WorkFolder(info.folder, info.branch))
 
     def delete(self, id: str) -> None:  # noqa: A002 - see `create`; a whole id, because it cannot be undone
         """Delete a whole session, with its texts (as far as no other uses them) and its search rows."""
@@ -180,7 +201,7 @@ class Store:
         with self._database.write() as db:
             if session_lookup.by_id(db, name) is not None:
                 name = new_id()
-            key = rows.insert_session(db, name, info.forked_from)
+            key = rows.insert_session(db, name, info.forked_from, WorkFolder(info.folder, info.branch))
             known = (info.title, info.model, info.created, key)
             db.execute("UPDATE sessions SET title = ?, model = ?, created = ? WHERE key = ?", known)
             rows.insert(db, key, settled)
@@ -204,7 +225,15 @@ class Store:
         with self._database.write() as db:
             db.executemany("INSERT OR REPLACE INTO counts VALUES(?, ?, ?, ?)", given)
 
-    def _add(self, settled: Sequence[rows.Settled], name: str, origin: tuple[str, int] | None = None) -> Session:
+    def _add(
+        self,
+        settled: Sequence[rows.Settled],
+        name: str,
+        origin: tuple[str, int] | None = None,
+        folder: WorkFolder = WorkFolder(),  # noqa: B008 - a frozen value
+        *,
+        unused: bool = False,
+    ) -> Session:
         """Put a new session into the file. Its lock is taken first: nobody else can come to write it."""
         if not _ID.fullmatch(name):
             raise WrongCall(f"'{name}' cannot be a session's id: expected up to 64 letters, digits, - or _")
@@ -218,7 +247,7 @@ class Store:
             with self._database.write() as db:
                 if session_lookup.by_id(db, name) is not None:
                     raise taken
-                key = rows.insert_session(db, name, origin)
+                key = rows.insert_session(db, name, origin, folder, unused=unused)
                 rows.insert(db, key, settled)
                 found = session_lookup.by_ref(db, name)
         except BaseException:

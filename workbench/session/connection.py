@@ -27,7 +27,7 @@ from workbench.config.tables import read_table
 from workbench.context.setup import Setup
 from workbench.models.catalogue import is_local
 from workbench.session.open_session import OpenSession
-from workbench.session.opening import go_on_here
+from workbench.session.opening import go_on_here, note_model
 from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.session.source import as_source
@@ -103,6 +103,8 @@ class TurnConnection:
             assert opened.session is not None
             if opened.recorded is not None:
                 await in_background(go_on_here, self._services, self._options, opened)
+            elif opened.agent is None:
+                note_model(opened)
             serving = await self._turn_services(opened)
             if opened.agent is None or serving is not self._used:
                 setup = opened.agent.setup if opened.agent is not None else opened.setup

@@ -10,6 +10,7 @@ from workbench.compaction.continuation import SessionSummary, first_events, summ
 from workbench.compaction.values import Progress
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
+from workbench.config.folders import work_folder
 from workbench.context.setup import Setup
 from workbench.log.events import Body, Setting, UserMessage
 from workbench.models.catalogue import REHEARSAL
@@ -121,4 +122,6 @@ class Continuing:
             draft.earlier, made.summary if summary is None else summary, made if summary is None else None
         )
         general = self._options.for_any_session
-        await self._exchange(lambda: opening.open_session(services, general, services.store.create(bodies)))
+        await self._exchange(
+            lambda: opening.begun(services, general, services.store.create(bodies, folder=work_folder()))
+        )

@@ -184,7 +184,7 @@ class SessionModel:
     # Which session
 
     def start(self, ref: str) -> None:
-        """Open what was named on the command line; nothing: the newest session, or a new one."""
+        """Open what was named on the command line; nothing: this folder's last session, or a new one."""
         self._do(lambda work: work.begin(ref))
 
     def open_session(self, ref: str) -> None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from workbench.agent import slots
 from workbench.config.errors import WrongCall
+from workbench.config.folders import work_folder
 from workbench.config.text import printable
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.planner import Planner
@@ -45,8 +46,10 @@ def title_of(message: str) -> str:
 def first(services: Services, options: Options, ref: str) -> OpenSession:
     """What the program starts with."""
     if not ref:
-        newest = services.store.list(limit=1)
-        ref = newest[0].id if newest else ""
+        services.store.drop_unused()
+        here = work_folder().path
+        last = services.store.list(limit=1, folder=here) if here else []
+        ref = last[0].id if last else ""
     return open_source(services, options, ref) if ref else new_session(services, options)
 
 
@@ -60,43 +63,49 @@ def open_source(services: Services, options: Options, ref: str) -> OpenSession:
     return _opened(services, options, found._replace(model=model), found.name, None)
 
 
-def open_session(services: Services, options: Options, session: Session, *, fill: bool = True) -> OpenSession:
+def open_session(services: Services, options: Options, session: Session) -> OpenSession:
     """A session of the store; where it has no model yet, it gets the user's, or the stand-in.
 
-    `fill`: show what would be sent before anything was said. The first turn does it in any case.
+    Nothing is added to its log: what is new about its model and its slots is said before the next turn.
     """
     found = as_source(session.id, session.events(), live=session.is_written)
     model = options.model or found.model or services.settings.model or REHEARSAL
-    made = _opened(services, options, found._replace(model=model), session.title or NEW, session)
-    if made.recorded is not None:
-        return made  # looking at what another agent did adds nothing to it
-    if made.writable:
-        made.append(*_news(made, found.model))
-    if made.writable and fill:
-        fill_slots(made)
-    return made
+    return _opened(services, options, found._replace(model=model), session.title or NEW, session)
 
 
-def _news(opened: OpenSession, before: str) -> list[Body]:
-    """What the log has to say of the session's model from here on: its name, and what a server tells of it."""
+def note_model(opened: OpenSession) -> None:
+    """Say in the log what it does not know yet of the session's model: its name, and what a server tells of it."""
     setup = opened.setup
+    before = setting(opened.events, "model")
     news: list[Body] = [Setting("model", setup.model)] if before != setup.model else []
     reported = LearntWindow(setup.info.window, "server")
     if setup.info.window_source == "server" and learnt_window(opened.events, setup.model) != reported:
         news.append(window_setting(setup.model, reported))
-    return news
+    opened.append(*news)
 
 
 def new_session(services: Services, options: Options, title: str = "", *, fill: bool = True) -> OpenSession:
-    """An empty session, ours to write. Where it cannot be set up, there is none."""
-    session = services.store.create(title=title)
+    """An empty session, ours to write. Where it cannot be set up, there is none.
+
+    `fill`: show what would be sent before anything was said. The first turn does it in any case.
+    """
+    session = services.store.create(title=title, folder=work_folder(), unused=True)
     try:
-        made = open_session(services, options, session, fill=fill)
+        made = begun(services, options, session, fill=fill)
     except BaseException:
         session.close()
         services.store.delete(session.id)
         raise
     made.ours = True
+    return made
+
+
+def begun(services: Services, options: Options, session: Session, *, fill: bool = True) -> OpenSession:
+    """A session that was just made, with its model and its slots in the log."""
+    made = open_session(services, options, session)
+    note_model(made)
+    if fill:
+        fill_slots(made)
     return made
 
 
@@ -161,7 +170,8 @@ def go_on_here(services: Services, options: Options, opened: OpenSession) -> Non
     opened.recorded = None
     change = replan(services, options, opened, "", policy, "")
     opened.adopt(change.setup, change.policy, change.knobs, change.planner)
-    opened.append(*_news(opened, setting(opened.events, "model")), *change.settings)
+    note_model(opened)
+    opened.append(*change.settings)
 
 
 class Replanned(NamedTuple):

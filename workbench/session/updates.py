@@ -32,6 +32,9 @@ class SessionUpdate(TypedDict, total=False):
     """The values of the main screen, by their names there."""
 
     title: str
+    folder: str
+    """As `~/proj`."""
+    branch: str
     transcript: Transcript
     live: Live | None
     activity: Activity

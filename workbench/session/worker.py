@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from workbench.config.background import background
 from workbench.config.errors import Refused, WorkbenchError
+from workbench.config.folders import shown_folder, work_folder
 from workbench.log.events import Override, OverrideAction, Setting
 from workbench.models.catalogue import is_built_in
 from workbench.models.gateway import Gateway
@@ -198,7 +199,6 @@ class SessionWorker:
                 took_over = opened.session.take_over()
                 changed = opened.refresh()
                 if took_over:
-                    opening.fill_slots(opened)
                     self._updates.tell(Notice("the other one has ended; this session is yours now"))
                 if changed or took_over:
                     self.publish()
@@ -336,8 +336,11 @@ class SessionWorker:
         if opened is None:
             return
         shown = opened.shown()
+        here = work_folder()
         self._updates.put(
             title=opened.name,
+            folder=_folder(opened, here.path),
+            branch=here.branch,
             transcript=opened.transcript(shown.plan),
             status=figures.status(opened, shown.plan),
             read_only=opened.why_read_only,
@@ -355,3 +358,10 @@ class SessionWorker:
         await self.compactions.close()
         await self._turns.close()
         self._put_away()
+
+
+def _folder(opened: OpenSession, here: str) -> str:
+    """Where tools work, and where the session was begun if that is another folder."""
+    origin = opened.session.folder if opened.session is not None else ""
+    other = f", begun in {shown_folder(origin)}" if origin and origin != here else ""
+    return shown_folder(here) + other

@@ -25,7 +25,7 @@ What is smaller is read before it, in no time, so that a mistake in it is told w
 
 
 def run(source: str, options: Options) -> int:
-    """Show a session or a file, or the newest session; the result is the exit code."""
+    """Show a session or a file, or this folder's last session; the result is the exit code."""
     in_browser = os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
     if source == "-" or not (in_browser or (sys.stdin.isatty() and sys.stdout.isatty())):
         wanted = source or "SOURCE"

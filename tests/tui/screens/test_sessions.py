@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from textual.widgets import Input
 
 from tui.play import program, settle, shown, until
 from tui.screens.looking import listed, look, narrowed, seen, values
+from workbench.config.folders import work_folder
 from workbench.log.events import AssistantMessage, Body, ToolCall, ToolResult, UserMessage
 from workbench.session.services import Services
 from workbench.tui.widgets.finder import MOST
@@ -40,6 +43,31 @@ async def test_the_last_changed_comes_first_and_the_marked_one_is_told_of(
         await pilot.press("down")
         await seen(pilot, "[b]more", "about soup")
         assert "\x1b" not in shown(pilot.app)
+
+
+async def test_a_key_shows_this_folders_sessions_or_all(
+    services: Services, talks: dict[str, str], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was said elsewhere is not in the way; folder and branch stand beside the title."""
+    monkeypatch.setenv("HOME", str(project.parent))
+    (project / ".git" / "HEAD").write_text("ref: refs/heads/fix-login")
+    with services.store.create([UserMessage("cake?")], title="cake", folder=work_folder()) as session:
+        here = session.id
+    async with program(services, (160, 40)) as (pilot, screen):
+        finder = await look(pilot, screen, "sessions")
+        assert values(finder) == [here]
+        await seen(pilot, "of ~/project", "~/project (fix-login)")
+        assert values(await narrowed(pilot, "rye")) == []
+        await seen(pilot, "none of this folder; Tab looks in all folders")
+        await pilot.press("tab")
+        await finder.settled()
+        assert values(finder) == [talks["bread"]]
+        await narrowed(pilot, "")
+        assert values(finder) == [here, talks["tea"], talks["soup"], talks["bread"]]
+        await seen(pilot, "of all folders")
+        await pilot.press("tab")
+        await finder.settled()
+        assert values(finder) == [here]
 
 
 async def test_a_row_that_left_the_list_before_it_was_told_of_is_no_error(

@@ -11,7 +11,8 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from workbench.config.errors import WorkbenchError, WrongCall
-from workbench.config.text import printable, when
+from workbench.config.folders import shown_folder, work_folder
+from workbench.config.text import age, printable, when
 from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult, UserMessage, text_of
 from workbench.log.search import Hit
 from workbench.log.session import SessionInfo
@@ -50,12 +51,14 @@ class SessionsScreen(Finder[SessionChoice]):
     EMPTY = "No session has this in its title, nor in what was said."
     COLUMNS = (
         Column("title"),
-        Column("changed", 16, least=52),
-        Column("events", 7, right=True, least=40),
-        Column("model", 18, least=90),
+        Column("folder", 22, least=62),
+        Column("age", 6, right=True, least=30),
+        Column("events", 7, right=True, least=74),
+        Column("model", 18, least=96),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "take", "open", id="sessions.open", priority=True),
+        Binding("tab", "scope", "this folder or all", id="sessions.scope", priority=True),
         Binding("ctrl+n", "new", "new", id="sessions.new", priority=True),
         Binding("ctrl+r", "rename", "rename", id="sessions.rename", priority=True),
         Binding("ctrl+f", "fork", "fork", id="sessions.fork", priority=True),
@@ -67,27 +70,49 @@ class SessionsScreen(Finder[SessionChoice]):
         super().__init__(host)
         self._store = host.services.store
         self._open = opened
+        self._here = work_folder().path
+        self._only_here: bool | None = None
+        """Whether other folders' sessions are left out; None: not where this one has none."""
         self._infos: dict[str, SessionInfo] = {}
         self._hits: dict[str, Hit] = {}
 
     async def find(self, text: str) -> FinderResult:
         """By title first, then by what was said."""
-        infos, hits = await self.host.in_background(partial(_found, self._store, text.strip()))
+        if self._only_here is None:
+            self._only_here = bool(self._here and await self.host.in_background(self._any_here))
+        folder = self._here if self._only_here else ""
+        infos, hits = await self.host.in_background(partial(_found, self._store, text.strip(), folder))
         self._infos, self._hits = infos, hits
+        self.box.border_subtitle = f"of {shown_folder(self._here)}" if self._only_here else "of all folders"
         rows = [self._row(info) for info in infos.values() if info.id not in hits]
         rows += [self._hit_row(hit, infos[hit.session_id]) for hit in hits.values()]
         note = f"the {MOST} that were changed last; type to find the others" if len(rows) >= MOST else ""
-        return FinderResult(rows, note if rows or text.strip() else "There is no session yet: ctrl+n begins one.")
+        if not rows and self._only_here:
+            note = "none of this folder; Tab looks in all folders"
+        elif not rows and not text.strip():
+            note = "There is no session yet: Ctrl+N begins one."
+        return FinderResult(rows, note)
+
+    def _any_here(self) -> bool:
+        return bool(self._store.list(1, folder=self._here))
+
+    def action_scope(self) -> None:
+        """This folder's sessions, or all."""
+        self._only_here = not self._only_here and bool(self._here)
+        self.refill()
 
     def _row(self, info: SessionInfo) -> Row:
         name = printable(info.title) or info.id
         now = Content.assemble(("● ", "$success"), name, ("  open", "$quiet"))
         title = now if info.id == self._open else Content(f"  {name}")
-        return Row(info.id, (title, when(info.updated), f"{info.events:,}", info.model or "–"))
+        return Row(info.id, (title, *self._facts(info)))
+
+    def _facts(self, info: SessionInfo) -> tuple[str, ...]:
+        return info.place or "–", age(info.updated), f"{info.events:,}", info.model or "–"
 
     def _hit_row(self, hit: Hit, info: SessionInfo) -> Row:
         said = Content.assemble("  ", printable(info.title) or info.id, (f"  {printable(hit.snippet)}", "$quiet"))
-        return Row(info.id, (said, when(info.updated), f"{info.events:,}", info.model or "–"))
+        return Row(info.id, (said, *self._facts(info)))
 
     async def tell(self, value: str) -> Content:
         """What the log says of it, and the last things said, or those around what was found."""
@@ -97,6 +122,7 @@ class SessionsScreen(Finder[SessionChoice]):
         facts = pairs(
             [
                 ("id", info.id),
+                ("folder", info.place),
                 ("model", info.model or "none yet"),
                 ("events", f"{info.events:,}"),
                 ("changed", when(info.updated)),
@@ -181,14 +207,15 @@ def _fork(store: Store, ref: str) -> None:
         pass
 
 
-def _found(store: Store, text: str) -> tuple[dict[str, SessionInfo], dict[str, Hit]]:
+def _found(store: Store, text: str, folder: str) -> tuple[dict[str, SessionInfo], dict[str, Hit]]:
     """The sessions that match by title, and those that do by their words, with the newest such event of each."""
-    infos = {info.id: info for info in store.list(MOST, text)}
+    infos = {info.id: info for info in store.list(MOST, text, folder)}
     hits: dict[str, Hit] = {}
     for hit in store.search(text, limit=HITS) if text else ():
         if hit.session_id not in infos:
-            infos[hit.session_id] = store.info(hit.session_id)
-            hits[hit.session_id] = hit
+            info = store.info(hit.session_id)
+            if not folder or info.folder == folder:
+                infos[hit.session_id], hits[hit.session_id] = info, hit
     return infos, hits
 
 

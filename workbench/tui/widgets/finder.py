@@ -88,6 +88,7 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
     said: reactive[str] = reactive("")
     """Something that went wrong or was done; stays until the next key that changes anything."""
 
+    box = query_one(".finder--box", Vertical)
     field = query_one("#finder-field", Input)
     head = query_one("#finder-head", Static)
     found = query_one("#finder-list", OptionList)

@@ -1,0 +1,67 @@
+"""The folder that is worked in: how it is shown, and the git branch that is checked out there."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+_MOST = 4096
+"""Bytes of `.git` and `HEAD` that are read; both are a line."""
+_HASH = re.compile(r"[0-9a-f]{40,64}")
+_SHORT = 7
+"""Letters of a commit, where no branch is checked out."""
+
+
+class WorkFolder(NamedTuple):
+    """A folder, and what is checked out in it."""
+
+    path: str = ""
+    """Empty: none, as for a session that was made of a file."""
+    branch: str = ""
+    """A short commit where no branch is checked out; empty without git."""
+
+
+def work_folder() -> WorkFolder:
+    """Where the program was started; nothing where that folder is gone."""
+    try:
+        path = os.getcwd()
+    except OSError:
+        return WorkFolder()
+    return WorkFolder(path, branch_of(Path(path)))
+
+
+def shown_folder(path: str) -> str:
+    """A folder as people write it: `~/proj`."""
+    home = os.path.expanduser("~").rstrip(os.sep)
+    if home and (path == home or path.startswith(home + os.sep)):
+        return "~" + path[len(home) :]
+    return path
+
+
+def branch_of(folder: Path) -> str:
+    """Read from git's own files: a process for it would take longer than the first frame may."""
+    for each in (folder, *folder.parents):
+        git = each / ".git"
+        if os.path.lexists(git):
+            return _head(git)
+    return ""
+
+
+def _head(git: Path) -> str:
+    try:
+        if git.is_file():  # a worktree or a submodule: the file says where the rest lies
+            found = re.match(r"gitdir: (.+)", _read(git))
+            git = git.parent / found[1].strip() if found else git
+        head = _read(git / "HEAD").strip()
+    except (OSError, ValueError):
+        return ""
+    if head.startswith("ref:"):
+        return head[4:].strip().removeprefix("refs/heads/")
+    return head[:_SHORT] if _HASH.fullmatch(head) else ""
+
+
+def _read(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(_MOST).decode("utf-8", "replace")
