@@ -15,6 +15,7 @@ from workbench.session.options import Options
 from workbench.session.source import Source, as_source, read_source, weight
 
 if TYPE_CHECKING:
+    from workbench.live.finder import AgentSessionFinder
     from workbench.models.endpoints import Endpoint
     from workbench.models.gateway import Patience
     from workbench.models.model_routes import ModelRoutes
@@ -37,6 +38,13 @@ class Services:
     def store(self) -> Store:
         """The sessions."""
         return Store.open()
+
+    @cached_property
+    def agents(self) -> AgentSessionFinder:
+        """The sessions of other agents on this machine."""
+        from workbench.live.finder import AgentSessionFinder  # late: it brings along the readers of their formats
+
+        return AgentSessionFinder()
 
     @cached_property
     def routes(self) -> ModelRoutes:

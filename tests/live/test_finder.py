@@ -1,0 +1,263 @@
+"""Sessions of other agents are found where those keep them, by the ends of their files."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.live import finder, heads
+from workbench.live.finder import AgentSession, AgentSessionFinder
+from workbench.live.heads import HEAD, read_head
+from workbench.session.services import Services
+
+WORK = "/srv/bakery"
+SAID = "Why is the dough flat?"
+LONG = "<environment_context>" + "x" * 2 * HEAD
+
+SESSIONS: dict[str, tuple[str, list[Any]]] = {
+    "Claude Code": (
+        ".claude/projects/-srv-bakery/1.jsonl",
+        [
+            {"type": "user", "isMeta": True, "cwd": WORK, "message": {"role": "user", "content": "Caveat: ..."}},
+            {"type": "user", "cwd": WORK, "uuid": "u1", "sessionId": "s", "message": {"role": "user", "content": SAID}},
+            {"type": "assistant", "message": {"role": "assistant", "model": "m-1", "content": []}},
+            {"type": "assistant", "message": {"role": "assistant", "model": "<synthetic>", "content": []}},
+        ],
+    ),
+    "Codex": (
+        ".codex/sessions/2026/11/15/rollout-1.jsonl",
+        [
+            {"type": "session_meta", "payload": {"id": "1", "cwd": WORK, "base_instructions": "x" * 9_000}},
+            {"type": "response_item", "payload": {"type": "message", "role": "developer", "content": []}},
+            {"type": "response_item", "payload": {"role": "user", "content": [{"type": "input_text", "text": LONG}]}},
+            {"type": "turn_context", "payload": {"cwd": WORK, "model": "m-1"}},
+            {"type": "event_msg", "payload": {"type": "user_message", "message": SAID}},
+        ],
+    ),
+    "Gemini CLI": (
+        ".gemini/tmp/bakery/chats/session-1.jsonl",
+        [
+            {"sessionId": "1", "projectHash": "0", "startTime": "2026-11-15T21:28:36.355Z"},
+            {"id": "1", "type": "user", "content": [{"text": SAID}]},
+            {"id": "2", "type": "gemini", "content": "", "model": "m-1"},
+        ],
+    ),
+    "pi": (
+        ".pi/agent/sessions/--srv-bakery--/1.jsonl",
+        [
+            {"type": "session", "id": "1", "cwd": WORK},
+            {"type": "model_change", "modelId": "m-1"},
+            {"type": "message", "message": {"role": "user", "content": [{"type": "text", "text": SAID}]}},
+        ],
+    ),
+    "Qwen Code": (
+        ".qwen/projects/-srv-bakery/chats/1.jsonl",
+        [
+            {"uuid": "1", "type": "user", "cwd": WORK, "message": {"role": "user", "parts": [{"text": SAID}]}},
+            {"uuid": "2", "type": "assistant", "model": "m-1", "message": {"role": "model", "parts": []}},
+        ],
+    ),
+    "Copilot CLI": (
+        ".copilot/session-state/1/events.jsonl",
+        [
+            {"type": "session.start", "data": {"selectedModel": "m-1", "context": {"cwd": WORK}}},
+            {"type": "user.message", "data": {"content": SAID, "transformedContent": "<now>"}},
+        ],
+    ),
+    "Kimi Code": (
+        ".kimi-code/sessions/w/s/agents/main/wire.jsonl",
+        [
+            {"type": "profile.bind", "modelAlias": "m-1", "systemPrompt": "..."},
+            {"type": "turn.prompt", "input": [{"type": "text", "text": SAID}]},
+        ],
+    ),
+}
+BESIDE = {
+    ".gemini/tmp/bakery/.project_root": WORK,
+    ".kimi-code/sessions/w/s/state.json": json.dumps({"id": "s", "cwd": WORK}),
+    ".claude/projects/-srv-bakery/agent-1.jsonl": "{}",
+    ".continue/sessions/sessions.json": "[]",
+}
+
+
+def put(path: Path, values: Iterable[Any] | str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = values if isinstance(values, str) else "".join(f"{json.dumps(each)}\n" for each in values)
+    path.write_text(text, "utf-8")
+    return path
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home in which every agent has had a session, each a minute after the one before."""
+    for number, (agent, (path, lines)) in enumerate(SESSIONS.items()):
+        put(tmp_path / path, lines)
+        os.utime(tmp_path / path, (number * 60, number * 60))
+        assert agent
+    for path, text in BESIDE.items():
+        put(tmp_path / path, text)
+    return tmp_path
+
+
+def found(home: Path, **environ: str) -> list[AgentSession]:
+    return AgentSessionFinder({"HOME": str(home), **environ}).find()
+
+
+def test_every_agents_session_is_found_with_what_is_known_of_it(home: Path) -> None:
+    sessions = found(home)
+    assert [each.agent for each in sessions] == [*reversed(SESSIONS)]
+    assert {(each.folder, each.title, each.model) for each in sessions} == {(WORK, SAID, "m-1")}
+    assert [each.modified for each in sessions] == [minute * 60_000 for minute in reversed(range(len(SESSIONS)))]
+
+
+def test_what_is_found_can_be_opened(home: Path, services: Services) -> None:
+    [claude] = [each for each in found(home) if each.agent == "Claude Code"]
+    assert services.source(claude.ref).events
+
+
+@pytest.mark.parametrize(
+    ("variable", "inside", "path"),
+    [
+        ("CLAUDE_CONFIG_DIR", "", ".claude/projects/-srv-bakery/1.jsonl"),
+        ("CODEX_HOME", "", ".codex/sessions/2026/11/15/rollout-1.jsonl"),
+        ("GEMINI_CLI_HOME", ".gemini/", ".gemini/tmp/bakery/chats/session-1.jsonl"),
+        ("PI_CODING_AGENT_DIR", "", ".pi/agent/sessions/--srv-bakery--/1.jsonl"),
+        ("KIMI_CODE_HOME", "", ".kimi-code/sessions/w/s/agents/main/wire.jsonl"),
+    ],
+)
+def test_an_agents_own_variable_names_another_home(
+    variable: str, inside: str, path: str, home: Path, tmp_path: Path
+) -> None:
+    rest = path.split("/", 2 if path.startswith(".pi") else 1)[-1]
+    moved = put(tmp_path / "els[e]where" / f"{inside}{rest}", (home / path).read_text())
+    paths = [each.path for each in found(home, **{variable: str(tmp_path / "els[e]where")})]
+    assert str(moved) in paths
+    assert str(home / path) not in paths
+
+
+def test_opencodes_sessions_are_numbered_as_its_reader_does(tmp_path: Path) -> None:
+    path = tmp_path / ".local" / "share" / "opencode" / "opencode.db"
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE session(id, parent_id, directory, title, model, time_created, time_updated)")
+        model = json.dumps({"id": "m-1"})
+        for row in (("b", None, 20, 90), ("c", "a", 30, 95), ("a", None, 10, 50)):
+            name, parent, made, changed = row
+            db.execute(
+                "INSERT INTO session VALUES(?, ?, ?, ?, ?, ?, ?)", (name, parent, WORK, name, model, made, changed)
+            )
+        db.commit()
+    assert found(tmp_path) == [
+        AgentSession("opencode", f"{path}#2", WORK, "b", "m-1", 90),
+        AgentSession("opencode", f"{path}#1", WORK, "a", "m-1", 50),
+    ]
+
+
+def test_aiders_last_chat_in_this_folder_is_found(tmp_path: Path, services: Services) -> None:
+    chats = [
+        f"# aider chat started at 2026-11-15 21:11:0{at}\n\n> Model: m-1 with whole\n\n#### {at}?\n\nyes\n"
+        for at in (1, 2)
+    ]
+    put(tmp_path / ".aider.chat.history.md", "\n".join([*chats, "#### /exit\n"]))
+    [session] = AgentSessionFinder({"HOME": str(tmp_path)}).find(str(tmp_path))
+    assert (session.agent, session.title, session.model, session.folder) == ("aider", "2?", "m-1", str(tmp_path))
+    assert services.source(session.ref).events
+
+
+def test_a_title_of_the_agents_own_wins_over_what_was_said(home: Path) -> None:
+    path = home / SESSIONS["Claude Code"][0]
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"type": "ai-title", "aiTitle": "Flat  dough", "sessionId": "s"}) + "\n")
+    assert read_head(str(path)).title == "Flat dough"
+
+
+def test_a_file_is_read_again_only_when_it_is_another(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+
+    def look(path: str, beside: str = "") -> heads.TranscriptHead:
+        looked.append(path)
+        return read_head(path, beside)
+
+    monkeypatch.setattr(finder, "read_head", look)
+    finding = AgentSessionFinder({"HOME": str(home)})
+    first = finding.find()
+    assert len(looked) == len(SESSIONS)
+    assert finding.find() == first
+    assert len(looked) == len(SESSIONS)
+    changed = home / SESSIONS["pi"][0]
+    put(changed, changed.read_text() + "\n")
+    assert finding.find()[0].agent == "pi"
+    assert looked[len(SESSIONS) :] == [str(changed)]
+
+
+def test_only_the_ends_of_a_file_are_read(tmp_path: Path) -> None:
+    lines = [*SESSIONS["Claude Code"][1][1:3], *[{"type": "assistant", "message": {"content": "x" * 5_000}}] * 4_000]
+    path = put(tmp_path / ".claude" / "projects" / "p" / "1.jsonl", lines)
+    read = 0
+
+    class Counted:
+        """A file that counts what is read of it."""
+
+        def __init__(self, path: str, mode: str) -> None:
+            self._file = open(path, mode)  # noqa: SIM115 - closed by the reader
+
+        def read(self, size: int) -> bytes:
+            nonlocal read
+            read += size
+            content: bytes = self._file.read(size)
+            return content
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._file, name)
+
+        def __enter__(self) -> Counted:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self._file.close()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(heads, "open", Counted, raising=False)
+        assert read_head(str(path)).title == SAID
+    assert 0 < read <= HEAD + heads.TAIL < path.stat().st_size / 100
+
+
+@given(
+    st.binary(max_size=400)
+    | st.text(max_size=200).map(lambda text: json.dumps({"type": "user", "message": text}).encode())
+)
+def test_no_content_is_an_error(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    home = tmp_path_factory.mktemp("home")
+    for path in (".claude/projects/p/1.jsonl", ".local/share/opencode/opencode.db", ".aider.chat.history.md"):
+        (home / path).parent.mkdir(parents=True, exist_ok=True)
+        (home / path).write_bytes(content)
+    for session in AgentSessionFinder({"HOME": str(home)}).find(str(home)):
+        assert isinstance(session.title, str)
+
+
+def test_what_cannot_be_read_is_left_out(home: Path) -> None:
+    broken = home / ".claude" / "projects" / "-srv-bakery" / "gone.jsonl"
+    broken.symlink_to(home / "nowhere")
+    (home / ".claude" / "projects" / "-srv-bakery" / "folder.jsonl").mkdir()
+    assert len(found(home)) == len(SESSIONS)
+
+
+def test_nothing_of_the_models_is_imported(home: Path) -> None:
+    code = (
+        "import sys; from workbench.live.finder import AgentSessionFinder;"
+        "print(len(AgentSessionFinder().find()), 'litellm' in sys.modules)"
+    )
+    environ = {**os.environ, "HOME": str(home)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environ, check=True)
+    assert done.stdout.split() == [str(len(SESSIONS)), "False"]

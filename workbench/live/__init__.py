@@ -1,0 +1,1 @@
+"""Other agents on this machine: which sessions they have."""

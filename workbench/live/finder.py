@@ -1,0 +1,111 @@
+"""The sessions of other agents on this machine, the last changed first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple
+
+from workbench.config.errors import WorkbenchError
+from workbench.live.heads import TITLE, read_head
+from workbench.live.homes import AgentHome, session_files
+from workbench.traces import aider
+from workbench.traces.formats import conversations, read_file
+from workbench.traces.tables import object_in, open_tables
+
+MOST = 1_000
+"""Files that are looked into, the last changed first."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSession:
+    """A session that another agent wrote, as far as its file tells without being read."""
+
+    agent: str
+    path: str
+    """A file, or a conversation of one that holds many, as in `opencode.db#2`."""
+    folder: str
+    """Where that agent worked; empty where the file does not say."""
+    title: str
+    """The agent's own, else what was said first."""
+    model: str
+    modified: int
+    """Milliseconds since 1970."""
+
+    @property
+    def ref(self) -> str:
+        """What opens it: of a file with sub-agents, the session itself."""
+        return self.path if "#" in os.path.basename(self.path) else f"{self.path}#1"
+
+
+class _Stamp(NamedTuple):
+    """A file with the same stamp has the same content."""
+
+    inode: int
+    size: int
+    changed: int
+
+
+class AgentSessionFinder:
+    """Looks for sessions. What was read of a file is kept until the file is another. Threads may share it."""
+
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self._environ = environ
+        self._known: dict[str, tuple[_Stamp, tuple[AgentSession, ...]]] = {}
+        self._lock = Lock()
+
+    def find(self, here: str = "", most: int = MOST) -> list[AgentSession]:
+        """The sessions of all agents; what cannot be read is left out. `here`: the folder that is worked in."""
+        files = []
+        for home, path in session_files(self._environ, here):
+            try:
+                found = os.stat(path)
+            except OSError:
+                continue
+            changed = max(found.st_mtime_ns, _log_changed(path))
+            files.append((changed, path, home, _Stamp(found.st_ino, found.st_size, changed)))
+        files.sort(key=lambda each: each[:2], reverse=True)
+        with self._lock:
+            sessions = [each for _, path, home, stamp in files[:most] for each in self._sessions(home, path, stamp)]
+        return sorted(sessions, key=lambda each: each.modified, reverse=True)[:most]
+
+    def _sessions(self, home: AgentHome, path: str, stamp: _Stamp) -> tuple[AgentSession, ...]:
+        known = self._known.get(path)
+        if known is None or known[0] != stamp:
+            try:
+                read = (*_of_database(home, path),) if path.endswith(".db") else (_of_file(home, path, stamp),)
+            except (OSError, WorkbenchError):
+                read = ()
+            known = self._known[path] = (stamp, read)
+        return known[1]
+
+
+def _log_changed(path: str) -> int:
+    """When the write-ahead log of a database changed, where it has one."""
+    try:
+        return os.stat(f"{path}-wal").st_mtime_ns if path.endswith(".db") else 0
+    except OSError:
+        return 0
+
+
+def _of_file(home: AgentHome, path: str, stamp: _Stamp) -> AgentSession:
+    head = read_head(path, home.beside)
+    if home.agent == aider.NAME:  # all chats of a folder are one file, of which the last is meant
+        path = f"{path}#{len(conversations(*read_file(path)))}"
+    return AgentSession(home.agent, path, head.folder, head.title, head.model, stamp.changed // 1_000_000)
+
+
+def _of_database(home: AgentHome, path: str) -> Iterator[AgentSession]:
+    """The sessions of opencode, numbered as its reader does; those of sub-agents belong to another."""
+    rows = open_tables(path, Path(path)).rows("SELECT * FROM session ORDER BY time_created, id")
+    for number, row in enumerate(rows, 1):
+        if row.get("parent_id"):
+            continue
+        texts = {key: str(row.get(key) or "") for key in ("directory", "title", "model")}
+        model = str(object_in(row, "model").get("id") or "")
+        changed = row.get("time_updated")
+        modified = changed if isinstance(changed, int) else 0
+        yield AgentSession(home.agent, f"{path}#{number}", texts["directory"], texts["title"][:TITLE], model, modified)

@@ -1,0 +1,142 @@
+"""What the beginning and the end of a transcript tell of it: its folder, its title, its model. The rest is not read."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+HEAD, TAIL = 16_384, 8_192
+"""Bytes that are read of every file."""
+MORE = 262_144
+"""Bytes of the beginning that are read where nothing was said in the first ones: instructions can be long."""
+TITLE = 120
+"""Characters of a message that serves as a title."""
+
+_TEXT = rb'"((?:[^"\\]|\\.){1,1000})"'
+_FOLDER = re.compile(rb'"(?:cwd|workspaceDirectory)"\s*:\s*' + _TEXT)
+_MODEL = re.compile(rb'"(?:model|modelId|modelAlias|selectedModel)"\s*:\s*' + _TEXT)
+_TITLE = re.compile(rb'"(?:aiTitle|customTitle|title)"\s*:\s*' + _TEXT)
+_AIDER_MODEL = re.compile(rb"^> (?:Main m|M)odel: (\S+)", re.MULTILINE)
+_AIDER_SAID = re.compile(rb"^#### ([^/].+)", re.MULTILINE)
+_NOT_SAID = ("<", "# AGENTS.md", "Caveat:", "[Request interrupted")
+"""How texts begin that an agent puts into the user's mouth: reminders, instructions, the environment."""
+_NO_TITLE = ("", "Untitled Session", "New Session", "New Chat")
+
+
+class TranscriptHead(NamedTuple):
+    """What is known without reading a transcript."""
+
+    folder: str = ""
+    title: str = ""
+    model: str = ""
+
+
+def read_head(path: str, beside: str = "") -> TranscriptHead:
+    """Read the ends of a file. Raises OSError where it cannot be read."""
+    with open(path, "rb") as file:
+        head = file.read(HEAD)
+        size = os.fstat(file.fileno()).st_size
+        tail = _end(file, size)
+        if path.endswith(".md"):
+            return _of_aider(path, head, tail)
+        title = _title(head, tail) or _first_said(head)
+        if not title and size > HEAD:
+            file.seek(0)
+            title = _first_said(file.read(MORE))
+    folder = _last(_FOLDER.search(head)) or (_folder_beside(path, beside) if beside else "")
+    models = [_last(found) for part in (tail, head) for found in _MODEL.finditer(part)]
+    model = next((each for each in reversed(models) if not each.startswith("<")), "")
+    return TranscriptHead(folder, title[:TITLE], model)
+
+
+def _end(file: BinaryIO, size: int) -> bytes:
+    file.seek(max(HEAD, size - TAIL))
+    return file.read(TAIL)
+
+
+def _last(found: re.Match[bytes] | None) -> str:
+    """The text that was found, which is written as JSON does."""
+    if found is None:
+        return ""
+    try:
+        return str(json.loads(b'"' + found[1] + b'"'))
+    except ValueError:
+        return ""
+
+
+def _title(head: bytes, tail: bytes) -> str:
+    """The title that the agent gave it, the latest first; only where a line is about nothing else."""
+    for part in (tail, head):
+        for line in reversed(part.split(b"\n")):
+            if len(line) < 1000 and (found := _TITLE.search(line)) and b'"message"' not in line:
+                title = " ".join(_last(found).split())
+                if title not in _NO_TITLE:
+                    return title
+    return ""
+
+
+def _first_said(head: bytes) -> str:
+    for value in _values(head):
+        text = " ".join(_said(value).split())
+        if text and not text.startswith(_NOT_SAID):
+            return text
+    return ""
+
+
+def _values(head: bytes) -> Iterator[dict[str, Any]]:
+    """The objects of a file of JSON lines, or the messages of one that is a single object."""
+    if head.startswith(b"{\n"):
+        for found in re.finditer(rb'"role"\s*:\s*"user",\s*"content"\s*:\s*' + _TEXT, head):
+            yield {"role": "user", "content": _last(found)}
+        return
+    for line in head.split(b"\n"):
+        if b"user" in line or b"turn.prompt" in line:
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError):  # the last line may be cut
+                continue
+            if isinstance(value, dict):
+                yield value
+
+
+def _said(value: dict[str, Any]) -> str:
+    """What the user said in a line of any of the formats; empty where that is something else."""
+    if value.get("type") == "turn.prompt":
+        return _text(value.get("input"))
+    inner = value.get("payload", value.get("data", value))
+    if not isinstance(inner, dict) or value.get("isMeta") or value.get("isSidechain"):
+        return ""
+    message = inner.get("message", inner)
+    if isinstance(message, str):
+        return message if inner.get("type") == "user_message" else ""
+    role = message.get("role", value.get("type")) if isinstance(message, dict) else ""
+    return _text(message.get("content", message.get("parts"))) if role in ("user", "user.message") else ""
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = (part.get("text") for part in parts if isinstance(part, dict))
+    return next((text for text in texts if isinstance(text, str) and not text.startswith(_NOT_SAID)), "")
+
+
+def _folder_beside(path: str, beside: str) -> str:
+    """From a file that says it as JSON, or as nothing but the path."""
+    try:
+        with open(os.path.join(os.path.dirname(path), beside), "rb") as file:
+            content = file.read(HEAD)
+    except OSError:
+        return ""
+    plain = content.decode("utf-8", "replace").strip()
+    return _last(_FOLDER.search(content)) or (plain if os.path.isabs(plain) and "\n" not in plain else "")
+
+
+def _of_aider(path: str, head: bytes, tail: bytes) -> TranscriptHead:
+    """aider writes Markdown into the folder it works in."""
+    said, models = _AIDER_SAID.findall(tail) or _AIDER_SAID.findall(head), _AIDER_MODEL.findall(tail + head)
+    title, model = ((each[-1] if each else b"").decode("utf-8", "replace").strip() for each in (said, models))
+    return TranscriptHead(os.path.dirname(path), title[:TITLE], model)

@@ -1,0 +1,60 @@
+"""Where other agents keep their sessions on this machine, as those agents decide it themselves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from glob import escape, iglob
+from pathlib import Path
+
+from workbench.traces import aider, claude_code, codex, continue_dev, copilot, gemini_cli, kimi, opencode, pi, qwen
+
+
+@dataclass(frozen=True, slots=True)
+class AgentHome:
+    """One agent's sessions."""
+
+    agent: str
+    """As the transcript's format is called."""
+    variable: str
+    """The environment variable that names another home; empty: there is none."""
+    inside: str
+    """What lies between the folder of the variable and the sessions."""
+    default: str
+    """The home without the variable, in the user's own."""
+    pattern: str
+    """The files, one for each session; of a database, the file."""
+    beside: str = ""
+    """The file that says in which folder a session was, seen from the session's, where that does not."""
+
+
+HOMES = (
+    AgentHome(claude_code.NAME, "CLAUDE_CONFIG_DIR", "", ".claude", "projects/*/*.jsonl"),
+    AgentHome(codex.NAME, "CODEX_HOME", "", ".codex", "sessions/*/*/*/rollout-*.jsonl"),
+    AgentHome(
+        gemini_cli.NAME, "GEMINI_CLI_HOME", ".gemini", ".gemini", "tmp/*/chats/session-*.json*", "../.project_root"
+    ),
+    AgentHome(opencode.NAME, "XDG_DATA_HOME", "opencode", ".local/share/opencode", "opencode.db"),
+    AgentHome(pi.NAME, "PI_CODING_AGENT_DIR", "", ".pi/agent", "sessions/*/*.jsonl"),
+    AgentHome(qwen.NAME, "QWEN_HOME", "", ".qwen", "projects/*/chats/*.jsonl"),
+    AgentHome(copilot.NAME, "COPILOT_HOME", "", ".copilot", "session-state/*/events.jsonl"),
+    AgentHome(kimi.NAME, "KIMI_CODE_HOME", "", ".kimi-code", "sessions/*/*/agents/main/wire.jsonl", "../../state.json"),
+    AgentHome(continue_dev.NAME, "CONTINUE_GLOBAL_DIR", "", ".continue", "sessions/*-*.json"),
+)
+SUB_AGENT = "agent-"
+"""How files of sub-agents begin that older versions of Claude Code keep beside the sessions."""
+
+
+def session_files(environ: Mapping[str, str], here: str) -> Iterator[tuple[AgentHome, str]]:
+    """All files that may be sessions; a home that does not exist costs one look. `here`: where aider may have one."""
+    user = Path(environ.get("HOME") or os.path.expanduser("~"))
+    for home in HOMES:
+        named = environ.get(home.variable, "")
+        root = Path(named).expanduser() / home.inside if named else user / home.default
+        for path in iglob(f"{escape(str(root))}/{home.pattern}"):
+            if not os.path.basename(path).startswith(SUB_AGENT):
+                yield home, path
+    history = os.path.join(here, ".aider.chat.history.md")
+    if here and os.path.exists(history):
+        yield AgentHome(aider.NAME, "", "", "", ""), history
