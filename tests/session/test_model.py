@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tui.play import DEADLINE, Script, Watcher, answer, opened, until
+from workbench.config.errors import WorkbenchError
 from workbench.log.errors import NotFound
 from workbench.log.events import Setting, UserMessage
 from workbench.log.store import Store
@@ -60,6 +61,70 @@ async def test_what_is_said_while_a_session_opens_is_said_in_it(
         assert watcher.said == [("you", "anybody there?"), ("ai", "here")]
     finally:
         await watcher.model.close()
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """A log of a few events counts as long, and is planned only once this is open."""
+    gate, make = threading.Event(), opening._opened
+
+    def slowly(*arguments: Any) -> OpenSession:
+        assert gate.wait(DEADLINE)
+        return make(*arguments)
+
+    monkeypatch.setattr(opening, "LONG", 40)
+    monkeypatch.setattr(opening, "GLANCED", 3)
+    monkeypatch.setattr(opening, "_opened", slowly)
+    return gate
+
+
+async def test_the_end_of_a_long_session_is_shown_before_it_is_planned(
+    services: Services, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(answer("here")).play(monkeypatch)
+    services.store.create([UserMessage(f"message {number}") for number in range(50)], title="long").close()
+    watcher = Watcher(services, "long")
+    try:
+        await until(lambda: "transcript" in watcher.values)
+        assert watcher.said == [("you", f"message {number}") for number in (47, 48, 49)]
+        assert (watcher.title, watcher.status.ready) == ("long", "loading")
+        watcher.model.decide("exclude", 1, 1)
+        await until(lambda: "still being read" in watcher.told)
+        watcher.model.send("one more")
+        await until(lambda: watcher.values.get("queue") == ("one more",))
+        watcher.model.send("not this one")
+        await until(lambda: len(watcher.queue) == 2)
+        watcher.model.take_back(1, "not this one")
+        await until(lambda: watcher.values.get("queue") == ("one more",))
+        gate.set()
+        await watcher.settled()
+        assert watcher.said[49:] == [("you", "message 49"), ("you", "one more"), ("ai", "here")]
+        sent = [row for row in watcher.shown.plan.rows.in_request() if row.role == "user"]
+        assert len(sent) == 51  # the plan that was sent had all that came before
+    finally:
+        gate.set()
+        await watcher.model.close()
+
+
+async def test_what_cannot_be_opened_after_a_glance_leaves_what_is_open(
+    services: Services, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services.store.create([UserMessage("short")], title="short").close()
+    services.store.create([UserMessage("x")] * 50, title="long").close()
+    gate.set()
+    async with opened(services, "short") as on:
+
+        def refuse(*arguments: Any) -> OpenSession:
+            raise WorkbenchError("it cannot be planned")
+
+        monkeypatch.setattr(opening, "_opened", refuse)
+        on.model.open_session("long")
+        await on.settled()
+        assert "it cannot be planned" in on.told
+        assert (on.title, on.said) == ("short", [("you", "short")])
+        on.model.decide("pin", 2, 2)
+        await on.settled()
+        assert on.transcript.standing(on.transcript[0]).pinned
 
 
 async def test_a_session_in_which_nothing_was_said_is_not_kept(services: Services) -> None:

@@ -6,16 +6,24 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+MANY = 100_000
+"""Values from which on to look through them all is a pause that is seen."""
+
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Make very many values that hold no cycles: the collector would walk the growing heap again and again."""
+    """Make very many values that hold no cycles: the collector would walk the growing heap again and again.
+
+    Nor does it look through them afterwards, which would stop every thread for half a second.
+    """
     running = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if running:
+            if gc.get_count()[0] > MANY:
+                gc.freeze()
             gc.enable()
 
 

@@ -5,7 +5,7 @@ All of it reads and plans, so it runs in the background. Raises WorkbenchError.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -43,22 +43,36 @@ def title_of(message: str) -> str:
     return printable(message)[:TITLE]
 
 
-def first(services: Services, options: Options, ref: str) -> OpenSession:
+Glance = Callable[[str, list[Event]], None]
+"""Is told the name and the last events of something long, while the rest of it is read and planned."""
+
+GLANCED = 200
+"""Events of a session that are shown ahead; a screen or two."""
+LONG = 3_000
+"""Events from which on a session takes so long to plan that its end is shown ahead."""
+
+
+def first(services: Services, options: Options, ref: str, glance: Glance | None = None) -> OpenSession:
     """What the program starts with."""
     if not ref:
         services.store.drop_unused()
         here = work_folder().path
         last = services.store.list(limit=1, folder=here) if here else []
         ref = last[0].id if last else ""
-    return open_source(services, options, ref) if ref else new_session(services, options)
+    return open_source(services, options, ref, glance) if ref else new_session(services, options)
 
 
-def open_source(services: Services, options: Options, ref: str) -> OpenSession:
+def open_source(services: Services, options: Options, ref: str, glance: Glance | None = None) -> OpenSession:
     """A session or a file."""
     if not names_file(ref):
         with suppress(NotFound):
-            return open_session(services, options, services.store.session(ref))
+            session = services.store.session(ref)
+            if glance is not None and len(session) >= LONG:
+                glance(session.title or NEW, session.last(GLANCED))
+            return open_session(services, options, session)
     found = services.source(ref)  # what cannot be found either way is told here
+    if glance is not None and len(found.events) >= LONG:
+        glance(found.name, found.events)
     model = options.model or found.model
     return _opened(services, options, found._replace(model=model), found.name, None)
 

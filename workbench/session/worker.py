@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from workbench.config.background import background
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.config.folders import shown_folder, work_folder
-from workbench.log.events import Override, OverrideAction, Setting
+from workbench.log.events import Event, Override, OverrideAction, Setting
 from workbench.models.catalogue import is_built_in
 from workbench.models.gateway import Gateway
 from workbench.session import figures, opening
@@ -29,9 +29,10 @@ from workbench.session.questions import make_session
 from workbench.session.services import Services
 from workbench.session.time_travel import TimeTravel
 from workbench.session.tools import ToolSwitches
+from workbench.session.transcript import Entries, LogTranscript
 from workbench.session.turns import Turns
 from workbench.session.updates import Notice, UpdateQueue
-from workbench.session.values import Activity
+from workbench.session.values import Activity, Status
 
 T = TypeVar("T")
 
@@ -59,6 +60,10 @@ class SessionWorker:
         self.continuing = Continuing(services, options, self.compactions, self._exchange)
         self.tools = ToolSwitches(self._turns.free, self._turns.forget_approvals, self._writable, self._refill)
         self._opened: OpenSession | None = None
+        self._glanced = False
+        """Whether the screen shows the end of something that is not open yet."""
+        self._early: list[str] = []
+        """What was said before there was a plan for it; it waits for that."""
         self._travel = TimeTravel(services, options)
         self._draft = ""
         self._drafting = False
@@ -76,8 +81,8 @@ class SessionWorker:
         return self._turns.busy and not self._turns.waits_for_answer
 
     def _current(self) -> OpenSession:
-        if self._opened is None:
-            raise Refused("nothing is open yet")
+        if self._opened is None or self._glanced:
+            raise Refused("it is still being read; try again in a moment")
         return self._opened
 
     def _writable(self) -> OpenSession:
@@ -101,7 +106,7 @@ class SessionWorker:
         """The first thing that is opened; where that fails there is nothing to show, and the program ends."""
         self._updates.put(activity=Activity("loading", "reading…"))
         try:
-            await self._open(lambda: opening.first(self._services, self._options, ref))
+            await self._open(lambda: opening.first(self._services, self._options, ref, self._glance))
         except WorkbenchError as error:
             self._updates.put(fatal=error)
             return
@@ -110,7 +115,8 @@ class SessionWorker:
 
     async def open(self, ref: str) -> None:
         """A session or a file."""
-        await self._exchange(lambda: opening.open_source(self._services, self._options.for_any_session, ref))
+        options = self._options.for_any_session
+        await self._exchange(lambda: opening.open_source(self._services, options, ref, self._glance))
 
     async def new(self) -> None:
         """An empty session."""
@@ -137,24 +143,46 @@ class SessionWorker:
 
     async def _open(self, make: Callable[[], OpenSession]) -> None:
         async with self._opening:
-            made = await asyncio.wrap_future(background(make))
+            try:
+                made = await asyncio.wrap_future(background(make))
+            except WorkbenchError:
+                self._show_again()
+                raise
             async with self._turns.free:
                 self._stop_side_tasks()
                 await self.compactions.close()
                 self._put_away()
                 self._opened = made
                 self._travel.home()
-        last = made.recorded.place(None) if made.recorded is not None else None
-        found: list[ContextView] = []
-        if last is not None:
-            await self._travel.go(made, last, found.append)
-        self._updates.put(live=None, question=None, queue=(), activity=Activity())
-        self.publish()
-        if found:
-            self._updates.put(shown=found[-1])
+            last = made.recorded.place(None) if made.recorded is not None else None
+            found: list[ContextView] = []
+            if last is not None:
+                await self._travel.go(made, last, found.append)
+            self._glanced = False
+            self._updates.put(live=None, question=None, queue=tuple(self._early), activity=Activity())
+            self.publish()
+            if found:
+                self._updates.put(shown=found[-1])
         self._prepare_to_ask(made)
         if made.session is not None and not made.writable:
             self._start_side_task(self._watch(made))
+
+    def _glance(self, name: str, events: list[Event]) -> None:
+        """Show the end of what is being opened; told in the background, while the rest is read and planned."""
+        self._glanced = True
+        self._updates.put(
+            title=name,
+            transcript=LogTranscript(Entries(events), None),
+            live=None,
+            shown=None,
+            status=Status(ready="loading"),
+        )
+
+    def _show_again(self) -> None:
+        """What was being opened cannot be: what is open stays."""
+        if self._glanced:
+            self._glanced = False
+            self.publish()
 
     def _start_side_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -207,7 +235,13 @@ class SessionWorker:
 
     async def send(self, text: str) -> None:
         """Under a file, the user is asked first whether to make a session of it."""
+        early = self._opening.locked()
+        if early:
+            self._early.append(text)
+            self._updates.put(queue=tuple(self._early))
         async with self._opening:  # what is said meanwhile is for what is being opened
+            if early and not self._no_longer_early(text):
+                return
             opened = self._current()
         if opened.session is None:
             self.held += 1
@@ -224,7 +258,16 @@ class SessionWorker:
 
     async def take_back(self, index: int, text: str) -> None:
         """A message that waits is not sent after all."""
-        self._turns.take_back(index, text)
+        if not self._no_longer_early(text):
+            self._turns.take_back(index, text)
+
+    def _no_longer_early(self, text: str) -> bool:
+        """A message that waited for a plan no longer does; whether it did."""
+        if text not in self._early:
+            return False
+        self._early.remove(text)
+        self._updates.put(queue=tuple(self._early))
+        return True
 
     async def answer(self, number: int, answer: str) -> None:
         """The answer to a question."""
@@ -333,7 +376,7 @@ class SessionWorker:
     def publish(self) -> None:
         """Show what is in the log by now. While the past is looked at, the inspector stays there."""
         opened = self._opened
-        if opened is None:
+        if opened is None or self._glanced:
             return
         shown = opened.shown()
         here = work_folder()
