@@ -188,11 +188,11 @@ def test_undo_takes_back_the_last_and_says_which(call: Call) -> None:
     session = nested()
     first = call("undo", session)
     assert first.code == 0
-    assert first.out.startswith("event 16: undid the override of event 14: pin 9\n")
+    assert first.out.startswith("event 16: undid: pinned #9\n")
     second = call("undo", session, "--json").json
     assert second["changes"][0]["target"] == 11
     assert second["changes"][0]["kind"] == "compaction"
-    assert second["changes"][0]["what"].endswith("event 11 no longer stands, event 10 stands again")
+    assert second["changes"][0]["what"].endswith(": compaction #10 is active again")
     assert second["tokens_after"] > second["tokens_before"]
     assert [event.body for event in read_log(session)[-2:]] == [Revert(14), Revert(11)]
 
@@ -203,7 +203,7 @@ def test_undo_and_redo_give_the_same_plan(call: Call) -> None:
     assert call("undo", session, "--event", "11").code == 0
     assert call("plan", session, "--json").json != before
     redone = call("undo", session, "--redo")
-    assert "redid the compaction of event 11" in redone.out
+    assert "redid compaction #11" in redone.out
     assert "the request has " in redone.out
     assert call("plan", session, "--json").json == before
 

@@ -13,7 +13,18 @@ from support.logs import controls, limits, logs, number, policies
 from support.requirements import requirement
 from support.talk import COUNTER, named_turns, preset, spoken, summary_of
 from workbench.compaction.record import record
-from workbench.compaction.undo import Change, Node, last_undoable, peel, redo, tree, undo, undo_all_compactions
+from workbench.compaction.undo import (
+    Change,
+    Node,
+    in_words,
+    last_undoable,
+    peel,
+    redo,
+    tree,
+    undo,
+    undo_all_compactions,
+    undo_override,
+)
 from workbench.config.errors import Refused, WrongCall
 from workbench.context.budget import Limits
 from workbench.context.plan import ContextPlan
@@ -27,8 +38,10 @@ def grown(log: list[Event], body: Body) -> list[Event]:
     return [*log, Event(len(log) + 1, f"x{len(log)}", 0, body)]
 
 
-def changed(log: list[Event], change: Change) -> list[Event]:
-    return grown(log, change.revert)
+def changed(log: list[Event], changes: Change | Sequence[Change]) -> list[Event]:
+    for change in [changes] if isinstance(changes, Change) else changes:
+        log = grown(log, change.revert)
+    return log
 
 
 def compaction(first: int, last: int) -> Compaction:
@@ -65,9 +78,9 @@ def test_undo_gives_exactly_the_plan_from_before(
         return plan(log, policy, budget, COUNTER)
 
     before, log = worlds
-    change = undo(log)
-    assert change.target == log[-1]
-    undone = changed(log, change)
+    changes = undo(log)
+    assert changes[0].target == log[-1]
+    undone = changed(log, changes)
     assert planned(undone) == planned(before)
     redone = changed(undone, redo(undone))
     assert planned(redone) == planned(log)
@@ -94,7 +107,7 @@ def test_undo_ends_and_what_was_undone_comes_back_in_order(log: list[Event], pol
 @given(logs(most=16))
 def test_undoing_all_compactions_leaves_none(log: list[Event]) -> None:
     if not any(entry.status != "reverted" for entry in record(log).entries):
-        with pytest.raises(Refused, match="nothing to undo: no compaction stands"):
+        with pytest.raises(Refused, match="nothing to undo: there is no active compaction"):
             undo_all_compactions(log)
         return
     overrides = [event for event in log if isinstance(event.body, Override)]
@@ -125,27 +138,49 @@ def test_the_tree_holds_every_compaction_once(log: list[Event]) -> None:
 def test_the_last_compaction_or_override_is_undone_and_named() -> None:
     log = number([*TALK, Compaction(1, 4, "s", meta={"tokens_before": 9_000, "tokens_after": 1_000})])
     log = grown(log, Override("pin", 5, 7))
-    first = undo(log)
-    assert (first.revert, first.what) == (Revert(10), "undid the override of event 10: pin 5-7")
+    (first,) = undo(log)
+    assert (first.revert, first.what) == (Revert(10), "undid: pinned 3 items (#5 to #7)")
     log = changed(log, first)
-    second = undo(log)
+    (second,) = undo(log)
     assert second.revert == Revert(9)
-    assert second.what == ("undid the compaction of event 9 (events 1 to 4, 8,000 tokens): event 9 no longer stands")
+    assert second.what == "undid compaction #9 (events 1 to 4, 8,000 tokens)"
 
 
 def test_an_override_of_one_event_is_named_by_it() -> None:
-    assert undo(number([*TALK, Override("mask", 3, 3)])).what == "undid the override of event 9: mask 3"
+    assert undo(number([*TALK, Override("mask", 3, 3)]))[0].what == "undid: masked #3"
+
+
+def test_what_was_decided_together_is_undone_and_redone_together_and_named_as_one() -> None:
+    decided = [Override("mask", 1, 1), Override("mask", 4, 5, joined=True), Override("mask", 7, 7, joined=True)]
+    log = number([*TALK, Override("pin", 2, 2), *decided])
+    undone = undo(log)
+    assert [change.revert.target for change in undone] == [12, 11, 10]
+    assert in_words(undone) == "undid: masked 4 items (#1, #4 to #5, #7)"
+    log = changed(log, undone)
+    assert in_words(undo(log)) == "undid: pinned #2"
+    redone = redo(log)
+    assert in_words(redone) == "redid: masked 4 items (#1, #4 to #5, #7)"
+    assert [change.revert.target for change in undo(changed(log, redone))] == [12, 11, 10]
+
+
+def test_overrides_can_be_undone_before_the_compaction_that_came_later() -> None:
+    log = number([*TALK, Override("exclude", 3, 3), compaction(1, 2)])
+    assert in_words(undo(log)) == "undid compaction #10 (events 1 to 2)"
+    undone = undo_override(log)
+    assert in_words(undone) == "undid: excluded #3"
+    with pytest.raises(Refused, match="there is no active override"):
+        undo_override(changed(log, undone))
 
 
 def test_a_certain_one_is_undone() -> None:
     log = number([*TALK, compaction(1, 2), compaction(5, 6), Override("pin", 3, 3)])
-    change = undo(log, 9)
+    (change,) = undo(log, 9)
     assert change.revert == Revert(9)
     assert record(changed(log, change)).standing == (log[9],)
 
 
 def test_undoing_a_replaced_one_says_that_nothing_changes() -> None:
-    change = undo(number([*TALK, compaction(1, 2), compaction(1, 4)]), 9)
+    (change,) = undo(number([*TALK, compaction(1, 2), compaction(1, 4)]), 9)
     assert change.what.endswith("the request stays as it is, because a later compaction replaces it")
 
 
@@ -185,13 +220,13 @@ def test_peeling_brings_the_layer_below_back() -> None:
         ["one", "q2", "a2", "q3", "a3", "q4", "a4"],
         ["q1", "a1", "q2", "a2", "q3", "a3", "q4", "a4"],
     ]
-    with pytest.raises(Refused, match="no compaction stands"):
+    with pytest.raises(Refused, match="there is no active compaction"):
         peel(log)
 
 
 def test_peeling_says_what_stands_again() -> None:
     change = peel(number([*TALK, compaction(1, 2), compaction(1, 4)]))
-    assert change.what.endswith("event 10 no longer stands, event 9 stands again")
+    assert change.what.endswith(": compaction #9 is active again")
 
 
 def test_the_tree_shows_replaced_ones_inside_what_replaced_them() -> None:
@@ -212,11 +247,11 @@ def test_redo_brings_back_what_was_undone_last() -> None:
     log = number([*TALK, compaction(1, 2), compaction(5, 6)])
     log = changed(log, undo(log))
     log = changed(log, undo(log))
-    first = redo(log)
+    (first,) = redo(log)
     assert (first.revert, first.target.seq) == (Revert(12), 9)
-    assert first.what == "redid the compaction of event 9 (events 1 to 2): event 9 stands again"
+    assert first.what == "redid compaction #9 (events 1 to 2)"
     log = changed(log, first)
-    assert redo(log).target.seq == 10
+    assert redo(log)[0].target.seq == 10
 
 
 def test_a_new_compaction_or_override_ends_what_can_be_redone_unnamed() -> None:
@@ -224,7 +259,7 @@ def test_a_new_compaction_or_override_ends_what_can_be_redone_unnamed() -> None:
     log = grown(changed(log, undo(log)), Override("pin", 1, 1))
     with pytest.raises(Refused, match="nothing to redo: the override of event 11 came later"):
         redo(log)
-    assert redo(log, 9).revert == Revert(10)
+    assert redo(log, 9)[0].revert == Revert(10)
 
 
 def test_nothing_undone_is_nothing_to_redo() -> None:

@@ -237,7 +237,7 @@ def run_undo(options: argparse.Namespace) -> int:
 def _changes(events: list[Event], options: argparse.Namespace) -> list[Change]:
     if options.all_compactions:
         return undo_all_compactions(events)
-    return [redo(events, options.event) if options.redo else undo(events, options.event)]
+    return redo(events, options.event) if options.redo else undo(events, options.event)
 
 
 def _undo_json(

@@ -22,70 +22,108 @@ class Change(NamedTuple):
 
     revert: Revert
     target: Event
-    """The compaction or override that it takes back, or brings back."""
+    """The compaction or override that it undoes, or brings back."""
     what: str
     """What it does, in a sentence."""
 
 
 def last_undoable(events: Sequence[Event]) -> Event | None:
-    """The newest compaction or override that was not taken back."""
+    """The newest compaction or override that was not undone."""
     return next(reversed(_alive(events, (Compaction, Override))), None)
 
 
-def undo(events: Sequence[Event], target: int | None = None) -> Change:
-    """Take back the last compaction or override, or the one with this sequence number."""
+def last_override(events: Sequence[Event]) -> Event | None:
+    """The newest override that was not undone."""
+    return next(reversed(_alive(events, (Override,))), None)
+
+
+def undo(events: Sequence[Event], target: int | None = None) -> list[Change]:
+    """Undo the last compaction or decision, or the one event with this sequence number."""
     if target is None:
         event = last_undoable(events)
         if event is None:
-            raise Refused("nothing to undo: no compaction and no override stands")
-        return _undone(events, event)
+            raise Refused("nothing to undo: there is no active compaction or override")
+        return _step_undone(events, event)
     event = _named(events, target)
     if event.seq not in {one.seq for one in _alive(events, (Compaction, Override))}:
         raise Refused(f"event {target}: {_name(event)} was undone already")
-    return _undone(events, event)
+    return [_undone(events, event)]
+
+
+def undo_override(events: Sequence[Event]) -> list[Change]:
+    """Undo the last decision of the user's, whatever compactions came after it."""
+    event = last_override(events)
+    if event is None:
+        raise Refused("nothing to undo: there is no active override")
+    return _step_undone(events, event)
+
+
+def _step_undone(events: Sequence[Event], event: Event) -> list[Change]:
+    """With an override, what was decided together with it, the newest first."""
+    alive = {one.seq for one in _alive(events, (Compaction, Override))}
+    return [_undone(events, one) for one in reversed(_step(events, event)) if one.seq in alive]
+
+
+def _step(events: Sequence[Event], event: Event) -> list[Event]:
+    """The overrides that were one decision with this one, in order."""
+    if not isinstance(event.body, Override):
+        return [event]
+    steps: list[list[Event]] = []
+    for one in events:
+        if isinstance(one.body, Override):
+            if one.body.joined and steps:
+                steps[-1].append(one)
+            else:
+                steps.append([one])
+    return next(step for step in steps if event in step)
 
 
 def peel(events: Sequence[Event]) -> Change:
-    """Take back the newest compaction, whatever overrides came after it. Those that it had replaced stand again."""
+    """Undo the newest compaction, whatever overrides came after it. Those that it had replaced are active again."""
     event = next(reversed(_alive(events, (Compaction,))), None)
     if event is None:
-        raise Refused("nothing to undo: no compaction stands")
+        raise Refused("nothing to undo: there is no active compaction")
     return _undone(events, event)
 
 
 def undo_all_compactions(events: Sequence[Event]) -> list[Change]:
-    """Take back every compaction, the newest first."""
+    """Undo every compaction, the newest first."""
     log = list(events)
     found: list[Change] = []
     while _alive(log, (Compaction,)):
         found.append(peel(log))
         log.append(_next(log, found[-1].revert))
     if not found:
-        raise Refused("nothing to undo: no compaction stands")
+        raise Refused("nothing to undo: there is no active compaction")
     return found
 
 
-def redo(events: Sequence[Event], target: int | None = None) -> Change:
+def redo(events: Sequence[Event], target: int | None = None) -> list[Change]:
     """Bring back what was undone last, or the event with this sequence number.
 
     As in an editor, a compaction or override that was made after the undo ends what can be brought back without
     being named.
     """
-    undone = [event for event in _alive(events, (Revert,)) if _is_undo(events, event)]
+    undone = {_target(event): event for event in _alive(events, (Revert,)) if _is_undo(events, event)}
     if target is not None:
         event = _named(events, target)
-        undone = [revert for revert in undone if _target(revert) == target]
-        if not undone:
+        if target not in undone:
             raise Refused(f"event {target}: {_name(event)} was not undone")
+        return [_redone(events, undone[target])]
     if not undone:
         raise Refused("nothing to redo: no undone compaction or override")
-    newest = undone[-1]
-    event = events[_target(newest) - 1]
+    newest = max(undone.values(), key=lambda revert: revert.seq)
     later = [one for one in _alive(events, (Compaction, Override)) if one.seq > newest.seq]
-    if later and target is None:
+    if later:
         made = _name(later[0])
         raise Refused(f"nothing to redo: {made} of event {later[0].seq} came later; name the event to bring back")
-    revert = Revert(newest.seq)
+    step = _step(events, events[_target(newest) - 1])
+    return [_redone(events, undone[one.seq]) for one in step if one.seq in undone]
+
+
+def _redone(events: Sequence[Event], undone: Event) -> Change:
+    revert = Revert(undone.seq)
+    event = events[_target(undone) - 1]
     return Change(revert, event, _sentence("redid", events, event, revert))
 
 
@@ -102,7 +140,7 @@ def _alive(events: Sequence[Event], kinds: tuple[type, ...]) -> list[Event]:
 
 
 def _is_undo(events: Sequence[Event], event: Event) -> bool:
-    """Whether a revert takes back a compaction or an override, and not another revert."""
+    """Whether a revert undoes a compaction or an override, and not another revert."""
     target = _target(event)
     return 0 < target < event.seq and isinstance(events[target - 1].body, (Compaction, Override))
 
@@ -133,25 +171,54 @@ def _name(event: Event) -> str:
     return "the compaction" if isinstance(event.body, Compaction) else "the override"
 
 
+_DONE = {"mask": "masked", "exclude": "excluded", "include": "included"}
+
+
+def in_words(changes: Sequence[Change]) -> str:
+    """What they do together, in a sentence."""
+    first = changes[0]
+    bodies = [change.target.body for change in changes]
+    overrides = sorted((body for body in bodies if isinstance(body, Override)), key=lambda body: body.first)
+    if len(overrides) == len(changes) > 1 and len({body.action for body in overrides}) == 1:
+        return f"{first.what.partition(':')[0]}: {_decided(overrides)}"
+    return "; ".join(change.what for change in changes)
+
+
+def what_was_done(event: Event) -> str:
+    """What follows `undid`: `: masked #41` or ` compaction #90`."""
+    return f": {_decided([event.body])}" if isinstance(event.body, Override) else f" compaction #{event.seq}"
+
+
+def _decided(overrides: Sequence[Override]) -> str:
+    """`masked 3 items (#41, #44, #50)`."""
+    action = overrides[0].action
+    done = _DONE.get(action.removeprefix("un"), f"{action.removeprefix('un')}ned")
+    done = f"un{done}" if action.startswith("un") else done
+    count = sum(body.last - body.first + 1 for body in overrides)
+    each = [f"#{body.first}" if body.first == body.last else f"#{body.first} to #{body.last}" for body in overrides]
+    return f"{done} {each[0]}" if count == 1 else f"{done} {count:,} items ({', '.join(each)})"
+
+
 def _sentence(verb: str, events: Sequence[Event], event: Event, revert: Revert) -> str:
     body = event.body
     if isinstance(body, Override):
-        ends = f"{body.first}" if body.first == body.last else f"{body.first}-{body.last}"
-        return f"{verb} the override of event {event.seq}: {body.action} {ends}"
+        return f"{verb}{what_was_done(event)}"
     assert isinstance(body, Compaction)
     freed = details(body.meta).freed
     size = "" if freed is None else f", {freed:,} tokens"
-    return f"{verb} the compaction of event {event.seq} ({span_words(event)}{size}): {_effect(events, revert)}"
+    return f"{verb}{what_was_done(event)} ({span_words(event)}{size}){_effect(events, event, revert)}"
 
 
-def _effect(events: Sequence[Event], revert: Revert) -> str:
-    """What becomes of the standing compactions."""
+def _effect(events: Sequence[Event], event: Event, revert: Revert) -> str:
+    """What becomes of other compactions; nothing where nothing does."""
     controls = [event for event in events if isinstance(event.body, _CONTROLS)]
     before = {event.seq for event in in_effect(controls).compactions}
     after = {event.seq for event in in_effect([*controls, _next(events, revert)]).compactions}
-    said = [f"event {seq} no longer stands" for seq in sorted(before - after)]
-    said += [f"event {seq} stands again" for seq in sorted(after - before)]
-    return ", ".join(said) or "the request stays as it is, because a later compaction replaces it"
+    if before == after:
+        return ": the request stays as it is, because a later compaction replaces it"
+    said = [f"compaction #{seq} is no longer active" for seq in sorted(before - after - {event.seq})]
+    said += [f"compaction #{seq} is active again" for seq in sorted(after - before - {event.seq})]
+    return f": {', '.join(said)}" if said else ""
 
 
 # The tree of nested compactions

@@ -153,6 +153,8 @@ class Override(_Value, frozen=True):
     """Whose decision it was, where it was not the user's own: another agent that forgot something, for one."""
     text: str = ""
     """What stands in place of what was masked, where another agent had words of its own for it."""
+    joined: bool = False
+    """Whether it was one decision with the override before it: they are undone together."""
 
 
 class Usage(_Value, frozen=True):

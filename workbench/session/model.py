@@ -109,24 +109,28 @@ class SessionModel:
 
     # What the model sees
 
-    def decide(self, action: OverrideAction, first: int, last: int) -> None:
-        """An override by the user."""
-        self._do(lambda work: work.decide(action, first, last))
+    def decide(self, action: OverrideAction, first: int, last: int, joined: bool = False) -> None:
+        """An override by the user; `joined`: one decision with the override before it."""
+        self._do(lambda work: work.decide(action, first, last, joined))
 
     def undo(self, seq: int | None = None) -> None:
-        """Take back the last compaction or override, or the one of this event."""
+        """Undo the last compaction or override, or the one of this event."""
         self._do(lambda work: work.revert("undo", seq))
+
+    def undo_override(self) -> None:
+        """Undo the last override, whatever compactions came after it."""
+        self._do(lambda work: work.revert("override"))
 
     def redo(self, seq: int | None = None) -> None:
         """Bring it back."""
         self._do(lambda work: work.revert("redo", seq))
 
     def peel(self) -> None:
-        """Take back the newest compaction, whatever overrides came after it."""
+        """Undo the newest compaction, whatever overrides came after it."""
         self._do(lambda work: work.revert("peel"))
 
     def undo_compactions(self) -> None:
-        """Take back every compaction."""
+        """Undo every compaction."""
         self._do(lambda work: work.revert("all"))
 
     def stop_compacting(self) -> None:

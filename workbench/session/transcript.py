@@ -6,6 +6,7 @@ from bisect import bisect_right
 
 from workbench.agent.mentions import as_written
 from workbench.compaction.record import CATEGORY as COMPACTION
+from workbench.compaction.undo import what_was_done
 from workbench.config.text import printable
 from workbench.context.plan import ContextPlan
 from workbench.log.events import (
@@ -126,8 +127,22 @@ class Entries:
                 return ChatEntry(event.seq, event.id, "summary", turn, summary)
             case Failure(category=category, message=message) if category not in BESIDE:
                 return ChatEntry(event.seq, event.id, "failure", turn, message)
+            case Revert(target=target):
+                return ChatEntry(event.seq, event.id, "notice", turn, self._undone(target))
             case _:
                 return ChatEntry(event.seq, event.id, "notice", turn, told(body))
+
+    def _undone(self, target: int) -> str:
+        """What a revert undid; of one that reverts a revert, what it brought back."""
+        verb = "undid"
+        while 0 < target <= len(self.events):
+            event = self.events[target - 1]
+            if isinstance(event.body, Compaction | Override):
+                return f"{verb}{what_was_done(event)}"
+            if not isinstance(event.body, Revert) or event.body.target >= target:
+                break
+            verb, target = "redid" if verb == "undid" else "undid", event.body.target
+        return f"{verb} event {target}"
 
     def _call(self, event: Event, body: ToolCall, seen: int) -> ChatCall:
         at = self._results.get(body.call_id, seen)
@@ -158,8 +173,6 @@ def _told(body: Body) -> str:
             return f"snapshot of the work tree{', ' + why if why else ''}"
         case Override(action=action, first=first, last=last):
             return f"{action} {first}" if first == last else f"{action} {first} to {last}"
-        case Revert(target=target):
-            return f"took back {target}"
         case Failure(category=category, message=message) if category == COMPACTION:
             return f"not compacted: {message.partition(': ')[2] or message}"
         case Failure(category=category, message=message):

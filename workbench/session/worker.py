@@ -289,12 +289,12 @@ class SessionWorker:
         if why_not:
             raise Refused(why_not)
 
-    async def decide(self, action: OverrideAction, first: int, last: int) -> None:
+    async def decide(self, action: OverrideAction, first: int, last: int, joined: bool = False) -> None:
         """An override."""
         opened = self._writable()
         if not 1 <= first <= last <= len(opened.events):
             raise Refused(f"{first} to {last}: expected numbers from 1 to {len(opened.events)}, the smaller first")
-        opened.append(Override(action, first, last))
+        opened.append(Override(action, first, last, joined=joined))
         self.publish()
 
     async def revert(self, which: Which, seq: int | None = None) -> None:

@@ -61,13 +61,14 @@ class Answered(Message):
 
 
 class Decide(Message):
-    """Pin, mask, exclude or restore events of the log, both ends included."""
+    """Pin, mask, exclude or restore events of the log, both ends included; `joined`: one decision with the last."""
 
-    def __init__(self, action: OverrideAction, first: int, last: int) -> None:
+    def __init__(self, action: OverrideAction, first: int, last: int, joined: bool = False) -> None:
         super().__init__()
         self.action = action
         self.first = first
         self.last = last
+        self.joined = joined
 
 
 class Jump(Message):

@@ -60,12 +60,12 @@ async def test_each_is_undone_and_brought_back_by_its_own(services: Services) ->
         await pilot.press("down", "u")
         await rest(pilot)
         assert marked(found) == 44
-        assert "undid the compaction of event 44" in told(pilot.app)
-        assert "event 33 stands again" in told(pilot.app)
+        assert "undid compaction #44" in told(pilot.app)
+        assert "compaction #33 is active again" in told(pilot.app)
         assert "tokens now; it had" in told(pilot.app)
         await pilot.press("r")
         await rest(pilot)
-        assert "redid the compaction of event 44" in told(pilot.app)
+        assert "redid compaction #44" in told(pilot.app)
         await pilot.press("U")
         await rest(pilot)
         assert screen.compaction is not None

@@ -203,7 +203,7 @@ class Host(SmallApp):
     @on(Decide)
     def _decide(self, message: Decide) -> None:
         self.asked.append(message)
-        self.grow(Override(message.action, message.first, message.last))
+        self.grow(Override(message.action, message.first, message.last, joined=message.joined))
 
     @on(Travel)
     def _travel(self, message: Travel) -> None:

@@ -35,17 +35,19 @@ def test_a_cut_row_shows_what_was_cut() -> None:
     assert (cut.state, first_tab(cut)) == ("truncated", "diff")
     page = make(cut, "diff", SHOWN.queries)
     text = said(page)
-    assert text.startswith("  … 12 lines that stay …\n    13  def test_login_13(client")
+    assert text.startswith("7,281 tokens are over the cap of 600; kept the first+last 553 (both)\n"), "why comes first"
+    assert text.split("\n", 1)[1].startswith("  … 12 lines that stay …\n    13  def test_login_13(client")
     assert "\n-   16  def test_login_16(client" in text
     assert "\n+ [truncated: kept first+last" in text
     assert page.copy.startswith("  16  def test_login_16"), "what is copied is what was cut"
-    assert {line.style for line in page.lines} == {"text", "quiet", "removed", "added"}
+    assert {line.style for line in page.lines} == {"text", "quiet", "removed", "added", "why"}
 
 
 def test_a_masked_row_shows_what_the_marker_hides() -> None:
     masked = row(12)
     text = said(make(masked, "diff", SHOWN.queries))
-    assert text.startswith("- FAILED tests/test_login.py::test_login_7\n")
+    assert text.startswith("result 2 of 6 in the session lies between the first 1 and the last 2")
+    assert text.split("\n", 1)[1].startswith("- FAILED tests/test_login.py::test_login_7\n")
     assert "\n+ [result masked — ~220 tokens removed" in text
 
 
@@ -59,7 +61,10 @@ def test_what_is_not_sent_says_so_and_why() -> None:
     assert said(make(SAMPLE[7], "sent", None)) == (
         "Nothing of it is sent.\nhistory needs 9,000 tokens and 5,000 are left for it"
     )
-    assert said(make(SAMPLE[7], "diff", None)) == "Nothing of it is sent.\n- An old question about something else"
+    assert said(make(SAMPLE[7], "diff", None)) == (
+        "Nothing of it is sent.\nhistory needs 9,000 tokens and 5,000 are left for it\n"
+        "- An old question about something else"
+    )
     assert "not part of the request" in said(make(SAMPLE[3], "sent", None))
 
 

@@ -10,16 +10,20 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from workbench.compaction.undo import last_override, last_undoable
 from workbench.config.errors import WrongCall
 from workbench.config.text import whole_number
+from workbench.context.control import span_words
 from workbench.context.knobs import knob_table
 from workbench.context.load import preset_names, user_policies
-from workbench.log.events import OverrideAction
+from workbench.log.events import Compaction, OverrideAction
 from workbench.tui.widgets.command import Commands, read_only
+from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.report import Report
 
 if TYPE_CHECKING:
+    from workbench.session.open_session import OpenSession
     from workbench.tui.screens.policy_editor import PolicyChange
 
 COMMANDS = Commands("context")
@@ -125,10 +129,30 @@ _add_override("exclude", "leave an item out of the request, with its pair")
 _add_override("include", "take an excluded item back in")
 
 
-@COMMANDS.add("undo", "undo", "take back the last override or compaction", keys=("f9",), why_not=read_only)
-def undo(host: Host, argument: str) -> None:
+@COMMANDS.add(
+    "undo",
+    "undo",
+    "undo the last change: an override or a compaction, which asks first; in the context, overrides first",
+    keys=("f9",),
+    why_not=read_only,
+)
+async def undo(host: Host, argument: str) -> None:
     """An event like any other: nothing is lost."""
-    host.model.undo()
+    override, last = await host.from_session(undoable)
+    if override and host.active_pane == "context":
+        host.model.undo_override()
+    elif not last or host.active_pane == "compaction" or await host.ask(ConfirmDialog(*last)):
+        host.model.undo()
+
+
+def undoable(opened: OpenSession) -> tuple[bool, tuple[str, str, str, str] | None]:
+    """Whether there is an override to undo, and, where the last change is a compaction, what to ask before it."""
+    newest = last_undoable(opened.events)
+    asked = None
+    if newest is not None and isinstance(newest.body, Compaction):
+        text = f"Compaction #{newest.seq} summarised the {span_words(newest)}. Undone, they are sent again."
+        asked = f"undo compaction #{newest.seq}", text, "undo it", "keep it"
+    return last_override(opened.events) is not None, asked
 
 
 @COMMANDS.add("redo", "redo", "bring back what was undone last", keys=("shift+f9",), why_not=read_only)

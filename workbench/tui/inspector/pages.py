@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from workbench.config.text import printable, printable_lines
-from workbench.context.items import SIGNS, Item
+from workbench.context.items import SIGNS, Item, state_words
 from workbench.log.codec import encode
 from workbench.log.events import Event
 from workbench.session.context_view import SessionQueries
@@ -38,8 +38,8 @@ TABS = (
 
 
 def first_tab(item: Item) -> str:
-    """What one most likely wants to see: of a row that was changed what was cut, else its text."""
-    return "diff" if item.text is not None and item.text != item.original else "original"
+    """What one most likely wants to see: of a row that was cut or left out what and why, else its text."""
+    return "diff" if item.text != item.original and item.state != "aside" else "original"
 
 
 def weight(item: Item, tab: str) -> int:
@@ -79,7 +79,7 @@ def title(item: Item) -> str:
 def size(item: Item) -> str:
     """What became of it, with its figures."""
     exact = "" if item.exact else " (approximate)"
-    state = f"{SIGNS[item.state]} {item.state}".strip()
+    state = f"{SIGNS[item.state]} {state_words(item.state)}".strip()
     pinned = ", pinned" if item.pinned else ""
     if item.tokens == item.original_tokens:
         return f"{state}{pinned}: {item.tokens:,} tokens{exact}"
@@ -99,8 +99,8 @@ def _diff(item: Item, most: int) -> TextPage:
     if item.text is None:
         page = text_page(item.original, most)
         all_of_it = [TextLine(f"- {line.text}", "removed") for line in page.lines]
-        return TextPage([TextLine("Nothing of it is sent.", "head"), *all_of_it], item.original)
-    lines: list[TextLine] = []
+        return TextPage([TextLine("Nothing of it is sent.", "head"), *_whys(item), *all_of_it], item.original)
+    lines: list[TextLine] = [*_whys(item)]
     gone = []
     pieces = difference(item.original, item.text)
     for number, (kind, text) in enumerate(pieces):
@@ -112,6 +112,11 @@ def _diff(item: Item, most: int) -> TextPage:
         else:
             lines += _signed(shown, kind)
     return TextPage(lines, "".join(gone))
+
+
+def _whys(item: Item) -> Iterator[TextLine]:
+    """Why it is not sent as it is, before all else."""
+    yield from (TextLine(printable(edit.why), "why") for edit in item.edits)
 
 
 def _signed(text: str, kind: str) -> Iterator[TextLine]:

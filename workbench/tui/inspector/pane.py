@@ -246,8 +246,8 @@ class InspectorPane(Vertical):
     def _agree(self, choice: ProposedOverrides) -> None:
         self._forget()
         self.rows.start = None
-        for decision in choice.decisions:
-            self.post_message(Decide(*decision))
+        for at, decision in enumerate(choice.decisions):
+            self.post_message(Decide(*decision, joined=at > 0))
 
     def _forget(self) -> None:
         """No question, and nothing to tell."""

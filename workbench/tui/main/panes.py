@@ -46,6 +46,11 @@ class PaneScreen(WorkerScreen, Screen[None]):
         yield "context", self.inspector
         yield "compaction", self.panel
 
+    @property
+    def active_pane(self) -> PaneName:
+        """The pane that has the focus, or had it last."""
+        return self.arrangement.active
+
     def active_keys(self) -> list[Keys]:
         """The keys of the panes, of whoever has them, for the help."""
         found: list[Keys] = []

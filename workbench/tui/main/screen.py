@@ -165,7 +165,7 @@ class MainScreen(PaneScreen):
 
     @on(messages.Decide)
     def _decide(self, message: messages.Decide) -> None:
-        self.model.decide(message.action, message.first, message.last)
+        self.model.decide(message.action, message.first, message.last, message.joined)
 
     @on(messages.Travel)
     def _travel(self, message: messages.Travel) -> None:

@@ -39,6 +39,10 @@ class Host(Protocol):
     """The keys that the user chose, by the ids of their bindings."""
     theme: str
 
+    @property
+    def active_pane(self) -> PaneName:
+        """The pane that has the focus, or had it last."""
+
     def push(self, screen: Screen[Any]) -> None:
         """Show a screen over the panes."""
 
