@@ -174,5 +174,10 @@ class WindowUse(NamedTuple):
         """Green under 70 %, yellow under 90 %, red from there; never colour alone."""
         return "calm" if self.share < 0.7 else "warm" if self.share < 0.9 else "hot"
 
+    @property
+    def word(self) -> str:
+        """The level in a word."""
+        return "does not fit" if self.share > 1 else {"calm": "OK", "warm": "high", "hot": "full"}[self.level]
+
     def __str__(self) -> str:
         return f"{self.tokens:,} / {self.window:,} ({self.share:.1%})"

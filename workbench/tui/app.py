@@ -79,7 +79,7 @@ class Opening(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """The lines above and below the panes, as the main screen has them."""
-        yield Static(Content("F2 chat   F3 context   F4 compaction"))
+        yield Static(Content("Workbench"))
         yield Static(id="rest")
         yield Static(Content("opening…"))
 

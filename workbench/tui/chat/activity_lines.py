@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from textual import events
 from textual.content import Content
 from textual.message import Message
@@ -14,8 +12,6 @@ from workbench.config.text import printable
 from workbench.session.values import Activity
 from workbench.tui.widgets.cells import joined
 
-Place = Literal["", "composer", "transcript", "question"]
-
 DOING = {
     "loading": "opening",
     "asking": "waiting for the model",
@@ -25,13 +21,6 @@ DOING = {
     "compacting": "compacting",
 }
 RESTING = frozenset({"idle", "read_only"})
-HINTS: dict[Place, tuple[tuple[str, str], ...]] = {
-    "composer": (("Enter", "send"), ("Shift+Enter", "new line"), ("@", "file"), ("/", "command"), ("↑", "history")),
-    "transcript": (
-        *(("↑↓", "entry"), ("Enter", "unfold"), ("y", "copy"), ("e", "edit"), ("i", "inspector")),
-        *(("m", "more"), ("r", "retry"), ("Esc", "write")),
-    ),
-}
 MOST_WAITING = 3
 """Waiting messages that are shown; of more the number is told."""
 
@@ -42,12 +31,11 @@ def is_working(activity: Activity) -> bool:
 
 
 class ActivityLine(Widget):
-    """What goes on, what is new below, and the keys of whatever has the focus."""
+    """What goes on, and what is new below."""
 
     activity: reactive[Activity] = reactive(Activity())
     below: reactive[tuple[int, bool]] = reactive((0, False))
     """Entries that came since the user scrolled up, and whether one is coming in."""
-    place: reactive[Place] = reactive("")
 
     class EndWanted(Message):
         """The user wants to see what is below."""
@@ -62,22 +50,17 @@ class ActivityLine(Widget):
             word = DOING.get(self.activity.kind, self.activity.kind)
             words = f"{word}: {printable(self.activity.text)}" if self.activity.text else word
             parts.append(Content.assemble(("● ", "$accent"), (words, "bold")))
-        if is_working(self.activity) and self.place != "question":
-            parts.append(_key("Esc", "stop"))
+        if is_working(self.activity):
+            parts.append(Content.assemble(("Esc", "bold $quiet"), (" stop", "$quiet")))
         count, coming = self.below
         if count or coming:
             new = f"{count:,} new below" if count else "an answer comes in below"
             parts.append(Content.assemble((f"↓ {new}", "bold $primary"), ("  End in the chat shows it", "$quiet")))
-        parts += [_key(*hint) for hint in HINTS.get(self.place, ())]
         return parts or [Content()]
 
     def on_click(self) -> None:
         """To the end."""
         self.post_message(self.EndWanted())
-
-
-def _key(key: str, does: str) -> Content:
-    return Content.assemble((key, "bold $quiet"), (f" {does}", "$quiet"))
 
 
 class QueuedMessages(Widget):

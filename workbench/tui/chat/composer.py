@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.reactive import var
 from textual.widgets import TextArea
 
+from workbench.config.text import counted
 from workbench.session.values import ChatEntry, DraftCost, Transcript
 from workbench.tui.chat.blocks import bare
 from workbench.tui.chat.completion import CompletionQuery, completion_query
@@ -129,8 +130,8 @@ class Composer(RestingTextArea, inherit_bindings=False):
             title = Content.styled(f"editing message {self.editing.seq}: sends into a fork · Esc leaves", "$warning")
         else:
             title = Content("message")
-        self.border_title = title
-        self.border_subtitle = cost_line(self.draft_cost) if self.text and self.draft_cost.total else ""
+        cost = cost_line(self.draft_cost) if self.text and self.draft_cost.total else None
+        self.border_title = title if cost is None else Content.assemble(title, " · ", cost)
 
     # Sending
 
@@ -312,9 +313,8 @@ class Composer(RestingTextArea, inherit_bindings=False):
 
 
 def cost_line(cost: DraftCost) -> Content:
-    """`212 t · 84,422 of 128,000 · 43,578 left`; that it does not fit comes first, as a narrow frame cuts the end."""
-    about = "" if cost.exact else "about "
-    figures = f"{about}{cost.tokens:,} t · {cost.total:,} of {cost.total + cost.room:,}"
+    """`212 tokens, leaves 43,578`, or that it does not fit."""
+    tokens = f"{'' if cost.exact else 'about '}{counted(cost.tokens, 'token')}"
     if cost.room >= 0:
-        return Content.assemble(figures, f" · {cost.room:,} left")
-    return Content.assemble((f"does not fit: {-cost.room:,} too many", "bold $error"), " · ", figures)
+        return Content(f"{tokens}, leaves {cost.room:,}")
+    return Content.assemble((f"does not fit: {-cost.room:,} too many", "bold $error"), f" · {tokens}")

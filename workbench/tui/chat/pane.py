@@ -19,13 +19,23 @@ from textual.widget import Widget
 
 from workbench.config.background import background
 from workbench.session.values import Activity, DraftCost, Live, Transcript, UserQuestion
-from workbench.tui.chat.activity_lines import ActivityLine, Place, QueuedMessages, is_working
+from workbench.tui.chat.activity_lines import ActivityLine, QueuedMessages, is_working
 from workbench.tui.chat.completion import CompletionQuery, Count, Files, Offers
 from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.messages import Interrupt, TakeBack
 from workbench.tui.widgets.command import Completion
+from workbench.tui.widgets.hints import Hints
+
+INPUT_HINTS: Hints = (
+    *(("Enter", "send"), ("Ctrl+J", "new line"), ("@", "file"), ("/", "command"), ("Tab", "transcript")),
+    *(("F3", "context"), ("Ctrl+P", "commands"), ("F1", "help")),
+)
+TRANSCRIPT_HINTS: Hints = (
+    *(("j k", "move"), ("Enter", "unfold"), ("o", "in the context"), ("y", "copy"), ("e", "edit and resend")),
+    *(("R", "ask again"), ("[ ]", "requests"), ("Esc", "input"), ("?", "all keys")),
+)
 
 Complete = Callable[[str], Sequence[Completion]]
 """How a text that begins with a slash may go on."""
@@ -71,6 +81,12 @@ class ChatPane(Vertical):
         yield Composer().data_bind(ChatPane.transcript, ChatPane.draft_cost, refusal=ChatPane.read_only)
 
     # What the main screen asks for
+
+    def hints(self) -> Hints:
+        """The keys of whatever has the focus in here."""
+        if self.view.has_focus:
+            return TRANSCRIPT_HINTS
+        return () if self.box.has_focus_within else INPUT_HINTS
 
     def take_focus(self) -> None:
         """To where one types."""
@@ -221,16 +237,3 @@ class ChatPane(Vertical):
     def on_resize(self) -> None:
         """A question leaves room for the talk it is about."""
         self.box.room = self.size.height * 3 // 5
-
-    def on_descendant_focus(self) -> None:
-        """The line above the composer shows the keys of what has the focus."""
-        places: dict[type[Widget], Place] = {
-            Composer: "composer",
-            TranscriptView: "transcript",
-            QuestionBox: "question",
-        }
-        self.now.place = next((place for kind, place in places.items() if isinstance(self.screen.focused, kind)), "")
-
-    def on_descendant_blur(self) -> None:
-        """No key of this pane is at hand."""
-        self.now.place = ""

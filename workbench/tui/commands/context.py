@@ -21,6 +21,7 @@ from workbench.tui.widgets.command import Commands, read_only
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.report import Report
+from workbench.tui.widgets.text_dialog import TextDialog
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
@@ -60,6 +61,7 @@ async def instructions(host: Host, argument: str) -> None:
     "request",
     "the request",
     "the request as it will be sent: searchable, as JSON or as a curl command; with a number, go to that request",
+    letters=("w",),
     argument="[N]",
 )
 def request(host: Host, argument: str) -> None:
@@ -70,7 +72,26 @@ def request(host: Host, argument: str) -> None:
         host.show_request()
 
 
-@COMMANDS.add("ledger", "the ledger", "request by request: our count, the provider's, the difference, and the cost")
+@COMMANDS.add(
+    "go-to",
+    "go to a request",
+    "go to a request by its number",
+    letters=("t",),
+    slashes=(),
+)
+async def go_to(host: Host, argument: str) -> None:
+    """Asked for where the key was pressed."""
+    number = await host.ask(TextDialog("go to a request", "", "its number, as the timeline counts them"))
+    if number:
+        host.go_to_request(number.strip())
+
+
+@COMMANDS.add(
+    "ledger",
+    "the ledger",
+    "request by request: our count, the provider's, the difference, and the cost",
+    letters=("a",),
+)
 def ledger(host: Host, argument: str) -> None:
     """Drawn by the inspector as well."""
     host.show_ledger()
@@ -85,6 +106,7 @@ def policy_names() -> Iterable[str]:
     "policy",
     "policy",
     "plan the same log under another policy; shows first what each would do to this session",
+    letters=("P",),
     argument="[NAME|FILE]",
     arguments=policy_names,
 )
@@ -134,6 +156,7 @@ _add_override("include", "take an excluded item back in")
     "undo",
     "undo the last change: an override or a compaction, which asks first; in the context, overrides first",
     keys=("f9",),
+    letters=("u",),
     why_not=read_only,
 )
 async def undo(host: Host, argument: str) -> None:
@@ -155,7 +178,7 @@ def undoable(opened: OpenSession) -> tuple[bool, tuple[str, str, str, str] | Non
     return last_override(opened.events) is not None, asked
 
 
-@COMMANDS.add("redo", "redo", "bring back what was undone last", keys=("shift+f9",), why_not=read_only)
+@COMMANDS.add("redo", "redo", "bring back what was undone last", keys=("shift+f9",), letters=("U",), why_not=read_only)
 def redo(host: Host, argument: str) -> None:
     """The other way."""
     host.model.redo()

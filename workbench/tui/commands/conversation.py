@@ -16,8 +16,9 @@ COMMANDS = Commands("conversation")
     keys=("escape",),
 )
 def interrupt(host: Host, argument: str) -> None:
-    """Escape also leaves the past."""
-    host.model.interrupt()
+    """Where nothing runs, Escape goes back to the input, and from there back from the past."""
+    if not host.back_to_input():
+        host.model.interrupt()
 
 
 @COMMANDS.add(

@@ -31,7 +31,7 @@ def report(host: Host, argument: str) -> None:
         host.push(FaultReportScreen(path))
 
 
-@COMMANDS.add("help", "help", "all commands and keys, searchable", keys=("f1",))
+@COMMANDS.add("help", "help", "all commands and keys, searchable", keys=("f1",), letters=("question_mark",))
 def show_help(host: Host, argument: str) -> None:
     """Made from the registry, and from the keys of whoever has the focus."""
     host.show_help()

@@ -11,6 +11,8 @@ from workbench.tui.widgets.command import Commands
 from workbench.tui.widgets.host import PANES, Host, PaneName
 
 COMMANDS = Commands("view")
+FAR = 1_000_000
+"""More requests than there are."""
 
 
 def _add_pane(name: PaneName, key: str, text: str) -> None:
@@ -19,21 +21,45 @@ def _add_pane(name: PaneName, key: str, text: str) -> None:
         host.focus_pane(name)
 
 
-_add_pane("chat", "f2", "to where you type")
-_add_pane("context", "f3", "to what the model sees, item by item")
-_add_pane("compaction", "f4", "to what was summarised and what comes next")
+_add_pane("chat", "f2", "the chat: to where you type")
+_add_pane("context", "f3", "the context: what the model sees, item by item")
+_add_pane("compaction", "f4", "the compaction: what was summarised and what comes next")
 
 
-@COMMANDS.add("maximise", "maximise", "show this pane alone, or all of them again", keys=("f5",))
-def maximise(host: Host, argument: str) -> None:
-    """The other panes follow the focus meanwhile."""
-    host.maximise()
+@COMMANDS.add("split", "split", "show all panes side by side, or one at a time", keys=("f5",))
+def split(host: Host, argument: str) -> None:
+    """The choice is kept."""
+    host.toggle_split()
+
+
+@COMMANDS.add("input", "back to the input", "leave the pane: back to the input", letters=("q",), slashes=())
+def to_input(host: Host, argument: str) -> None:
+    """As Escape does at last."""
+    host.focus_pane("chat")
+
+
+@COMMANDS.add("timeline", "timeline", "go to the line of requests and walk along it", keys=("f6",))
+def timeline(host: Host, argument: str) -> None:
+    """Its arrow keys walk."""
+    host.focus_timeline()
+
+
+def _add_walk(name: str, letter: str, by: int, text: str) -> None:
+    @COMMANDS.add(name, text, f"look at {text}", letters=(letter,), slashes=())
+    def walk(host: Host, argument: str) -> None:
+        host.walk(by)
+
+
+_add_walk("earlier", "left_square_bracket", -1, "the request before")
+_add_walk("later", "right_square_bracket", 1, "the request after")
+_add_walk("earliest", "left_curly_bracket", -FAR, "the first request")
+_add_walk("newest", "right_curly_bracket", FAR, "the newest request")
 
 
 @COMMANDS.add(
     "hide",
     "hide or show a pane",
-    "hide a pane or bring it back: chat, context, compaction, or the last two where none is named",
+    "hide a pane of the split or bring it back: chat, context, compaction, or the last two where none is named",
     keys=("ctrl+b",),
     argument="[PANE]",
     arguments=lambda: PANES,
@@ -46,6 +72,17 @@ def hide(host: Host, argument: str) -> None:
     host.hide(name)
 
 
+@COMMANDS.add(
+    "side-requests",
+    "side requests",
+    "stop at side requests and sub-agents as well, or pass over them",
+    letters=("comma",),
+)
+def side_requests(host: Host, argument: str) -> None:
+    """On the way along the timeline."""
+    host.toggle_side_requests()
+
+
 def _add_resize(name: str, key: str, columns: int, lines: int, text: str) -> None:
     @COMMANDS.add(name, text, f"move the border between the panes: {text}", keys=(key,), slashes=())
     def resize(host: Host, argument: str) -> None:
@@ -54,8 +91,8 @@ def _add_resize(name: str, key: str, columns: int, lines: int, text: str) -> Non
 
 _add_resize("chat-narrower", "alt+left", -1, 0, "a narrower chat")
 _add_resize("chat-wider", "alt+right", 1, 0, "a wider chat")
-_add_resize("context-lower", "alt+pageup", 0, -1, "a lower inspector")
-_add_resize("context-higher", "alt+pagedown", 0, 1, "a higher inspector")
+_add_resize("context-lower", "alt+pageup", 0, -1, "a lower context")
+_add_resize("context-higher", "alt+pagedown", 0, 1, "a higher context")
 
 
 def theme_names() -> Iterable[str]:

@@ -28,7 +28,7 @@ from workbench.tui.compaction.history import HistoryList
 from workbench.tui.compaction.plot import Plot
 from workbench.tui.messages import Run
 from workbench.tui.widgets.buttons import Button, ButtonLine
-from workbench.tui.widgets.cells import joined
+from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.wrapped_lines import WrappedLines
 
 TALL = 18
@@ -41,24 +41,10 @@ TICK = 1.0
 """Seconds between two looks at the clock while one is being made."""
 
 
-class PanelTitle(Widget):
-    """What it is, under which policy and mode."""
-
-    compaction: reactive[CompactionView | None] = reactive(None)
-
-    def render(self) -> Content:
-        """One line, the mode before the rest."""
-        view = self.compaction
-        title = Content.styled("compaction", "bold $primary")
-        if view is None:
-            return title
-        parts = [
-            title,
-            Content.assemble(("mode ", "$quiet"), f"{view.mode} ({descriptions.ABOUT_MODES[view.mode]})"),
-            Content.assemble(("policy ", "$quiet"), printable(view.policy)),
-            *([Content.styled("read-only", "bold $warning")] if view.fixed else []),
-        ]
-        return joined(parts, self.size.width)
+HINTS: Hints = (
+    *(("c", "compact"), ("Enter", "preview"), ("u", "undo"), ("U", "redo"), ("D", "digest"), ("H", "history")),
+    *(("M", "mode"), ("P", "policy"), ("i", "info"), ("?", "all keys")),
+)
 
 
 class NextLine(Widget):
@@ -164,7 +150,6 @@ class CompactionPanel(Vertical, can_focus=True):
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
-        yield PanelTitle().data_bind(CompactionPanel.compaction)
         with Container(classes="compaction--body"):
             with Vertical(classes="compaction--curve"):
                 yield NextLine().data_bind(CompactionPanel.compaction)
@@ -174,6 +159,10 @@ class CompactionPanel(Vertical, can_focus=True):
                 yield HistoryList()
         yield LastLine().data_bind(CompactionPanel.compaction)
         yield ButtonLine()
+
+    def hints(self) -> Hints:
+        """Its keys, the important first."""
+        return HINTS
 
     def take_focus(self) -> None:
         """To the panel itself: its keys work anywhere in it."""
@@ -190,6 +179,9 @@ class CompactionPanel(Vertical, can_focus=True):
         """The history is a list of its own, and so are the buttons."""
         if not self.is_mounted:  # the first value comes before there are children
             return
+        if view is not None:
+            mode = f"{view.mode} ({descriptions.ABOUT_MODES[view.mode]})"
+            self.border_title = Content(f"Compaction · mode {mode} · policy {printable(view.policy)}")
         self.history.show(view.history if view is not None else ())
         self.history.display = view is not None and bool(view.history)
         self.buttons.buttons = offered(view) if view is not None else ()

@@ -7,7 +7,6 @@ asks `ContextView.queries`, in a thread.
 from __future__ import annotations
 
 from asyncio import wrap_future
-from bisect import bisect_left, bisect_right
 from functools import partial
 from typing import ClassVar
 
@@ -21,26 +20,29 @@ from textual.getters import query_one
 from textual.reactive import var
 
 from workbench.config.background import background
-from workbench.config.errors import WorkbenchError, WrongCall
-from workbench.config.text import whole_number
+from workbench.config.errors import WorkbenchError
 from workbench.context.compare import changes
 from workbench.context.items import Item
 from workbench.session.context_view import ContextView
 from workbench.session.values import Live
 from workbench.tui.inspector import foot_lines
 from workbench.tui.inspector.account import AccountScreen
-from workbench.tui.inspector.bar import BudgetBar
 from workbench.tui.inspector.detail import Detail
-from workbench.tui.inspector.info_lines import ContextTitle, Past, TotalsLine, VerdictLine
+from workbench.tui.inspector.info_lines import TotalsLine, VerdictLine
 from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides, Verb, choose, preview
 from workbench.tui.inspector.pages import TABS
 from workbench.tui.inspector.request import RequestScreen
 from workbench.tui.inspector.row_list import RowList, problem
 from workbench.tui.inspector.rows import RowsView
-from workbench.tui.messages import Decide, Jump, Run, Travel
-from workbench.tui.widgets.input_line import InputLine
+from workbench.tui.messages import Decide, Jump
+from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.reader import copy
 
+ROW_HINTS: Hints = (
+    *(("Enter", "open"), ("f", "filter"), ("p", "pin"), ("m", "mask"), ("x", "exclude"), ("u", "undo")),
+    *(("T", "treemap"), ("L", "largest"), ("s", "sort"), ("b", "group"), ("[ ]", "requests"), ("?", "all keys")),
+)
+DETAIL_HINTS: Hints = (("Esc", "close"), ("← →", "views"), ("/", "search"), ("y", "copy"), ("?", "all keys"))
 WIDE = 140
 """From this width on the detail stands beside the rows, below it under them."""
 LOW = 26
@@ -60,17 +62,8 @@ class InspectorPane(Vertical):
         Binding("m", "decide('mask')", "mask, or unmask", id="inspector.mask"),
         Binding("x", "decide('exclude')", "exclude, or include", id="inspector.exclude"),
         Binding("r", "decide('restore')", "restore: whole again, as it was said", id="inspector.restore"),
-        Binding("u", "undo", "take the last change back", id="inspector.undo"),
         Binding("y", "copy", "copy the rows' texts", id="inspector.copy"),
         Binding("c", "jump", "show the row in the chat", id="inspector.jump"),
-        Binding("left_square_bracket", "travel(-1)", "the request before", id="inspector.earlier"),
-        Binding("right_square_bracket", "travel(1)", "the request after", id="inspector.later"),
-        Binding("left_curly_bracket", "travel(-1000000)", "the first request", id="inspector.earliest"),
-        Binding("right_curly_bracket", "travel(1000000)", "back to now", id="inspector.now"),
-        Binding("t", "go_to", "go to a request by its number", id="inspector.go-to"),
-        Binding("h", "alone", "pass over side requests and sub-agents, or not", id="inspector.alone"),
-        Binding("w", "request", "the request as it will be sent", id="inspector.request"),
-        Binding("a", "account", "the ledger: estimated, reported, paid", id="inspector.account"),
         *(
             Binding(str(number), f"tab('{tab.key}')", f"the row: {tab.name}", id=f"inspector.{tab.key}")
             for number, tab in enumerate(TABS, 1)
@@ -80,8 +73,6 @@ class InspectorPane(Vertical):
     shown: var[ContextView | None] = var(None)
     live: var[Live | None] = var(None)
     detailed: var[bool] = var(False, toggle_class="-detailed")
-    alone: var[bool] = var(False)
-    """Whether side requests and sub-agents are passed over."""
     asked: var[OverridePreview | None] = var(None)
     """What the user is asked about; nothing is done before Enter."""
 
@@ -89,16 +80,8 @@ class InspectorPane(Vertical):
     rows = query_one(RowsView)
     detail = query_one(Detail)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._going: int | None = None
-        """The place that was asked for last and is not shown yet; keys count from there, and none is lost."""
-
     def compose(self) -> ComposeResult:
         """From top to bottom."""
-        yield ContextTitle().data_bind(InspectorPane.shown)
-        yield Past().data_bind(InspectorPane.shown, InspectorPane.alone)
-        yield BudgetBar().data_bind(InspectorPane.shown)
         with Container(classes="inspector--body"):
             yield RowList().data_bind(InspectorPane.shown, InspectorPane.live)
             yield Detail()
@@ -106,6 +89,10 @@ class InspectorPane(Vertical):
         yield TotalsLine().data_bind(InspectorPane.shown)
 
     # For the main screen
+
+    def hints(self) -> Hints:
+        """The keys that matter most here."""
+        return DETAIL_HINTS if self.detailed else ROW_HINTS
 
     def take_focus(self) -> None:
         """To the rows."""
@@ -124,9 +111,6 @@ class InspectorPane(Vertical):
 
     def watch_shown(self, old: ContextView | None, new: ContextView | None) -> None:
         """Another plan: what was asked about it is worked out anew, and what changed is told."""
-        self.set_class(new is not None and (new.at is not None or bool(new.view and new.requests)), "-past")
-        if new is None or old is None or new.requests is not old.requests or self._place(new) == self._going:
-            self._going = None
         self.detail.queries = new.queries if new else None
         if new is None or old is None or (old.at, old.before) != (new.at, new.before) or new.at is not None:
             self.row_list.found = None
@@ -255,11 +239,7 @@ class InspectorPane(Vertical):
         self.asked = None
         self.row_list.notice = None
 
-    def action_undo(self) -> None:
-        """As the command does it."""
-        self.post_message(Run("undo"))
-
-    # Copying, jumping, travelling
+    # Copying and jumping
 
     def action_copy(self) -> None:
         """Hand the rows' texts, as they were said, to the terminal's clipboard."""
@@ -272,61 +252,6 @@ class InspectorPane(Vertical):
             self.post_message(Jump(item.seq, "chat"))
         else:
             self.row_list.notice = problem("the chat has no message for this row")
-
-    @staticmethod
-    def _place(shown: ContextView) -> int:
-        """Among the requests; behind the last one is now."""
-        return len(shown.requests) if shown.at is None else shown.at
-
-    def action_travel(self, by: int) -> None:
-        """Go back through the requests, or forth; behind the last one is now."""
-        shown = self.shown
-        if shown is None:
-            return
-        if not shown.requests:
-            self.row_list.notice = problem("no request was made yet: there is no past to look at")
-            return
-        here = self._place(shown) if self._going is None else self._going
-        stops = [at for at, mark in enumerate(shown.requests) if mark.purpose == "turn" or not self.alone]
-        stops.append(len(shown.requests))
-        at = bisect_left(stops, here) + by if by < 0 else bisect_right(stops, here) - 1 + by
-        there = stops[max(0, min(at, len(stops) - 1))]
-        if there == here:
-            where = "now, the latest there is" if there == len(shown.requests) else "the first request"
-            self.row_list.notice = problem(f"this is {where}")
-        else:
-            self._go(shown, there)
-
-    def _go(self, shown: ContextView, place: int) -> None:
-        self.row_list.notice = None
-        self._going = place
-        self.post_message(Travel(None if place == len(shown.requests) else place))
-
-    def go_to(self, number: str) -> None:
-        """Go to a request by its number, however it was typed."""
-        shown = self.shown
-        count = len(shown.requests) if shown is not None else 0
-        wanted = whole_number(number) if number.isdecimal() else 0
-        if shown is None or not 1 <= wanted <= count:
-            raise WrongCall(f"{number}: expected the number of a request, from 1 to {count:,}")
-        self._go(shown, wanted - 1)
-
-    def action_go_to(self) -> None:
-        """Ask for the number."""
-        count = len(self.shown.requests) if self.shown is not None else 0
-        self.row_list.ask.open("request", "", f"the number of a request, from 1 to {count:,}")
-
-    @on(InputLine.Entered)
-    def _numbered(self, message: InputLine.Entered) -> None:
-        """The list of rows hands on what is not its own."""
-        try:
-            self.go_to(message.text.strip())
-        except WrongCall as error:
-            self.row_list.notice = problem(str(error))
-
-    def action_alone(self) -> None:
-        """Pass over what the user's own conversation did not ask, or stop at it again."""
-        self.alone = not self.alone
 
     # Other screens
 

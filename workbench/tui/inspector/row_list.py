@@ -321,7 +321,7 @@ class RowList(Vertical):
         if self.found is not None:
             return foot_lines.changed(self.found, width)
         asides = self.lines.plan.rows.asides if self.lines is not None else {}
-        return foot_lines.hidden(asides, self.wish.all, width) if asides else foot_lines.hints(width)
+        return foot_lines.hidden(asides, self.wish.all, width) if asides else Content()
 
     def _chosen(self, lines: RowLines, width: int) -> Content:
         range_ = self.rows.chosen

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from workbench.tui.widgets.host import PANES, PaneName
 
 BESIDE = 100
-"""Columns from which on the panes stand side by side; below, one at a time."""
+"""Columns under which there is room for one pane at a time only."""
+SPLIT = 150
+"""Columns from which on all panes are shown, where the user has not chosen."""
 SMALLEST, LARGEST = 20, 80
 """What a pane gets of the room at least and at most, in per cent."""
 STEP = 5
@@ -18,28 +20,34 @@ class PaneLayout:
     """What the user chose, and what the terminal allows."""
 
     active: PaneName = "chat"
-    """The pane with the focus; the one that is seen where there is room for one."""
+    """The pane with the focus; the one that is seen where one is shown at a time."""
     hidden: frozenset[PaneName] = frozenset()
-    maximised: bool = False
+    split: bool | None = None
+    """Whether all panes are shown; None: as the terminal has room."""
     chat_share: int = 45
     """Per cent of the columns."""
     context_share: int = 68
     """Per cent of the lines beside the chat."""
-    tabs: bool = False
+    narrow: bool = False
     """Whether there is room for one pane at a time only."""
+
+    @property
+    def is_split(self) -> bool:
+        """Whether more than one pane can be seen."""
+        return bool(self.split) and not self.narrow
 
     @property
     def visible(self) -> frozenset[PaneName]:
         """The panes that are seen."""
-        if self.tabs or self.maximised:
-            return frozenset({self.active})
-        return frozenset(PANES) - self.hidden
+        return frozenset(PANES) - self.hidden if self.is_split else frozenset({self.active})
 
     def fitted(self, width: int, height: int) -> PaneLayout:
         """For a terminal of this size; a low one has no room for two panes over each other."""
-        tabs = width < BESIDE
-        low = height < 18 and not tabs and self.active != "compaction"
-        return replace(self, tabs=tabs, hidden=self.hidden | {"compaction"} if low else self.hidden)
+        split = width >= SPLIT if self.split is None else self.split
+        low = height < 24 and self.active != "compaction"
+        return replace(
+            self, split=split, narrow=width < BESIDE, hidden=self.hidden | {"compaction"} if low else self.hidden
+        )
 
     def with_active(self, name: PaneName) -> PaneLayout:
         """Go to a pane; a hidden one comes back."""
@@ -59,16 +67,16 @@ class PaneLayout:
         """Hide everything beside the chat, or bring it back."""
         side: frozenset[PaneName] = frozenset({"context", "compaction"})
         if side <= self.hidden:
-            return replace(self, hidden=self.hidden - side, maximised=False)
-        return replace(self, hidden=side, active="chat", maximised=False)
+            return replace(self, hidden=self.hidden - side)
+        return replace(self, hidden=side, active="chat")
 
     def resized(self, columns: int, lines: int) -> PaneLayout:
         """Move the borders by so many steps: to the right, and down."""
-        return replace(
-            self,
-            chat_share=_within(self.chat_share + columns * STEP),
-            context_share=_within(self.context_share + lines * STEP),
-        )
+        return self.shared(self.chat_share + columns * STEP, self.context_share + lines * STEP)
+
+    def shared(self, chat: int, context: int) -> PaneLayout:
+        """With the borders at these places, in per cent."""
+        return replace(self, chat_share=_within(chat), context_share=_within(context))
 
 
 def _within(share: int) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Literal
 
-from textual import on
+from textual import events, on
 from textual.binding import Binding
 from textual.getters import query_one
 from textual.reactive import var
@@ -15,33 +16,45 @@ from textual.widget import Widget
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.inspector.pane import InspectorPane
-from workbench.tui.main.layout import PaneLayout
-from workbench.tui.main.lines import TabLine
+from workbench.tui.main.header import Header
+from workbench.tui.main.layout import BESIDE, PaneLayout
+from workbench.tui.main.timeline import Timeline
 from workbench.tui.messages import Jump
 from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.help import Keys
+from workbench.tui.widgets.hints import key_hints
 from workbench.tui.widgets.host import PaneName
+
+LOW = 30
+"""Lines under which the legend of the bar makes room, unless the context is what is looked at."""
 
 
 class PaneScreen(WorkerScreen, Screen[None]):
-    """Side by side, or one at a time; the focus comes back to where it was in each."""
+    """One at a time or side by side; the focus comes back to where it was in each."""
 
     arrangement: var[PaneLayout] = var(PaneLayout())
+    """As the user chose."""
+    fitted: var[PaneLayout] = var(PaneLayout())
+    """As it is in a terminal of this size."""
 
     chat = query_one(ChatPane)
     inspector = query_one(InspectorPane)
     panel = query_one(CompactionPanel)
+    timeline = query_one(Timeline)
 
     def __init__(self) -> None:
         super().__init__()
         self._focused: dict[PaneName, Widget] = {}
+        self._dragged: Literal["", "columns", "lines"] = ""
 
     def on_mount(self) -> None:
         """To where one types."""
+        for name, pane in self.panes():
+            pane.border_title = name.capitalize()
         self.focus_pane("chat")
 
-    def panes(self) -> Iterator[tuple[PaneName, Widget]]:
-        """The panes by name, in the order of their tabs."""
+    def panes(self) -> Iterator[tuple[PaneName, ChatPane | InspectorPane | CompactionPanel]]:
+        """The panes by name, in the order of their keys."""
         yield "chat", self.chat
         yield "context", self.inspector
         yield "compaction", self.panel
@@ -54,7 +67,7 @@ class PaneScreen(WorkerScreen, Screen[None]):
     def active_keys(self) -> list[Keys]:
         """The keys of the panes, of whoever has them, for the help."""
         found: list[Keys] = []
-        for name, pane in self.panes():
+        for name, pane in (*self.panes(), ("timeline", self.timeline)):
             bindings = [
                 binding
                 for widget in (pane, *pane.walk_children(Widget))
@@ -67,24 +80,29 @@ class PaneScreen(WorkerScreen, Screen[None]):
 
     # What is shown
 
-    def maximise(self) -> None:
-        """The other panes follow the focus meanwhile."""
-        self.arrangement = replace(self.arrangement, maximised=not self.arrangement.maximised)
+    def toggle_split(self) -> None:
+        """All panes, or the one with the focus."""
+        if self.fitted.narrow:
+            self.notify(f"the split needs {BESIDE} columns; F2, F3 and F4 switch between the panes")
+        else:
+            self.arrangement = replace(self.arrangement, split=not self.fitted.split)
 
     def hide(self, name: PaneName | None) -> None:
-        """Hide a pane or bring it back; None: all beside the chat."""
-        if name is None:
-            self.arrangement = self.arrangement.toggled_side()
-        else:
-            self.arrangement = replace(self.arrangement.toggled(name), maximised=False)
+        """Hide a pane of the split or bring it back; None: all beside the chat."""
+        shown = replace(self.arrangement, split=True)
+        self.arrangement = shown.toggled_side() if name is None else shown.toggled(name)
 
     def resize(self, columns: int, lines: int) -> None:
         """Move the borders by so many steps: to the right, and down."""
         self.arrangement = self.arrangement.resized(columns, lines)
 
-    @on(TabLine.Clicked)
-    def _tab(self, message: TabLine.Clicked) -> None:
+    @on(Header.PaneClicked)
+    def _tab(self, message: Header.PaneClicked) -> None:
         self.focus_pane(message.pane)
+
+    @on(Header.SplitClicked)
+    def _split(self) -> None:
+        self.toggle_split()
 
     @on(Jump)
     def _jump(self, message: Jump) -> None:
@@ -102,19 +120,57 @@ class PaneScreen(WorkerScreen, Screen[None]):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        arrangement = self.arrangement.fitted(self.size.width, self.size.height)
-        visible = arrangement.visible
+        fitted = self.fitted = self.arrangement.fitted(self.size.width, self.size.height)
+        visible = fitted.visible
         for name, pane in self.panes():
             pane.display = name in visible
         self.query_one("#side").display = bool({"context", "compaction"} & visible)
-        self.set_class(arrangement.tabs, "-tabs")
-        self.chat.styles.width = f"{arrangement.chat_share}fr"
-        self.query_one("#side").styles.width = f"{100 - arrangement.chat_share}fr"
-        self.inspector.styles.height = f"{arrangement.context_share}fr"
-        self.panel.styles.height = f"{100 - arrangement.context_share}fr"
+        self.set_class(not fitted.is_split, "-single")
+        self.set_class(self.size.height < LOW and not (fitted.active == "context" and not fitted.is_split), "-low")
+        self.chat.styles.width = f"{fitted.chat_share}fr"
+        self.query_one("#side").styles.width = f"{100 - fitted.chat_share}fr"
+        self.inspector.styles.height = f"{fitted.context_share}fr"
+        self.panel.styles.height = f"{100 - fitted.context_share}fr"
         focused = self._pane_of(self.focused)
-        if focused is None or focused not in visible:
-            self._focus(arrangement.active)
+        if self.focused is not self.timeline and (focused is None or focused not in visible):
+            self._focus(fitted.active)
+        self.call_after_refresh(self.show_hints)
+
+    # Dragging the borders between the panes
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Take hold of a border between two panes."""
+        side = self.query_one("#side").region
+        x, y = event.screen_x, event.screen_y
+        if not self.fitted.is_split or not side.contains(side.x, y):
+            return
+        if self.chat.display and x in (side.x - 1, side.x):
+            self._dragged = "columns"
+        elif side.contains(x, y) and self.inspector.display and y in (self.panel.region.y - 1, self.panel.region.y):
+            self._dragged = "lines" if self.panel.display else ""
+        if self._dragged:
+            event.stop()
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """The border follows the mouse."""
+        if not self._dragged:
+            return
+        panes, side = self.query_one("#panes").region, self.query_one("#side").region
+        shares = self.arrangement.chat_share, self.arrangement.context_share
+        if self._dragged == "columns":
+            shares = round(100 * (event.screen_x - panes.x) / max(1, panes.width)), shares[1]
+        else:
+            shares = shares[0], round(100 * (event.screen_y - side.y) / max(1, side.height))
+        self.arrangement = self.arrangement.shared(*shares)
+
+    def on_mouse_up(self) -> None:
+        """Let go of it."""
+        if self._dragged:
+            self._dragged = ""
+            self.release_mouse()
+
+    # Focus
 
     def _pane_of(self, widget: Widget | None) -> PaneName | None:
         """The pane that a widget is in."""
@@ -124,25 +180,31 @@ class PaneScreen(WorkerScreen, Screen[None]):
         return None
 
     def on_descendant_focus(self) -> None:
-        """Remember where the focus was in each pane; the tabs follow it."""
+        """Remember where the focus was in each pane; the header follows it, and the keys do."""
         name = self._pane_of(self.focused)
         if name is not None and self.focused is not None:
             self._focused[name] = self.focused
             if self.arrangement.active != name:
                 self.arrangement = self.arrangement.with_active(name)
+        self.show_hints()
+
+    def show_hints(self) -> None:
+        """The pane with the focus says which keys it has, in its lower border."""
+        for _, pane in self.panes():
+            has_focus = self.focused is not None and pane in self.focused.ancestors_with_self
+            pane.border_subtitle = key_hints(pane.hints(), pane.size.width - 4) if has_focus else ""
 
     def focus_pane(self, name: PaneName) -> None:
-        """Show a pane and go there."""
+        """Show a pane and go there; in the chat, always to where one types."""
         self.arrangement = self.arrangement.with_active(name)
-        self._focus(name)
+        if name == "chat":
+            self.chat.take_focus()
+        else:
+            self._focus(name)
 
     def _focus(self, name: PaneName) -> None:
         last = self._focused.get(name)
         if last is not None and last.is_attached and last.focusable:
             last.focus()
-        elif name == "chat":
-            self.chat.take_focus()
-        elif name == "context":
-            self.inspector.take_focus()
         else:
-            self.panel.take_focus()
+            dict(self.panes())[name].take_focus()

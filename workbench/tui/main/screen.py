@@ -16,7 +16,7 @@ from textual.reactive import var
 from textual.screen import Screen
 
 from workbench.config.background import background
-from workbench.config.errors import WorkbenchError
+from workbench.config.errors import Refused, WorkbenchError
 from workbench.config.text import printable
 from workbench.session.compaction_values import CompactionView
 from workbench.session.context_view import ContextView
@@ -27,11 +27,14 @@ from workbench.session.transcript import NOTHING
 from workbench.session.updates import Notice
 from workbench.session.values import Activity, DraftCost, Live, Status, Transcript, UserQuestion
 from workbench.tui import messages
+from workbench.tui.chat.activity_lines import is_working
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.inspector.pane import InspectorPane
-from workbench.tui.main.lines import StatusLine, TabLine
+from workbench.tui.main.header import Header
 from workbench.tui.main.panes import PaneScreen
+from workbench.tui.main.timeline import Timeline
+from workbench.tui.main.usage import ContextOverview
 from workbench.tui.widgets.command import Command, Registry
 from workbench.tui.widgets.help import Help
 
@@ -56,6 +59,9 @@ class MainScreen(PaneScreen):
     """The commands. Whoever has them makes a class of this, with their keys."""
 
     session_title: var[str] = var("")
+    folder: var[str] = var("")
+    """Where the session belongs, and the branch that is checked out there."""
+    branch: var[str] = var("")
     transcript: var[Transcript] = var(NOTHING)
     live: var[Live | None] = var(None)
     coming: var[Live | None] = var(None)
@@ -84,8 +90,18 @@ class MainScreen(PaneScreen):
         """There once the screen is mounted."""
 
     def compose(self) -> ComposeResult:
-        """The panes side by side, or one at a time under a line of tabs; the status line below."""
-        yield TabLine().data_bind(MainScreen.arrangement, MainScreen.session_title, MainScreen.read_only)
+        """What is open, how full the window is, the requests so far; below, the panes."""
+        yield Header().data_bind(
+            MainScreen.session_title,
+            MainScreen.folder,
+            MainScreen.branch,
+            MainScreen.read_only,
+            arrangement=MainScreen.fitted,
+        )
+        yield ContextOverview().data_bind(
+            MainScreen.shown, MainScreen.compaction, MainScreen.status, MainScreen.activity
+        )
+        yield Timeline().data_bind(MainScreen.shown, MainScreen.compaction)
         with Horizontal(id="panes"):
             yield ChatPane(self.REGISTRY.complete, Path.cwd(), self._count).data_bind(
                 MainScreen.transcript,
@@ -99,7 +115,6 @@ class MainScreen(PaneScreen):
             with Vertical(id="side"):
                 yield InspectorPane().data_bind(MainScreen.shown, live=MainScreen.coming)
                 yield CompactionPanel().data_bind(MainScreen.compaction, MainScreen.shown)
-        yield StatusLine().data_bind(MainScreen.status, MainScreen.activity)
 
     def on_mount(self) -> None:
         """Nothing slow starts before the first frame is out."""
@@ -265,8 +280,29 @@ class MainScreen(PaneScreen):
         self.inspector.action_request()
 
     def go_to_request(self, number: str) -> None:
-        """By the inspector, which knows how many there are."""
-        self.inspector.go_to(number)
+        """By the timeline, which knows how many there are."""
+        self.timeline.go_to(number)
+
+    def back_to_input(self) -> bool:
+        """What runs is stopped before a pane is left."""
+        if is_working(self.activity) or self.chat.composer.has_focus:
+            return False
+        self.focus_pane("chat")
+        return True
+
+    def walk(self, by: int) -> None:
+        """Along the timeline."""
+        self.timeline.action_step(by)
+
+    def toggle_side_requests(self) -> None:
+        """The timeline knows which they are."""
+        self.timeline.toggle_alone()
+
+    def focus_timeline(self) -> None:
+        """Where there is one."""
+        if not self.timeline.display:
+            raise Refused("no request was made yet: there is no timeline")
+        self.timeline.focus()
 
     def show_ledger(self) -> None:
         """Drawn by the inspector as well."""

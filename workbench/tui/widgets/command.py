@@ -36,6 +36,9 @@ class Command:
     group: Group
     run: Function
     keys: tuple[str, ...] = ()
+    """They work everywhere, also where one types."""
+    letters: tuple[str, ...] = ()
+    """Keys that work in every pane, wherever nothing is typed."""
     slashes: tuple[str, ...] = ()
     """Without the slash; the first is the one that is shown. None: no slash command."""
     argument: str = ""
@@ -79,6 +82,7 @@ class Commands:
         text: str,
         *,
         keys: tuple[str, ...] = (),
+        letters: tuple[str, ...] = (),
         slashes: tuple[str, ...] | None = None,
         argument: str = "",
         arguments: Callable[[], Iterable[str]] | None = None,
@@ -88,7 +92,8 @@ class Commands:
         shown = (name,) if slashes is None else slashes
 
         def register(run: Function) -> Function:
-            self._made.append(Command(name, title, text, self._group, run, keys, shown, argument, arguments, why_not))
+            made = Command(name, title, text, self._group, run, keys, letters, shown, argument, arguments, why_not)
+            self._made.append(made)
             return run
 
         return register
@@ -119,10 +124,24 @@ class Registry:
                 yield group, found
 
     def bindings(self) -> list[Binding]:
-        """A binding for each command. They go first: no text area may swallow them.
+        """A binding for each command. They go first: no text area may swallow them. Letters are left to those that do.
 
         A command without a key has one that no keyboard sends, so that the user can give it another.
         """
+        letters = [
+            Binding(
+                ",".join(command.letters),
+                f"command('{command.name}')",
+                command.title,
+                id=f"{command.name}.letter",
+                show=False,
+            )
+            for command in self.commands
+            if command.letters
+        ]
+        return [*letters, *self._keys()]
+
+    def _keys(self) -> list[Binding]:
         return [
             Binding(
                 ",".join(command.keys) or f"unset_{command.name}",

@@ -88,8 +88,20 @@ class Host(Protocol):
     def focus_pane(self, name: PaneName) -> None:
         """Show a pane and go there."""
 
-    def maximise(self) -> None:
-        """Show the active pane alone, or all of them again."""
+    def back_to_input(self) -> bool:
+        """Out of a pane to the input; whether there was one to leave, and nothing runs that should be stopped first."""
+
+    def walk(self, by: int) -> None:
+        """So many requests back or on; behind the last one is the next."""
+
+    def toggle_side_requests(self) -> None:
+        """Pass over what the conversation itself did not ask, or stop at it again."""
+
+    def focus_timeline(self) -> None:
+        """To the line of requests."""
+
+    def toggle_split(self) -> None:
+        """Show all panes, or the active one alone."""
 
     def hide(self, name: PaneName | None) -> None:
         """Hide a pane or bring it back; None: all beside the chat."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tui.inspector.sample import BUDGET
 from workbench.context.budget import Budget
-from workbench.tui.inspector.bar import SEGMENTS, TICK, Tick, amounts, apportion, draw, labels, legend, ticks
+from workbench.tui.widgets.bar import MARK, SEGMENTS, SENT, amounts, apportion, draw, legend
 
 figures = st.integers(0, 2_000_000)
 budgets = st.builds(Budget, *[figures] * 10, st.integers(-500_000, 2_000_000))
@@ -67,7 +68,7 @@ def test_what_must_stay_empty_is_at_the_right_end() -> None:
 def test_what_sticks_out_of_the_window_is_marked() -> None:
     over = BUDGET._replace(history=9_000, free=-3_120)
     drawn = draw(over, 10_000, 100)
-    marked = [span for span in drawn.spans if span.style == "$error"]
+    marked = [span for span in drawn.spans if str(span.style) == "reverse $error"]
     assert sum(span.end - span.start for span in marked) == 100 - 100 * 10_000 // 13_120
     assert max(span.end for span in marked) == 100
     assert "over by 3,120" in legend(over, 200).plain
@@ -81,40 +82,33 @@ def test_the_legend_uses_the_room_it_has() -> None:
     assert all(part.char in narrow for part, amount in zip(SEGMENTS, amounts(BUDGET), strict=True) if amount)
 
 
-def test_the_thresholds_stand_on_the_bar_where_they_are() -> None:
-    marks = ticks(10_000, 8_000)
-    assert [tick.label for tick in marks] == ["80% compacts", "70%", "90%"]
-    drawn = draw(BUDGET, 10_000, 100, marks).plain
-    assert [at for at, char in enumerate(drawn) if char == TICK] == [70, 80, 90]
-    named = labels(BUDGET, marks, 100).plain
-    assert named.index("80% compacts") + len("80% compacts") // 2 == 80
-    assert "70%" in named
-    assert "90%" in named
+def test_the_policys_threshold_stands_on_the_bar_where_it_is() -> None:
+    drawn = draw(BUDGET, 10_000, 100, 9_000).plain
+    assert drawn.index(MARK) == 90
+    assert "compacts" in legend(BUDGET, 200, 9_000).plain
+    assert MARK not in draw(BUDGET, 10_000, 100).plain
 
 
-def test_a_threshold_that_is_one_of_the_levels_is_told_once() -> None:
-    assert [tick.label for tick in ticks(10_000, 9_000)] == ["90% compacts", "70%"]
-    assert [tick.label for tick in ticks(10_000, 0)] == ["70%", "90%"]
+@given(budgets, st.integers(1, 250), st.integers(0, 3_000_000))
+def test_the_bar_is_true_at_every_width(budget: Budget, width: int, compact_at: int) -> None:
+    """So many cells are filled as the share says, one at least, and no mark or name covers them."""
+    drawn = draw(budget, max(budget.window, 1), width, compact_at).plain
+    parts = amounts(budget)
+    if not any(parts):
+        assert not drawn
+        return
+    chars = {part.char for part in SEGMENTS[:SENT]}
+    filled = len(drawn) - len(drawn.lstrip("".join(chars)))
+    share = sum(parts[:SENT]) / sum(parts)
+    assert filled == (min(width, max(1, round(width * share))) if share else 0)
+    assert not chars & set(drawn[filled:]), "what is sent is in one piece"
+    assert len(drawn) == width
 
 
-def test_without_a_line_for_names_they_stand_on_the_bar() -> None:
-    drawn = draw(BUDGET, 10_000, 78, ticks(10_000, 8_000), named=True).plain
-    assert "┊70%" in drawn
-    assert "┊80% cmp" in drawn
-    assert len(drawn) == 78
-
-
-@given(budgets, st.integers(1, 250), st.integers(0, 3_000_000), st.booleans())
-def test_thresholds_never_make_the_bar_wider(budget: Budget, width: int, compact_at: int, named: bool) -> None:
-    window = max(budget.window, 1)
-    marks = ticks(window, compact_at)
-    drawn = draw(budget, window, width, marks, named)
-    assert drawn.cell_length == (width if any(amounts(budget)) else 0)
-    assert labels(budget, marks, width).cell_length <= width
-
-
-@given(st.lists(st.integers(0, 10_000), min_size=1, max_size=4), st.integers(10, 200))
-def test_names_of_thresholds_never_touch(places: list[int], width: int) -> None:
-    marks = [Tick(tokens, "name", "n") for tokens in places]
-    named = labels(BUDGET, marks, width).plain
-    assert set(named.split()) <= {"name", "n"}
+@pytest.mark.parametrize(("history", "colour"), [(4_000, ""), (7_500, "$warning"), (9_300, "$error")])
+def test_the_bars_colour_follows_how_full_it_is(history: int, colour: str) -> None:
+    budget = Budget(*[0] * 12)._replace(history=history, free=10_000 - history)
+    drawn = draw(budget, 10_000, 100, 8_000)
+    loud = {str(span.style) for span in drawn.spans if span.start < history // 100}
+    assert loud == ({colour} if colour else {"$slot-history"})
+    assert set(drawn.plain[: history // 100]) == {"█"}

@@ -1,0 +1,77 @@
+"""The first line: what is open and where, and the panes with their keys."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.style import Style
+from textual.widget import Widget
+
+from workbench.config.text import printable
+from workbench.tui.main.layout import PaneLayout
+from workbench.tui.widgets.cells import fit, fit_end
+from workbench.tui.widgets.host import PANES, PaneName
+
+KEYS = ("F2", "F3", "F4")
+ROOM_FOR_NAMES = 60
+"""Columns from which on the panes have names beside their keys, and the program has one."""
+ROOM_FOR_FOLDER = 90
+
+
+class Header(Widget):
+    """Folder, branch and title at the left; at the right the panes, the one with the focus marked."""
+
+    arrangement: reactive[PaneLayout] = reactive(PaneLayout())
+    session_title: reactive[str] = reactive("")
+    folder: reactive[str] = reactive("")
+    branch: reactive[str] = reactive("")
+    read_only: reactive[str] = reactive("")
+
+    class PaneClicked(Message):
+        """A pane's name was clicked."""
+
+        def __init__(self, pane: PaneName) -> None:
+            super().__init__()
+            self.pane = pane
+
+    class SplitClicked(Message):
+        """All panes, or one at a time."""
+
+    def render(self) -> Content:
+        """The title gets what the rest leaves."""
+        width = self.size.width
+        tabs = self._tabs(width)
+        fixed = "  read-only" if self.read_only else ""
+        name = "Workbench" if width >= ROOM_FOR_NAMES else ""
+        room = width - tabs.cell_length - len(fixed) - len(name) - 3
+        where = self._where(room // 2) if width >= ROOM_FOR_FOLDER else ""
+        room -= len(where) + 3 if where else 0
+        title = fit(printable(self.session_title), room).rstrip() if room > 8 else ""
+        said = [(name, "bold $primary"), (f"  {where}" if where else "", "$quiet")]
+        left = Content.assemble(*said, (f"  {title}" if title else "", "bold"), (fixed, "$warning"))
+        return Content.assemble(left, " " * max(1, width - left.cell_length - tabs.cell_length), tabs)
+
+    def _tabs(self, width: int) -> Content:
+        parts = []
+        for key, name in zip(KEYS, PANES, strict=True):
+            style = "bold reverse" if name == self.arrangement.active else "$quiet"
+            word = f" {key} {name.capitalize()} "
+            parts.append(Content.styled(word, style).stylize(Style.from_meta({"pane": name})))
+        if not self.arrangement.narrow:
+            word = " F5 One pane " if self.arrangement.is_split else " F5 Split "
+            parts.append(Content.styled(word, "$quiet").stylize(Style.from_meta({"pane": "split"})))
+        return Content("").join(parts)
+
+    def _where(self, room: int) -> str:
+        branch = f" ({printable(self.branch)})" if self.branch else ""
+        return fit_end(printable(self.folder) + branch, room) if self.folder and room > 8 else ""
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the pane under the mouse."""
+        name = event.style.meta.get("pane")
+        if name == "split":
+            self.post_message(self.SplitClicked())
+        elif name in PANES:
+            self.post_message(self.PaneClicked(name))

@@ -1,0 +1,212 @@
+"""The requests of the session in a line, a column for each; compactions stand between them. One walks along it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, NamedTuple
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from workbench.compaction.undo import Node
+from workbench.config.errors import Refused, WrongCall
+from workbench.config.text import counted, whole_number
+from workbench.session.compaction_values import CompactionView
+from workbench.session.context_view import ContextView
+from workbench.session.requests import RequestMark
+from workbench.tui.messages import Travel
+
+EIGHTHS = "▁▂▃▄▅▆▇█"
+MADE, UNDONE, BESIDE, NEXT = "◆", "◇", "·", "▷"
+"""A compaction, one that was undone, a request beside the conversation, and the request that comes next."""
+FAR = 1_000_000
+"""More requests than there are: to the first, or to the newest."""
+
+
+class TimeColumn(NamedTuple):
+    """One column of cells."""
+
+    place: int
+    """Of a request, among all; behind the last one: the next."""
+    mark: str = ""
+    """The sign of a compaction, which has a column of its own."""
+    size: int = 0
+    beside: bool = False
+    """Whether only requests beside the conversation are in it."""
+
+
+def time_columns(
+    requests: Sequence[RequestMark], compactions: Sequence[tuple[int, bool]], size: int, width: int
+) -> list[TimeColumn]:
+    """At most so many columns, from the first request to the next one, of `size` tokens.
+
+    `compactions`: their events, and whether they were undone. Where there are more columns than cells, several
+    share one: a compaction is never lost among them, and of sizes the largest counts.
+    """
+    found: list[TimeColumn] = []
+    waiting = sorted(compactions)
+    for place, mark in enumerate(requests):
+        while waiting and waiting[0][0] < mark.seq:
+            found.append(TimeColumn(place, UNDONE if waiting.pop(0)[1] else MADE))
+        found.append(TimeColumn(place, "", mark.tokens, mark.purpose != "turn"))
+    found += [TimeColumn(len(requests), UNDONE if undone else MADE) for _, undone in waiting]
+    found.append(TimeColumn(len(requests), "", size))
+    if len(found) <= width or width < 1:
+        return found
+    return list(_squeezed(found, width))
+
+
+def _squeezed(found: Sequence[TimeColumn], width: int) -> Iterator[TimeColumn]:
+    for at in range(width):
+        several = found[at * len(found) // width : (at + 1) * len(found) // width]
+        mark = next((one.mark for one in several if one.mark), "")
+        sizes = [one for one in several if not one.mark]
+        beside = bool(sizes) and all(one.beside for one in sizes)
+        yield TimeColumn(several[-1].place, mark, max((one.size for one in sizes), default=0), beside)
+
+
+def column_of(columns: Sequence[TimeColumn], place: int) -> int:
+    """The column that a request is in."""
+    at = bisect_left([column.place for column in columns], place)
+    while at + 1 < len(columns) and columns[at].mark and columns[at + 1].place == place:
+        at += 1
+    return min(at, len(columns) - 1)
+
+
+def all_compactions(history: Sequence[Node]) -> Iterator[tuple[int, bool]]:
+    """Every compaction with whether it was undone, those that a later one replaced among them."""
+    for node in history:
+        yield node.entry.event.seq, node.entry.status == "reverted"
+        yield from all_compactions(node.inside)
+
+
+class Timeline(Widget, can_focus=True):
+    """Where one is among the requests. Keys and mouse walk along it; chat, rows and curve follow."""
+
+    BINDING_GROUP_TITLE = "Timeline"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "step(-1)", "the request before", id="timeline.before"),
+        Binding("right,l", "step(1)", "the request after", id="timeline.after"),
+        Binding("home,g", f"step(-{FAR})", "the first request", id="timeline.first"),
+        Binding("end,G", f"step({FAR})", "the newest", id="timeline.newest"),
+        Binding("pageup", "step(-10)", "ten requests back", id="timeline.ten-back"),
+        Binding("pagedown", "step(10)", "ten requests on", id="timeline.ten-on"),
+    ]
+
+    shown: reactive[ContextView | None] = reactive(None)
+    compaction: reactive[CompactionView | None] = reactive(None)
+    alone: reactive[bool] = reactive(False)
+    """Whether side requests and sub-agents are passed over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._going: int | None = None
+        """The place that was asked for last and is not shown yet; keys count from there, and none is lost."""
+
+    def watch_shown(self, old: ContextView | None, new: ContextView | None) -> None:
+        """There once there is something to walk along."""
+        self.display = new is not None and bool(new.requests)
+        if new is None or old is None or new.requests is not old.requests or place_of(new) == self._going:
+            self._going = None
+
+    # Drawing
+
+    def _columns(self, label: Content) -> list[TimeColumn]:
+        assert self.shown is not None
+        history = self.compaction.history if self.compaction is not None else ()
+        room = self.content_size.width - label.cell_length
+        return time_columns(self.shown.requests, list(all_compactions(history)), self.shown.plan.size, room)
+
+    def _label(self) -> Content:
+        assert self.shown is not None
+        count = len(self.shown.requests)
+        here = place_of(self.shown)
+        said = "next" if here == count else f"{here + 1:,}"
+        return Content.assemble((f"{said:>{max(4, len(f'{count:,}'))}}", "bold"), (f" of {count:,} ", "$quiet"))
+
+    def render(self) -> Content:
+        """The place in figures, then the columns."""
+        if self.shown is None or not self.shown.requests or not self.content_size.width:
+            return Content()
+        label = self._label()
+        columns = self._columns(label)
+        here = column_of(columns, place_of(self.shown))
+        top = max(1, *(column.size for column in columns))
+        parts = []
+        for at, column in enumerate(columns):
+            sign = column.mark or EIGHTHS[max(0, min(7, column.size * 8 // top - (column.size == top)))]
+            style = "bold $slot-summaries" if column.mark else "$quiet" if column.beside else "$primary"
+            if column.place == len(self.shown.requests) and not column.mark:
+                sign = NEXT
+            parts.append((sign, f"{style} reverse" if at == here else style))
+        return Content.assemble(label, *parts)
+
+    # Walking
+
+    def action_step(self, by: int) -> None:
+        """Back through the requests, or forth; behind the last one is the next."""
+        shown = self.shown
+        if shown is None:
+            return
+        if not shown.requests:
+            raise Refused("no request was made yet: there is nothing to go back to")
+        here = place_of(shown) if self._going is None else self._going
+        stops = [at for at, mark in enumerate(shown.requests) if mark.purpose == "turn" or not self.alone]
+        stops.append(len(shown.requests))
+        at = bisect_left(stops, here) + by if by < 0 else bisect_right(stops, here) - 1 + by
+        self._go(stops[max(0, min(at, len(stops) - 1))])
+
+    def toggle_alone(self) -> None:
+        """Pass over requests beside the conversation, or stop at them again."""
+        hidden = sum(mark.purpose != "turn" for mark in self.shown.requests) if self.shown is not None else 0
+        if not hidden:
+            raise Refused("no request is beside the conversation: there is nothing to pass over")
+        self.alone = not self.alone
+        passed = "passing over" if self.alone else "stopping at"
+        self.notify(f"{passed} {counted(hidden, 'side request')}", markup=False)
+
+    def go_to(self, number: str) -> None:
+        """To a request by its number, however it was typed."""
+        count = len(self.shown.requests) if self.shown is not None else 0
+        wanted = whole_number(number) if number.isdecimal() else 0
+        if not 1 <= wanted <= count:
+            raise WrongCall(f"{number}: expected the number of a request, from 1 to {count:,}")
+        self._go(wanted - 1)
+
+    def _go(self, place: int) -> None:
+        assert self.shown is not None
+        if place != (place_of(self.shown) if self._going is None else self._going):
+            self._going = place
+            self.post_message(Travel(None if place == len(self.shown.requests) else place))
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """To the column under the mouse, and along with it."""
+        self.capture_mouse()
+        self._to_mouse(event.x)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """While the button is held."""
+        if self.app.mouse_captured is self:
+            self._to_mouse(event.x)
+
+    def on_mouse_up(self) -> None:
+        """There."""
+        self.release_mouse()
+
+    def _to_mouse(self, x: int) -> None:
+        if self.shown is None or not self.shown.requests:
+            return
+        label = self._label()
+        columns = self._columns(label)
+        at = x - self.gutter.left - label.cell_length
+        if at >= 0:
+            self._go(columns[min(at, len(columns) - 1)].place)
+
+
+def place_of(shown: ContextView) -> int:
+    """Among the requests; behind the last one is the next."""
+    return len(shown.requests) if shown.at is None else shown.at

@@ -1,0 +1,123 @@
+"""How full the window is, in one line: the only place that says it. Then what happens next, and who answers."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from workbench.config.text import printable
+from workbench.log.events import Purpose
+from workbench.session.compaction_values import CompactionView
+from workbench.session.context_view import ContextView
+from workbench.session.values import Activity, Status, WindowUse
+from workbench.tui.widgets.bar import LEVELS, draw, legend
+
+READY = {
+    "ready": ("●", "$success", ""),
+    "no key": ("○", "$error", "no key, F7"),
+    "rehearsal": ("◌", "$warning", "no AI, F7"),
+    "local": ("●", "$success", "on this machine"),
+    "loading": ("…", "$quiet", ""),
+}
+DOING = {
+    "loading": "opening…",
+    "asking": "asked",
+    "answering": "answering",
+    "tools": "running tools",
+    "waiting": "waiting for you",
+    "compacting": "compacting",
+}
+PURPOSES: dict[Purpose, str] = {
+    "turn": "",
+    "side": "side request",
+    "sub-agent": "sub-agent",
+    "compaction": "compaction request",
+}
+BETWEEN = " · "
+Part = tuple[int, Content]
+"""Its rank, 0 is what must be seen, and what it says."""
+
+
+class ContextOverview(Widget):
+    """The usage line, the bar, and where there is room for it the bar's legend."""
+
+    shown: reactive[ContextView | None] = reactive(None)
+    compaction: reactive[CompactionView | None] = reactive(None)
+    status: reactive[Status] = reactive(Status(ready="loading"))
+    activity: reactive[Activity] = reactive(Activity())
+
+    def render(self) -> Content:
+        """As many of the three as there are lines."""
+        width, height = self.content_size
+        lines = [usage_line(self.shown, self.compaction, self.status, self.activity, width)]
+        if self.shown is not None and width:
+            plan, compact_at = self.shown.plan, self.shown.compact_at
+            lines.append(draw(plan.budget, plan.limits.window, width, compact_at))
+            lines.append(legend(plan.budget, width, compact_at))
+        lines += [Content()] * (height - len(lines))
+        return Content("\n").join(lines[: max(height, 1)])
+
+
+def usage_line(
+    shown: ContextView | None, compaction: CompactionView | None, status: Status, activity: Activity, width: int
+) -> Content:
+    """As many parts as there is room for, by their rank; each whole, and in the same order at any width."""
+    if shown is None or status.ready == "loading":
+        return Content.styled(printable(activity.text) or "opening…", "$quiet")
+    parts = _parts(shown, compaction, status, activity)
+    room, kept = width + len(BETWEEN), set[int]()
+    for _, at in sorted((rank, at) for at, (rank, _) in enumerate(parts)):
+        needed = parts[at][1].cell_length + len(BETWEEN)
+        if needed <= room or not kept:
+            room -= needed
+            kept.add(at)
+    line = Content(BETWEEN).join(part for at, (_, part) in enumerate(parts) if at in kept)
+    return line if line.cell_length <= width else line.truncate(max(width, 1), ellipsis=True)
+
+
+def _parts(shown: ContextView, compaction: CompactionView | None, status: Status, activity: Activity) -> list[Part]:
+    """The parts in order, each with its rank."""
+    plan = shown.plan
+    use = WindowUse(plan.size, plan.limits.window)
+    colour = LEVELS[use.level]
+    share = f"{use.share:.0%}".replace("%", " %") if not 0 < use.share < 0.1 else f"{use.share:.1%}".replace("%", " %")
+    parts: list[Part] = [(1, Content.styled(said, "bold $accent")) for said in _which(shown)]
+    parts.append((0, Content.assemble((f"{use.tokens:,}", "bold"), f" of {use.window:,} tokens")))
+    parts.append((0, Content.styled(f"{share} {use.word}", f"bold {colour}")))
+    status_word, _ = plan.verdict
+    if status_word == "waiting":
+        parts.append((2, Content.styled("a tool call is open", "$warning")))
+    if status.max_output is not None and shown.at is None:
+        parts.append((1, Content.styled(f"answer up to {status.max_output:,}", colour)))
+    if shown.view == "what-if" and shown.reported is not None:
+        parts.append((1, Content(f"recorded {shown.reported:,}")))
+    if activity.kind in DOING:
+        parts.append((3, Content.styled(DOING[activity.kind], "bold $accent")))
+    if compaction is not None and not shown.view:
+        parts.append((2, Content(compaction.next)))
+    sign, ready, words = READY[status.ready]
+    about = f": {words}" if words else ""
+    parts.append((3, Content.assemble((f"{sign} ", ready), printable(status.model), (about, ready))))
+    parts.append((7, Content.assemble(("policy ", "$quiet"), printable(shown.policy))))
+    parts.append((5, Content("cost unknown" if status.cost is None else f"${status.cost:.4f}")))
+    if status.cached is not None:
+        parts.append((6, Content(f"cached {status.cached:.0%}".replace("%", " %"))))
+    if status.response:
+        parts.append((8, Content(f"last answer {status.response:,}")))
+    return parts
+
+
+def _which(shown: ContextView) -> list[str]:
+    """Which request this is, where it is not the next one of a session of ours."""
+    if shown.at is None:
+        told = "next request, never sent" if shown.view and shown.requests else ""
+    else:
+        mark = shown.requests[shown.at]
+        recorded = ", recorded" if shown.view == "recorded" else ""
+        asked = " ".join(filter(None, (PURPOSES[mark.purpose], printable(mark.agent))))
+        told = f"request {shown.at + 1:,}{recorded}" + (f" ({asked})" if asked else "")
+        if shown.view and mark.reported is None:
+            told += ", estimated"
+    tried = f"what-if {printable(shown.policy)}" if shown.view == "what-if" else ""
+    return [" ".join(filter(None, (tried, f"for {told}" if tried and told else told)))] if tried or told else []

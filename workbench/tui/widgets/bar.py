@@ -1,0 +1,152 @@
+"""The budget as one line: who has how much of the window, how much is free, and where the policy compacts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+from textual.content import Content
+
+from workbench.context.budget import Budget
+from workbench.session.values import Level, WindowUse
+from workbench.tui.widgets.cells import number
+
+
+class BarSegment(NamedTuple):
+    """A part of the budget as it is drawn: a character of its own, so that the bar can be read without colour."""
+
+    name: str
+    short: str
+    char: str
+    words: str = ""
+    """What the legend calls it, where that is not its name."""
+
+
+SEGMENTS = (
+    BarSegment("system", "sys", "▓"),
+    BarSegment("instructions", "instr", "▒"),
+    BarSegment("memory", "mem", "▀"),
+    BarSegment("tools", "tools", "▚"),
+    BarSegment("unattributed", "not in file", "?", "not in file"),
+    BarSegment("summaries", "sums", "▄"),
+    BarSegment("history", "hist", "█"),
+    BarSegment("turn", "turn", "▌"),
+    BarSegment("framing", "frame", "+"),
+    BarSegment("free", "free", "·"),
+    BarSegment("margin", "margin", "╱"),
+    BarSegment("reserve", "res", "░"),
+)
+"""In the order of the bar: what is sent, what is free, and at the right end what must stay empty."""
+
+
+def apportion(amounts: Sequence[int], width: int) -> list[int]:
+    """Widths in proportion, adding up to `width`; what is not nothing gets a cell, as long as there are enough."""
+    given = [0] * len(amounts)
+    total = sum(amounts)
+    if total <= 0 or width <= 0:
+        return given
+    largest = sorted((at for at, amount in enumerate(amounts) if amount > 0), key=lambda at: -amounts[at])
+    for at in largest[:width]:
+        given[at] = 1
+    left = width - sum(given)
+    over = [max(0, amount * width - total) for amount in amounts]
+    whole = sum(over)
+    if not left or not whole:
+        return given
+    for at, amount in enumerate(over):
+        given[at] += left * amount // whole
+    rests = sorted(range(len(over)), key=lambda at: -(left * over[at] % whole))
+    for at in rests[: width - sum(given)]:
+        given[at] += 1
+    return given
+
+
+def amounts(budget: Budget) -> list[int]:
+    """The parts of a budget in the bar's order; nothing is free when it is overdrawn."""
+    return [max(0, getattr(budget, part.name)) for part in SEGMENTS]
+
+
+LEVELS: dict[Level, str] = {"calm": "$success", "warm": "$warning", "hot": "$error"}
+"""The colour of a window that is filled so far; `WindowUse.word` says the same."""
+MARK = "┊"
+"""Where the policy compacts. It stands on free room only: nothing covers what is sent."""
+SENT = [part.name for part in SEGMENTS].index("free")
+"""So many parts are sent; the rest is empty."""
+
+
+def draw(budget: Budget, window: int, width: int, compact_at: int = 0) -> Content:
+    """The bar: what is sent has its share of the cells, to the cell, and its parts share those.
+
+    Nearly full it takes the colour of a warning, then of an error; what sticks out of the window is one at any rate.
+    """
+    parts = amounts(budget)
+    sent, total = sum(parts[:SENT]), sum(parts)
+    if total <= 0 or width <= 0:
+        return Content()
+    filled = min(width, max(1, round(width * sent / total))) if sent else 0
+    cells = [*apportion(parts[:SENT], filled), *apportion(parts[SENT:], width - filled)]
+    level = WindowUse(sent, window).level
+    found: list[tuple[str, str]] = []
+    for at, (part, count) in enumerate(zip(SEGMENTS, cells, strict=True)):
+        colour = LEVELS[level] if at < SENT and level != "calm" else f"$slot-{part.name}"
+        found += [(part.char, colour)] * count
+    found += [("·", "$slot-free")] * (width - len(found))
+    place = width * compact_at // max(total, 1)
+    if compact_at and filled <= place < width:
+        found[place] = (MARK, "bold $foreground")
+    if budget.free < 0:
+        end = width * window // total
+        found[end:] = [(char, "reverse $error") for char, _ in found[end:]]
+    runs = groupby(found, key=itemgetter(1))
+    return Content.assemble(*(("".join(char for char, _ in run), style) for style, run in runs))
+
+
+class LegendForm(NamedTuple):
+    """One way to write the legend."""
+
+    short: bool
+    digits: int
+    """Cells for a figure."""
+    gap: str
+    between: str
+
+
+LEGEND_FORMS = (
+    LegendForm(False, 12, " ", "  "),
+    LegendForm(False, 4, " ", "  "),
+    LegendForm(False, 4, "", " "),
+    LegendForm(True, 4, " ", "  "),
+    LegendForm(True, 4, "", " "),
+)
+"""From the fullest to the shortest."""
+
+
+def legend(budget: Budget, width: int, compact_at: int = 0) -> Content:
+    """What the bar's characters mean, as fully as a line allows: at last with figures for the largest parts alone.
+
+    Whoever has room for it behind that is told what the mark is.
+    """
+    parts = {part: amount for part, amount in zip(SEGMENTS, amounts(budget), strict=True) if amount}
+    over = f"over by {-budget.free:,}" if budget.free < 0 else ""
+    largest = sorted(parts, key=lambda part: -parts[part])
+    tries = [(form, largest) for form in LEGEND_FORMS]
+    tries += [(LEGEND_FORMS[-1], largest[:count]) for count in range(len(largest) - 1, -1, -1)]
+    for form, figured in tries:
+        entries = [(part, _entry(part, amount, form, part in figured)) for part, amount in parts.items()]
+        texts = [*([over] if over else []), *(text for _, text in entries)]
+        if sum(map(len, texts)) + len(form.between) * (len(texts) - 1) <= width:
+            break
+    made = [(over, "bold $error"), *([(form.between, "")] if entries else [])] if over else []
+    for place, (part, text) in enumerate(entries):
+        made += [(text[:1], f"$slot-{part.name}"), (text[1:] + form.between * (place < len(entries) - 1), "")]
+    line = Content.assemble(*made)
+    if compact_at and line.cell_length + len(form.between) + len(f"{MARK} compacts") <= width:
+        line = Content.assemble(line, form.between, (MARK, "bold"), " compacts")
+    return line if line.cell_length <= width else line.truncate(width, ellipsis=True)
+
+
+def _entry(part: BarSegment, amount: int, form: LegendForm, figured: bool) -> str:
+    name = part.short if form.short else part.words or part.name
+    return f"{part.char}{form.gap}{name}{f' {number(amount, form.digits)}' if figured else ''}"
