@@ -8,12 +8,11 @@ import pytest
 
 from tui.inspector.host import lines_of
 from tui.play import settle, shown
-from tui.recorded.long_run import FIXED, LAST, as_file, inspector, run
+from tui.recorded.long_run import FIXED, LAST, REQUESTS, as_file, inspector, run
 from workbench.log.events import Usage
 from workbench.session.services import Services
-from workbench.tui.inspector.bar import BudgetBar
-from workbench.tui.inspector.info_lines import ContextTitle
 from workbench.tui.main.screen import MainScreen
+from workbench.tui.main.usage import ContextOverview
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -40,8 +39,8 @@ async def test_what_is_not_in_the_file_is_a_row_and_a_segment(services: Services
         assert "not in file" in said
         assert f"{plan.unattributed:,}" in said
         assert "system prompt, tools, hidden thinking" in said
-        bar = str(screen.query_one(BudgetBar).render())
-        assert "????" in bar.splitlines()[0]
+        bar = str(screen.query_one(ContextOverview).render())
+        assert "????" in bar.splitlines()[1]
         assert f"? not in file {plan.unattributed:,}" in bar
         await pilot.press("right_square_bracket")
         await settle(pilot)
@@ -57,7 +56,7 @@ async def test_where_the_provider_counted_less_the_row_says_so(services: Service
         said = row(screen)
         assert f"{screen.shown.plan.unattributed:,}" in said
         assert "counted here, but not by the provider" in said
-        assert "?" not in str(screen.query_one(BudgetBar).render())
+        assert "?" not in str(screen.query_one(ContextOverview).render())
 
 
 async def test_rows_in_groups_and_by_size_have_it_too(services: Services, tmp_path: Path) -> None:
@@ -84,19 +83,19 @@ async def test_another_policy_is_a_what_if_beside_the_recorded_figure(services: 
         assert screen.shown is not None
         tried = screen.shown.plan.size
         assert tried != LAST
-        title = str(screen.query_one(ContextTitle).render())
-        assert title.startswith(f"what-if layers: {tried:,} · recorded {LAST:,}")
-        assert "what-if layers" in shown(pilot.app).splitlines()[-1]
+        usage = shown(pilot.app).splitlines()[1]
+        assert usage.startswith(f" what-if layers for request {REQUESTS} · {tried:,} of 200,000 tokens · ")
+        assert f"recorded {LAST:,}" in usage
         screen.go_to_request("5")
         await settle(pilot)
         reported = screen.shown.requests[4].reported
         assert reported is not None
-        assert f"recorded {reported:,}" in str(screen.query_one(ContextTitle).render())
+        assert f"recorded {reported:,}" in str(screen.query_one(ContextOverview).render())
         screen.say("/policy recorded")
         await settle(pilot)
-        assert str(screen.query_one(ContextTitle).render()).startswith(f"context claude-opus-4-5 · {reported:,} of")
+        assert str(screen.query_one(ContextOverview).render()).startswith(f"request 5, recorded · {reported:,} of")
 
 
 async def test_the_command_line_can_ask_for_a_what_if(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run()), policy="layers") as (_, screen):
-        assert str(screen.query_one(ContextTitle).render()).startswith("what-if layers: ")
+        assert str(screen.query_one(ContextOverview).render()).startswith("what-if layers for request ")

@@ -12,7 +12,7 @@ from tui.screens.looking import look, narrowed, values
 from workbench.log.events import Setting, Usage
 from workbench.session.services import Services
 from workbench.tui.inspector.account import AccountScreen
-from workbench.tui.inspector.info_lines import ContextTitle, Past
+from workbench.tui.main.usage import ContextOverview
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -45,7 +45,7 @@ async def test_the_lab_and_the_policies_have_what_was_recorded_as_a_row(services
         await until(lambda: pilot.app.screen is screen)
         await until(lambda: screen.status.policy == "recorded")
         await settle(pilot)
-        assert str(screen.query_one(ContextTitle).render()).startswith("context ")
+        assert str(screen.query_one(ContextOverview).render()).startswith("request ")
 
 
 async def test_a_policy_that_is_tried_leaves_no_trace(services: Services) -> None:
@@ -63,7 +63,7 @@ async def test_a_policy_that_is_tried_leaves_no_trace(services: Services) -> Non
 async def test_a_message_goes_on_under_the_users_own_policy(services: Services) -> None:
     session = as_session(services, run(5))
     async with inspector(services, session, model="rehearsal/rules") as (pilot, screen):
-        assert screen.query_one(Past).display
+        assert "recorded" in str(screen.query_one(ContextOverview).render())
         screen.focus_pane("chat")
         await typed(pilot, "hello")
         await until(
@@ -73,7 +73,7 @@ async def test_a_message_goes_on_under_the_users_own_policy(services: Services) 
         assert screen.shown is not None
         assert (screen.shown.at, screen.shown.view, screen.status.policy) == (None, "", "workbench")
         assert screen.shown.plan.policy == "workbench"
-        assert not screen.query_one(Past).display
+        assert "recorded" not in str(screen.query_one(ContextOverview).render())
         assert screen.status.prompt is not None
         assert screen.status.prompt < 20_000, "the other agent's prompt and tools are gone"
     with services.store.session(session, write=False) as kept:

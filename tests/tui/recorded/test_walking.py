@@ -12,8 +12,9 @@ from textual.pilot import Pilot
 from tui.play import settle, shown, told, typed
 from tui.recorded.long_run import LAST, REQUESTS, as_file, as_session, inspector, run
 from workbench.session.services import Services
-from workbench.tui.inspector.info_lines import Past
 from workbench.tui.main.screen import MainScreen
+from workbench.tui.main.timeline import Timeline
+from workbench.tui.main.usage import ContextOverview
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -33,7 +34,9 @@ def place(screen: MainScreen) -> int | None:
 
 
 def which(screen: MainScreen) -> str:
-    return str(screen.query_one(Past).render())
+    """The usage line, and where on the timeline it is."""
+    usage = str(screen.query_one(ContextOverview).render()).splitlines()[0]
+    return f"{usage} | {screen.query_one(Timeline).render()}"
 
 
 async def test_a_file_opens_at_its_last_reported_request_and_the_next_one_follows(
@@ -44,13 +47,14 @@ async def test_a_file_opens_at_its_last_reported_request_and_the_next_one_follow
         assert screen.shown is not None
         plan = screen.shown.plan
         assert (plan.size, plan.reported, plan.policy) == (LAST, LAST, "recorded")
-        assert which(screen).startswith(f"◀ RECORDED: request {REQUESTS} of {REQUESTS}")
-        assert f"{LAST:,} of 200,000" in shown(pilot.app)
-        assert f"[tokens: {LAST:,} / 200,000 (26.2%)" in shown(pilot.app)
+        assert which(screen).startswith(f"request {REQUESTS}, recorded · {LAST:,} of 200,000 tokens · 26 % OK")
+        assert f"{REQUESTS} of {REQUESTS} " in which(screen)
+        assert shown(pilot.app).count(f"{LAST:,} of") == 1
         await pilot.press(LATER)
         await settle(pilot)
         assert place(screen) is None
-        assert which(screen).startswith(f"▶ THE NEXT REQUEST, after {REQUESTS} requests")
+        assert which(screen).startswith("next request, never sent · ")
+        assert f"next of {REQUESTS} " in which(screen)
         following = screen.shown.plan
         assert following.reported is None
         assert following.size > LAST
@@ -68,7 +72,8 @@ async def test_without_a_report_a_file_opens_at_its_end(services: Services, tmp_
     bodies = [body for body in run(3, others=False) if type(body).__name__ != "Usage"]
     async with inspector(services, as_file(tmp_path, bodies)) as (_, screen):
         assert place(screen) is None
-        assert which(screen).startswith("▶ THE NEXT REQUEST, after 4 requests")
+        assert which(screen).startswith("next request, never sent · ")
+        assert "next of 4 " in which(screen)
 
 
 @pytest.mark.parametrize("count", [1, 7, 50])
@@ -87,13 +92,12 @@ async def test_a_key_that_is_held_down_loses_no_request(services: Services, tmp_
 async def test_a_number_goes_to_a_request(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run())) as (pilot, screen):
         await jump(pilot, "12")
-        assert which(screen).startswith(f"◀ RECORDED: request 12 of {REQUESTS}")
+        assert which(screen).startswith("request 12, recorded · ")
+        assert f"12 of {REQUESTS} " in which(screen)
         assert screen.focused is screen.inspector.rows
         await jump(pilot, "99")
         assert place(screen) == 11
-        assert screen.inspector.row_list.foot.said.plain == (
-            f"! 99: expected the number of a request, from 1 to {REQUESTS}"
-        )
+        assert f"99: expected the number of a request, from 1 to {REQUESTS}" in told(pilot.app)
         screen.focus_pane("chat")
         await typed(pilot, "/request 3")
         assert place(screen) == 2
@@ -107,18 +111,18 @@ async def test_side_requests_and_sub_agents_are_marked_and_can_be_passed_over(
     async with inspector(services, as_file(tmp_path, run())) as (pilot, screen):
         screen.go_to_request("2")
         await settle(pilot)
-        assert "◇" not in which(screen)
+        assert "side request" not in which(screen)
         await pilot.press(LATER)
         await settle(pilot)
-        assert f"request 3 of {REQUESTS} · ◇ side request" in which(screen)
+        assert "request 3, recorded (side request)" in which(screen)
         await pilot.press(*[LATER] * 3)
         await settle(pilot)
-        assert f"request 6 of {REQUESTS} · ◇ sub-agent explorer" in which(screen)
-        await pilot.press("h", *[EARLIER] * 3)
+        assert "request 6, recorded (sub-agent explorer)" in which(screen)
+        await pilot.press("comma", *[EARLIER] * 3)
         await settle(pilot)
         assert place(screen) == 1
-        assert "2 others hidden" in which(screen)
-        await pilot.press("h", LATER)
+        assert "passing over 2 side requests" in told(pilot.app)
+        await pilot.press("comma", LATER)
         await settle(pilot)
         assert place(screen) == 2
 
@@ -148,3 +152,30 @@ async def test_the_chat_stands_there_too_when_it_was_not_seen(services: Services
         await settle(pilot)
         assert "file_17.py" in shown(pilot.app)
         assert not screen.chat.view.following
+
+
+async def test_the_timeline_is_walked_with_arrows_and_with_the_mouse(services: Services, tmp_path: Path) -> None:
+    async with inspector(services, as_file(tmp_path, run())) as (pilot, screen):
+        timeline = screen.query_one(Timeline)
+        await pilot.press("f6")
+        await settle(pilot)
+        assert screen.focused is timeline
+        await pilot.press("left", "left", "h")
+        await settle(pilot)
+        assert place(screen) == REQUESTS - 4
+        await pilot.press("home")
+        await settle(pilot)
+        assert place(screen) == 0
+        await pilot.press("end")
+        await settle(pilot)
+        assert place(screen) is None
+        label = f"next of {REQUESTS} "
+        assert str(timeline.render()).startswith(label)
+        await pilot.click(timeline, offset=(1 + len(label) + 4, 0))
+        await settle(pilot)
+        assert place(screen) == 4
+        assert screen.shown is not None
+        assert screen.chat.view.cursor == screen.transcript.index_of(screen.shown.requests[4].upto), "the chat follows"
+        await pilot.press("escape")
+        await settle(pilot)
+        assert screen.chat.composer.has_focus

@@ -1,0 +1,92 @@
+"""How full the window is, in one line; the same parts in the same order at any width."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.requirements import requirement
+from tui.compaction.views import log, nested, seen
+from tui.inspector.sample import SAMPLE, plan_of
+from workbench.context.budget import Limits
+from workbench.context.plan import Totals
+from workbench.session.context_view import ContextView
+from workbench.session.requests import RequestMark
+from workbench.session.values import Activity, Status
+from workbench.tui.main.usage import usage_line
+
+FULL = Status(84_210, 1_047_576, "catalogue", 850, 0.0421, 0.71, "gpt-4.1", "workbench")
+COMPACTION = replace(seen(log(nested())), next="compacts at 838,060 (80 %), not soon")
+IDLE = Activity()
+REQUESTS = (RequestMark(4, 1, reported=700), RequestMark(9, 1, purpose="sub-agent", agent="explorer"))
+
+
+def view(tokens: int, window: int = 1_047_576, **more: object) -> ContextView:
+    plan = plan_of(SAMPLE, totals=Totals(tokens, tokens, 0, tokens), limits=Limits(window, "option", 0, 0))
+    return replace(ContextView(plan, "workbench", "", "", 10), **more)  # type: ignore[arg-type]  # fields of the view
+
+
+def line(shown: ContextView, width: int = 200, status: Status = FULL, activity: Activity = IDLE) -> str:
+    return usage_line(shown, COMPACTION, status, activity, width).plain
+
+
+@requirement("codex", "shown", "used tokens, window and percentage are always in view")
+@pytest.mark.parametrize(
+    ("width", "said"),
+    [
+        (
+            200,
+            "84,210 of 1,047,576 tokens · 8.0 % OK · compacts at 838,060 (80 %), not soon · ● gpt-4.1 · "
+            "policy workbench · $0.0421 · cached 71 % · last answer 850",
+        ),
+        (100, "84,210 of 1,047,576 tokens · 8.0 % OK · compacts at 838,060 (80 %), not soon · ● gpt-4.1"),
+        (60, "84,210 of 1,047,576 tokens · 8.0 % OK · ● gpt-4.1"),
+        (40, "84,210 of 1,047,576 tokens · 8.0 % OK"),
+    ],
+)
+def test_the_usage_line_tells_the_important_first(width: int, said: str) -> None:
+    assert line(view(84_210), width).startswith(said)
+
+
+@requirement("confirm", "shown", "utilisation is green below 70 %, yellow from 70 %, red from 90 %")
+@pytest.mark.parametrize(
+    ("tokens", "words", "colour"),
+    [
+        (6_999, "70 % OK", "$success"),
+        (7_000, "70 % high", "$warning"),
+        (9_000, "90 % full", "$error"),
+        (12_000, "120 % does not fit", "$error"),
+    ],
+)
+def test_fullness_is_told_in_words_and_colour(tokens: int, words: str, colour: str) -> None:
+    made = usage_line(view(tokens, 10_000), COMPACTION, FULL, Activity(), 100)
+    assert f" · {words}" in made.plain
+    at = made.plain.index(words)
+    assert any(colour in str(span.style) for span in made.spans if span.start <= at < span.end)
+
+
+def test_another_agents_request_says_what_it_is() -> None:
+    recorded = view(700, 10_000, requests=REQUESTS, at=0, view="recorded")
+    assert line(recorded).startswith("request 1, recorded · 700 of 10,000 tokens · 7.0 % OK · ")
+    assert "compacts" not in line(recorded), "that is no threshold of the agent's"
+    side = replace(recorded, at=1)
+    assert line(side).startswith("request 2, recorded (sub-agent explorer), estimated · ")
+    assert line(replace(recorded, at=None)).startswith("next request, never sent · ")
+    tried = replace(recorded, view="what-if", policy="codex", reported=650)
+    assert line(tried).startswith("what-if codex for request 1 · 700 of 10,000 tokens · 7.0 % OK · recorded 650 · ")
+
+
+def test_what_goes_on_and_what_is_in_the_way_are_told() -> None:
+    assert " · answering · " in line(view(700), activity=Activity("answering"))
+    assert "○ gpt-4.1: no key, F7" in line(view(700), status=FULL._replace(ready="no key"))
+    assert "answer up to 1,100" in line(view(700), 80, FULL._replace(max_output=1_100))
+    opening = usage_line(None, None, Status(ready="loading"), Activity("loading", "reading…"), 60)
+    assert opening.plain == "reading…"
+
+
+@given(st.integers(0, 3_000_000), st.integers(1, 250))
+def test_it_is_never_wider_than_the_line(tokens: int, width: int) -> None:
+    assert usage_line(view(tokens), COMPACTION, FULL, Activity("tools"), width).cell_length <= width
