@@ -41,8 +41,19 @@ def test_no_command_takes_a_key_that_one_types_with() -> None:
     assert all(len(key) > 1 and key not in ("enter", "tab", "space", "backspace") for key, _ in KEYS)
 
 
+OVERRULED = {"f6", "f7"}
+"""Keys of Textual's text area that select what is in it; ours have priority, as with all keys of commands."""
+
+
 def test_the_text_area_swallows_none_of_the_global_keys() -> None:
-    assert not composer_keys() & ({key for key, _ in KEYS} | {*LATER})
+    assert (composer_keys() & ({key for key, _ in KEYS} | {*LATER})) <= OVERRULED
+    assert all(binding.priority for binding in REGISTRY.bindings() if binding.key in OVERRULED)
+
+
+def test_no_two_letters_are_the_same_and_none_has_priority() -> None:
+    letters = [letter for command in REGISTRY.commands for letter in command.letters]
+    assert len(set(letters)) == len(letters)
+    assert not any(binding.priority for binding in REGISTRY.bindings() if binding.key in letters)
 
 
 async def test_every_binding_on_the_screen_has_an_id_and_none_clashes_with_a_command(services: Services) -> None:

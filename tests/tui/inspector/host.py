@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
 from textual.pilot import Pilot
 from textual.reactive import var
 from textual.scroll_view import ScrollView
@@ -42,11 +43,16 @@ from workbench.session.requests import RequestMarks
 from workbench.session.values import Live
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.inspector.row_list import RowList
+from workbench.tui.main.timeline import FAR, Timeline
 from workbench.tui.messages import Decide, Jump, Run, Travel
 from workbench.tui.widgets.input_line import InputLine
 
 FOLDER = Path(__file__).parents[3] / "workbench" / "tui"
-SHEETS: list[str | PurePath] = [FOLDER / "inspector" / "inspector.tcss", FOLDER / "widgets" / "text.tcss"]
+SHEETS: list[str | PurePath] = [
+    FOLDER / "main" / "main.tcss",
+    FOLDER / "inspector" / "inspector.tcss",
+    FOLDER / "widgets" / "text.tcss",
+]
 CATALOGUE = Catalogue()
 TOOL = (
     '{"type": "function", "function": {"name": "read_file", "description": "Read a file.", '
@@ -162,8 +168,23 @@ class Model:
         return replace(now, plan=self.plan(marks[at].upto), at=at, before=before)
 
 
+NAMES = {
+    "[": "left_square_bracket",
+    "]": "right_square_bracket",
+    "{": "left_curly_bracket",
+    "}": "right_curly_bracket",
+}
+
+
 class Host(SmallApp):
     """One pane, and a model that does what it asks for."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(Binding(key, f"walk({by})") for key, by in zip(NAMES.values(), (-1, 1, -FAR, FAR), strict=True)),
+        Binding("w", "other('request')"),
+        Binding("a", "other('account')"),
+    ]
+    """Those of the main screen."""
 
     shown: var[ContextView | None] = var(None)
     live: var[Live | None] = var(None)
@@ -175,7 +196,14 @@ class Host(SmallApp):
         self.set_reactive(Host.shown, shown or (model.shown() if model else None))
 
     def compose(self) -> ComposeResult:
+        yield Timeline().data_bind(Host.shown)
         yield InspectorPane().data_bind(Host.shown, Host.live)
+
+    def action_walk(self, by: int) -> None:
+        self.query_one(Timeline).action_step(by)
+
+    def action_other(self, name: str) -> None:
+        getattr(self.pane, f"action_{name}")()
 
     def on_mount(self) -> None:
         self.pane.take_focus()
@@ -248,14 +276,6 @@ async def press(pilot: Pilot[Any], *keys: str) -> None:
         else:
             pilot.app.simulate_key(NAMES.get(key, key))
         await settle(pilot)
-
-
-NAMES = {
-    "[": "left_square_bracket",
-    "]": "right_square_bracket",
-    "{": "left_curly_bracket",
-    "}": "right_curly_bracket",
-}
 
 
 async def type_in(pilot: Pilot[Any], text: str, *keys: str) -> None:

@@ -40,7 +40,7 @@ async def test_a_decision_is_asked_first_with_what_it_does() -> None:
         await settle(pilot)
         await go_to(pilot, 21)
         await press(pilot, "m")
-        assert app.told.startswith("mask event 21? · frees 336 tokens · prompt cache: kept up to token ")
+        assert app.told.startswith("mask event 21? · frees 336 tokens · invalidates 126 cached tokens, from token ")
         assert "tokens are written again · enter does it  escape leaves" in app.told
         assert app.asked == []
         await press(pilot, "escape")
@@ -74,7 +74,7 @@ def test_the_keys_that_answer_are_never_left_out(
 def test_beside_the_chat_it_says_what_is_freed_and_rewritten_as_well() -> None:
     choice = ProposedOverrides((OverrideWish("exclude", 95, 95),), 1, "exclude")
     line = question(OverridePreview(choice, Effect(1_619, 2_860, 422), True, False), 64)
-    assert line.plain == "exclude event 95? · frees 1,619 · rewrites 422 · enter esc"
+    assert line.plain == "exclude event 95? · frees 1,619 · invalidates 422 · enter esc"
 
 
 @pytest.mark.parametrize(

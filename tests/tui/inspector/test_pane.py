@@ -16,7 +16,7 @@ from workbench.tui.inspector.info_lines import VerdictLine
 from workbench.tui.inspector.pages import TABS
 from workbench.tui.inspector.request import RequestScreen
 from workbench.tui.inspector.rows import RowsView
-from workbench.tui.messages import Jump, Run
+from workbench.tui.messages import Jump
 from workbench.tui.widgets.text_view import TextView
 
 WIDE = (120, 40)
@@ -39,7 +39,7 @@ async def test_what_does_not_fit_says_so_with_its_warnings() -> None:
         assert not line.display, "that it fits is said once, in the usage line"
         app.shown = ContextView(plan, "layers", "", "", 10)
         await settle(pilot)
-        assert str(line.render()).startswith("● too large  6,120 tokens")
+        assert str(line.render()).startswith("● too large 6,120 tokens")
         assert "! the system slot holds 100 tokens" in str(line.render())
         assert line.size.height == 3
 
@@ -134,14 +134,6 @@ async def test_the_detail_goes_where_there_is_room(size: tuple[int, int], beside
 
 
 # Around
-
-
-async def test_undo_is_asked_for() -> None:
-    app = host()
-    async with app.run_test() as pilot:
-        await settle(pilot)
-        await press(pilot, "u")
-        assert [each.name for each in app.asked if isinstance(each, Run)] == ["undo"]
 
 
 async def test_jumping_to_the_chat_and_back() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tui.inspector.host import Model, decisions, host, lines_of, press, settle
+from workbench.config.errors import Refused
 from workbench.log.events import Override, UserMessage
-from workbench.tui.inspector.info_lines import Past
+from workbench.tui.main.timeline import Timeline
 from workbench.tui.messages import Travel
 
 WIDE = (120, 40)
@@ -14,27 +17,20 @@ async def test_one_steps_back_through_the_requests_and_returns() -> None:
     app = host()
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
-        assert not app.query_one(Past).display
-        past = app.query_one(Past)
+        line = app.query_one(Timeline)
+        assert str(line.render()).startswith("next of 8 ")
         await press(pilot, "[")
-        assert past.display
-        assert str(past.render()).startswith(
-            "◀ THE PAST: request 8 of 8 · [ earlier  ] later  } now · turn 2, up to event 27"
-        )
+        assert str(line.render()).startswith("   8 of 8 ")
         assert len(app.pane.rows.lines or ()) == 19
         await press(pilot, "[", "[", "[")
-        assert "request 5 of 8" in str(past.render())
+        assert str(line.render()).startswith("   5 of 8 ")
         await press(pilot, "]")
-        assert "request 6 of 8" in str(past.render())
-        await press(pilot, "{")
-        assert "request 1 of 8" in str(past.render())
-        await press(pilot, "[")
-        assert app.told == "! this is the first request"
-        await press(pilot, "}")
-        assert not app.query_one(Past).display
+        assert str(line.render()).startswith("   6 of 8 ")
+        await press(pilot, "{", "[")
+        assert str(line.render()).startswith("   1 of 8 ")
+        await press(pilot, "}", "]")
+        assert str(line.render()).startswith("next of 8 ")
         assert [each.place for each in app.asked if isinstance(each, Travel)] == [7, 6, 5, 4, 5, 0, None]
-        await press(pilot, "]")
-        assert app.told == "! this is now, the latest there is"
 
 
 async def test_what_changed_between_two_requests_is_marked_and_summed_up() -> None:
@@ -62,9 +58,10 @@ async def test_the_past_is_not_changed() -> None:
         assert decisions(app) == []
 
 
-async def test_before_the_first_request_there_is_no_past() -> None:
+async def test_before_the_first_request_there_is_no_timeline() -> None:
     app = host(Model([UserMessage("hello"), Override("pin", 1, 1)]))
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
-        await press(pilot, "[")
-        assert app.told == "! no request was made yet: there is no past to look at"
+        assert not app.query_one(Timeline).display
+        with pytest.raises(Refused, match="no request was made yet"):
+            app.query_one(Timeline).action_step(-1)

@@ -109,7 +109,7 @@ async def test_a_conversation_on_the_screen(services: Services, monkeypatch: pyt
         assert "It is [/] done." in picture
         header, usage = picture.splitlines()[:2]
         assert usage.startswith(f" {screen.status.tokens:,} of 128,000 tokens · ")
-        assert picture.count(f"{screen.status.tokens:,}") == 1, "how full it is, is said once"
+        assert picture.count(f"{screen.status.tokens:,} of") == 1, "how full it is, is said once"
         assert "last answer 850" in usage
         assert "do it" in header
         assert [row.text for row in screen.inspector.shown.plan.rows if row.kind == "message"][-1] == "It is [/] done."  # type: ignore[union-attr]  # settled
@@ -197,7 +197,7 @@ async def test_a_file_is_read_only_and_says_so(services: Services, talk: Path) -
 async def test_the_stand_in_says_that_it_is_no_ai(services: Services) -> None:
     for size in ((80, 24), (200, 60)):
         async with program(services, size) as (pilot, _):
-            assert "rehearsal: no AI, /model" in shown(pilot.app).splitlines()[-1]
+            assert "rehearsal: no AI, F7" in shown(pilot.app).splitlines()[1]
             assert "it follows rules and is no AI" in told(pilot.app)
 
 
@@ -221,3 +221,53 @@ async def test_a_session_is_not_shown_while_another_one_has_its_say(services: Se
         await settle(pilot)
         assert screen.session_title == "first"
         assert "second" not in shown(pilot.app)
+
+
+async def test_escape_goes_one_step_out_and_at_last_to_the_input(services: Services) -> None:
+    async with program(services, (160, 40)) as (pilot, screen):
+        for key in ("f3", "f4"):
+            await pilot.press(key)
+            await settle(pilot)
+            assert not screen.chat.composer.has_focus
+            await pilot.press("escape")
+            await settle(pilot)
+            assert screen.chat.composer.has_focus
+        await pilot.press("tab", "f2")
+        await settle(pilot)
+        assert screen.chat.composer.has_focus, "F2 goes to the input from the transcript too"
+        await pilot.press("f3", "q")
+        await settle(pilot)
+        assert screen.chat.composer.has_focus
+
+
+async def test_the_pane_with_the_focus_has_its_keys_in_its_border(services: Services) -> None:
+    async with program(services, (160, 40)) as (pilot, screen):
+        for key, name, hint in (
+            ("f3", "context", "Enter open"),
+            ("f4", "compaction", "c compact"),
+            ("f2", "chat", "Enter send"),
+        ):
+            await pilot.press(key)
+            await settle(pilot)
+            for other, pane in screen.panes():
+                assert (hint in str(pane.border_subtitle)) == (other == name)
+
+
+async def test_the_borders_between_the_panes_can_be_dragged(services: Services) -> None:
+    async with program(services, (160, 40)) as (pilot, screen):
+        side = screen.query_one("#side").region
+        await pilot.mouse_down(offset=(side.x, side.y + 3))
+        await pilot.hover(offset=(side.x - 20, side.y + 3))
+        await pilot.mouse_up(offset=(side.x - 20, side.y + 3))
+        await settle(pilot)
+        moved = screen.query_one("#side").region
+        assert abs(moved.x - (side.x - 20)) <= 1
+        border = screen.panel.region.y
+        await pilot.mouse_down(offset=(moved.x + 5, border))
+        await pilot.hover(offset=(moved.x + 5, border - 8))
+        await pilot.mouse_up(offset=(moved.x + 5, border - 8))
+        await settle(pilot)
+        assert abs(screen.panel.region.y - (border - 8)) <= 1
+        await pilot.hover(offset=(moved.x + 30, border + 4))
+        await settle(pilot)
+        assert screen.query_one("#side").region == moved, "let go is let go"

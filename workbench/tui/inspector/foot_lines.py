@@ -1,9 +1,8 @@
-"""The line under the rows: what a change would do, what is chosen, filtered or hidden, and the keys."""
+"""The line under the rows: what a change would do, what is chosen, filtered or hidden."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 from textual.content import Content
 
@@ -13,18 +12,6 @@ from workbench.tui.inspector.columns import MARKS
 from workbench.tui.inspector.order import RowLines
 from workbench.tui.inspector.overrides import OverridePreview
 from workbench.tui.widgets.cells import joined
-
-HINTS = (
-    *(("enter", "open"), ("p", "pin"), ("m", "mask"), ("x", "exclude"), ("f", "filter"), ("/", "search")),
-    *(("b", "group"), ("s", "sort"), ("v", "range"), ("[", "earlier"), ("w", "request"), ("a", "account")),
-)
-
-
-@lru_cache(maxsize=8)
-def hints(width: int) -> Content:
-    """The keys that matter most, as many as fit."""
-    parts = [Content.assemble((key, "bold $primary"), f" {word}") for key, word in HINTS]
-    return joined(parts, width, "  ")
 
 
 def question(preview: OverridePreview, width: int) -> Content:
@@ -56,10 +43,9 @@ def _cache(effect: Effect) -> tuple[str, ...]:
     if effect.first_changed is None:
         return "the request stays the same, and so does the prompt cache", "prompt cache kept"
     return (
-        f"prompt cache: kept up to token {effect.first_changed:,}, {effect.rewritten:,} tokens are written again",
-        f"cache kept to {effect.first_changed:,}, {effect.rewritten:,} written again",
-        f"{effect.rewritten:,} written again",
-        f"rewrites {effect.rewritten:,}",
+        f"invalidates {effect.rewritten:,} cached tokens, from token {effect.first_changed:,} on",
+        f"invalidates {effect.rewritten:,} cached tokens",
+        f"invalidates {effect.rewritten:,}",
     )
 
 
@@ -77,7 +63,7 @@ def changed(found: RequestChanges, width: int) -> Content:
         if items:
             parts.append(Content.assemble((f"{MARKS[mark]} {items:,} {mark}", colour), f" ({tokens:+,})"))
     parts.append(Content(f"first changed token {found.effect.first_changed:,}"))
-    parts.append(Content(f"{found.effect.rewritten:,} written again"))
+    parts.append(Content(f"invalidates {found.effect.rewritten:,} cached tokens"))
     return joined(parts, width)
 
 

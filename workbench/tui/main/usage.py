@@ -98,7 +98,8 @@ def _parts(shown: ContextView, compaction: CompactionView | None, status: Status
         parts.append((2, Content(compaction.next)))
     sign, ready, words = READY[status.ready]
     about = f": {words}" if words else ""
-    parts.append((3, Content.assemble((f"{sign} ", ready), printable(status.model), (about, ready))))
+    rank = 1 if status.ready in ("no key", "rehearsal") else 3
+    parts.append((rank, Content.assemble((f"{sign} ", ready), printable(status.model), (about, ready))))
     parts.append((7, Content.assemble(("policy ", "$quiet"), printable(shown.policy))))
     parts.append((5, Content("cost unknown" if status.cost is None else f"${status.cost:.4f}")))
     if status.cached is not None:
