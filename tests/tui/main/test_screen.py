@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.content import Content
 from textual.geometry import Region
 
 from tui.play import Script, answer, full_screen, main_screen, program, settle, shown, told, typed, until
@@ -250,7 +251,8 @@ async def test_the_pane_with_the_focus_has_its_keys_in_its_border(services: Serv
             await pilot.press(key)
             await settle(pilot)
             for other, pane in screen.panes():
-                assert (hint in str(pane.border_subtitle)) == (other == name)
+                foot = Content.from_markup(pane.border_subtitle or "").plain
+                assert (hint in foot) == (other == name)
 
 
 async def test_the_borders_between_the_panes_can_be_dragged(services: Services) -> None:
