@@ -16,7 +16,7 @@ from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.tool_lines import call_line
 from workbench.session.values import Live
-from workbench.tui.inspector.order import TOOLS, Grouping, RowGroup, RowLines, Sorting
+from workbench.tui.inspector.order import TOOLS, Grouping, RowGroup, RowLines, Sorting, group_name
 from workbench.tui.widgets.cells import fit, fit_end, number
 
 ROOMY = 110
@@ -129,9 +129,7 @@ def _who(row: Item) -> str:
 
 def head_cells(group: RowGroup, by: Grouping, folded: bool, columns: Columns, total: int) -> Cells:
     """What the head of a group shows: its name and its sums."""
-    name = f"{by} {group.key}" if by == "turn" else state_words(group.key)
-    if by == "turn" and group.key == "0":
-        name = "before turn 1"
+    name = group_name(by, group.key)
     count = "1 row" if len(group.rows) == 1 else f"{len(group.rows):,} rows"
     about = f"{group.tokens / total:.1%} of the request".replace("%", " %") if total > 0 else ""
     if not by and group.key == TOOLS:
@@ -172,7 +170,7 @@ def live_cells(live: Live, columns: Columns) -> Cells:
 def _what(row: Item, columns: Columns) -> tuple[str, str]:
     """What it says, and beside it why it is not sent so. That something is never sent is no news."""
     width = columns.what
-    text = _says(row)
+    text = says(row)
     if not row.edits or row.state == "aside" or width < BESIDE:
         return fit(text, width), ""
     why = printable(row.edits[-1].why[:LOOKED_AT])
@@ -182,7 +180,8 @@ def _what(row: Item, columns: Columns) -> tuple[str, str]:
     return fit(text, width - cell_len(shown) - 3), f" · {shown}"
 
 
-def _says(row: Item) -> str:
+def says(row: Item) -> str:
+    """What an item says, in a line: a call what it does."""
     if row.kind == "tool_call" and len(row.original) <= MOST_PARSED:
         return call_line(row.tool or "", row.original)
     return printable(row.original[:LOOKED_AT])

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
-from workbench.context.items import SIGNS, SLOTS, Item
+from workbench.context.items import SIGNS, SLOTS, Item, state_words
 from workbench.context.plan import ContextPlan, PlanRows
 from workbench.tui.inspector.filters import Filter
 
@@ -233,6 +233,13 @@ def arrange(
             found[key].add(number, row)
     groups = [found[key].group(key, wish.sort) for key in (sorted(found, key=_rank) if by else found)]
     return RowLines(plan, rows, wish, groups, folded)
+
+
+def group_name(by: Grouping, key: str) -> str:
+    """What a group is called."""
+    if by == "turn":
+        return "before turn 1" if key == "0" else f"turn {key}"
+    return state_words(key)
 
 
 _RANKS: dict[str, int] = {name: at for at, name in enumerate((*SLOTS[:4], REST, *SLOTS[4:], *SIGNS))}

@@ -34,6 +34,7 @@ from workbench.tui.inspector.pages import TABS
 from workbench.tui.inspector.request import RequestScreen
 from workbench.tui.inspector.row_list import RowList, problem
 from workbench.tui.inspector.rows import RowsView
+from workbench.tui.inspector.treemap import Treemap
 from workbench.tui.messages import Decide, Jump
 from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.reader import copy
@@ -42,7 +43,13 @@ ROW_HINTS: Hints = (
     *(("Enter", "open"), ("f", "filter"), ("p", "pin"), ("m", "mask"), ("x", "exclude"), ("u", "undo")),
     *(("T", "treemap"), ("L", "largest"), ("s", "sort"), ("b", "group"), ("[ ]", "requests"), ("?", "all keys")),
 )
+MAP_HINTS: Hints = (
+    *(("Enter", "open"), ("Backspace", "back"), ("←↑↓→", "move"), ("T", "close"), ("b", "group"), ("m", "mask")),
+    ("?", "all keys"),
+)
 DETAIL_HINTS: Hints = (("Esc", "close"), ("← →", "views"), ("/", "search"), ("y", "copy"), ("?", "all keys"))
+ROOMY = 110
+"""From this width on the treemap stands beside the rows, below it in their place."""
 WIDE = 140
 """From this width on the detail stands beside the rows, below it under them."""
 LOW = 26
@@ -63,6 +70,7 @@ class InspectorPane(Vertical):
         Binding("x", "decide('exclude')", "exclude, or include", id="inspector.exclude"),
         Binding("r", "decide('restore')", "restore: whole again, as it was said", id="inspector.restore"),
         Binding("y", "copy", "copy the rows' texts", id="inspector.copy"),
+        Binding("T", "treemap", "show or hide the treemap: what fills the context", id="inspector.treemap"),
         Binding("c", "jump", "show the row in the chat", id="inspector.jump"),
         *(
             Binding(str(number), f"tab('{tab.key}')", f"the row: {tab.name}", id=f"inspector.{tab.key}")
@@ -73,10 +81,13 @@ class InspectorPane(Vertical):
     shown: var[ContextView | None] = var(None)
     live: var[Live | None] = var(None)
     detailed: var[bool] = var(False, toggle_class="-detailed")
+    mapped: var[bool] = var(False, toggle_class="-mapped")
+    """Whether the treemap is seen."""
     asked: var[OverridePreview | None] = var(None)
     """What the user is asked about; nothing is done before Enter."""
 
     row_list = query_one(RowList)
+    treemap = query_one(Treemap)
     rows = query_one(RowsView)
     detail = query_one(Detail)
 
@@ -84,6 +95,7 @@ class InspectorPane(Vertical):
         """From top to bottom."""
         with Container(classes="inspector--body"):
             yield RowList().data_bind(InspectorPane.shown, InspectorPane.live)
+            yield Treemap().data_bind(InspectorPane.shown)
             yield Detail()
         yield VerdictLine().data_bind(InspectorPane.shown)
         yield TotalsLine().data_bind(InspectorPane.shown)
@@ -92,11 +104,13 @@ class InspectorPane(Vertical):
 
     def hints(self) -> Hints:
         """The keys that matter most here."""
+        if self.treemap.has_focus:
+            return MAP_HINTS
         return DETAIL_HINTS if self.detailed else ROW_HINTS
 
     def take_focus(self) -> None:
-        """To the rows."""
-        self.rows.focus()
+        """To the rows, or to the treemap where that stands in their place."""
+        (self.treemap if self.mapped and not self.row_list.display else self.rows).focus()
 
     def show_event(self, seq: int) -> None:
         """Show the row of an event."""
@@ -107,6 +121,7 @@ class InspectorPane(Vertical):
     def on_resize(self, event: Resize) -> None:
         """The pane's own width decides, not the screen's: there are other panes."""
         self.set_class(event.size.width >= WIDE, "-wide")
+        self.set_class(event.size.width >= ROOMY, "-roomy")
         self.set_class(event.size.height < LOW, "-low")
 
     def watch_shown(self, old: ContextView | None, new: ContextView | None) -> None:
@@ -154,7 +169,33 @@ class InspectorPane(Vertical):
 
     def _close(self) -> None:
         self.detailed = False
-        self.rows.focus()
+        if not self.treemap.has_focus:
+            self.take_focus()
+
+    # The treemap
+
+    def action_treemap(self) -> None:
+        """Show it with the keys on it, or hide it."""
+        self.mapped = not self.mapped
+        if self.mapped:
+            self.call_after_refresh(self.treemap.focus)
+        else:
+            self.rows.focus()
+
+    @on(Treemap.Chosen)
+    def _chosen_in_map(self, message: Treemap.Chosen) -> None:
+        """The rows follow the treemap."""
+        message.stop()
+        self.row_list.reveal_row(message.row)
+        if message.opened and self.rows.item is not None:
+            self.detailed = True
+            self.detail.open(self.rows.item)
+
+    @on(RowList.Regrouped)
+    def _regrouped(self, message: RowList.Regrouped) -> None:
+        """The treemap has the groups of the rows."""
+        message.stop()
+        self.treemap.by = message.group
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Escape means something to the screen as well, where there is nothing to leave here."""
@@ -163,6 +204,8 @@ class InspectorPane(Vertical):
     def _leaving(self) -> str | None:
         if self.asked is not None or self.row_list.notice is not None:
             return "notice"
+        if self.treemap.has_focus and not self.detailed:
+            return "map"
         if self.rows.start is not None:
             return "range"
         if self.detailed:
@@ -178,6 +221,10 @@ class InspectorPane(Vertical):
                 self.rows.start = None
             case "detail":
                 self._close()
+            case "map" if self.treemap.is_inside:
+                self.treemap.action_leave()
+            case "map":
+                self.action_treemap()
             case "order":
                 self.row_list.as_they_are()
 

@@ -15,6 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.getters import query_one
+from textual.message import Message
 from textual.reactive import var
 
 from workbench.config.background import background
@@ -31,11 +32,13 @@ from workbench.tui.inspector.order import (
     AS_SENT,
     GROUPINGS,
     SORTINGS,
+    Grouping,
     RowLines,
     RowOrder,
     Sorting,
     arrange,
     find,
+    listed,
     plain,
     sums,
 )
@@ -81,6 +84,13 @@ class RowList(Vertical):
     ask = query_one(InputLine)
     foot = query_one(FootLine)
 
+    class Regrouped(Message):
+        """The rows are grouped another way."""
+
+        def __init__(self, group: Grouping) -> None:
+            super().__init__()
+            self.group = group
+
     def __init__(self) -> None:
         super().__init__()
         self._folded: frozenset[str] = AS_SENT
@@ -105,9 +115,11 @@ class RowList(Vertical):
         self.events_count = shown.events if shown else 0
         self._arrange()
 
-    def watch_wish(self) -> None:
+    def watch_wish(self, old: RowOrder, new: RowOrder) -> None:
         """Another order."""
         self._arrange()
+        if old.group != new.group:
+            self.post_message(self.Regrouped(new.group))
 
     def watch_found(self, found: RequestChanges | None) -> None:
         """Signs in the rows."""
@@ -287,6 +299,24 @@ class RowList(Vertical):
         if line is None and whatever:
             self.as_they_are()
             line = self._line_of(seq)
+        if line is not None:
+            self.rows.start = None
+            self.rows.cursor = line
+
+    def reveal_row(self, row: int) -> None:
+        """Put the cursor on a row, by its number where nothing hidden is listed; nothing where a filter hides it."""
+        lines = self.lines
+        if lines is None or self.shown is None or lines.plan is not self.shown.plan:
+            return
+        if lines.wish.all or lines.wish.filter.all:
+            seq = listed(self.shown.plan, self.shown.rest)[row].seq
+            if seq is not None:
+                self.reveal(seq, whatever=False)
+            return
+        group = next((group for group in lines.groups if group.key in lines.folded and row in group.rows), None)
+        if group is not None:
+            self.fold(group.key)
+        line = (self.lines or lines).line_of(row)
         if line is not None:
             self.rows.start = None
             self.rows.cursor = line

@@ -1,0 +1,255 @@
+"""The treemap: what fills the context, each part as a box whose area stands for its tokens."""
+
+from __future__ import annotations
+
+from asyncio import wrap_future
+from functools import partial
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual import events, work
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import var
+from textual.strip import Strip
+from textual.widget import Widget
+
+from workbench.config.background import background
+from workbench.context.items import SIGNS
+from workbench.session.context_view import ContextView
+from workbench.tui.inspector.order import Grouping
+from workbench.tui.inspector.squarify import Tiling, tile
+from workbench.tui.inspector.token_groups import Part, TokenGroup, token_groups
+from workbench.tui.widgets.cells import fit
+
+PLAIN, HEAVY = "╭─╮│╰╯", "┏━┓┃┗┛"
+"""The border of a box, and of the one under the cursor."""
+
+
+class Treemap(Widget, can_focus=True):
+    """Boxes: arrows go from one to the next, Enter opens one, Escape leaves it."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"treemap--cursor", *(f"treemap--{state}" for state in SIGNS)}
+    BINDING_GROUP_TITLE = "Treemap of the context"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(0, -1)", "the box above", id="treemap.up"),
+        Binding("down,j", "move(0, 1)", "the box below", id="treemap.down"),
+        Binding("left,h", "move(-1, 0)", "the box to the left", id="treemap.left"),
+        Binding("right,l", "move(1, 0)", "the box to the right", id="treemap.right"),
+        Binding("home,g", "edge(0)", "the largest", id="treemap.first"),
+        Binding("end,G", "edge(-1)", "the smallest", id="treemap.last"),
+        Binding("enter,space", "open", "what is in the box", id="treemap.open"),
+        Binding("backspace", "leave", "back to what the box is in", id="treemap.leave"),
+    ]
+
+    shown: var[ContextView | None] = var(None)
+    by: var[Grouping] = var("")
+    """As the rows are grouped."""
+    cursor: var[int] = var(0)
+
+    class Chosen(Message):
+        """The cursor is on an item; `opened`: and it is to be looked at closely."""
+
+        def __init__(self, row: int, opened: bool = False) -> None:
+            super().__init__()
+            self.row = row
+            self.opened = opened
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.levels: list[TokenGroup] = []
+        """What is shown is the last one; the others are what it is in."""
+        self._path: list[str] = []
+        self._tiling = Tiling(())
+        self._made_for: tuple[object, Size] | None = None
+        self._working = False
+
+    # What is shown
+
+    def watch_shown(self) -> None:
+        """Another plan: worked out once it is seen."""
+        self._work_out()
+
+    def watch_by(self) -> None:
+        """Other groups."""
+        self.levels, self._path = [], []
+        self._work_out()
+
+    def on_show(self) -> None:
+        """What changed meanwhile is worked out now."""
+        self._work_out()
+
+    def _work_out(self) -> None:
+        if self.is_mounted and self.display and self.region and not self._working:
+            self._working = True
+            self._gather()
+
+    @work
+    async def _gather(self) -> None:
+        """Until the boxes are those of the latest plan, which may change meanwhile."""
+        seen: tuple[ContextView | None, Grouping] | None = None
+        while self.shown is not None and seen != (self.shown, self.by):
+            shown, by = seen = (self.shown, self.by)
+            found = await wrap_future(background(partial(token_groups, shown.plan, by, shown.rest)))
+            if found is not None and seen == (self.shown, self.by):
+                self._take(found)
+        self._working = False
+
+    def _take(self, found: TokenGroup) -> None:
+        """Stay in the box that was open, where it is still there."""
+        self.levels = [found]
+        for name in self._path:
+            here = self.levels[-1]
+            parts = (here.part(at) for at in range(min(len(here.weights), len(self._tiling.boxes) + 1)))
+            inside = next((part.inside for part in parts if part.name == name), None)
+            if inside is None:
+                break
+            self.levels.append(inside)
+        self._path = [level.title for level in self.levels[1:]]
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        self._made_for = None
+        self.cursor = min(self.cursor, max(0, len(self.boxes) - 1))
+        self.refresh()
+        self._tell()
+
+    @property
+    def boxes(self) -> tuple[Region, ...]:
+        """For the parts of what is open, in order; the first line says what that is."""
+        size = Size(self.size.width, max(0, self.size.height - 1))
+        level = self.levels[-1] if self.levels else None
+        if level is not None and self._made_for != (level, size):
+            self._made_for = (level, size)
+            self._tiling = tile(level.weights, size)
+        return self._tiling.boxes if level is not None else ()
+
+    def part(self, at: int) -> Part:
+        """What a box stands for."""
+        level, boxes = self.levels[-1], self.boxes
+        is_others = self._tiling.others and at == len(boxes) - 1
+        return level.others(len(level.weights) - self._tiling.others) if is_others else level.part(at)
+
+    # The cursor
+
+    def watch_cursor(self) -> None:
+        """Another box."""
+        self.refresh()
+        self._tell()
+
+    def _tell(self, opened: bool = False) -> None:
+        if self.boxes and (row := self.part(self.cursor).row) is not None and (self.has_focus or opened):
+            self.post_message(self.Chosen(row, opened))
+
+    def action_move(self, across: int, down: int) -> None:
+        """To the nearest box that way."""
+        boxes = self.boxes
+        if not boxes:
+            return
+        x, y, width, height = boxes[self.cursor]
+        here = (2 * x + width, 2 * y + height)
+
+        def away(at: int) -> float:
+            box = boxes[at]
+            ahead = (box.x - x - width + 1) * across if across > 0 else (x - box.right + 1) * -across
+            ahead = ahead if across else (box.y - y - height + 1 if down > 0 else y - box.bottom + 1)
+            if ahead < 1:
+                return float("inf")
+            aside = abs(2 * box.y + box.height - here[1]) * 2 if across else abs(2 * box.x + box.width - here[0])
+            return ahead * 100 + aside
+
+        nearest = min(range(len(boxes)), key=away)
+        if away(nearest) < float("inf"):
+            self.cursor = nearest
+
+    def action_edge(self, at: int) -> None:
+        """To the first box or the last."""
+        self.cursor = range(len(self.boxes))[at] if self.boxes else 0
+
+    def action_open(self) -> None:
+        """Into the box; an item is opened in full."""
+        if not self.boxes:
+            return
+        inside = self.part(self.cursor).inside
+        if inside is None:
+            self._tell(opened=True)
+        else:
+            self.levels.append(inside)
+            self._path.append(inside.title)
+            self.cursor = 0
+            self._lay_out()
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether a box is open."""
+        return len(self.levels) > 1
+
+    def action_leave(self) -> None:
+        """Back to what the box is in, and onto it."""
+        if self.is_inside:
+            left = self.levels.pop()
+            self._path.pop()
+            names = [self.part(at).name for at in range(len(self.boxes))]
+            self.cursor = names.index(left.title) if left.title in names else 0
+            self._lay_out()
+
+    def on_click(self, event: events.Click) -> None:
+        """To the box under the mouse; into it where it is the one under the cursor."""
+        at = next((at for at, box in enumerate(self.boxes) if box.contains(event.x, event.y - 1)), None)
+        if at is not None and at == self.cursor:
+            self.action_open()
+        elif at is not None:
+            self.cursor = at
+
+    def on_focus(self) -> None:
+        """The rows follow."""
+        self._tell()
+
+    def on_resize(self) -> None:
+        """Other boxes."""
+        self._work_out()
+        if self.levels:
+            self._lay_out()
+
+    # Drawing
+
+    def render_line(self, y: int) -> Strip:
+        """What is open, then the boxes that this line goes through."""
+        width = self.size.width
+        if not self.levels:
+            said = "adding up what fills the context…" if y == 0 and self.shown is not None else ""
+            return Strip([Segment(fit(said, width), self.rich_style)], width)
+        level = self.levels[-1]
+        if y == 0:
+            path = " › ".join([self.levels[0].title, *self._path])
+            return Strip([Segment(fit(f" {path}: {level.tokens:,} tokens", width), self.rich_style)], width)
+        crossed = [(box.x, at) for at, box in enumerate(self.boxes) if box.y <= y - 1 < box.bottom]
+        pieces = []
+        for _, at in sorted(crossed):
+            box, part = self.boxes[at], self.part(at)
+            chosen = at == self.cursor
+            style = self.get_component_rich_style(f"treemap--{part.state}")
+            if chosen and self.has_focus:
+                style += self.get_component_rich_style("treemap--cursor", partial=True)
+            pieces.append(Segment(picture(part, box.size, level.tokens, chosen)[y - 1 - box.y], style))
+        return Strip(pieces).adjust_cell_length(width)
+
+
+def picture(part: Part, size: Size, whole: int, chosen: bool) -> list[str]:
+    """The lines of a box: its name behind the letter of its state, its tokens, and what it says where there is room."""
+    width, height = size
+    name = f"{part.signs} {part.name}" if part.signs else part.name
+    share = f"{part.tokens / max(whole, 1):.0%}".replace("%", " %")
+    figures = f"{part.tokens:,} · {share}"
+    left, bar, right, side, low, end = HEAVY if chosen else PLAIN
+    if height < 3:
+        edge = side if chosen else "▏"
+        lines = [f"{name} {part.tokens:,}"] if height == 1 else [name, figures]
+        return [edge + fit(line, width - 1) for line in lines]
+    inner = width - 2
+    title = fit(name, min(len(name), inner)) if inner > 0 else ""
+    top = left + title + bar * (inner - len(fit(title, inner).rstrip())) + right
+    said = [f" {figures}", *(f" {part.about}" for _ in range(height > 3 and bool(part.about)))]
+    body = [side + fit(line, inner) + side for line in (*said, *[""] * height)][: height - 2]
+    return [fit(top, width), *body, low + bar * inner + end]
