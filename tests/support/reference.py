@@ -34,6 +34,7 @@ PLACES = {
     "chat": "The chat",
     "question": "A question in the chat",
     "inspector": "The context inspector",
+    "treemap": "The treemap of the context",
     "detail": "The inspector's detail view",
     "text": "Any text with its own scroll bar",
     "ask": "The line for a filter or a search",

@@ -23,7 +23,7 @@ from workbench.tui.inspector.squarify import Tiling, tile
 from workbench.tui.inspector.token_groups import Part, TokenGroup, token_groups
 from workbench.tui.widgets.cells import fit
 
-PLAIN, HEAVY = "╭─╮│╰╯", "┏━┓┃┗┛"
+PLAIN, HEAVY = ("╭", "─", "╮", "│", "╰", "╯"), ("┏", "━", "┓", "┃", "┗", "┛")
 """The border of a box, and of the one under the cursor."""
 
 
