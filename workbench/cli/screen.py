@@ -19,4 +19,4 @@ def run_demo(arguments: argparse.Namespace) -> int:
     from workbench.tui import demo, start
 
     with demo.folders() as session:
-        return start.run(session, options_of(arguments))
+        return start.run(session, options_of(arguments), demo="")

@@ -90,6 +90,12 @@ def variables_of(provider: str) -> tuple[str, ...]:
     return _VARIABLES.get(name) or (f"{name.upper().replace('-', '_')}_API_KEY",)
 
 
+def keys_set(environ: Mapping[str, str]) -> list[str]:
+    """The variables of well-known providers that hold a key."""
+    names = dict.fromkeys(name for names in _VARIABLES.values() for name in names)
+    return [name for name in names if environ.get(name)]
+
+
 def find_key(model: str, provider: str, environ: Mapping[str, str] = os.environ, seconds: float = SECONDS) -> Key:
     """Where the key for a model comes from. Waits for the key store for so many seconds at most, and never raises."""
     if is_built_in(model) or provider in LOCAL_PROVIDERS:

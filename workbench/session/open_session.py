@@ -51,6 +51,8 @@ class OpenSession:
     """From the first turn on; then its planner is the one that counts."""
     knobs: tuple[str, ...] = ()
     """Set in this session, as `masking.keep_last=3`."""
+    ref: str = ""
+    """What a file was opened by: its path, and which conversation of it."""
     ours: bool = False
     """Made by us and empty so far: it goes again when nothing was said in it."""
     lacks_key: bool = False

@@ -74,7 +74,9 @@ def open_source(services: Services, options: Options, ref: str, glance: Glance |
     if glance is not None and len(found.events) >= LONG:
         glance(found.name, found.events)
     model = options.model or found.model
-    return _opened(services, options, found._replace(model=model), found.name, None)
+    made = _opened(services, options, found._replace(model=model), found.name, None)
+    made.ref = ref
+    return made
 
 
 def open_session(services: Services, options: Options, session: Session) -> OpenSession:

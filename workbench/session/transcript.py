@@ -52,6 +52,8 @@ class Entries:
         self._calls: set[str] = set()
         self._turn = 0
         self._taken = 0
+        self.has_talk = False
+        """Whether anything was said or done, beside settings."""
         self.catch_up()
 
     def catch_up(self) -> None:
@@ -65,6 +67,7 @@ class Entries:
             if isinstance(body, ToolResult):
                 self._results.setdefault(body.call_id, index)
             if self._is_entry(body):
+                self.has_talk = self.has_talk or not isinstance(body, Setting | Snapshot | Override | Revert)
                 self._places.append(index)
                 self._turns.append(self._turn)
         self._taken = len(self.events)

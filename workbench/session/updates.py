@@ -14,7 +14,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.session.compaction_values import CompactionView
 from workbench.session.context_view import ContextView
 from workbench.session.fault_reports import UNEXPECTED, FaultReports
-from workbench.session.values import Activity, DraftCost, Live, Status, Transcript, UserQuestion
+from workbench.session.values import Activity, DraftCost, Live, Status, Transcript, UserQuestion, Welcome
 
 INTERVAL = 0.05
 """Seconds between two updates of the screen; a person reads no faster."""
@@ -48,6 +48,7 @@ class SessionUpdate(TypedDict, total=False):
     fatal: WorkbenchError
     """What there was to open cannot be: the program ends with it."""
     compaction: CompactionView
+    welcome: Welcome | None
 
 
 Show = Callable[[Mapping[str, Any], tuple[Notice, ...]], None]

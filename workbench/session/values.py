@@ -181,3 +181,40 @@ class WindowUse(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.tokens:,} / {self.window:,} ({self.share:.1%})"
+
+
+class WelcomeSession(NamedTuple):
+    """A session that can be opened from the welcome."""
+
+    ref: str
+    title: str
+    changed: int
+    """Milliseconds since 1970."""
+    agent: str = ""
+    """Who wrote it; empty: this program."""
+    folder: str = ""
+    """As `~/proj`; empty: this one."""
+    tokens: int | None = None
+    """Of the last prompt and its answer; None where nothing was reported."""
+
+
+class WelcomeLists(NamedTuple):
+    """What was found to be opened."""
+
+    sessions: tuple[WelcomeSession, ...] = ()
+    """Of this folder."""
+    agents: tuple[WelcomeSession, ...] = ()
+    """Of other agents, those of this folder first."""
+    searching: bool = True
+
+
+class Welcome(NamedTuple):
+    """Everything that an empty chat says."""
+
+    lists: WelcomeLists = WelcomeLists()
+    model: str = ""
+    """Who answers."""
+    advice: str = ""
+    """What to do about it; empty: all is well."""
+    file: str = ""
+    """The file that is open, and holds no messages; then this is all there is to say."""

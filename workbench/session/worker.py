@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from workbench.config.background import background
+from workbench.config.background import background, in_background
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.config.folders import shown_folder, work_folder
 from workbench.log.events import Event, Override, OverrideAction, Setting
@@ -32,7 +32,8 @@ from workbench.session.tools import ToolSwitches
 from workbench.session.transcript import Entries, LogTranscript
 from workbench.session.turns import Turns
 from workbench.session.updates import Notice, UpdateQueue
-from workbench.session.values import Activity, Status
+from workbench.session.values import Activity, Status, WelcomeLists
+from workbench.session.welcome import listed_agents, listed_sessions, welcome_of
 
 T = TypeVar("T")
 
@@ -40,10 +41,6 @@ DRAFT_PAUSE = 0.15
 """Seconds without a key before a draft is counted."""
 LOOK = 1.0
 """Seconds between two looks at a session that another process writes."""
-STAND_IN = (
-    "No model is set, so the rehearsal model answers: it follows rules and is no AI. "
-    "/model chooses a real one; its key is read from the environment, as in OPENAI_API_KEY."
-)
 
 
 class SessionWorker:
@@ -64,6 +61,7 @@ class SessionWorker:
         """Whether the screen shows the end of something that is not open yet."""
         self._early: list[str] = []
         """What was said before there was a plan for it; it waits for that."""
+        self._lists = WelcomeLists()
         self._travel = TimeTravel(services, options)
         self._draft = ""
         self._drafting = False
@@ -109,9 +107,6 @@ class SessionWorker:
             await self._open(lambda: opening.first(self._services, self._options, ref, self._glance))
         except WorkbenchError as error:
             self._updates.put(fatal=error)
-            return
-        if self._current().stands_in:
-            self._updates.tell(Notice(STAND_IN, "warning", "no AI yet"))
 
     async def open(self, ref: str) -> None:
         """A session or a file."""
@@ -153,6 +148,7 @@ class SessionWorker:
                 await self.compactions.close()
                 self._put_away()
                 self._opened = made
+                self._lists = WelcomeLists()
                 self._travel.home()
             last = made.recorded.place(None) if made.recorded is not None else None
             found: list[ContextView] = []
@@ -164,6 +160,8 @@ class SessionWorker:
             if found:
                 self._updates.put(shown=found[-1])
         self._prepare_to_ask(made)
+        if made.session is not None and not made.entries.has_talk:
+            self._start_side_task(self._look_for_sessions(made))
         if made.session is not None and not made.writable:
             self._start_side_task(self._watch(made))
 
@@ -176,6 +174,7 @@ class SessionWorker:
             live=None,
             shown=None,
             status=Status(ready="loading"),
+            welcome=None,
         )
 
     def _show_again(self) -> None:
@@ -217,6 +216,15 @@ class SessionWorker:
         if opened.lacks_key != (key.origin == "none"):
             opened.lacks_key = key.origin == "none"
             self.publish()
+
+    async def _look_for_sessions(self, opened: OpenSession) -> None:
+        """What the welcome lists: this folder's sessions are there at once, other agents' have to be looked for."""
+        own = await in_background(listed_sessions, self._services, opened)
+        self._lists = WelcomeLists(own)
+        self.publish()
+        agents = await in_background(listed_agents, self._services)
+        self._lists = WelcomeLists(own, agents, searching=False)
+        self.publish()
 
     async def _watch(self, opened: OpenSession) -> None:
         """Follow a session that another process writes, and take over when it is free."""
@@ -384,6 +392,7 @@ class SessionWorker:
             title=opened.name,
             folder=_folder(opened, here.path),
             branch=here.branch,
+            welcome=welcome_of(opened, self._lists, self._services.settings.model),
             transcript=opened.transcript(shown.plan),
             status=figures.status(opened, shown.plan),
             read_only=opened.why_read_only,

@@ -89,8 +89,8 @@ class Opening(Screen[None]):
             self.typed += event.character
 
 
-class WorkbenchApp(SteadyApp[WorkbenchError]):
-    """The full screen. Its result is the error that ended it, if one did."""
+class WorkbenchApp(SteadyApp["WorkbenchError | Detour"]):
+    """The full screen. Its result is the error that ended it, if one did, or what it ends for."""
 
     TITLE = "workbench"
     CSS = Opening.CSS  # Textual does not load the sheet of a default screen

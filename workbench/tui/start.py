@@ -13,10 +13,12 @@ from workbench.config.errors import WrongCall
 from workbench.config.garbage import start_without_collector
 from workbench.config.settings import load_settings
 from workbench.session.options import Options
+from workbench.tui.demo import folders
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
 
+NOTE = "A recorded session, in a folder of its own: nothing of it is kept. Ctrl+Q goes back to where you were."
 LARGE = 2_000_000
 """Bytes from which on a source is read behind the first frame.
 
@@ -24,8 +26,11 @@ What is smaller is read before it, in no time, so that a mistake in it is told w
 """
 
 
-def run(source: str, options: Options) -> int:
-    """Show a session or a file, or this folder's last session; the result is the exit code."""
+def run(source: str, options: Options, demo: str | None = None) -> int:
+    """Show a session or a file, or this folder's last session; the result is the exit code.
+
+    `demo`: what to say of the demo that this is; None: it is none.
+    """
     in_browser = os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
     if source == "-" or not (in_browser or (sys.stdin.isatty() and sys.stdout.isatty())):
         wanted = source or "SOURCE"
@@ -37,20 +42,24 @@ def run(source: str, options: Options) -> int:
     from workbench.tui.app import WorkbenchApp  # late: a mistake is told before the imports of a screen
 
     with ExitStack() as stack:
-        app = WorkbenchApp(settings, lambda: load(source, options, stack))
-        error = signals.run(app.run_async(), app.end)
-        if error is not None:
-            raise error
-        return app.return_code or 0
+        app = WorkbenchApp(settings, lambda: load(source, options, stack, demo))
+        ended = signals.run(app.run_async(), app.end)
+    if isinstance(ended, Exception):
+        raise ended
+    if ended is not None:
+        with folders() as session:
+            run(session, Options(), NOTE)
+        return run(ended.back, options)
+    return app.return_code or 0
 
 
-def load(source: str, options: Options, stack: ExitStack) -> Callable[[], MainScreen]:
+def load(source: str, options: Options, stack: ExitStack, demo: str | None = None) -> Callable[[], MainScreen]:
     """Import what the main screen needs; the services are closed with the stack."""
     from workbench.session.services import Services
     from workbench.tui.commands.registry import WorkbenchScreen
 
     services = stack.enter_context(Services())
-    return lambda: WorkbenchScreen(services, options, source, warm=True)
+    return lambda: WorkbenchScreen(services, options, source, warm=True, demo=demo)
 
 
 def check(source: str, options: Options) -> None:

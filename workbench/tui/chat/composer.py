@@ -77,6 +77,9 @@ class Composer(RestingTextArea, inherit_bindings=False):
     class Leave(Message):
         """The focus goes on."""
 
+    class Down(Message):
+        """There is nothing below in here."""
+
     class Back(Message):
         """The last waiting message, please."""
 
@@ -254,6 +257,8 @@ class Composer(RestingTextArea, inherit_bindings=False):
         """A line down; from the last line: the next message, and at last the draft."""
         if self.completing and not select:
             self.post_message(self.Choose(1))
+        elif not self.text and not select and self._past is None:
+            self.post_message(self.Down())
         elif select or self._row() < self.wrapped_document.height - 1 or not self._go_on():
             super().action_cursor_down(select)
 

@@ -18,12 +18,13 @@ from textual.reactive import var
 from textual.widget import Widget
 
 from workbench.config.background import background
-from workbench.session.values import Activity, DraftCost, Live, Transcript, UserQuestion
+from workbench.session.values import Activity, DraftCost, Live, Transcript, UserQuestion, Welcome
 from workbench.tui.chat.activity_lines import ActivityLine, QueuedMessages, is_working
 from workbench.tui.chat.completion import CompletionQuery, Count, Files, Offers
 from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.chat.transcript import TranscriptView
+from workbench.tui.chat.welcome import WelcomeView
 from workbench.tui.messages import Interrupt, TakeBack
 from workbench.tui.widgets.command import Completion
 from workbench.tui.widgets.hints import Hints
@@ -36,6 +37,7 @@ TRANSCRIPT_HINTS: Hints = (
     *(("j k", "move"), ("Enter", "unfold"), ("o", "in the context"), ("y", "copy"), ("e", "edit and resend")),
     *(("R", "ask again"), ("[ ]", "requests"), ("Esc", "input"), ("?", "all keys")),
 )
+WELCOME_HINTS: Hints = (("j k", "move"), ("Enter", "open"), ("Esc", "input"))
 
 Complete = Callable[[str], Sequence[Completion]]
 """How a text that begins with a slash may go on."""
@@ -55,7 +57,10 @@ class ChatPane(Vertical):
     queue: var[tuple[str, ...]] = var(())
     draft_cost: var[DraftCost] = var(DraftCost())
     read_only: var[str] = var("")
+    welcome: var[Welcome | None] = var(None)
+    """What is shown while nothing was said."""
 
+    greeting = query_one(WelcomeView)
     view = query_one(TranscriptView)
     box = query_one(QuestionBox)
     offers = query_one(Offers)
@@ -73,6 +78,7 @@ class ChatPane(Vertical):
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
+        yield WelcomeView().data_bind(ChatPane.welcome)
         yield TranscriptView().data_bind(ChatPane.transcript, ChatPane.live)
         yield QuestionBox().data_bind(ChatPane.question)
         yield ActivityLine().data_bind(ChatPane.activity)
@@ -80,12 +86,37 @@ class ChatPane(Vertical):
         yield Offers()
         yield Composer().data_bind(ChatPane.transcript, ChatPane.draft_cost, refusal=ChatPane.read_only)
 
+    def watch_welcome(self, welcome: Welcome | None) -> None:
+        """It stands where the conversation will."""
+        if self.is_mounted:
+            left = self.greeting.has_focus and welcome is None
+            self.greeting.display, self.view.display = welcome is not None, welcome is None
+            if left:
+                self.composer.focus()
+
+    def on_mount(self) -> None:
+        """Until the session is there, there is nothing to welcome to."""
+        self.greeting.display = False
+
+    @on(WelcomeView.Left)
+    def _greeted(self, message: WelcomeView.Left) -> None:
+        message.stop()
+        self.composer.focus()
+
+    @on(Composer.Down)
+    def _down(self, message: Composer.Down) -> None:
+        message.stop()
+        if self.greeting.display:
+            self.greeting.focus()
+
     # What the main screen asks for
 
     def hints(self) -> Hints:
         """The keys of whatever has the focus in here."""
         if self.view.has_focus:
             return TRANSCRIPT_HINTS
+        if self.greeting.has_focus:
+            return WELCOME_HINTS
         return () if self.box.has_focus_within else INPUT_HINTS
 
     def take_focus(self) -> None:
@@ -216,7 +247,7 @@ class ChatPane(Vertical):
             self._before = self.composer
             self.box.focus()
         else:
-            self.view.focus()
+            (self.greeting if self.greeting.display else self.view).focus()
 
     # Escape, and who has the focus
 
@@ -229,7 +260,7 @@ class ChatPane(Vertical):
             self.composer.focus()
         elif is_working(self.activity):
             self.post_message(Interrupt())
-        elif self.view.has_focus:
+        elif self.view.has_focus or self.greeting.has_focus:
             self.composer.focus()
         else:
             raise SkipAction

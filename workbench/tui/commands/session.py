@@ -12,12 +12,19 @@ from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import whole_number
 from workbench.models.catalogue import LOCAL, REHEARSAL, Catalogue
 from workbench.tui.widgets.command import Commands, read_only
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.host import Detour, Host
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
 
 COMMANDS = Commands("session")
+
+
+def came_from(opened: OpenSession) -> str:
+    """What opens it again; nothing for a session that goes because nothing was said in it."""
+    if opened.session is None:
+        return opened.ref
+    return opened.session.id if opened.said or not opened.ours else ""
 
 
 def session_id(opened: OpenSession) -> str:
@@ -96,6 +103,21 @@ async def open_source(host: Host, argument: str) -> None:
         host.model.open_session(str(Path(argument).expanduser()) if argument.startswith("~") else argument)
 
 
+def in_demo(host: Host) -> str:
+    """Why the demo cannot be opened from within itself."""
+    return "" if host.demo is None else "this is the demo; Ctrl+Q leaves it"
+
+
+@COMMANDS.add(
+    "demo", "demo", "look around in a recorded session, of which nothing is kept; quitting comes back", why_not=in_demo
+)
+async def demo(host: Host, argument: str) -> None:
+    """The session that is open closes meanwhile."""
+    if host.activity.kind not in ("idle", "read_only"):
+        raise Refused("the model is still at work; Escape stops it")
+    await host.leave(Detour(await host.from_session(came_from)))
+
+
 @COMMANDS.add("fork", "fork", "go on in a copy of this session, up to an event", argument="[SEQ]")
 def fork(host: Host, argument: str) -> None:
     """All of it, where no event is named."""
@@ -157,6 +179,7 @@ def model_names() -> Iterable[str]:
     "model",
     "model",
     "talk to another model from the next turn on; its key is read from the environment",
+    keys=("f7",),
     argument="[NAME]",
     arguments=model_names,
 )

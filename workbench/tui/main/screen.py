@@ -25,7 +25,7 @@ from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.session.transcript import NOTHING
 from workbench.session.updates import Notice
-from workbench.session.values import Activity, DraftCost, Live, Status, Transcript, UserQuestion
+from workbench.session.values import Activity, DraftCost, Live, Status, Transcript, UserQuestion, Welcome
 from workbench.tui import messages
 from workbench.tui.chat.activity_lines import is_working
 from workbench.tui.chat.pane import ChatPane
@@ -37,6 +37,7 @@ from workbench.tui.main.timeline import Timeline
 from workbench.tui.main.usage import ContextOverview
 from workbench.tui.widgets.command import Command, Registry
 from workbench.tui.widgets.help import Help
+from workbench.tui.widgets.host import Detour
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
@@ -77,14 +78,19 @@ class MainScreen(PaneScreen):
     shown: var[ContextView | None] = var(None)
     compaction: var[CompactionView | None] = var(None)
     status: var[Status] = var(Status(ready="loading"))
+    welcome: var[Welcome | None] = var(None)
+    """What an empty chat shows."""
 
-    def __init__(self, services: Services, options: Options, ref: str = "", *, warm: bool = False) -> None:
-        """`ref`: what to open first; nothing: the newest session, or a new one."""
+    def __init__(
+        self, services: Services, options: Options, ref: str = "", *, warm: bool = False, demo: str | None = None
+    ) -> None:
+        """`ref`: what to open first; nothing: this folder's last session, or a new one."""
         super().__init__()
         self.services = services
         self.options = options
         self._ref = ref
         self._warm = warm
+        self.demo = demo
         self.own_keys: Mapping[str, str] = {}
         self.model: SessionModel
         """There once the screen is mounted."""
@@ -110,6 +116,7 @@ class MainScreen(PaneScreen):
                 MainScreen.question,
                 MainScreen.queue,
                 MainScreen.draft_cost,
+                MainScreen.welcome,
                 read_only=MainScreen.refusal,
             )
             with Vertical(id="side"):
@@ -120,6 +127,8 @@ class MainScreen(PaneScreen):
         """Nothing slow starts before the first frame is out."""
         self.model = SessionModel(self.services, self.options, self._show, asyncio.get_running_loop(), warm=self._warm)
         self.call_after_refresh(self.model.start, self._ref)
+        if self.demo:
+            self.tell(self.demo)
 
     def _count(self, text: str) -> int:
         """The tokens of a text; asked in the background."""
@@ -316,7 +325,7 @@ class MainScreen(PaneScreen):
         """All that can be done."""
         self.app.action_command_palette()
 
-    async def leave(self) -> None:
+    async def leave(self, detour: Detour | None = None) -> None:
         """What the model is saying is kept as far as it came."""
         await self.model.close()
-        self.app.exit()
+        self.app.exit(detour)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from textual.dom import DOMNode
 from textual.screen import Screen
@@ -12,7 +12,7 @@ from workbench.session.compaction_values import CompactionView
 from workbench.session.model import SessionModel
 from workbench.session.options import Options
 from workbench.session.services import Services
-from workbench.session.values import Status, Transcript
+from workbench.session.values import Activity, Status, Transcript
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
@@ -21,6 +21,13 @@ T = TypeVar("T")
 
 PaneName = Literal["chat", "context", "compaction"]
 PANES: tuple[PaneName, ...] = ("chat", "context", "compaction")
+
+
+class Detour(NamedTuple):
+    """How the screen ends that comes back after the demo."""
+
+    back: str
+    """What to open then; empty: this folder's last session."""
 
 
 class Host(Protocol):
@@ -33,11 +40,14 @@ class Host(Protocol):
     transcript: Transcript
     compaction: CompactionView | None
     status: Status
+    activity: Activity
     read_only: str
     """Why nothing can be changed; empty: it can."""
     own_keys: Mapping[str, str]
     """The keys that the user chose, by the ids of their bindings."""
     theme: str
+    demo: str | None
+    """What to say of the demo that this is; None: it is none."""
 
     @property
     def active_pane(self) -> PaneName:
@@ -109,5 +119,5 @@ class Host(Protocol):
     def resize(self, columns: int, lines: int) -> None:
         """Move the borders between the panes by so many steps: to the right, and down."""
 
-    async def leave(self) -> None:
-        """End the program; what came is kept."""
+    async def leave(self, detour: Detour | None = None) -> None:
+        """End the program, or come back after a detour; what came is kept."""

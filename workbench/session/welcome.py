@@ -1,0 +1,76 @@
+"""What an empty chat shows in place of a conversation: what there is to open, and who would answer."""
+
+from __future__ import annotations
+
+import os
+
+from workbench.config.folders import shown_folder, work_folder
+from workbench.config.text import printable
+from workbench.log.events import Usage
+from workbench.log.session import SessionInfo
+from workbench.models.catalogue import REHEARSAL, is_local
+from workbench.models.keys import keys_set, variables_of
+from workbench.session.open_session import OpenSession
+from workbench.session.services import Services
+from workbench.session.values import Welcome, WelcomeLists, WelcomeSession
+
+LISTED = 8
+"""Sessions of each kind that are listed at most."""
+LOOKED_AT = 40
+"""Events from the end in which the last report is looked for."""
+NO_MODEL = "no model configured: rehearsal answers by rule, without AI."
+
+
+def welcome_of(opened: OpenSession, lists: WelcomeLists, configured: str) -> Welcome | None:
+    """None where something was said. `configured`: the model of the user's settings."""
+    if opened.entries.has_talk:
+        return None
+    if opened.session is None:
+        return Welcome(file=opened.name)
+    return Welcome(lists, *_model(opened, configured))
+
+
+def _model(opened: OpenSession, configured: str) -> tuple[str, str]:
+    """Who answers, and what to do about it."""
+    model = printable(opened.setup.model)
+    if opened.stands_in and configured.partition("/")[0] == REHEARSAL:
+        return "rehearsal answers by rule, without AI.", "F7 chooses a model."
+    if opened.stands_in:
+        found = keys_set(os.environ)
+        if found:
+            return NO_MODEL, f"{found[0]} is set: F7 chooses one of its models."
+        return NO_MODEL, "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or press F7."
+    if is_local(model):
+        return f"{model}: on this machine", ""
+    if opened.lacks_key:
+        variables = variables_of(opened.setup.info.provider)
+        return f"{model}: no key.", f"Set {variables[0] if variables else 'its key'}, or press F7 for another model."
+    return f"{model}: ready", ""
+
+
+def listed_sessions(services: Services, opened: OpenSession) -> tuple[WelcomeSession, ...]:
+    """This folder's, the last changed first, without the one that is open."""
+    here = work_folder().path
+    now = opened.session.id if opened.session is not None else ""
+    found = services.store.list(LISTED + 1, folder=here) if here else []
+    return tuple(_listed(services, info) for info in found if info.id != now)[:LISTED]
+
+
+def _listed(services: Services, info: SessionInfo) -> WelcomeSession:
+    with services.store.session(info.id, write=False) as session:
+        reports = [event.body for event in session.last(LOOKED_AT) if isinstance(event.body, Usage)]
+    tokens = next((each.prompt + each.completion for each in reversed(reports) if each.prompt is not None), None)
+    return WelcomeSession(info.id, info.title or info.id, info.updated, tokens=tokens)
+
+
+def listed_agents(services: Services) -> tuple[WelcomeSession, ...]:
+    """Other agents' sessions in which something was said, those of this folder first."""
+    here = work_folder().path
+    found = [each for each in services.agents.find(here) if each.title]
+    found.sort(key=lambda each: not here or each.folder != here)
+    return tuple(
+        WelcomeSession(
+            each.ref, each.title, each.modified, each.agent, "" if each.folder == here else shown_folder(each.folder)
+        )
+        for each in found[:LISTED]
+    )

@@ -1,0 +1,187 @@
+"""The welcome: what an empty chat shows, by rank as far as there is room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+from typing import ClassVar, NamedTuple
+
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import var
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from workbench.config.text import age, fit, printable
+from workbench.session.values import Welcome, WelcomeSession
+from workbench.tui.messages import Run
+from workbench.tui.widgets.columns import Column, line
+
+KEY = 8
+"""Cells for the name of a key."""
+SESSION = (Column("title"), Column("tokens", 16, right=True, least=50), Column("age", 6, right=True))
+AGENT = (Column("agent", 11), Column("title"), Column("folder", 20, least=64), Column("age", 6, right=True))
+
+
+class WelcomeLine(NamedTuple):
+    """One line."""
+
+    rank: int
+    """What is dropped first where there is no room has the highest."""
+    content: Content
+    run: tuple[str, str] | None = None
+    """The command that it runs, and with what; None: it is only read."""
+
+
+ROWS = 10
+"""The rank of the first row of a list; each of the next has two more."""
+BLANK = WelcomeLine(ROWS + 3, Content())
+"""Room to breathe is worth more than the third row of a list."""
+
+
+def welcome_lines(welcome: Welcome, width: int, height: int) -> list[WelcomeLine]:
+    """As many lines as there is room for; the order stays the same."""
+    made = list(_lines(welcome, width))
+    while len(made) > height:
+        last = max(range(len(made)), key=lambda at: (made[at].rank, at))
+        del made[last]
+    return made
+
+
+def _lines(welcome: Welcome, width: int) -> Iterator[WelcomeLine]:
+    if welcome.file:
+        yield WelcomeLine(0, Content.styled(fit("This file holds no messages.", width), "bold"))
+        yield WelcomeLine(1, Content.styled(fit(printable(welcome.file), width), "$quiet"))
+        yield WelcomeLine(1, _key("Ctrl+O", "open a session", width), ("sessions", ""))
+        return
+    yield WelcomeLine(1, _what_it_is(width))
+    yield BLANK
+    yield WelcomeLine(0, _key("Enter", "say something: type below and press Enter", width), ("view-chat", ""))
+    yield WelcomeLine(0, _key("Ctrl+O", "open a session, of this folder or another agent's", width), ("sessions", ""))
+    yield WelcomeLine(0, _key("F7", "choose a model", width), ("model", ""))
+    yield WelcomeLine(2, _key("/demo", "look around in a recorded session", width), ("demo", ""))
+    yield BLANK
+    yield from _model(welcome, width)
+    yield from _list("sessions of this folder", SESSION, welcome.lists.sessions, width)
+    yield from _list("other agents' sessions on this machine", AGENT, welcome.lists.agents, width)
+    if welcome.lists.searching:
+        yield WelcomeLine(ROWS, Content.styled("looking for other agents' sessions…", "$quiet"))
+    yield BLANK
+    keys = (("F1", "help"), ("Ctrl+P", "all commands"), ("Ctrl+Q", "quit"))
+    last = Content("   ").join(Content.assemble((key, "bold $accent"), f" {does}") for key, does in keys)
+    yield WelcomeLine(1, Content.assemble(" ", last).truncate(width, ellipsis=True), ("help", ""))
+
+
+def _what_it_is(width: int) -> Content:
+    whole = ": talk to a model and see what it sees, item by item, and why"
+    said = whole if len(whole) + 9 <= width else fit(": see what the model sees, and why", max(width - 9, 1))
+    return Content.assemble(("Workbench", "bold $primary"), said)
+
+
+def _key(key: str, does: str, width: int) -> Content:
+    return Content.assemble((f" {key:<{KEY}}", "bold $accent"), fit(does, max(width - KEY - 1, 1)))
+
+
+def _model(welcome: Welcome, width: int) -> Iterator[WelcomeLine]:
+    """Who answers, and what to do about it; nothing of it is cut."""
+    colour, sign = ("$warning", "◌") if welcome.advice else ("$success", "●")
+    words = f"{welcome.model} {welcome.advice}"
+    for at, said in enumerate(wrap(words, max(width - 2, 10))):
+        first = Content.assemble((f"{sign} ", colour), (said, "bold" if at == 0 and not welcome.advice else ""))
+        yield WelcomeLine(0, first if at == 0 else Content(f"  {said}"), ("model", "") if at == 0 else None)
+
+
+def _list(name: str, columns: Sequence[Column], found: Sequence[WelcomeSession], width: int) -> Iterator[WelcomeLine]:
+    """The newer, the better its rank; a heading never stands alone."""
+    if not found:
+        return
+    yield BLANK
+    yield WelcomeLine(ROWS + 1, Content.styled(fit(name, width), "$quiet"))
+    for at, each in enumerate(found):
+        yield WelcomeLine(
+            ROWS + 2 * at,
+            Content.assemble(" ", line(columns, _cells(each), width - 1)).truncate(width),
+            ("open", each.ref),
+        )
+
+
+def _cells(session: WelcomeSession) -> tuple[str | Content, ...]:
+    old = Content.styled(age(session.changed), "$quiet")
+    if not session.agent:
+        tokens = "" if session.tokens is None else f"{session.tokens:,} tokens"
+        return session.title, Content.styled(tokens, "$quiet"), old
+    folder = Content.styled(printable(session.folder) or "this folder", "$quiet")
+    return Content.styled(session.agent, "$accent"), session.title, folder, old
+
+
+class WelcomeView(OptionList, inherit_bindings=False):
+    """The lines, of which those that do something can be gone to."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "cursor_up", "the line above; from the first: the input line", id="welcome.up", show=False),
+        Binding("down,j", "cursor_down", "the line below", id="welcome.down", show=False),
+        Binding("home,g", "first", "the first line", id="welcome.first", show=False),
+        Binding("end,G", "last", "the last line", id="welcome.last", show=False),
+        Binding("enter,space", "select", "open it, or run it", id="welcome.take"),
+        Binding("q", "leave", "to the input line", id="welcome.leave", show=False),
+    ]
+
+    welcome: var[Welcome | None] = var(None)
+
+    class Left(Message):
+        """Back to the input line."""
+
+    def __init__(self) -> None:
+        super().__init__(markup=False, compact=True)
+        self._drawn: list[WelcomeLine] = []
+
+    def watch_welcome(self) -> None:
+        """Something was found, or there is something to read instead."""
+        self._arrange()
+
+    def on_resize(self) -> None:
+        """As much as there is room for."""
+        self._arrange()
+
+    def _arrange(self) -> None:
+        width, height = self.scrollable_content_region.size
+        if self.welcome is None or width < 4 or height < 1:
+            return
+        made = welcome_lines(self.welcome, width, height)
+        if made == self._drawn:
+            return
+        before = self._drawn[self.highlighted] if self.highlighted is not None else None
+        self._drawn = made
+        self.set_options(Option(each.content, disabled=each.run is None) for each in made)
+        runs = [each.run for each in made]
+        if before is not None and before.run in runs:
+            self.highlighted = runs.index(before.run)
+
+    def on_focus(self) -> None:
+        """There is always a line that keys speak of."""
+        if self.highlighted is None:
+            self.action_first()
+
+    def on_blur(self) -> None:
+        """None is marked where none is meant."""
+        self.highlighted = None
+
+    def action_cursor_up(self) -> None:
+        """From the first line back to where one types."""
+        if self.highlighted == next((at for at, each in enumerate(self._drawn) if each.run), None):
+            self.action_leave()
+        else:
+            super().action_cursor_up()
+
+    def action_leave(self) -> None:
+        """To where one types."""
+        self.post_message(self.Left())
+
+    @on(OptionList.OptionSelected)
+    def _taken(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        run = self._drawn[event.option_index].run
+        if run is not None:
+            self.post_message(Run(*run))
