@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from support.terminal import Terminal
-from tui.play import program, settle, shown, until
+from support.terminal import DEADLINE, Terminal
+from tui.play import full_screen, main_screen, program, settle, shown, told, until
 from workbench.config.paths import data_dir
 from workbench.log.events import UserMessage
 from workbench.session.services import Services
@@ -64,3 +65,37 @@ def test_it_runs_in_a_real_terminal() -> None:
     assert terminal.end() == 0
     assert b"Traceback" not in terminal.seen
     assert not data_dir().exists()
+
+
+def test_it_opens_from_within_and_quitting_it_comes_back(talk: Path) -> None:
+    """In a real terminal: the session that was open is there again, and nothing of the demo is."""
+    terminal = Terminal("open", str(talk))
+    terminal.wait_for("The fixture opens")
+    terminal.press("/demo\r")
+    terminal.wait_for("A penny short")
+    terminal.wait_for("Ctrl+Q goes back")
+    terminal.rest()
+    before = len(terminal.seen)
+    terminal.press("\x11")
+    end = time.monotonic() + DEADLINE
+    while b"The fixture opens" not in terminal.seen[before:] and time.monotonic() < end:
+        terminal.watch(0.1)
+    terminal.rest()
+    assert terminal.process.poll() is None, "the program goes on"
+    terminal.press("\x11")
+    assert terminal.end() == 0
+    assert b"Traceback" not in terminal.seen
+    with Services() as services:
+        assert services.store.list() == []
+
+
+async def test_it_is_not_opened_from_itself() -> None:
+    with demo.folders() as ref, Services() as services:
+        app = full_screen(services, ref)
+        async with app.run_test(notifications=True) as pilot:
+            await settle(pilot)
+            screen = main_screen(app)
+            screen.demo = ""
+            screen.say("/demo")
+            await settle(pilot)
+            assert "this is the demo; Ctrl+Q leaves it" in told(app)

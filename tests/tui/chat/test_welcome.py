@@ -162,7 +162,7 @@ def welcome_text(screen: MainScreen) -> list[str]:
 
 
 TALKS, AGES = st.text(max_size=90), st.integers(0, 2**42)
-OWN = st.builds(WelcomeSession, st.just("ref"), TALKS, AGES, tokens=st.none() | st.integers(0, 2**30))
+OWN = st.builds(WelcomeSession, st.just("ref"), TALKS, AGES, st.just(""), tokens=st.none() | st.integers(0, 2**30))
 AGENTS = st.builds(WelcomeSession, st.just("ref"), TALKS, AGES, st.just("Claude Code"), TALKS)
 WELCOMES = st.builds(
     Welcome,
