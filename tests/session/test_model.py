@@ -38,8 +38,9 @@ async def test_a_new_session_shows_what_would_be_sent(services: Services, projec
         assert on.said == []
         assert on.status.model == "rehearsal"
         assert on.status.ready == "rehearsal"
-        assert "is no AI" in on.told
-        assert "/model" in on.told
+        assert "rehearsal answers by rule, without AI" in on.welcome.model
+        assert "press F7" in on.welcome.advice
+        assert on.told == ""
 
 
 async def test_what_is_said_while_a_session_opens_is_said_in_it(

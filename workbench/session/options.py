@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,3 +35,10 @@ class Options:
     def for_any_model(self) -> Options:
         """What holds for a model to fall back on: window, reserve and address were meant for the session's own."""
         return Options(policy=self.policy, knobs=self.knobs)
+
+
+class Detour(NamedTuple):
+    """How a screen ends that comes back after the demo."""
+
+    back: str
+    """What to open then; empty: this folder's last session."""

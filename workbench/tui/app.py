@@ -25,6 +25,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.garbage import collector_from_here
 from workbench.config.settings import Settings
 from workbench.session.fault_reports import UNEXPECTED, FaultReports
+from workbench.session.options import Detour
 from workbench.tui.colours import Colourless, Sixteen
 from workbench.tui.textual_patches import SteadyApp, guard, mend
 from workbench.tui.themes import VARIABLES, ThemeFolder
@@ -89,7 +90,7 @@ class Opening(Screen[None]):
             self.typed += event.character
 
 
-class WorkbenchApp(SteadyApp["WorkbenchError | Detour"]):
+class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
     """The full screen. Its result is the error that ended it, if one did, or what it ends for."""
 
     TITLE = "workbench"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tui.play import Script, answer, newest, program, settle, shown, told, typed, until
 from workbench.config.folders import work_folder
-from workbench.log.events import Usage, UserMessage
+from workbench.log.events import Body, Usage, UserMessage
 from workbench.session.services import Services
 from workbench.session.values import Welcome, WelcomeLists, WelcomeSession
 from workbench.tui.chat.welcome import welcome_lines
@@ -46,7 +46,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def earlier(services: Services) -> str:
     """A session of this folder."""
-    bodies = [UserMessage("bread?"), Usage("m", 10, prompt=1_200, completion=34)]
+    bodies: list[Body] = [UserMessage("bread?"), Usage("m", 10, prompt=1_200, completion=34)]
     with services.store.create(bodies, title="bread", folder=work_folder()) as session:
         return session.id
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import whole_number
 from workbench.models.catalogue import LOCAL, REHEARSAL, Catalogue
+from workbench.session.options import Detour
 from workbench.tui.widgets.command import Commands, read_only
-from workbench.tui.widgets.host import Detour, Host
+from workbench.tui.widgets.host import Host
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession

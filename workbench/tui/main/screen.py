@@ -21,7 +21,7 @@ from workbench.config.text import printable
 from workbench.session.compaction_values import CompactionView
 from workbench.session.context_view import ContextView
 from workbench.session.model import SessionModel
-from workbench.session.options import Options
+from workbench.session.options import Detour, Options
 from workbench.session.services import Services
 from workbench.session.transcript import NOTHING
 from workbench.session.updates import Notice
@@ -37,7 +37,6 @@ from workbench.tui.main.timeline import Timeline
 from workbench.tui.main.usage import ContextOverview
 from workbench.tui.widgets.command import Command, Registry
 from workbench.tui.widgets.help import Help
-from workbench.tui.widgets.host import Detour
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession

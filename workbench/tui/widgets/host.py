@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from textual.dom import DOMNode
 from textual.screen import Screen
 
 from workbench.session.compaction_values import CompactionView
 from workbench.session.model import SessionModel
-from workbench.session.options import Options
+from workbench.session.options import Detour, Options
 from workbench.session.services import Services
 from workbench.session.values import Activity, Status, Transcript
 
@@ -21,13 +21,6 @@ T = TypeVar("T")
 
 PaneName = Literal["chat", "context", "compaction"]
 PANES: tuple[PaneName, ...] = ("chat", "context", "compaction")
-
-
-class Detour(NamedTuple):
-    """How the screen ends that comes back after the demo."""
-
-    back: str
-    """What to open then; empty: this folder's last session."""
 
 
 class Host(Protocol):
