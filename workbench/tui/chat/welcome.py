@@ -19,6 +19,8 @@ from workbench.session.values import Welcome, WelcomeSession
 from workbench.tui.messages import Run
 from workbench.tui.widgets.columns import Column, line
 
+WIDEST = 110
+"""Cells of a line: what belongs together is not a screen's width apart."""
 KEY = 8
 """Cells for the name of a key."""
 SESSION = (Column("title"), Column("tokens", 16, right=True, least=50), Column("age", 6, right=True))
@@ -43,7 +45,7 @@ BLANK = WelcomeLine(ROWS + 3, Content())
 
 def welcome_lines(welcome: Welcome, width: int, height: int) -> list[WelcomeLine]:
     """As many lines as there is room for; the order stays the same."""
-    made = list(_lines(welcome, width))
+    made = list(_lines(welcome, min(width, WIDEST)))
     while len(made) > height:
         last = max(range(len(made)), key=lambda at: (made[at].rank, at))
         del made[last]
