@@ -92,6 +92,7 @@ async def test_the_focus_comes_back_to_where_it_was(services: Services) -> None:
 
 
 async def test_tab_goes_from_the_composer_to_the_transcript_beside_other_panes_too(services: Services) -> None:
+    services.store.create([UserMessage("hi")], title="talk").close()
     async with program(services, (200, 60)) as (pilot, screen):
         assert screen.chat.composer.has_focus
         await pilot.press("tab")
