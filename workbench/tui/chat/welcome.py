@@ -14,7 +14,7 @@ from textual.reactive import var
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from workbench.config.text import age, fit, printable
+from workbench.config.text import age, printable
 from workbench.session.values import Welcome, WelcomeSession
 from workbench.tui.messages import Run
 from workbench.tui.widgets.columns import Column, line
@@ -45,7 +45,8 @@ BLANK = WelcomeLine(ROWS + 3, Content())
 
 def welcome_lines(welcome: Welcome, width: int, height: int) -> list[WelcomeLine]:
     """As many lines as there is room for; the order stays the same."""
-    made = list(_lines(welcome, min(width, WIDEST)))
+    wide = min(width, WIDEST)
+    made = [each._replace(content=each.content.truncate(wide, ellipsis=True)) for each in _lines(welcome, wide)]
     while len(made) > height:
         last = max(range(len(made)), key=lambda at: (made[at].rank, at))
         del made[last]
@@ -54,16 +55,16 @@ def welcome_lines(welcome: Welcome, width: int, height: int) -> list[WelcomeLine
 
 def _lines(welcome: Welcome, width: int) -> Iterator[WelcomeLine]:
     if welcome.file:
-        yield WelcomeLine(0, Content.styled(fit("This file holds no messages.", width), "bold"))
-        yield WelcomeLine(1, Content.styled(fit(printable(welcome.file), width), "$quiet"))
-        yield WelcomeLine(1, _key("Ctrl+O", "open a session", width), ("sessions", ""))
+        yield WelcomeLine(0, Content.styled("This file holds no messages.", "bold"))
+        yield WelcomeLine(1, Content.styled(printable(welcome.file), "$quiet"))
+        yield WelcomeLine(1, _key("Ctrl+O", "open a session"), ("sessions", ""))
         return
     yield WelcomeLine(1, _what_it_is(width))
     yield BLANK
-    yield WelcomeLine(0, _key("Enter", "say something: type below and press Enter", width), ("view-chat", ""))
-    yield WelcomeLine(0, _key("Ctrl+O", "open a session, of this folder or another agent's", width), ("sessions", ""))
-    yield WelcomeLine(0, _key("F7", "choose a model", width), ("model", ""))
-    yield WelcomeLine(2, _key("/demo", "look around in a recorded session", width), ("demo", ""))
+    yield WelcomeLine(0, _key("Enter", "say something: type below and press Enter"), ("view-chat", ""))
+    yield WelcomeLine(0, _key("Ctrl+O", "open a session, of this folder or another agent's"), ("sessions", ""))
+    yield WelcomeLine(0, _key("F7", "choose a model"), ("model", ""))
+    yield WelcomeLine(2, _key("/demo", "look around in a recorded session"), ("demo", ""))
     yield BLANK
     yield from _model(welcome, width)
     yield from _list("sessions of this folder", SESSION, welcome.lists.sessions, width)
@@ -73,17 +74,17 @@ def _lines(welcome: Welcome, width: int) -> Iterator[WelcomeLine]:
     yield BLANK
     keys = (("F1", "help"), ("Ctrl+P", "all commands"), ("Ctrl+Q", "quit"))
     last = Content("   ").join(Content.assemble((key, "bold $accent"), f" {does}") for key, does in keys)
-    yield WelcomeLine(1, Content.assemble(" ", last).truncate(width, ellipsis=True), ("help", ""))
+    yield WelcomeLine(1, Content.assemble(" ", last), ("help", ""))
 
 
 def _what_it_is(width: int) -> Content:
     whole = ": talk to a model and see what it sees, item by item, and why"
-    said = whole if len(whole) + 9 <= width else fit(": see what the model sees, and why", max(width - 9, 1))
+    said = whole if len(whole) + 9 <= width else ": see what the model sees, and why"
     return Content.assemble(("Workbench", "bold $primary"), said)
 
 
-def _key(key: str, does: str, width: int) -> Content:
-    return Content.assemble((f" {key:<{KEY}}", "bold $accent"), fit(does, max(width - KEY - 1, 1)))
+def _key(key: str, does: str) -> Content:
+    return Content.assemble((f" {key:<{KEY}}", "bold $accent"), does)
 
 
 def _model(welcome: Welcome, width: int) -> Iterator[WelcomeLine]:
@@ -100,11 +101,11 @@ def _list(name: str, columns: Sequence[Column], found: Sequence[WelcomeSession],
     if not found:
         return
     yield BLANK
-    yield WelcomeLine(ROWS + 1, Content.styled(fit(name, width), "$quiet"))
+    yield WelcomeLine(ROWS + 1, Content.styled(name, "$quiet"))
     for at, each in enumerate(found):
         yield WelcomeLine(
             ROWS + 2 * at,
-            Content.assemble(" ", line(columns, _cells(each), width - 1)).truncate(width),
+            Content.assemble(" ", line(columns, _cells(each), width - 1)),
             ("open", each.ref),
         )
 
