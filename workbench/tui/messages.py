@@ -80,6 +80,15 @@ class Jump(Message):
         self.pane = pane
 
 
+class ShowBeside(Message):
+    """Show this event in the other pane as well, and stay here."""
+
+    def __init__(self, seq: int, pane: Literal["chat", "inspector"]) -> None:
+        super().__init__()
+        self.seq = seq
+        self.pane = pane
+
+
 class Travel(Message):
     """Look at the context as it was when a request was made; None goes back to now."""
 

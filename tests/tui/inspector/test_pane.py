@@ -141,7 +141,7 @@ async def test_jumping_to_the_chat_and_back() -> None:
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         await go_to(pilot, 12)
-        await press(pilot, "c")
+        await press(pilot, "o")
         jumps = [(each.seq, each.pane) for each in app.asked if isinstance(each, Jump)]
         assert jumps == [(12, "chat")]
         await press(pilot, "f", "u", "s", "e", "r", "enter")
@@ -150,7 +150,7 @@ async def test_jumping_to_the_chat_and_back() -> None:
         assert app.pane.rows.lines is not None
         summary = next(at for at, row in enumerate(app.pane.rows.lines.plan.rows) if row.kind == "summary")
         app.pane.rows.cursor = summary
-        await press(pilot, "c")
+        await press(pilot, "o")
         assert app.told == "! the chat has no message for this row"
 
 

@@ -128,6 +128,10 @@ class ChatPane(Vertical):
         self.view.show(seq)
         self.view.focus()
 
+    def show_beside(self, seq: int) -> None:
+        """Mark the entry of an event that is looked at elsewhere."""
+        self.view.mark(seq)
+
     def give_back(self, text: str) -> None:
         """Put into the composer what could not be sent."""
         self.composer.give(text)

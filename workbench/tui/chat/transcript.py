@@ -10,7 +10,7 @@ from textual.message import Message
 
 from workbench.session.values import ChatEntry
 from workbench.tui.chat.window import Window
-from workbench.tui.messages import Jump, Retry
+from workbench.tui.messages import Jump, Retry, ShowBeside
 
 
 class TranscriptView(Window, inherit_bindings=False):
@@ -43,6 +43,11 @@ class TranscriptView(Window, inherit_bindings=False):
         if self.cursor is None or not self._in_view(self.cursor):
             self.cursor = self._last_in_view()
         self.refresh()
+
+    def watch_cursor(self) -> None:
+        """The context shows the same."""
+        if self.has_focus and (seq := self._counterpart()) is not None:
+            self.post_message(ShowBeside(seq, "inspector"))
 
     def on_blur(self) -> None:
         """A jump was looked at."""
@@ -140,10 +145,16 @@ class TranscriptView(Window, inherit_bindings=False):
         self.post_message(Retry())
 
     def action_inspect(self) -> None:
-        """Show the entry in the inspector; of a call its result, which is what costs."""
-        if entry := self._entry():
-            seq = entry.call.result_seq if entry.call and entry.call.result_seq else entry.seq
+        """Show the entry in the inspector."""
+        if (seq := self._counterpart()) is not None:
             self.post_message(Jump(seq, "inspector"))
+
+    def _counterpart(self) -> int | None:
+        """The event to look at in the inspector; of a call its result, which is what costs."""
+        entry = self._entry()
+        if entry is None:
+            return None
+        return entry.call.result_seq if entry.call and entry.call.result_seq else entry.seq
 
     def on_click(self, event: events.Click) -> None:
         """The entry under the mouse; its head folds, the line that promises more gives it."""

@@ -43,6 +43,8 @@ class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
 
     transcript: var[Transcript | None] = var(None)
     live: var[Live | None] = var(None)
+    cursor: var[int | None] = var(None)
+    """The entry that keys speak of."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,8 +52,6 @@ class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
         self._colouring = asyncio.Lock()
         """One process at a time."""
         self.lines = TranscriptLines(self._colours.of)
-        self.cursor: int | None = None
-        """The entry that keys speak of."""
         self.following = True
         """Whether the end is in view, and stays there."""
         self._jumped = False
@@ -183,6 +183,14 @@ class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
         else:
             self._go(self.lines.heights.top(self.cursor) - self.view_height // 4)
             self._show(self.cursor)
+
+    def mark(self, seq: int) -> None:
+        """Show the entry of an event that is looked at elsewhere; while that is the last one, the end is followed."""
+        if self.following and not self._due and self.lines.index_of(seq) == len(self.lines) - 1:
+            self.cursor, self._jumped = len(self.lines) - 1, True
+            self.refresh()
+        else:
+            self.show(seq)
 
     def follow(self) -> None:
         """To the end, and stay there; what was jumped to is left."""

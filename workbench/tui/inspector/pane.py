@@ -35,7 +35,7 @@ from workbench.tui.inspector.request import RequestScreen
 from workbench.tui.inspector.row_list import RowList, problem
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.inspector.treemap import Treemap
-from workbench.tui.messages import Decide, Jump
+from workbench.tui.messages import Decide, Jump, ShowBeside
 from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.reader import copy
 
@@ -71,7 +71,7 @@ class InspectorPane(Vertical):
         Binding("r", "decide('restore')", "restore: whole again, as it was said", id="inspector.restore"),
         Binding("y", "copy", "copy the rows' texts", id="inspector.copy"),
         Binding("T", "treemap", "show or hide the treemap: what fills the context", id="inspector.treemap"),
-        Binding("c", "jump", "show the row in the chat", id="inspector.jump"),
+        Binding("o", "jump", "go to the row's message in the chat", id="inspector.jump"),
         *(
             Binding(str(number), f"tab('{tab.key}')", f"the row: {tab.name}", id=f"inspector.{tab.key}")
             for number, tab in enumerate(TABS, 1)
@@ -116,6 +116,10 @@ class InspectorPane(Vertical):
         """Show the row of an event."""
         self.row_list.reveal(seq)
 
+    def show_beside(self, seq: int) -> None:
+        """Put the cursor on the row of an event that is looked at elsewhere, unless a filter hides it."""
+        self.row_list.reveal(seq, whatever=False)
+
     # What comes down
 
     def on_resize(self, event: Resize) -> None:
@@ -142,9 +146,13 @@ class InspectorPane(Vertical):
             self.row_list.found = found
 
     @on(RowsView.Moved)
-    def _moved(self) -> None:
-        if self.rows.item is not None and self.detailed:
-            self.detail.show(self.rows.item)
+    def _moved(self, message: RowsView.Moved) -> None:
+        item = self.rows.item
+        if item is not None and self.detailed:
+            self.detail.show(item)
+        has_keys = self.rows.has_focus or self.treemap.has_focus
+        if message.walked and has_keys and item is not None and item.seq is not None:
+            self.post_message(ShowBeside(item.seq, "chat"))
 
     # Opening and leaving
 

@@ -61,7 +61,11 @@ class RowsView(VirtualList[Look]):
     """The other end of the range that is chosen; None: the row under the cursor alone."""
 
     class Moved(Message):
-        """The cursor is on another line, or another range is chosen."""
+        """The cursor is on another line, or another range is chosen; `walked`: and the lines are the same."""
+
+        def __init__(self, walked: bool = False) -> None:
+            super().__init__()
+            self.walked = walked
 
     def __init__(self) -> None:
         super().__init__()
@@ -157,7 +161,7 @@ class RowsView(VirtualList[Look]):
         """Two lines change, or a range, and perhaps the part that is in view."""
         self._changed_range(old, new)
         self._follow()
-        self.post_message(self.Moved())
+        self.post_message(self.Moved(walked=True))
 
     def watch_start(self, old: int | None, new: int | None) -> None:
         """A range appears or goes."""

@@ -19,7 +19,7 @@ from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.main.header import Header
 from workbench.tui.main.layout import BESIDE, PaneLayout
 from workbench.tui.main.timeline import Timeline
-from workbench.tui.messages import Jump
+from workbench.tui.messages import Jump, ShowBeside
 from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.help import Keys
 from workbench.tui.widgets.hints import key_hints
@@ -27,6 +27,10 @@ from workbench.tui.widgets.host import PaneName
 
 LOW = 30
 """Lines under which the legend of the bar makes room, unless the context is what is looked at."""
+
+
+BESIDE_SECONDS = 0.06
+"""How long a pane waits before it shows what is looked at in another."""
 
 
 class PaneScreen(WorkerScreen, Screen[None]):
@@ -46,6 +50,8 @@ class PaneScreen(WorkerScreen, Screen[None]):
         super().__init__()
         self._focused: dict[PaneName, Widget] = {}
         self._dragged: Literal["", "columns", "lines"] = ""
+        self._beside: ShowBeside | None = None
+        """What the other pane is to show next."""
 
     def on_mount(self) -> None:
         """To where one types."""
@@ -109,6 +115,18 @@ class PaneScreen(WorkerScreen, Screen[None]):
         self.focus_pane("chat" if message.pane == "chat" else "context")
         pane = self.chat if message.pane == "chat" else self.inspector
         pane.show_event(message.seq)
+
+    @on(ShowBeside)
+    def _follow(self, message: ShowBeside) -> None:
+        """The other pane follows a little later: who holds a key down is not kept waiting by it."""
+        if self._beside is None:
+            self.set_timer(BESIDE_SECONDS, self._show_beside)
+        self._beside = message
+
+    def _show_beside(self) -> None:
+        message, self._beside = self._beside, None
+        if message is not None:
+            (self.chat if message.pane == "chat" else self.inspector).show_beside(message.seq)
 
     def watch_arrangement(self, arrangement: PaneLayout) -> None:
         """Show, hide and size the panes."""
