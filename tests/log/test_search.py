@@ -130,7 +130,7 @@ def test_an_index_of_another_version_is_built_anew(store: Store, path: Path, mon
     session = store.create([UserMessage("old words"), ToolResult("c", "large words " * 1000)])
     store.close()
     monkeypatch.setattr(search, "search_text", lambda body: "new")
-    monkeypatch.setattr(search, "SEARCH_VERSION", 2)
+    monkeypatch.setattr(search, "SEARCH_VERSION", search.SEARCH_VERSION + 1)
     with Store.open(path) as again:
         assert again.search("words") == []
         assert len(again.search("new")) == 2

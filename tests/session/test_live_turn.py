@@ -35,7 +35,7 @@ def test_parts_are_put_together_and_events_take_their_place() -> None:
     assert asked.calls[0].state == "asking"
     assert asked.calls[0].output.endswith("xthe end")
     assert len(asked.calls[0].output) == OUTPUT
-    assert coming.doing == "read_file"
+    assert coming.doing == "Read"
     coming.take(Event(3, "e3", 0, ToolResult("c1", "text")))
     assert coming.live() is None
 

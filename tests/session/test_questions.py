@@ -7,7 +7,7 @@ import pytest
 from workbench.agent import approvals
 from workbench.agent.approval_patterns import suggestions
 from workbench.agent.tools.base import ProposedCall
-from workbench.session.questions import approval, approved, detail
+from workbench.session.questions import approval, approved, detail, typed_answer
 
 
 def asked(call: ProposedCall) -> approvals.ApprovalQuestion:
@@ -18,8 +18,10 @@ def asked(call: ProposedCall) -> approvals.ApprovalQuestion:
     ("given", "meant"),
     [
         ("once", approvals.ApprovalAnswer("once")),
-        ("session", approvals.ApprovalAnswer("session", "run_command:git status *")),
-        ("always", approvals.ApprovalAnswer("always", "run_command:git status *")),
+        ("session run_command:git status *", approvals.ApprovalAnswer("session", "run_command:git status *")),
+        ("always run_command:git status *", approvals.ApprovalAnswer("always", "run_command:git status *")),
+        ("session run_command:git *", approvals.ApprovalAnswer("no")),
+        ("session", approvals.ApprovalAnswer("no")),
         ("never", approvals.ApprovalAnswer("never", "run_command:git status -s")),
         ("no", approvals.ApprovalAnswer("no")),
         ("what?", approvals.ApprovalAnswer("no")),
@@ -29,8 +31,8 @@ def test_an_answer_holds_for_what_its_label_says(given: str, meant: approvals.Ap
     question = asked(ProposedCall("run_command", "run", "git status -s"))
     assert approved(question, given) == meant
     shown = approval(3, question, '{"command": "git status -s"}')
-    label = next((choice.label for choice in shown.choices if choice.answer == given), "")
-    assert meant.pattern in label
+    label = next((choice.label for choice in shown.choices if given in (choice.answer, choice.saved)), "")
+    assert meant.pattern.removeprefix("run_command:") in label
     assert shown.number == 3
 
 
@@ -39,6 +41,57 @@ def test_keys_of_the_choices_are_their_own() -> None:
     keys = [choice.key for choice in shown.choices]
     assert len(set(keys)) == len(keys)
     assert shown.default in [choice.answer for choice in shown.choices]
+
+
+@pytest.mark.parametrize(
+    ("call", "choices"),
+    [
+        (
+            ProposedCall("run_command", "run", "git status -s"),
+            [
+                "y allow once",
+                "n deny once",
+                "c this command",
+                "l commands like git status *",
+                "v never: git status -s (saved)",
+            ],
+        ),
+        (
+            ProposedCall("edit_file", "write", "src/a.py"),
+            [
+                *("y allow once", "n deny once", "f this file: src/a.py", "o this folder: src/**"),
+                *("p any file in the project", "v never: src/a.py (saved)"),
+            ],
+        ),
+        (
+            ProposedCall("github__get", "run", '{"id": 1}'),
+            [
+                *("y allow once", "n deny once", "c this very call", "t any github__get", "s any tool of github"),
+                'v never: {"id": 1} (saved)',
+            ],
+        ),
+    ],
+    ids=["command", "file", "server"],
+)
+def test_each_narrow_choice_has_a_letter_of_its_own(call: ProposedCall, choices: list[str]) -> None:
+    shown = approval(1, asked(call), "{}")
+    labels = [f"{each.key} {each.label.removesuffix(' (this session)')}" for each in shown.choices]
+    assert labels == choices
+    for each in shown.choices:
+        assert bool(each.saved) == each.label.endswith(" (this session)")
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        *(("y", "once"), (" Y\n", "once"), ("yes", "once"), ("No", "no"), ("n", "no"), ("v", "never")),
+        *(("f", "session write_file:a.py"), ("F", "always write_file:a.py")),
+        *(("yes please", None), ("", None), ("z", None)),
+    ],
+)
+def test_a_key_or_a_word_that_is_typed_is_an_answer(typed: str, answer: str | None) -> None:
+    shown = approval(1, asked(ProposedCall("write_file", "write", "a.py")), "{}")
+    assert typed_answer(shown, typed) == answer
 
 
 @pytest.mark.parametrize(

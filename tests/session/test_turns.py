@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from pathlib import Path
 
@@ -110,7 +111,10 @@ async def test_after_an_interruption_the_waiting_message_goes_next(
         assert [kind for kind, _ in on.said] == ["you", "ai", "you", "ai"]
 
 
-@pytest.mark.parametrize(("given", "written"), [("once", True), ("session", True), ("always", True), ("no", False)])
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [("once", True), ("session write_file:**", True), ("always write_file:note.txt", True), ("no", False)],
+)
 async def test_a_tool_that_writes_is_asked_about(
     services: Services, project: Path, monkeypatch: pytest.MonkeyPatch, given: str, written: bool
 ) -> None:
@@ -122,7 +126,7 @@ async def test_a_tool_that_writes_is_asked_about(
         assert question.default == "no"
         assert "note.txt" in question.detail
         assert "+ a line" in question.detail
-        assert [choice.answer for choice in question.choices] == ["once", "session", "always", "no", "never"]
+        assert [choice.answer for choice in question.choices][:2] == ["once", "no"]
         assert on.live.calls[0].state == "asking"
         on.model.answer(question.number, given)
         await on.settled()
@@ -139,10 +143,44 @@ async def test_what_was_allowed_for_the_session_is_not_asked_again(
     async with opened(services) as on:
         on.model.send("write them")
         await until(lambda: on.values.get("question") is not None)
-        on.model.answer(on.question.number, "session")
+        on.model.answer(on.question.number, "session write_file:**")
         await on.settled()
         assert on.said[-1] == ("ai", "Done.")
         assert (project / "b.txt").exists()
+
+
+@pytest.mark.parametrize(("typed", "written"), [("y", True), ("yes", True), ("f", True), ("n", False), ("no", False)])
+async def test_an_answer_that_is_typed_as_a_message_is_never_said_to_the_model(
+    services: Services, project: Path, monkeypatch: pytest.MonkeyPatch, typed: str, written: bool
+) -> None:
+    script = Script(call("write_file", '{"path": "note.txt", "content": "a line"}'), answer("Done."))
+    script.play(monkeypatch)
+    async with opened(services) as on:
+        on.model.send("write it")
+        await until(lambda: on.values.get("question") is not None)
+        on.model.send(typed)
+        await on.settled()
+        assert (project / "note.txt").exists() == written
+        assert [text for kind, text in on.said if kind == "you"] == ["write it"]
+        assert on.queue == ()
+    assert len(script.requests) == 2
+
+
+async def test_the_time_of_a_tool_is_its_own_without_the_wait_for_permission(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(call("run_command", '{"command": "true"}'), answer("Done.")).play(monkeypatch)
+    clock = itertools.count(1_000_000, 60_000)
+    monkeypatch.setattr("workbench.log.rows.now", lambda: next(clock))
+    async with opened(services) as on:
+        on.model.send("run it")
+        await until(lambda: on.values.get("question") is not None)
+        on.model.answer(on.question.number, "once")
+        await on.settled()
+        seconds = next(
+            entry.call.seconds for entry in map(on.transcript.__getitem__, range(len(on.transcript))) if entry.call
+        )
+        assert 0 <= seconds < 60, "the log's clock goes a minute with each event"
 
 
 async def test_an_interruption_takes_the_question_away(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from workbench.cli.main import _parser
 from workbench.context.knobs import knob_table
 from workbench.context.load import PRESETS, load_policy
 from workbench.tui.commands.registry import REGISTRY
-from workbench.tui.widgets.help import named
+from workbench.tui.widgets.key_names import key_name
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"<!-- begin: (?P<name>[^\n]*) -->\n(?P<text>.*?)<!-- end -->", re.DOTALL)
@@ -200,7 +200,7 @@ def bindings() -> Iterator[Binding]:
 
 
 def _pressed(keys: str) -> str:
-    return " ".join(f"`{named(key)}`" for key in keys.split(",") if key)
+    return " ".join(f"`{key_name(key)}`" for key in keys.split(",") if key)
 
 
 # Policies

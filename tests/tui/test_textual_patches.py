@@ -47,6 +47,7 @@ from workbench.log.store import Store
 from workbench.tui.chat.blocks import bare
 from workbench.tui.textual_patches import (
     END,
+    KEYBOARD,
     MOST_PASTED,
     REPLACEMENTS,
     START,
@@ -416,6 +417,28 @@ def test_the_end_of_input_reaches_the_parser() -> None:
     parser = PasteParser()
     assert list(parser.feed("")) == []
     assert parser.is_eof
+
+
+# Keyboards
+
+
+def test_plain_textual_takes_what_a_terminal_tells_of_its_keyboard_for_keys() -> None:
+    parser = XTermParser()
+    found = [event for event in [*parser.feed("\x1b[?25u"), *parser.feed("a")] if isinstance(event, events.Key)]
+    assert [event.key for event in found] != ["a"]
+
+
+@pytest.mark.parametrize(
+    ("data", "tells"),
+    [("\x1b[?25ua", True), ("\x1b[?0ua", False), ("a", False), ("\x1b[97;;97u", True), ("\x1b[13;2ua", True)],
+)
+def test_a_terminal_that_tells_shift_and_enter_apart_is_known_by_what_it_says_and_sends(
+    data: str, tells: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KEYBOARD, "tells_modifiers", False)
+    found = [event for event in PasteParser().feed(data) if isinstance(event, events.Key)]
+    assert [event.key for event in found][-1:] == ["a"]
+    assert KEYBOARD.tells_modifiers == tells
 
 
 def test_a_driver_without_that_parser_is_left_alone() -> None:

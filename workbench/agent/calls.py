@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from time import monotonic
 from typing import Protocol
 
 from workbench.agent import snapshots
@@ -98,10 +99,12 @@ class Calls:
         services = self._services
         asked = services.toolbox.call(call.tool, call.arguments)
         context = ToolContext(call.call_id, self._report(call), shell=not services.approvals.runs_plain(asked))
+        started = monotonic()
         outcome = await services.toolbox.run(call.tool, call.arguments, context)
+        took = round((monotonic() - started) * 1000)
         text = without_known_keys(outcome.text)
         await self._hook("after_tool", {"tool": call.tool, "result": text, "is_error": outcome.is_error})
-        return ToolResult(call.call_id, text, call.tool, outcome.is_error)
+        return ToolResult(call.call_id, text, call.tool, outcome.is_error, took)
 
     def _report(self, call: ToolCall) -> Callable[[str], None] | None:
         """Tells of a command's output as it comes, where somebody wants to know."""

@@ -36,7 +36,7 @@ from workbench.log.events import (
 )
 from workbench.log.shapes import AHEAD, ANY_LINE, BODY_OF, KIND_OF, KINDS, VERSION
 
-SEARCH_VERSION: Final = 1
+SEARCH_VERSION: Final = 2
 """Raise it when a line would give other words than before, because `search_text` changes or because a kind, a
 field or a word has become known: stores then build their search index anew."""
 

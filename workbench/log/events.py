@@ -100,6 +100,8 @@ class ToolResult(_Value, frozen=True):
     content: Content
     tool: str = ""
     is_error: bool = False
+    took: int | None = None
+    """Milliseconds that the tool itself ran, without the wait for the user's permission; None where nobody measured."""
 
 
 class SlotContent(_Value, frozen=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.agent.reply import ReplyInProgress
-from workbench.config.text import printable
+from workbench.context.tool_lines import call_parts
 from workbench.log.events import Event, ToolCall, ToolResult
 from workbench.session.values import Live, LiveCall
 
@@ -61,7 +61,8 @@ class LiveTurn:
     @property
     def doing(self) -> str:
         """The tools that run, in a few words."""
-        return printable(", ".join(dict.fromkeys(call.tool for call in self._running.values())))
+        told = (call_parts(call.tool, call.arguments).verb for call in self._running.values())
+        return ", ".join(dict.fromkeys(told))
 
     def live(self) -> Live | None:
         """The reply as far as it has come; None where nothing is coming and nothing runs."""

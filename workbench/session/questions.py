@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from workbench.agent import approvals
+from workbench.agent.approval_patterns import COMMAND, exact
+from workbench.agent.tools.base import ProposedCall
 from workbench.compaction.values import CompactionDecision
 from workbench.session.values import AnswerChoice, UserQuestion
 
@@ -17,13 +20,11 @@ MOST_DETAIL = 20_000
 def approval(number: int, asked: approvals.ApprovalQuestion, arguments: str) -> UserQuestion:
     """May the model do this? The default refuses it this once."""
     call = asked.call
-    pattern = wider(asked)
     choices = (
         AnswerChoice("y", "once", "allow once"),
-        AnswerChoice("s", "session", f"for this session: {pattern}"),
-        AnswerChoice("a", "always", f"always: {pattern} (saved)"),
-        AnswerChoice("n", "no", "not now"),
-        AnswerChoice("v", "never", f"never: {asked.patterns[0]} (saved)"),
+        AnswerChoice("n", "no", "deny once"),
+        *map(partial(_narrow, call), asked.patterns),
+        AnswerChoice("v", "never", f"never: {_subject(asked.patterns[0])} (saved)"),
     )
     verb = {"run": "run a command", "write": "change a file"}.get(call.kind, "use a tool")
     title = f"{call.tool}: may the model {verb}?"
@@ -33,9 +34,38 @@ def approval(number: int, asked: approvals.ApprovalQuestion, arguments: str) -> 
     return UserQuestion(number, "approval", title, about, choices, "no")
 
 
-def wider(asked: approvals.ApprovalQuestion) -> str:
-    """What an answer that holds for longer holds for: a little more than this very call, where that is offered."""
-    return asked.patterns[min(1, len(asked.patterns) - 1)]
+def _narrow(call: ProposedCall, pattern: str) -> AnswerChoice:
+    """The answer that allows what a pattern covers: for this session, or always."""
+    tool, colon, subject = pattern.partition(":")
+    if not colon:
+        key, words = ("s", f"any tool of {tool.removesuffix('__*')}") if tool.endswith("*") else ("t", f"any {tool}")
+    elif call.kind == "write":
+        key, words = {exact(call): ("f", f"this file: {subject}"), f"{tool}:**": ("p", "any file in the project")}.get(
+            pattern, ("o", f"this folder: {subject}")
+        )
+    elif pattern == exact(call):
+        key, words = "c", "this command" if call.tool == COMMAND else "this very call"
+    else:
+        key, words = "l", f"commands like {subject}"
+    return AnswerChoice(key, f"session {pattern}", f"{words} (this session)", f"always {pattern}")
+
+
+def _subject(pattern: str) -> str:
+    return pattern.partition(":")[2] or pattern
+
+
+_WORDS = {"yes": "y", "no": "n"}
+
+
+def typed_answer(question: UserQuestion, text: str) -> str | None:
+    """The answer that a typed text gives, by its key or as a word; None for anything else."""
+    said = text.strip()
+    for choice in question.choices:
+        if choice.saved and said == choice.key.upper():
+            return choice.saved
+        if _WORDS.get(said.lower(), said.lower()) == choice.key:
+            return choice.answer
+    return None
 
 
 def approved(asked: approvals.ApprovalQuestion, answer: str) -> approvals.ApprovalAnswer:
@@ -43,14 +73,13 @@ def approved(asked: approvals.ApprovalQuestion, answer: str) -> approvals.Approv
     match answer:
         case "once":
             return approvals.ApprovalAnswer("once")
-        case "session":
-            return approvals.ApprovalAnswer("session", wider(asked))
-        case "always":
-            return approvals.ApprovalAnswer("always", wider(asked))
         case "never":
             return approvals.ApprovalAnswer("never", asked.patterns[0])
-        case _:
-            return approvals.ApprovalAnswer("no")
+    for choice in ("session", "always"):
+        pattern = answer.removeprefix(f"{choice} ")
+        if pattern in asked.patterns and pattern != answer:
+            return approvals.ApprovalAnswer(choice, pattern)
+    return approvals.ApprovalAnswer("no")
 
 
 def detail(subject: str, arguments: str) -> str:
@@ -93,7 +122,7 @@ def compact(number: int, decision: CompactionDecision) -> UserQuestion:
     again = "at the next message" if decision.trigger == "overflow" else "after the next reply"
     choices = (
         AnswerChoice("y", "yes", "compact without a model" if decision.digest else "compact now; it can be undone"),
-        AnswerChoice("n", "no", f"not now; ask again {again}"),
+        AnswerChoice("n", "no", f"no, ask again {again}"),
     )
     detail = "\n".join(f"{check.trigger}: {check.why}" for check in decision.checks.all if check.fired)
     return UserQuestion(number, "compact", decision.question, detail, choices, "no")

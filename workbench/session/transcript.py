@@ -9,6 +9,7 @@ from workbench.compaction.record import CATEGORY as COMPACTION
 from workbench.compaction.undo import what_was_done
 from workbench.config.text import printable
 from workbench.context.plan import ContextPlan
+from workbench.context.tool_outcomes import outcome_of
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -32,6 +33,8 @@ from workbench.traces.building import LEFT_OUT
 
 TOLD_SETTINGS = ("model", "policy", "window", "knobs", LEFT_OUT)
 """Of the settings, those that change what the model sees, and what a transcript held besides the conversation."""
+MOST_BETWEEN = 20
+"""Events before a result among which the snapshot is looked for that was taken before its tool ran."""
 WHOLE = ("", "stop", "tool_calls", "end_turn")
 """How an answer ends that was not cut short."""
 BESIDE = (COMPACTION, "hook", "instructions", "snapshot")
@@ -153,16 +156,20 @@ class Entries:
             return ChatCall(body.tool, body.arguments, call_id=body.call_id)
         result = self.events[at]
         assert isinstance(result.body, ToolResult)
-        seconds = (result.at - event.at) / 1000 if result.at and event.at else None
-        return ChatCall(
-            body.tool,
-            body.arguments,
-            text_of(result.body.content),
-            result.seq,
-            result.body.is_error,
-            seconds,
-            body.call_id,
-        )
+        text = text_of(result.body.content)
+        call = ChatCall(body.tool, body.arguments, text, result.seq, result.body.is_error, None, body.call_id)
+        return call._replace(seconds=self._seconds(event, result.body, result.at, at))
+
+    def _seconds(self, call: Event, result: ToolResult, ended: int, at: int) -> float | None:
+        """How long a tool ran. Where nobody measured it, the clock of the log also counts the wait for permission, but
+        not what came before the snapshot that is taken once it is given. What was denied or cancelled took no time."""
+        if result.took is not None:
+            return result.took / 1000
+        if not ended or not call.at or outcome_of(text_of(result.content), result.is_error) in ("denied", "cancelled"):
+            return None
+        between = self.events[max(call.seq, at - MOST_BETWEEN) : at]
+        begun = max([call.at, *(event.at for event in between if isinstance(event.body, Snapshot))])
+        return (ended - begun) / 1000
 
 
 def told(body: Body) -> str:

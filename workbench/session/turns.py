@@ -119,6 +119,15 @@ class Turns:
         if future is not None and not future.done():
             future.set_result(answer)
 
+    def answered_by(self, text: str) -> bool:
+        """Whether what was typed as a message answers the question that is open: a `y` is never said to the model."""
+        question = next(reversed(self._open.values()), None)
+        answer = None if question is None else questions.typed_answer(question, text)
+        if question is None or answer is None:
+            return False
+        self.answer(question.number, answer)
+        return True
+
     async def ask(self, make: Callable[[int], UserQuestion]) -> str:
         """Ask the user, and wait. Cancelled, the question goes away."""
         self._questions += 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, Protocol
 
 from workbench.context.items import State
+from workbench.context.tool_outcomes import Outcome, outcome_of
 
 EntryKind = Literal["you", "ai", "reasoning", "tool", "summary", "notice", "failure", "system"]
 """notice: a snapshot, a switch of model or policy, a compaction, an override; told in one quiet line."""
@@ -24,9 +25,14 @@ class ChatCall(NamedTuple):
     result_seq: int | None = None
     is_error: bool = False
     seconds: float | None = None
-    """From the call to its result, by the log's clock."""
+    """How long the tool ran; where nobody measured it, from the call to its result by the log's clock."""
     call_id: str = ""
     """The same as that of the `LiveCall` while it runs."""
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What came of it; None while there is no result."""
+        return None if self.result is None else outcome_of(self.result, self.is_error)
 
 
 class ChatEntry(NamedTuple):
@@ -105,6 +111,8 @@ class AnswerChoice(NamedTuple):
     key: str
     answer: str
     label: str
+    saved: str = ""
+    """The answer that the key's capital gives: the same, kept beyond the session. None where it is empty."""
 
 
 class UserQuestion(NamedTuple):

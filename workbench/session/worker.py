@@ -243,6 +243,8 @@ class SessionWorker:
 
     async def send(self, text: str) -> None:
         """Under a file, the user is asked first whether to make a session of it."""
+        if self._turns.answered_by(text):
+            return
         early = self._opening.locked()
         if early:
             self._early.append(text)

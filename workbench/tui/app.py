@@ -27,8 +27,9 @@ from workbench.config.settings import Settings
 from workbench.session.fault_reports import UNEXPECTED, FaultReports
 from workbench.session.options import Detour
 from workbench.tui.colours import Colourless, Sixteen
-from workbench.tui.textual_patches import SteadyApp, guard, mend
+from workbench.tui.textual_patches import SteadyApp, ask_keyboard, guard, mend
 from workbench.tui.themes import VARIABLES, ThemeFolder
+from workbench.tui.widgets.key_names import key_name
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -157,6 +158,7 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
         """Tell what was wrong with a theme; the program runs all the same."""
         asyncio.get_running_loop().set_exception_handler(self._task_failed)
         self._warn("theme", self._problems)
+        ask_keyboard(self)
         self.set_interval(WATCH, self._look_at_themes)
         if is_terminal():
             self.set_interval(WATCH, self._look_at_terminal)
@@ -254,6 +256,11 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
             super().panic(*renderables)
         else:
             self.end()
+
+    def action_help_quit(self) -> None:
+        """Ctrl+C, where there is nothing to copy or to clear: many expect it to end the program."""
+        own = self._main.own_keys.get("quit", "") if self._main is not None else ""
+        self.notify(f"{key_name((own or 'ctrl+q').partition(',')[0])} quits", markup=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """On the main screen, the command does it, whatever its key is."""

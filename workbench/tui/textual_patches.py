@@ -7,6 +7,7 @@ test fails, the patch can go. pyproject.toml holds Textual to the releases that 
 from __future__ import annotations
 
 import codecs
+import re
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -157,10 +158,17 @@ class PasteParser(XTermParser):
 
     def feed(self, data: str) -> Iterable[Message]:
         """What the terminal sent, in pieces that may end anywhere."""
-        quiet = self._without_pastes(data)
+        quiet = self._without_pastes(self._without_reports(data))
         if quiet or not data:  # nothing at all means to the parser that the terminal is gone
             for event in super().feed(quiet):
                 yield events.Paste(self._pasted.popleft()) if isinstance(event, events.Paste) else event
+
+    def _without_reports(self, data: str) -> str:
+        """What a terminal tells of its keyboard is for us, since Textual would take it for keys."""
+        if self._pasting or ESCAPE not in data:
+            return data
+        KEYBOARD.tells_modifiers |= _MODIFIED.search(data) is not None
+        return _REPORT.sub("", data)
 
     def _without_pastes(self, data: str) -> str:
         parts = []
@@ -191,6 +199,30 @@ class PasteParser(XTermParser):
 def _begun(text: str) -> str:
     """How much of a paste's end stands at the end of a text."""
     return next((END[:size] for size in range(len(END) - 1, 0, -1) if text.endswith(END[:size])), "")
+
+
+# Keyboards. Textual asks every terminal to send Shift+Enter as such and never learns whether it does, so that nobody
+# can say which keys will work. A terminal that does it says so when it is asked, and by the keys that it sends.
+
+ASK_KEYBOARD = "\x1b[?u"
+_REPORT = re.compile(r"\x1b\[\?\d+u")
+_MODIFIED = re.compile(r"\x1b\[(?:\?[1-9]\d*|\d[\d:;]*)u")
+
+
+class Keyboard:
+    """What is known of the user's."""
+
+    tells_modifiers = False
+    """Whether Shift+Enter is another key than Enter."""
+
+
+KEYBOARD = Keyboard()
+
+
+def ask_keyboard(app: App[Any]) -> None:
+    """Ask the terminal; the answer comes with the keys, or never."""
+    if app._driver is not None:
+        app._driver.write(ASK_KEYBOARD)
 
 
 # Output. Textual passes text to the terminal as it is, with escape sequences that may set the clipboard. Text is

@@ -103,8 +103,8 @@ ASKED = UserQuestion(
     "rm -rf build",
     (
         AnswerChoice("y", "once", "allow once"),
-        AnswerChoice("s", "session", "for this session: rm *"),
-        AnswerChoice("n", "no", "not now"),
+        AnswerChoice("n", "no", "deny once"),
+        AnswerChoice("c", "session rm -rf build", "this command (this session)", "always rm -rf build"),
         AnswerChoice("v", "never", "never: rm -rf build (saved)"),
     ),
     "no",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tui.chat.host import called, said
 from workbench.session.values import ChatEntry, EntryState, LiveCall
-from workbench.tui.chat.blocks import CLOSED, FIRST_ROWS, MOST_TEXT, Fold, bare, draw, duration
+from workbench.tui.chat.blocks import CLOSED, FIRST_ROWS, MOST_TEXT, OUTCOMES, Fold, bare, draw, duration
 
 OPEN = Fold(is_open=True)
 CUT = EntryState("truncated", 8_000, 52_113, False, "52,113 tokens are over the cap of 8,000")
@@ -62,7 +62,7 @@ def test_a_message_that_is_not_plainly_sent_has_the_letter_of_its_state() -> Non
 def test_a_call_is_one_line() -> None:
     entry = called(5, "run_command", '{"command": "pytest -x"}', "ok", seconds=2.13)
     assert shown(entry, EntryState("sent", 8_000, 8_000, False, "")) == [
-        "      ▸ run_command pytest -x             ✓  2.1 s   8,000 t"
+        "      ▸ Bash pytest -x                    ✓  2.1 s   8,000 t"
     ]
     assert shown(entry, CUT)[0].endswith("✓  2.1 s  t truncated   8,000 t")
 
@@ -72,14 +72,50 @@ def test_a_narrow_line_keeps_what_matters_most(width: int, kept: str) -> None:
     entry = called(5, "run_command", '{"command": "pytest -x --maxfail=1"}', "no", is_error=True, seconds=2.13)
     [line] = shown(entry, CUT, width)
     assert kept in line
-    assert "run" in line
+    assert "Bash" in line
+
+
+def test_a_line_that_is_too_long_loses_the_middle_of_a_path_and_the_end_of_a_command() -> None:
+    path = "packages/coding-agent/src/tui/user-message-selector.ts"
+    edit = called(5, "edit", f'{{"path": "{path}", "oldText": "a", "newText": "b\\nc"}}')
+    line = shown(edit, EntryState("sent", 8_000, 8_000, False, ""), 60)[0]
+    assert line == "      ▸ Edit packages/…essage-selector.ts +2 −1  ✓   8,000 t"
+    command = called(5, "bash", '{"command": "grep -rn borderColor packages/coding-agent/src/tui"}')
+    line = shown(command, EntryState("sent", 8_000, 8_000, False, ""), 60)[0]
+    assert line == "      ▸ Bash grep -rn borderColor packages/cod…  ✓   8,000 t"
+
+
+@pytest.mark.parametrize(
+    ("result", "is_error", "words"),
+    [
+        ("ok", False, "✓"),
+        ("no such file", True, "✗ failed"),
+        ("run_command: the user refused this call; ask what to do instead", True, "⊘ denied"),
+        ("run_command: the user never allows this; do it another way or ask them", True, "⊘ denied"),
+        ("refused by a hook: not on Fridays", True, "⊘ denied"),
+        ("The user doesn't want to proceed with this tool use. The tool use was rejected", True, "⊘ denied"),
+        ("exec command rejected by user", False, "⊘ denied"),
+        ("[cancelled by the user before it returned]", True, "■ cancelled"),
+        ("[Request interrupted by user for tool use]", True, "■ cancelled"),
+        ("aborted by user after 3.2s", False, "■ cancelled"),
+        ("a log in which a user rejected something", False, "✓"),
+    ],
+)
+def test_what_was_denied_cancelled_or_failed_is_told_apart_by_sign_and_word(
+    result: str, is_error: bool, words: str
+) -> None:
+    assert shown(called(5, "run_command", "{}", result, is_error=is_error))[0].endswith(words)
+
+
+def test_what_was_denied_cancelled_or_failed_is_told_apart_by_colour() -> None:
+    assert len({style for _, style in OUTCOMES.values()}) == len(OUTCOMES)
 
 
 def test_a_call_says_whether_it_failed_runs_asks_or_never_returned() -> None:
     failed = called(5, "run_command", "{}", "no", is_error=True)
     pending = called(5, "run_command", "{}", None)
     assert "✗ failed" in shown(failed)[0]
-    assert "✗ no result" in shown(pending)[0]
+    assert "– no result" in shown(pending)[0]
     running = LiveCall("call_5", "run_command", "{}", "running", "".join(f"line {n}\n" for n in range(9)))
     lines = shown(pending, live=running)
     assert "… running" in lines[0]
@@ -107,10 +143,19 @@ def test_a_call_unfolds_to_its_arguments_result_time_tokens_and_state() -> None:
     result = "\n".join(f"line {n}" for n in range(50))
     entry = called(5, "edit", '{"path": "a.py", "replace": {"all": true}}', result, seconds=75.0)
     text = "\n".join(shown(entry, CUT, 76, OPEN))
-    for part in ("▾ edit", "arguments", '"all": true', "result", "line 0", f"line {FIRST_ROWS - 1}", "1 min 15 s"):
+    for part in (
+        "▾ Edit a.py",
+        "edit · event 5",
+        "arguments",
+        '"all": true',
+        "result",
+        "line 0",
+        f"line {FIRST_ROWS - 1}",
+        "1 min 15 s",
+    ):
         assert part in text
     assert f"line {FIRST_ROWS}\n" not in text
-    assert f"… {50 - FIRST_ROWS} more lines · m shows more" in text
+    assert f"… {50 - FIRST_ROWS} more lines · + shows more" in text
     assert "8,000 of 52,113 t · truncated: 52,113 tokens are over the" in " ".join(text.split())
     more = draw(entry, CUT, 76, Fold(True, rows=220))
     assert more.more == -1
@@ -131,7 +176,7 @@ def test_reasoning_and_summaries_are_folded_to_a_line_with_their_size() -> None:
     [
         ("cancelled", "you stopped"),
         ("broken", "the connection broke"),
-        ("killed", "the program was ended here; r asks again"),
+        ("killed", "the program was ended here; R asks again"),
         ("length", "limit of the model's output"),
         ("refused", "declined"),
         ("content_filter", "ended: content_filter"),
@@ -145,7 +190,7 @@ def test_an_answer_that_was_cut_short_says_so_in_words(finish: str, words: str) 
 def test_a_failure_never_looks_like_conversation_and_says_what_to_do() -> None:
     lines = shown(one("failure", "no answer within 60 s"))
     assert lines[1] == "   !  no answer within 60 s"
-    assert "r asks again" in lines[2]
+    assert "R asks again" in lines[2]
 
 
 def test_a_notice_is_quiet() -> None:
@@ -155,7 +200,7 @@ def test_a_notice_is_quiet() -> None:
 def test_a_huge_message_is_bounded_until_all_of_it_is_wanted() -> None:
     text = "word " * 20_000
     bounded = draw(one("you", text), None, 80)
-    assert bounded.lines[bounded.more].plain.strip() == f"… {len(text) - MOST_TEXT:,} more characters · m shows all"
+    assert bounded.lines[bounded.more].plain.strip() == f"… {len(text) - MOST_TEXT:,} more characters · + shows all"
     assert len(draw(one("you", text), None, 80, Fold(whole=True)).lines) > len(bounded.lines)
 
 

@@ -11,7 +11,7 @@ from workbench.session.values import Activity, DraftCost, Live
 from workbench.tui.chat.activity_lines import QueuedMessages
 from workbench.tui.chat.composer import LONG_LINE, cost_line
 from workbench.tui.messages import Drafting, Send, TakeBack
-from workbench.tui.textual_patches import MOST_PASTED
+from workbench.tui.textual_patches import KEYBOARD, MOST_PASTED
 
 TALK = said(("you", "first"), ("ai", "yes"), ("you", "second\nof two lines"), ("ai", "no"))
 
@@ -30,6 +30,51 @@ async def test_enter_sends_and_other_keys_make_new_lines() -> None:
         assert texts(app) == ["a\nb\nc\nd"]
         assert app.pane.composer.text == ""
         assert app.posted(Drafting)[-1].text == ""
+
+
+async def test_a_backslash_before_enter_makes_a_new_line() -> None:
+    app = Host([])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press(*"one", "backslash", "enter", *"two", "enter")
+        assert texts(app) == ["one\ntwo"]
+        await pilot.press(*"a", "backslash", *"b", "enter")
+        assert texts(app)[1:] == ["a\\b"]
+
+
+@pytest.mark.parametrize(("tells", "named"), [(False, "Ctrl+J"), (True, "Shift+Enter")])
+async def test_only_keys_that_the_terminal_can_send_are_advertised(
+    tells: bool, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KEYBOARD, "tells_modifiers", tells)
+    app = Host([])
+    async with app.run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        assert (named, "new line") in app.pane.hints()
+        app.set_keymap({"composer.newline": "ctrl+n,shift+enter"})
+        assert app.pane.composer.newline_key == "Ctrl+N"
+        app.set_keymap({"composer.newline": "shift+enter"})
+        assert app.pane.composer.newline_key == ("Shift+Enter" if tells else "\\ Enter")
+
+
+async def test_ctrl_c_copies_a_selection_clears_the_input_and_then_says_how_to_leave() -> None:
+    app = Host(list(TALK))
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await settle(pilot)
+        await pilot.press(*"words", "shift+left", "shift+left", "ctrl+c")
+        assert app.copied == ["ds"]
+        assert app.pane.composer.text == "words"
+        await pilot.press("end", "ctrl+c")
+        assert app.pane.composer.text == ""
+        assert texts(app) == []
+        await pilot.press("up")
+        assert app.pane.composer.text == "words"
+        await pilot.press("ctrl+c", "ctrl+z")
+        assert app.pane.composer.text == "words"
+        await pilot.press("ctrl+c", "ctrl+c")
+        assert app.is_running
+        await pilot.press("up", "up")
+        assert app.pane.composer.text == TALK[2].text, "behind it come the messages before"
 
 
 async def test_every_change_is_told_so_that_it_can_be_counted() -> None:
@@ -190,7 +235,7 @@ async def test_waiting_messages_are_shown_and_can_be_taken_back() -> None:
         await settle(pilot)
         text = screen_of(app)
         assert "1 more wait before these" in text
-        assert "waits 4: four [/b]  alt+↑ takes it back" in text
+        assert "waits 4: four [/b]  Alt+↑ takes it back" in text
         await pilot.press(*"mine", "alt+up")
         await settle(pilot)
         assert app.pane.composer.text == "four [/b]\n\nmine"

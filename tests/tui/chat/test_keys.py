@@ -82,27 +82,27 @@ async def test_pages_go_up_and_down_and_the_cursor_comes_along() -> None:
         assert view.scroll_offset.y > at
 
 
-async def test_enter_unfolds_a_call_and_m_shows_more_of_it() -> None:
+async def test_enter_unfolds_a_call_and_plus_shows_more_of_it() -> None:
     app = Host(list(TALK))
     async with app.run_test(size=(80, 40)) as pilot:
         await settle(pilot)
         await pilot.press("shift+tab", "home", "down", "down", "enter")
-        assert "31 more lines · m shows more" in screen_of(app)
-        await pilot.press("m")
+        assert "31 more lines · + shows more" in screen_of(app)
+        await pilot.press("plus")
         assert "more lines" not in screen_of(app)
         await pilot.press("space")
-        assert "▸ read_file auth.py" in screen_of(app)
-        await pilot.press("m")
-        assert "▾ read_file auth.py" in screen_of(app)
+        assert "▸ Read auth.py" in screen_of(app)
+        await pilot.press("plus")
+        assert "▾ Read auth.py" in screen_of(app)
 
 
-async def test_m_shows_all_of_a_huge_message() -> None:
+async def test_plus_shows_all_of_a_huge_message() -> None:
     app = Host(said(("ai", "word " * 10_000)))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await pilot.press("shift+tab", "end")
         assert "20,000 more characters" in screen_of(app)
-        await pilot.press("m", "end")
+        await pilot.press("plus", "end")
         assert "more characters" not in screen_of(app)
 
 
@@ -112,8 +112,8 @@ async def test_a_click_chooses_unfolds_and_shows_more() -> None:
         await settle(pilot)
         await pilot.click(TranscriptView, offset=(12, 4))
         assert app.pane.view.cursor == 2
-        assert "▾ read_file" in screen_of(app)
-        row = next(at for at, line in enumerate(screen_of(app).splitlines()) if "m shows more" in line)
+        assert "▾ Read auth.py" in screen_of(app)
+        row = next(at for at, line in enumerate(screen_of(app).splitlines()) if "+ shows more" in line)
         await pilot.click(TranscriptView, offset=(12, row))
         assert "more lines" not in screen_of(app)
         await pilot.click(TranscriptView, offset=(12, 38))
@@ -127,11 +127,11 @@ async def test_a_copy_has_the_text_without_control_characters() -> None:
         assert app.copied == ["I will look.", 'read_file {"path": "auth.py"}\n' + "import os\n" * 50]
 
 
-async def test_i_shows_the_entry_in_the_inspector_and_of_a_call_its_result() -> None:
+async def test_o_shows_the_entry_in_the_inspector_and_of_a_call_its_result() -> None:
     app = Host(list(TALK))
     async with app.run_test(size=(80, 40)) as pilot:
         await settle(pilot)
-        await pilot.press("shift+tab", "home", "i", "down", "down", "i")
+        await pilot.press("shift+tab", "home", "o", "down", "down", "o")
         assert [(jump.seq, jump.pane) for jump in app.posted(Jump)] == [(1, "inspector"), (4, "inspector")]
 
 
@@ -145,11 +145,13 @@ async def test_an_event_can_be_shown_and_is_marked() -> None:
         assert "▌you   message 321" in screen_of(app)
 
 
-async def test_r_asks_again() -> None:
+async def test_capital_r_asks_again_and_r_does_not() -> None:
     app = Host(list(TALK))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await pilot.press("shift+tab", "r")
+        assert app.posted(Retry) == []
+        await pilot.press("R")
         assert len(app.posted(Retry)) == 1
 
 
@@ -188,7 +190,7 @@ async def test_nothing_is_edited_where_nothing_can_be_sent() -> None:
 
 
 @pytest.mark.parametrize("kind", ["answering", "compacting"])
-async def test_escape_stops_the_model_from_the_composer_and_from_the_transcript(kind: Any) -> None:
+async def test_escape_leaves_the_transcript_first_and_stops_the_model_from_the_composer(kind: Any) -> None:
     app = Host(list(TALK))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
@@ -198,7 +200,11 @@ async def test_escape_stops_the_model_from_the_composer_and_from_the_transcript(
         await settle(pilot)
         assert "Esc stop" in screen_of(app)
         await pilot.press("escape")
+        assert len(app.posted(Interrupt)) == 1
         await pilot.press("shift+tab", "escape")
+        assert app.pane.composer.has_focus
+        assert len(app.posted(Interrupt)) == 1
+        await pilot.press("escape")
         assert len(app.posted(Interrupt)) == 2
 
 
@@ -206,7 +212,9 @@ async def test_keys_do_nothing_where_there_is_nothing() -> None:
     app = Host([])
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await settle(pilot)
-        await pilot.press("shift+tab", "up", "down", "home", "end", "enter", "m", "y", "e", "i", "pageup", "pagedown")
+        await pilot.press(
+            "shift+tab", "up", "down", "home", "end", "enter", "plus", "y", "e", "o", "pageup", "pagedown"
+        )
         app.pane.show_event(3)
         await settle(pilot)
         assert app.asked == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from textual.events import Paste
+from textual.events import Key, Paste
 
 from tui.chat.host import ASKED, Host, said, screen_of, settle
 from workbench.session.values import Activity, AnswerChoice
@@ -23,23 +23,60 @@ async def test_a_question_shows_what_it_is_about_and_its_answers_with_their_keys
         app.question = ASKED._replace(detail="a.py [/b]\n- old \x1b[31m\n+ new")
         await settle(pilot)
         text = screen_of(app)
-        for part in (ASKED.title, "a.py [/b]", "- old ␛[31m", "+ new", "y allow once", "n not now", "Esc: not now"):
+        for part in (ASKED.title, "a.py [/b]", "- old ␛[31m", "+ new", "y allow once", "n deny once", "Esc: deny once"):
             assert part in text
-        assert "a key answers" not in text
+        assert "c this command (this session), C always" in text
+        assert "a key answers" in text
 
 
-@pytest.mark.parametrize("typed", ["yes please", "n", "sv"])
-async def test_what_is_typed_when_it_appears_goes_into_the_composer_and_answers_nothing(typed: str) -> None:
+@pytest.mark.parametrize(
+    ("key", "answer"),
+    [
+        ("y", "once"),
+        ("n", "no"),
+        ("c", "session rm -rf build"),
+        ("C", "always rm -rf build"),
+        ("v", "never"),
+        ("Y", "once"),
+    ],
+)
+async def test_while_nothing_is_typed_a_key_answers_at_once(key: str, answer: str) -> None:
     app = Host(said(("you", "go")))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         app.question = ASKED
         await settle(pilot)
         assert app.pane.box.has_focus
-        await pilot.press(*typed.replace(" ", "_"))
+        await pilot.press(key)
+        assert answers(app) == [(7, answer)]
+        assert app.pane.composer.text == ""
+
+
+async def test_a_key_answers_at_once_from_the_empty_input_too() -> None:
+    app = Host(said(("you", "go")))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app.question = ASKED
+        await settle(pilot)
+        app.pane.take_focus()
+        await settle(pilot)
+        assert app.pane.composer.has_focus
+        assert "a key answers · Tab: choose · Esc: deny once" in screen_of(app)
+        await pilot.press("y")
+        assert answers(app) == [(7, "once")]
+        assert app.pane.composer.text == ""
+
+
+async def test_whatever_is_no_answer_goes_into_the_composer() -> None:
+    app = Host(said(("you", "go")))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app.question = ASKED
+        await settle(pilot)
+        await pilot.press(*"try_synchronously")
         await settle(pilot)
         assert answers(app) == []
-        assert app.pane.composer.text == typed.replace(" ", "_")
+        assert app.pane.composer.text == "try_synchronously"
         assert app.pane.composer.has_focus
 
 
@@ -50,50 +87,32 @@ async def test_a_draft_keeps_the_focus_and_tab_goes_to_the_question() -> None:
         await pilot.press(*"half a th")
         app.question = ASKED
         await settle(pilot)
-        await pilot.press(*"ought")
-        assert app.pane.composer.text == "half a thought"
+        await pilot.press(*"ought by n")
+        assert app.pane.composer.text == "half a thought by n"
         assert answers(app) == []
+        assert "Tab, then a key answers" in screen_of(app)
         await pilot.press("tab")
         await settle(pilot)
-        assert app.pane.box.awake
-        assert "a key answers" in screen_of(app)
+        assert "a key answers · ↑ ↓ and Enter choose" in screen_of(app)
         await pilot.press("y")
         assert answers(app) == [(7, "once")]
         app.question = None
         await settle(pilot)
         assert app.pane.composer.has_focus
-        assert app.pane.composer.text == "half a thought"
+        assert app.pane.composer.text == "half a thought by n"
 
 
-@pytest.mark.parametrize(
-    ("wake", "key", "answer"),
-    [("tab", "y", "once"), ("enter", "s", "session"), ("down", "v", "never"), ("up", "enter", "no")],
-)
-async def test_it_wakes_by_a_key_that_is_not_typing_and_then_a_key_answers(wake: str, key: str, answer: str) -> None:
+async def test_a_key_from_before_the_question_could_be_seen_is_typing() -> None:
     app = Host(said(("you", "go")))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
+        early = Key("y", "y")
         app.question = ASKED
         await settle(pilot)
-        await pilot.press(wake)
+        app.pane.box.post_message(early)
+        await settle(pilot)
         assert answers(app) == []
-        await pilot.press(key)
-        assert answers(app) == [(7, answer)]
-
-
-async def test_its_hint_follows_the_focus() -> None:
-    app = Host(said(("you", "go")))
-    async with app.run_test(size=(100, 24)) as pilot:
-        await settle(pilot)
-        app.question = ASKED
-        await settle(pilot)
-        assert "Tab or Enter, then a key; what you type goes on below" in screen_of(app)
-        app.pane.composer.focus()
-        await settle(pilot)
-        assert "Tab, then a key" in screen_of(app)
-        await pilot.press("tab")
-        await settle(pilot)
-        assert "a key answers" in screen_of(app)
+        assert app.pane.composer.text == "y"
 
 
 async def test_the_lines_of_a_long_answer_begin_at_the_left() -> None:
@@ -101,7 +120,7 @@ async def test_the_lines_of_a_long_answer_begin_at_the_left() -> None:
     async with app.run_test(size=(60, 30)) as pilot:
         await settle(pilot)
         never = AnswerChoice("v", "never", "never: run_command:printf " + "x" * 50)
-        app.question = ASKED._replace(choices=(AnswerChoice("n", "no", "not now"), never), default="no")
+        app.question = ASKED._replace(choices=(AnswerChoice("n", "no", "deny once"), never), default="no")
         await settle(pilot)
         lines = screen_of(app).splitlines()
         begins = next(line.index("v never") for line in lines if "v never" in line)
@@ -121,19 +140,42 @@ async def test_escape_gives_the_answer_that_changes_nothing() -> None:
         assert app.posted(Interrupt) == []
 
 
-async def test_the_next_question_is_not_answered_by_a_key_meant_for_the_first() -> None:
+async def test_escape_over_a_draft_denies_first_and_then_stops_the_model() -> None:
+    app = Host(said(("you", "go")))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("d")
+        app.activity = Activity("waiting")
+        app.question = ASKED
+        await settle(pilot)
+        await pilot.press("escape")
+        assert answers(app) == [(7, "no")]
+        app.question = None
+        await settle(pilot)
+        assert app.posted(Interrupt) == []
+        await pilot.press("escape")
+        assert len(app.posted(Interrupt)) == 1
+
+
+@pytest.mark.parametrize(("held", "expected"), [(3600.0, [(7, "once")]), (0.0, [(7, "once"), (8, "once")])])
+async def test_a_key_that_is_held_down_answers_one_question(
+    held: float, expected: list[tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(question, "HELD", held)
     app = Host(said(("you", "go")))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         app.question = ASKED
         await settle(pilot)
-        await pilot.press("tab", "y")
+        await pilot.press("y")
         app.question = ASKED._replace(number=8)
         await settle(pilot)
         await pilot.press("y")
         await settle(pilot)
-        assert answers(app) == [(7, "once")]
-        assert app.pane.composer.text == "y"
+        assert answers(app) == expected
+        assert app.pane.composer.text == ""
+        await pilot.press("n")
+        assert answers(app)[1] == (8, "no" if held else "once")
 
 
 async def test_arrows_choose_and_enter_gives_the_answer() -> None:
@@ -142,8 +184,8 @@ async def test_arrows_choose_and_enter_gives_the_answer() -> None:
         await settle(pilot)
         app.question = ASKED
         await settle(pilot)
-        await pilot.press("tab", "down", "right", "up", "left", "left", "enter")
-        assert answers(app) == [(7, "session")]
+        await pilot.press("down", "right", "up", "left", "left", "enter")
+        assert answers(app) == [(7, "once")]
 
 
 async def test_an_answer_can_be_clicked() -> None:
@@ -166,7 +208,7 @@ async def test_a_long_detail_scrolls_and_leaves_the_answers_in_view(monkeypatch:
         await settle(pilot)
         assert "+ line 0" in screen_of(app)
         assert "never: rm -rf build" in screen_of(app)
-        await pilot.press("tab", *["pagedown"] * 12)
+        await pilot.press(*["pagedown"] * 12)
         await settle(pilot)
         assert "10 more lines" in screen_of(app)
         await pilot.press(*["pageup"] * 12)
@@ -196,7 +238,6 @@ async def test_a_paste_is_never_an_answer() -> None:
         await settle(pilot)
         app.question = ASKED
         await settle(pilot)
-        await pilot.press("tab")
         app.post_message(Paste("y"))
         await settle(pilot)
         assert answers(app) == []

@@ -208,9 +208,9 @@ async def test_a_call_that_runs_is_shown_once() -> None:
         app.live = Live("1", calls=(running, writing))
         await settle(pilot)
         text = "\n".join(shown(app))
-        assert text.count("run_command make") == 1
+        assert text.count("Bash make") == 1
         assert "│ cc a.c" in text
-        assert "read_file" in text
+        assert "Read" in text
         assert "… being written" in text
 
 

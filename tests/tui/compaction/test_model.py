@@ -123,7 +123,7 @@ async def test_what_cannot_be_sent_is_asked_about_at_every_message(services: Ser
     async with opened(services, stored(services, 8), window=6_000, policy="confirm") as on:
         on.model.send("refused")
         await until(lambda: on.values.get("question") is not None)
-        assert [choice.label for choice in on.question.choices][1] == "not now; ask again at the next message"
+        assert [choice.label for choice in on.question.choices][1] == "no, ask again at the next message"
         number = on.question.number
         on.model.answer(number, "no")
         await until(lambda: on.question is None)

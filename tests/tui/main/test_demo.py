@@ -61,7 +61,7 @@ async def test_answers_policies_and_sessions_of_the_demo_are_not_kept(
             assert screen.services.settings.theme == "paper", "what the user has set holds"
             screen.say("run them")
             asked = 0
-            for choice in ("always", "never"):
+            for choice in ("always run_command:true", "never"):
                 asked = await next_question(screen, asked)
                 screen.model.answer(asked, choice)
             await until(lambda: screen.question is None)

@@ -14,6 +14,7 @@ from workbench.log.events import UserMessage
 from workbench.session.services import Services
 from workbench.tui import messages
 from workbench.tui.main.screen import MainScreen
+from workbench.tui.widgets.dialogs import ConfirmDialog
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -140,6 +141,16 @@ async def test_what_the_panes_ask_for_reaches_the_model(services: Services, monk
         screen.post_message(messages.Jump(you.seq, "chat"))
         await until(lambda: screen.arrangement.active == "chat")
         screen.post_message(messages.Retry())
+        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        await settle(pilot)
+        assert "Ask rehearsal again? That sends about" in shown(pilot.app)
+        await pilot.press("enter")
+        await settle(pilot)
+        assert all(screen.transcript[at].text != "B" for at in range(len(screen.transcript))), "Enter leaves it"
+        screen.run("retry")
+        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        await settle(pilot)
+        await pilot.press("y")
         await until(lambda: any(screen.transcript[at].text == "B" for at in range(len(screen.transcript))))
         await settle(pilot)
         screen.post_message(messages.EditAndResend(you.seq, "uno"))

@@ -35,7 +35,7 @@ async def test_a_key_of_a_screen_can_be_another_and_is_shown_as_that(tmp_path: P
         async with program(services) as (pilot, screen):
             assert "keys.sessions.nwe: no such command; did you mean sessions.new?" in told(pilot.app)
             await look(pilot, screen, "sessions")
-            await seen(pilot, "ctrl+l new")
+            await seen(pilot, "Ctrl+L new")
             await pilot.press("ctrl+n")
             assert pilot.app.screen is not screen
             await pilot.press("ctrl+l")

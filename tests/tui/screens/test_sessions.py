@@ -188,6 +188,6 @@ async def test_without_any_session_the_way_to_one_is_named(services: Services) -
         await look(pilot, screen, "sessions")
         await narrowed(pilot, "zzz")
         await pilot.press("f1")
-        await seen(pilot, "keys: sessions", "ctrl+d", "delete")
+        await seen(pilot, "keys: sessions", "Ctrl+D", "delete")
         await pilot.press("escape", "escape")
         await until(lambda: pilot.app.screen is screen)

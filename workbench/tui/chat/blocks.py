@@ -12,9 +12,12 @@ from textual.content import Content
 
 from workbench.config.text import printable, printable_lines
 from workbench.context.items import SIGNS
+from workbench.context.tool_kinds import CallLine
+from workbench.context.tool_lines import call_parts
+from workbench.context.tool_outcomes import Outcome
 from workbench.session.values import ChatCall, ChatEntry, EntryState, LiveCall
 from workbench.tui.chat import markdown
-from workbench.tui.widgets.cells import fit, wrapped
+from workbench.tui.widgets.cells import fit, fit_middle, fit_start, wrapped
 
 GUTTER = 6
 """Cells on the left: who speaks, and the sign of its state."""
@@ -28,17 +31,24 @@ MORE_ROWS = 200
 OUTPUT_ROWS = 5
 """Of what a running command printed, the last lines."""
 
-MOST_SAID = 400
-"""Characters of a call's arguments that a line is made of."""
+LEAST_SUBJECT = 8
+"""Cells of a path or a command that are kept where a line is cut."""
 
 FINISHES = {
     "cancelled": "you stopped the answer here; what came so far is kept",
-    "broken": "the connection broke here; r asks again",
-    "killed": "the program was ended here; r asks again",
+    "broken": "the connection broke here; R asks again",
+    "killed": "the program was ended here; R asks again",
     "length": "the limit of the model's output cut the answer off here",
     "refused": "the model declined to go on",
-    "empty": "the model answered with nothing; r asks again",
+    "empty": "the model answered with nothing; R asks again",
 }
+OUTCOMES: dict[Outcome, tuple[str, str]] = {
+    "done": ("✓", "$success"),
+    "failed": ("✗ failed", "$error"),
+    "denied": ("⊘ denied", "$warning"),
+    "cancelled": ("■ cancelled", QUIET),
+}
+"""By a sign and a word as well as by colour."""
 FOLDED = frozenset({"tool", "reasoning", "summary", "system"})
 """Kinds that are one line until they unfold."""
 TIGHT = frozenset({"tool", "reasoning", "notice"})
@@ -93,11 +103,15 @@ def draw(
     fold: Fold = CLOSED,
     live: LiveCall | None = None,
     render: Render = markdown.render,
+    folder: str = "",
 ) -> Drawn:
-    """The lines of an entry; each is at most `width` cells."""
+    """The lines of an entry; each is at most `width` cells. Paths in `folder` are told relative to it."""
     inner = max(width - GUTTER, markdown.NARROWEST)
     top = 0 if entry.kind in TIGHT else 1
-    body = list(_body(entry, standing, inner, fold, live, render))
+    if entry.kind == "tool":
+        body = list(tool(entry, standing, inner, fold, live, folder))
+    else:
+        body = list(_body(entry, standing, inner, fold, render))
     more = next((top + at for at, line in enumerate(body) if line.plain.startswith("…")), -1)
     first = _gutter(entry, standing)
     lines = [Content()] * top
@@ -127,9 +141,7 @@ def _state_style(standing: EntryState | None) -> str:
     return f"$state-{standing.state}" if standing else QUIET
 
 
-def _body(
-    entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold, live: LiveCall | None, render: Render
-) -> Iterator[Content]:
+def _body(entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold, render: Render) -> Iterator[Content]:
     match entry.kind:
         case "you":
             yield from _bounded(entry.text, fold, lambda text: plain(text, width))
@@ -139,12 +151,9 @@ def _body(
                 yield from _notes(
                     f"■ {FINISHES.get(entry.finish, f'ended: {printable(entry.finish)}')}", width, "$warning"
                 )
-        case "tool":
-            yield from tool(entry, standing, width, fold, live)
-            return
         case "failure":
             yield from plain(entry.text, width, "$error")
-            yield from _notes("r asks again · e on your message changes it · /model picks another model", width)
+            yield from _notes("R asks again · e on your message changes it · /model picks another model", width)
         case "notice":
             yield from plain(printable(entry.text), width, QUIET)
         case _:
@@ -157,7 +166,7 @@ def _folded(entry: ChatEntry, standing: EntryState | None, width: int, fold: Fol
     """Reasoning, a summary or the system prompt: a line with its size, or all of it."""
     name = {"reasoning": "reasoning", "summary": "summary of what came before"}.get(entry.kind, entry.kind)
     size = f"{standing.tokens:,} t" if standing and standing.tokens else f"{len(entry.text):,} characters"
-    yield _head(name, "", [*_state(standing), HeadPart(size, QUIET, 0)], width, fold.is_open)
+    yield _head(CallLine(name), [*_state(standing), HeadPart(size, QUIET, 0)], width, fold.is_open)
     if fold.is_open:
         if entry.kind == "summary":
             yield from _bounded(entry.text, fold, lambda text: render(text, width - 2), "  ")
@@ -166,11 +175,12 @@ def _folded(entry: ChatEntry, standing: EntryState | None, width: int, fold: Fol
 
 
 def tool(
-    entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold, live: LiveCall | None = None
+    entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold, live: LiveCall | None, folder: str
 ) -> Iterator[Content]:
     """A call in one line, or with what became of it, its arguments and its result."""
     call = entry.call or ChatCall(entry.text, "")
-    yield _head(call.tool, said(call), _outcome(call, standing, live), width, fold.is_open)
+    what = call_parts(call.tool, call.arguments, folder)
+    yield _head(what, _outcome(call, standing, live), width, fold.is_open)
     if not fold.is_open:
         yield from output(live, width)
         return
@@ -202,17 +212,23 @@ class HeadPart(NamedTuple):
     """Where there is no room for all, the highest go first."""
 
 
-def _head(name: str, text: str, right: list[HeadPart], width: int, is_open: bool) -> Content:
-    """`▸ run_command pytest -x     8,000 t`: what it is on the left, what became of it on the right."""
+def _head(what: CallLine, right: list[HeadPart], width: int, is_open: bool) -> Content:
+    """`▸ Bash pytest -x     8,000 t`: what it is on the left, what became of it on the right."""
     mark = "▾ " if is_open else "▸ "
-    left = Content.assemble((mark, QUIET), (printable(name), "bold"), f" {printable(text)}".rstrip())
-    wanted = left.cell_length + sum(cell_len(part.text) + 2 for part in right)
+    whole = cell_len(mark) + cell_len(str(what))
+    wanted = whole + sum(cell_len(part.text) + 2 for part in right)
     width = min(width, max(markdown.PROSE, wanted))  # what it costs is not looked for at the other end of the screen
-    least = min(left.cell_length, width * 2 // 5)
+    least = min(whole, width * 2 // 5)
     while right and sum(cell_len(part.text) + 2 for part in right) + least > width:
         right = [part for part in right if part.rank < max(each.rank for each in right)]
     tail = Content("  ").join(Content.styled(part.text, part.style) for part in right)
     room = width - tail.cell_length - (2 if tail else 0)
+    if whole > room:
+        cut = fit_middle if what.is_path else fit_start
+        subject = cut(what.subject, max(room - whole + cell_len(what.subject), LEAST_SUBJECT))
+        what = what._replace(subject=subject)
+    about = f" {what.subject} {what.rest}".rstrip().replace("  ", " ")
+    left = Content.assemble((mark, QUIET), (what.verb, "bold"), about)
     left = left.truncate(room, ellipsis=True) if left.cell_length > room else left
     return Content.assemble(left, " " * (width - left.cell_length - tail.cell_length), tail)
 
@@ -221,8 +237,8 @@ def _outcome(call: ChatCall, standing: EntryState | None, live: LiveCall | None)
     """Whether it went well, how long it took, and what it costs in the context; tokens last, one under the other."""
     if call.result is None:
         words = {"writing": "… being written", "asking": "? asks you", "running": "… running"}
-        return [HeadPart(words[live.state] if live else "✗ no result", "$warning", 0)]
-    parts = [HeadPart("✗ failed", "$error", 1) if call.is_error else HeadPart("✓", "$success", 1)]
+        return [HeadPart(words[live.state] if live else "– no result", "$warning", 0)]
+    parts = [HeadPart(*OUTCOMES[call.outcome or "done"], 1)]
     if call.seconds is not None:
         parts.append(HeadPart(duration(call.seconds), QUIET, 3))
     parts += _state(standing)
@@ -249,7 +265,8 @@ def duration(seconds: float) -> str:
 
 def _facts(entry: ChatEntry, standing: EntryState | None) -> str:
     """What is known of an entry besides its text."""
-    parts = [f"event {entry.seq}", f"turn {entry.turn}"]
+    parts = [printable(entry.call.tool)] if entry.call else []
+    parts += [f"event {entry.seq}", f"turn {entry.turn}"]
     if entry.model:
         parts.append(printable(entry.model))
     if entry.call and entry.call.seconds is not None:
@@ -273,19 +290,6 @@ def _arguments(text: str) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def said(call: ChatCall) -> str:
-    """A call's arguments in a line: the first as it is, the others by their names."""
-    try:
-        value = json.loads(call.arguments)
-    except ValueError:
-        return printable(call.arguments[:MOST_SAID])
-    if not isinstance(value, dict):
-        return printable(call.arguments[:MOST_SAID])
-    parts = [(each if isinstance(each, str) else json.dumps(each))[:MOST_SAID] for each in value.values()]
-    parts[1:] = [f"{name}={part[:40]}" for name, part in zip(list(value)[1:], parts[1:], strict=True)]
-    return printable("  ".join(parts))
-
-
 def _rows(text: str, width: int, fold: Fold) -> Iterator[Content]:
     """As many lines of a text as are open, and how many there are besides."""
     lines = text.split("\n")
@@ -298,7 +302,7 @@ def _rows(text: str, width: int, fold: Fold) -> Iterator[Content]:
             rows += 1
         shown += 1
     if shown < len(lines):
-        yield Content.styled(f"… {len(lines) - shown:,} more lines · m shows more", f"{QUIET} italic")
+        yield Content.styled(f"… {len(lines) - shown:,} more lines · + shows more", f"{QUIET} italic")
 
 
 def _bounded(text: str, fold: Fold, make: MakeLines, indent: str = "") -> Iterator[Content]:
@@ -307,7 +311,7 @@ def _bounded(text: str, fold: Fold, make: MakeLines, indent: str = "") -> Iterat
     for line in make(clean(text[:MOST_TEXT] if over > 0 else text)):
         yield Content.assemble(indent, line) if indent else line
     if over > 0:
-        yield Content.styled(f"… {over:,} more characters · m shows all", f"{QUIET} italic")
+        yield Content.styled(f"… {over:,} more characters · + shows all", f"{QUIET} italic")
 
 
 def plain(text: str, width: int, style: str = "") -> Iterator[Content]:

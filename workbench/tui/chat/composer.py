@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import ClassVar
 
 from textual import events
+from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
@@ -16,18 +18,26 @@ from workbench.config.text import counted
 from workbench.session.values import ChatEntry, DraftCost, Transcript
 from workbench.tui.chat.blocks import bare
 from workbench.tui.chat.completion import CompletionQuery, completion_query
+from workbench.tui.chat.history_search import HistorySearch
 from workbench.tui.messages import Drafting, EditAndResend, Send
-from workbench.tui.textual_patches import MOST_PASTED, RestingTextArea
+from workbench.tui.textual_patches import KEYBOARD, MOST_PASTED, RestingTextArea
+from workbench.tui.widgets.key_names import key_name
 
 LONG_LINE = 20_000
 """Characters in one line from which on lines are not wrapped: to wrap such a line anew for each key takes too long."""
+NEEDS_MODIFIERS = ("shift+enter", "ctrl+enter")
+"""Keys that most terminals send as plain Enter."""
 MOST_LOOKED_AT = 2_000
 """Entries that one key looks through for the user's message before."""
+MOST_SEARCHED = 20_000
+"""Entries that a search of the history looks through."""
 
 
 _OWN: list[BindingType] = [
     Binding("enter", "send", "send the message", id="composer.send"),
-    Binding("shift+enter,ctrl+j,alt+enter", "newline", "a new line", id="composer.newline"),
+    Binding("shift+enter,ctrl+j,alt+enter", "newline", "a new line; so does \\ before Enter", id="composer.newline"),
+    Binding("ctrl+r", "search_history", "search what you typed before; again: older", id="composer.search"),
+    Binding("ctrl+c,super+c", "copy", "copy the selection, else clear the input", id="composer.copy"),
     Binding("up", "cursor_up", "a line up; from the first: your message before", id="composer.up", show=False),
     Binding("down", "cursor_down", "a line down; from the last: your next message", id="composer.down", show=False),
     Binding("tab", "complete", "take the completion, or go to the transcript", id="composer.complete"),
@@ -35,7 +45,7 @@ _OWN: list[BindingType] = [
     Binding("pageup", "page(-1)", "scroll the chat up", id="composer.page-up", show=False),
     Binding("pagedown", "page(1)", "scroll the chat down", id="composer.page-down", show=False),
 ]
-_FREE = ("up", "down", "pageup", "pagedown", "f6", "f7")
+_FREE = ("up", "down", "pageup", "pagedown", "ctrl+c,super+c", "f6", "f7")
 """Keys of Textual's text area that mean something else here; the last two select lines, as the mouse does."""
 
 
@@ -83,6 +93,13 @@ class Composer(RestingTextArea, inherit_bindings=False):
     class Back(Message):
         """The last waiting message, please."""
 
+    class PastWanted(Message):
+        """A search of the history began: what was typed in other sessions is wanted too."""
+
+        def __init__(self, search: HistorySearch) -> None:
+            super().__init__()
+            self.search = search
+
     class ScrollPage(Message):
         """Scroll the transcript."""
 
@@ -107,6 +124,9 @@ class Composer(RestingTextArea, inherit_bindings=False):
         self._draft = ""
         """What was typed before the past, or an edit, took its place."""
         self._wants: CompletionQuery | None = None
+        self._cleared = ""
+        """What Ctrl+C threw away; ↑ brings it back."""
+        self._search: HistorySearch | None = None
 
     def on_mount(self) -> None:
         """Say what this is for."""
@@ -127,6 +147,11 @@ class Composer(RestingTextArea, inherit_bindings=False):
         self._title()
 
     def _title(self) -> None:
+        if self._search is not None:
+            missing = "" if self._search.found is not None else " · nothing found"
+            keys = " · Ctrl+R older · Enter takes it · Esc leaves"
+            self.border_title = Content.styled(f"history: {bare(self._search.query)}▏{missing}{keys}", "$accent")
+            return
         if self.refusal:
             title = Content.styled(f"read-only: {bare(self.refusal)}", "$warning")
         elif self.editing is not None:
@@ -140,15 +165,40 @@ class Composer(RestingTextArea, inherit_bindings=False):
 
     async def on_key(self, event: events.Key) -> None:
         """Send in order: a binding with priority would overtake the keys that were typed just before it."""
-        if not event.is_printable:
-            found = self.screen.active_bindings.get(event.key)
-            if found is not None and found.node is self and found.binding.action in ("send", "newline"):
-                event.stop()
-                event.prevent_default()
-                await self.run_action(found.binding.action)
+        found = self.screen.active_bindings.get(event.key)
+        action = found.binding.action if found is not None and found.node is self else ""
+        if event.is_printable or action == "delete_left":
+            taken = self._takes(event)
+        else:
+            if action not in ("send", "search_history") and event.key != "escape":
+                self.end_search(take=True)
+            taken = action in ("send", "newline")
+        if taken:
+            event.stop()
+            event.prevent_default()
+        if action in ("send", "newline"):
+            await self.run_action(action)
+
+    def _takes(self, event: events.Key) -> bool:
+        """Whether a key that would be typed is for the search of the history, or answers a question."""
+        if self._search is None:
+            return not self.text and self.take_answer is not None and self.take_answer(event)
+        if event.character is not None and event.is_printable:
+            self._search.type(event.character)
+        else:
+            self._search.erase()
+        self._show_found(self._search)
+        return True
 
     def action_send(self) -> None:
         """Say it, or run it where it is a slash command; an edit goes into a fork."""
+        if self._search is not None:
+            self.end_search(take=True)
+            return
+        row, column = self.cursor_location
+        if self.document.get_line(row)[:column].endswith("\\") and self.selection.is_empty:
+            self.replace("\n", (row, column - 1), (row, column), maintain_selection_offset=False)
+            return
         if self.completing and not (self._wants and self._wants.kind == "slash" and self._is_whole_command()):
             self.post_message(self.Take())
             return
@@ -159,7 +209,7 @@ class Composer(RestingTextArea, inherit_bindings=False):
             self.notify(self.refusal, severity="warning", markup=False)
             return
         editing, self.editing = self.editing, None
-        self._past, self._draft = None, ""
+        self._past, self._draft, self._cleared = None, "", ""
         self.clear()
         self.post_message(Send(text) if editing is None else EditAndResend(editing.seq, text))
 
@@ -167,11 +217,15 @@ class Composer(RestingTextArea, inherit_bindings=False):
         """Whether what was typed is a command already, so that Enter runs it."""
         return self.text.rstrip() in self.commands or " " in self.text.strip()
 
+    take_answer: Callable[[events.Key], bool] | None = None
+    """While a question is open: whether a key answers it. Asked where nothing is typed."""
+
     commands: frozenset[str] = frozenset()
     """The completions on offer, as they would stand here."""
 
     def action_newline(self) -> None:
         """A new line."""
+        self.end_search(take=True)
         self.replace("\n", *self.selection, maintain_selection_offset=False)
 
     def type(self, text: str) -> None:
@@ -214,7 +268,7 @@ class Composer(RestingTextArea, inherit_bindings=False):
         row, column = self.cursor_location
         line = self.document.get_line(row)
         before = text if text.startswith("/") else line[:column]
-        wants = completion_query(before, (row, column) == self.document.end)
+        wants = completion_query(before, (row, column) == self.document.end) if self._search is None else None
         if wants != self._wants:
             self._wants = wants
             self.post_message(self.Wants(wants))
@@ -266,9 +320,20 @@ class Composer(RestingTextArea, inherit_bindings=False):
         """The line of the cursor as it is seen."""
         return self.wrapped_document.location_to_offset(self.cursor_location).y
 
+    @property
+    def newline_key(self) -> str:
+        """The key for a new line that this terminal can send, by its name."""
+        bound = [key for key, each in self.screen.active_bindings.items() if each.binding.id == "composer.newline"]
+        usable = [key for key in bound if KEYBOARD.tells_modifiers or key not in NEEDS_MODIFIERS]
+        return key_name(usable[0]) if usable else "\\ Enter" if bound else "Ctrl+J"
+
     # The past
 
     def _go_back(self) -> bool:
+        if self._cleared and not self.text:
+            text, self._cleared = self._cleared, ""
+            self._set(text)
+            return True
         if self.transcript is None or self.editing is not None:
             return False
         self._keep_draft()
@@ -301,7 +366,62 @@ class Composer(RestingTextArea, inherit_bindings=False):
                 return True
         return False
 
+    def _inputs(self) -> Iterator[str]:
+        """What was typed before, the newest first."""
+        yield self._cleared
+        transcript = self.transcript
+        if transcript is None:
+            return
+        for at in range(len(transcript) - 1, max(-1, len(transcript) - 1 - MOST_SEARCHED), -1):
+            entry = transcript[at]
+            if entry.kind == "you":
+                yield entry.text
+
+    def action_search_history(self) -> None:
+        """Search what was typed before; again: further back."""
+        if self._search is None:
+            self._search = HistorySearch(self._inputs(), self.text)
+            self.post_message(self.PastWanted(self._search))
+        else:
+            self._search.older()
+        self._show_found(self._search)
+
+    def _show_found(self, search: HistorySearch) -> None:
+        found = search.found
+        if found is not None:
+            self._set(found)
+        self._title()
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether what is typed searches the history."""
+        return self._search is not None
+
+    def end_search(self, *, take: bool) -> None:
+        """Keep what was found to go on with, or have the draft back."""
+        search, self._search = self._search, None
+        if search is not None:
+            if not take:
+                self._set(search.draft)
+            self._title()
+            self._look(self.text)
+
     # Editing
+
+    def action_copy(self) -> None:
+        """Copy what is selected here or on the screen; else throw the input away, so that it can be had back."""
+        if self.selected_text:
+            super().action_copy()
+        elif self.screen.get_selected_text():
+            self.screen.action_copy_text()
+        elif self._search is not None:
+            self.end_search(take=False)
+        elif self.text:
+            self._cleared = self.text
+            self.clear()
+            self.notify("cleared; ↑ brings it back", markup=False)
+        else:
+            raise SkipAction
 
     def edit_message(self, entry: ChatEntry) -> None:
         """Say a message anew; the draft waits."""

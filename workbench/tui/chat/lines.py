@@ -44,12 +44,13 @@ class ReasoningChoice(NamedTuple):
 class TranscriptLines:
     """Where each line of the chat comes from."""
 
-    def __init__(self, colour: markdown.Colour = AT_ONCE) -> None:
-        """`colour` may know more of a text later: see `recolour`."""
+    def __init__(self, colour: markdown.Colour = AT_ONCE, folder: str = "") -> None:
+        """`colour` may know more of a text later: see `recolour`. `folder`: the project's."""
+        self._folder = folder
         self._render = partial(markdown.render, colour=colour)
         self.width = 0
         self.heights = Heights(0, GUESS)
-        self.live = LiveLines(0)
+        self.live = LiveLines(0, folder)
         self._transcript: Transcript | None = None
         self._coming: Live | None = None
         self._version = 0
@@ -88,7 +89,7 @@ class TranscriptLines:
         self.width = width
         self._kept.clear()
         self.heights = Heights(len(self.heights), GUESS)
-        self.live = LiveLines(width)
+        self.live = LiveLines(width, self._folder)
         self._take_live()
 
     def take(self, transcript: Transcript | None, live: Live | None) -> bool:
@@ -166,7 +167,7 @@ class TranscriptLines:
         if kept is not None and kept[1:5] == (entry, standing, fold, live):
             drawn = kept.drawn
         else:
-            drawn = draw(entry, standing, self.width, fold, live, self._render)
+            drawn = draw(entry, standing, self.width, fold, live, self._render, self._folder)
         self._kept[index] = KeptEntry(self._version, entry, standing, fold, live, drawn)
         self._kept.move_to_end(index)
         if len(self._kept) > MOST_KEPT:

@@ -59,8 +59,9 @@ class Thoughts:
 class LiveLines:
     """The lines of a `Live`, of which those that will not change are made once."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, folder: str = "") -> None:
         self.width = width
+        self._folder = folder
         self._reply = ""
         self._begin()
         self._after: list[Content] = []
@@ -86,7 +87,7 @@ class LiveLines:
         for call in live.calls:
             if call.call_id not in told:
                 entry = ChatEntry(0, "", "tool", 0, "", ChatCall(call.tool, call.arguments))
-                self._after += blocks.draw(entry, None, self.width, live=call).lines
+                self._after += blocks.draw(entry, None, self.width, live=call, folder=self._folder).lines
 
     @property
     def unfolds(self) -> bool:

@@ -25,14 +25,15 @@ from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.chat.welcome import WelcomeView
-from workbench.tui.messages import Interrupt, TakeBack
+from workbench.tui.messages import Drafting, Interrupt, TakeBack
 from workbench.tui.widgets.command import Completion
 from workbench.tui.widgets.hints import Hints
 
 INPUT_HINTS: Hints = (
-    *(("Enter", "send"), ("Ctrl+J", "new line"), ("@", "file"), ("/", "command"), ("Tab", "transcript")),
+    *(("@", "file"), ("/", "command"), ("Tab", "transcript")),
     *(("F3", "context"), ("Ctrl+P", "commands"), ("F1", "help")),
 )
+"""Behind those for sending and for a new line."""
 TRANSCRIPT_HINTS: Hints = (
     *(("j k", "move"), ("Enter", "unfold"), ("o", "in the context"), ("y", "copy"), ("e", "edit and resend")),
     *(("R", "ask again"), ("[ ]", "requests"), ("Esc", "input"), ("?", "all keys")),
@@ -47,7 +48,7 @@ class ChatPane(Vertical):
     """The conversation. Values come down, messages go up; nothing is planned, counted or kept here but the draft."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "escape", "stop the model; leave an edit, a completion or the transcript", id="chat.escape"),
+        Binding("escape", "escape", "leave the transcript, a search or an edit; then stop the model", id="chat.escape"),
     ]
 
     transcript: var[Transcript | None] = var(None)
@@ -71,6 +72,7 @@ class ChatPane(Vertical):
         """`complete` knows the slash commands, `root` is the project, `count` gives the tokens of a text."""
         super().__init__()
         self._complete = complete
+        self._folder = "" if root is None else str(root)
         self._files = None if root is None else Files(root, count)
         self._wanted: CompletionQuery | None = None
         self._before: Widget | None = None
@@ -79,7 +81,7 @@ class ChatPane(Vertical):
     def compose(self) -> ComposeResult:
         """From top to bottom."""
         yield WelcomeView().data_bind(ChatPane.welcome)
-        yield TranscriptView().data_bind(ChatPane.transcript, ChatPane.live)
+        yield TranscriptView(self._folder).data_bind(ChatPane.transcript, ChatPane.live)
         yield QuestionBox().data_bind(ChatPane.question)
         yield ActivityLine().data_bind(ChatPane.activity)
         yield QueuedMessages().data_bind(ChatPane.queue)
@@ -117,7 +119,9 @@ class ChatPane(Vertical):
             return TRANSCRIPT_HINTS
         if self.greeting.has_focus:
             return WELCOME_HINTS
-        return () if self.box.has_focus_within else INPUT_HINTS
+        if self.box.has_focus:
+            return ()
+        return (("Enter", "send"), (self.composer.newline_key, "new line"), *INPUT_HINTS)
 
     def take_focus(self) -> None:
         """To where one types."""
@@ -139,13 +143,18 @@ class ChatPane(Vertical):
     # Questions
 
     def watch_question(self, question: UserQuestion | None) -> None:
-        """A question takes the focus where nobody is typing; no key answers it before the user has turned to it."""
+        """A question takes the keys where nobody is typing."""
+        self.composer.take_answer = None if question is None else self.box.take_key
         focused = self.screen.focused if self.is_mounted else None
         if question is None or focused is None or self not in focused.ancestors or self.composer.text:
             return
         if focused is not self.box:
             self._before = focused
-        self.box.take_focus()
+        self.box.focus()
+
+    @on(Drafting)
+    def _drafting(self, message: Drafting) -> None:
+        self.box.draft = bool(message.text)
 
     @on(QuestionBox.Done)
     def _answered(self, message: QuestionBox.Done) -> None:
@@ -257,15 +266,19 @@ class ChatPane(Vertical):
 
     def action_escape(self) -> None:
         """Out of whatever one is in; where there is nothing to leave, the key is left to others."""
-        if self.composer.completing:
+        if self.composer.is_searching:
+            self.composer.end_search(take=False)
+        elif self.composer.completing:
             self._offer(())
         elif self.composer.editing is not None:
             self.composer.leave_edit()
             self.composer.focus()
-        elif is_working(self.activity):
-            self.post_message(Interrupt())
+        elif self.question is not None:
+            self.box.action_default()
         elif self.view.has_focus or self.greeting.has_focus:
             self.composer.focus()
+        elif is_working(self.activity):
+            self.post_message(Interrupt())
         else:
             raise SkipAction
 

@@ -1,11 +1,14 @@
 """A question in place: what only the user can decide.
 
-A question appears while the user may be typing. So it never takes a key that was meant for the composer: until the user
-turns to it, with Tab, an arrow, Enter or the mouse, it sleeps, and whatever is typed goes into the composer.
+While nothing is typed in the composer, the question has the keys: those of its answers answer it at once, whatever else
+is typed goes into the composer. Over a draft it waits until Tab leads to it. A key that was pressed before the question
+could be seen, or that answered the question before it, is no answer.
 """
 
 from __future__ import annotations
 
+from math import inf
+from time import monotonic
 from typing import ClassVar
 
 from textual import events, on
@@ -19,11 +22,15 @@ from textual.reactive import var
 from textual.widgets import Button, Static
 
 from workbench.config.text import printable, printable_lines
+from workbench.session.questions import typed_answer
 from workbench.session.values import AnswerChoice, UserQuestion
 from workbench.tui.messages import Answered
 
+HELD = 0.5
+"""Seconds in which the key that answered one question does not answer the next: it is held down, or hit twice."""
 MOST_DETAIL = 400
 """Lines of what the question is about."""
+Part = str | tuple[str, str]
 _CHANGES = {"+": "$success", "-": "$error"}
 
 
@@ -54,8 +61,8 @@ class QuestionBox(Vertical, can_focus=True):
             self.had_focus = had_focus
 
     question: var[UserQuestion | None] = var(None)
-    awake: var[bool] = var(False, toggle_class="-awake")
-    """Whether its keys answer it."""
+    draft: var[bool] = var(False)
+    """Whether something is typed in the composer, so that its keys go there."""
     chosen: var[int] = var(0)
     room: var[int] = var(20)
     """Lines that the box may take."""
@@ -68,9 +75,13 @@ class QuestionBox(Vertical, can_focus=True):
 
     def __init__(self) -> None:
         super().__init__()
-        self._uninvited = False
-        """Whether the focus comes without the user's doing."""
         self._answered = -1
+        self._astray = False
+        """Whether what is typed goes to the composer, and the focus is on its way there."""
+        self._seen_at = inf
+        """When the question was on the screen."""
+        self._last_key = ""
+        self._last_time = 0.0
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -81,8 +92,8 @@ class QuestionBox(Vertical, can_focus=True):
         yield Static(id="question-hint")
 
     async def watch_question(self, before: UserQuestion | None, question: UserQuestion | None) -> None:
-        """Show it; each question sleeps at first, also one that follows another at once."""
-        self.awake = False
+        """Show it."""
+        self._seen_at = inf
         had_focus = self.has_focus
         self.set_class(question is not None, "-asked")
         if question is None:
@@ -99,10 +110,10 @@ class QuestionBox(Vertical, can_focus=True):
             await self.buttons.remove_children()
             await self.buttons.mount_all(_Answer(choice, number) for number, choice in enumerate(question.choices))
         self._draw()
+        self.call_after_refresh(self._seen)
 
-    def watch_awake(self) -> None:
-        """Say which keys do what."""
-        self._draw()
+    def _seen(self) -> None:
+        self._seen_at = monotonic()
 
     def watch_room(self) -> None:
         """Another size of the screen."""
@@ -125,47 +136,50 @@ class QuestionBox(Vertical, can_focus=True):
         default = next((each.label for each in self.question.choices if each.answer == self.question.default), "")
         escape = f"Esc: {printable(default)}"
         # `has_focus` is set only after the handlers of focus and blur, which draw.
-        is_here = self.screen.focused is self
-        wake = "Tab or Enter, then a key; what you type goes on below" if is_here else "Tab, then a key"
-        text = f"a key answers · ↑ ↓ and Enter choose · {escape}" if self.awake else f"{wake} · {escape}"
+        focused = self.screen.focused
+        if focused is self:
+            text = f"a key answers · ↑ ↓ and Enter choose · {escape}"
+        elif focused is None or self.parent not in focused.ancestors:
+            text = "F2 and Tab, then a key answers" if self.draft else "F2, then a key answers"
+        else:
+            text = f"{'Tab, then a key answers' if self.draft else 'a key answers · Tab: choose'} · {escape}"
         self.hint.update(Content.styled(text, "$quiet"))
 
-    def take_focus(self) -> None:
-        """Take the focus without being asked to: no key answers yet."""
-        self._uninvited = True
-        self.focus()
-
     def on_focus(self) -> None:
-        """Where the user came here, keys answer."""
-        self.awake = not self._uninvited
-        self._uninvited = False
+        """Say which keys do what."""
+        self._astray = False
         self._draw()
 
     def on_blur(self) -> None:
-        """Keys go elsewhere."""
-        self.awake = self._uninvited = False
+        """Say how to come back."""
+        self._draw()
+
+    def watch_draft(self) -> None:
+        """Over a draft, keys go there."""
         self._draw()
 
     def on_key(self, event: events.Key) -> None:
-        """An answer's key, where the user has turned to the question; else it was meant for the composer."""
-        if self.question is None:
+        """An answer's key; what else is typed was meant for the composer."""
+        if self.question is None or not event.is_printable or not event.character:
             return
-        if not self.awake:
-            if event.key in ("tab", "shift+tab"):
-                self.awake = True
-                event.stop()
-                event.prevent_default()
-            elif event.is_printable and event.character:
-                self.post_message(self.StrayTyping(event.character))
-                event.stop()
-                event.prevent_default()
-            return
-        for choice in self.question.choices:
-            if event.character == choice.key:
-                event.stop()
-                event.prevent_default()
-                self._answer(choice.answer)
-                return
+        event.stop()
+        event.prevent_default()
+        if self._astray or not self.take_key(event):
+            self._astray = True
+            self.post_message(self.StrayTyping(event.character))
+
+    def take_key(self, event: events.Key) -> bool:
+        """Whether a key that was typed answers the question, or was held down since the one before."""
+        if self.question is None or event.time < self._seen_at or event.character is None:
+            return False
+        answer = typed_answer(self.question, event.character)
+        if answer is None:
+            return False
+        if event.character != self._last_key or event.time - self._last_time > HELD:
+            self._last_key = event.character
+            self._answer(answer)
+        self._last_time = event.time
+        return True
 
     def on_paste(self, event: events.Paste) -> None:
         """A paste was never meant as an answer."""
@@ -173,16 +187,14 @@ class QuestionBox(Vertical, can_focus=True):
         self.post_message(self.StrayTyping(event.text))
 
     def action_choose(self, step: int) -> None:
-        """To another answer; the first time it only wakes."""
-        if self.question is not None and self.awake:
+        """To another answer."""
+        if self.question is not None:
             self.chosen = (self.chosen + step) % len(self.question.choices)
-        self.awake = True
 
     def action_press(self) -> None:
-        """Give the chosen answer; the first time it only wakes."""
-        if self.question is not None and self.awake:
+        """Give the chosen answer."""
+        if self.question is not None:
             self._answer(self.question.choices[self.chosen].answer)
-        self.awake = True
 
     def action_default(self) -> None:
         """Give the answer that changes nothing."""
@@ -202,7 +214,6 @@ class QuestionBox(Vertical, can_focus=True):
     def _answer(self, answer: str) -> None:
         if self.question is not None and self._answered != self.question.number:
             self._answered = self.question.number  # one question, one answer
-            self.awake = False
             self.post_message(Answered(self.question.number, answer))
 
 
@@ -218,7 +229,8 @@ class _Answer(Button, can_focus=False):
         """Mark it where Enter gives it."""
         self.set_class(is_chosen, "-chosen")
         key, label = printable(self._choice.key), printable(self._choice.label)
-        self.label = Content.assemble("▸ " if is_chosen else "  ", (key, "bold underline"), f" {label}")
+        saved: list[Part] = [", ", (key.upper(), "bold underline"), " always"] if self._choice.saved else []
+        self.label = Content.assemble("▸ " if is_chosen else "  ", (key, "bold underline"), f" {label}", *saved)
 
 
 def _detail(text: str) -> Content:

@@ -24,11 +24,11 @@ class TranscriptView(Window, inherit_bindings=False):
         Binding("home,g", "first", "to the beginning", id="chat.first", show=False),
         Binding("end,G", "last", "to the end, and stay there", id="chat.last", show=False),
         Binding("enter,space", "fold", "unfold or fold", id="chat.fold"),
-        Binding("m", "more", "show more of it", id="chat.more"),
+        Binding("plus", "more", "show more of it", id="chat.more"),
         Binding("y", "copy", "copy its text", id="chat.copy"),
         Binding("e", "edit", "edit your message and send it into a fork", id="chat.edit"),
-        Binding("r", "retry", "ask the model again", id="chat.retry"),
-        Binding("i", "inspect", "show it in the inspector", id="chat.inspect"),
+        Binding("R", "retry", "ask the model again; says first what it sends", id="chat.retry"),
+        Binding("o", "inspect", "show it in the context", id="chat.inspect"),
     ]
 
     class EditAsked(Message):
@@ -141,7 +141,7 @@ class TranscriptView(Window, inherit_bindings=False):
             self.post_message(self.EditAsked(entry))
 
     def action_retry(self) -> None:
-        """Ask the model again."""
+        """Ask the model again; whoever does it asks first."""
         self.post_message(Retry())
 
     def action_inspect(self) -> None:

@@ -46,12 +46,13 @@ class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
     cursor: var[int | None] = var(None)
     """The entry that keys speak of."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: str = "") -> None:
+        """`folder`: the project's."""
         super().__init__()
         self._colours = CodeColours(self._colour)
         self._colouring = asyncio.Lock()
         """One process at a time."""
-        self.lines = TranscriptLines(self._colours.of)
+        self.lines = TranscriptLines(self._colours.of, folder)
         self.following = True
         """Whether the end is in view, and stays there."""
         self._jumped = False

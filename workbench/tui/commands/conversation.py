@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.config.errors import Refused
 from workbench.tui.widgets.command import Commands, read_only
+from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.host import Host
 
 COMMANDS = Commands("conversation")
@@ -25,12 +26,18 @@ def interrupt(host: Host, argument: str) -> None:
     "retry",
     "ask again",
     "ask the model again; the answer that failed, broke off or did not please leaves the context",
-    keys=("ctrl+r",),
     why_not=read_only,
 )
-def retry(host: Host, argument: str) -> None:
-    """The last user message once more."""
-    host.model.retry()
+async def retry(host: Host, argument: str) -> None:
+    """The last user message once more. It costs what a request costs, so it is never done by a slip of a finger."""
+    status = host.status
+    said, price = await host.from_session(lambda opened: (opened.said, opened.setup.info.input_price))
+    if not said:
+        raise Refused("nothing was said yet")
+    cost = "at a price that is not known" if price is None else f"about ${price * status.tokens:,.4f} plus the answer"
+    text = f"Ask {status.model} again? That sends about {status.tokens:,} tokens, {'free' if price == 0 else cost}."
+    if await host.ask(ConfirmDialog("ask again", text, "ask again", "leave it")):
+        host.model.retry()
 
 
 @COMMANDS.add("copy", "copy the last answer", "put the model's last answer on the clipboard", keys=("f12",))

@@ -200,7 +200,7 @@ class MainScreen(PaneScreen):
 
     @on(messages.Retry)
     def _retry(self) -> None:
-        self.model.retry()
+        self.run("retry")
 
     @on(messages.Interrupt)
     def _interrupt(self) -> None:

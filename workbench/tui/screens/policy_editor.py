@@ -209,7 +209,7 @@ class PolicyEditor(Finder[PolicyChange]):
             return
         self._ref = str(path)
         self._changed.clear()
-        self.said = f"saved to {path}; ctrl+u uses it in this session"
+        self.said = f"saved to {path}; Ctrl+U uses it in this session"
         self.refill()
 
     def _own_name(self) -> str:

@@ -120,7 +120,7 @@ class SettingsScreen(Finder[str]):
         if command:
             self.dismiss(command)
         else:
-            self.said = f"{value} is changed in the file, and counts from the next start on: ctrl+y copies its path"
+            self.said = f"{value} is changed in the file, and counts from the next start on: Ctrl+Y copies its path"
 
     def action_copy(self) -> None:
         """For an editor."""

@@ -15,6 +15,19 @@ def fit(text: str, width: int) -> str:
     return set_cell_size(text, width - 1) + "…" if width > 0 else ""
 
 
+def fit_start(text: str, width: int) -> str:
+    """At most so many cells: the beginning."""
+    return text if cell_len(text) <= width else fit(text, width)
+
+
+def fit_middle(text: str, width: int) -> str:
+    """At most so many cells: both ends, more of the last."""
+    if cell_len(text) <= width:
+        return text
+    first = (width - 1) // 3
+    return set_cell_size(text, first) + fit_end(text, max(width - first, 1)) if width > 0 else ""
+
+
 def fit_end(text: str, width: int) -> str:
     """At most so many cells, and what is cut is the beginning: the end of a path says more."""
     if cell_len(text) <= width:

@@ -34,7 +34,7 @@ class ConfirmDialog(ModalScreen[bool]):
         """What it is about, and the two answers."""
         with Vertical(classes="dialog") as box:
             box.border_title = self._title
-            box.border_subtitle = f"Enter and Escape: {self._no}"
+            box.border_subtitle = f"Enter and Esc: {self._no}"
             yield Static(f"? {self._text}", classes="dialog--question", markup=False)
             yield ButtonLine()
 

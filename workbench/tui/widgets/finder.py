@@ -24,8 +24,9 @@ from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.columns import Column, Row, header, line
 from workbench.tui.widgets.command import Registry
-from workbench.tui.widgets.help import Help, Keys, named
+from workbench.tui.widgets.help import Help, Keys
 from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.key_names import key_names
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -55,7 +56,8 @@ class KeyLine(Widget):
         """In the order in which the screen lists them."""
         now = {each.binding.id: key for key, each in reversed(self.screen.active_bindings.items())}
         keys = (
-            Content.assemble((named(now.get(each.id, each.key)), "bold"), " ", each.description) for each in self._shown
+            Content.assemble((key_names(now.get(each.id, each.key)), "bold"), " ", each.description)
+            for each in self._shown
         )
         return joined(keys, self.size.width, "  ")
 

@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 from workbench.context.items import SIGNS
 from workbench.tui.widgets.cells import wrapped
 from workbench.tui.widgets.command import Command, Registry
+from workbench.tui.widgets.key_names import key_names
 
 STATES = {
     "sent": "whole, as it was said",
@@ -26,21 +27,6 @@ STATES = {
     "dropped": "left out, because there was no room",
     "excluded": "left out, because you said so",
     "aside": "never sent: thinking, usage, snapshots",
-}
-NAMES = {
-    "question_mark": "?",
-    "slash": "/",
-    "left_square_bracket": "[",
-    "right_square_bracket": "]",
-    "left_curly_bracket": "{",
-    "right_curly_bracket": "}",
-    "pageup": "page up",
-    "pagedown": "page down",
-    "escape": "esc",
-    "left": "←",
-    "right": "→",
-    "up": "↑",
-    "down": "↓",
 }
 WIDE = 24
 """Columns of what comes before the explanation."""
@@ -78,7 +64,7 @@ class Help(ModalScreen[None]):
         """The line to search with, and what matches."""
         with Vertical() as box:
             box.border_title = "help"
-            box.border_subtitle = "type to search, ↑↓ scroll, escape closes"
+            box.border_subtitle = "type to search · ↑ ↓ scroll · Esc closes"
             yield Input(placeholder="search", compact=True)
             with VerticalScroll(can_focus=False):
                 yield Static(id="help-text")
@@ -121,7 +107,7 @@ class Help(ModalScreen[None]):
         for pane in self._panes:
             yield (
                 f"keys: {pane.title}",
-                [(named(self._own.get(each.id or "", each.key)), each.description) for each in pane.bindings],
+                [(key_names(self._own.get(each.id or "", each.key)), each.description) for each in pane.bindings],
             )
         yield "states of an item", [(f"{sign} {state}", STATES[state]) for state, sign in SIGNS.items()]
         signs = [("⚑", "pinned: passes every stage untouched"), ("~", "before a number: approximate")]
@@ -136,9 +122,4 @@ def _lines(what: str, text: str, width: int) -> Iterator[Content]:
 
 def keys_of(command: Command, own: Mapping[str, str]) -> str:
     """The keys of a command as people call them: those that the user chose, else its own."""
-    return named(own.get(command.name, ",".join(command.keys)))
-
-
-def named(keys: str) -> str:
-    """Keys as people call them."""
-    return " ".join("+".join(NAMES.get(part, part) for part in key.split("+")) for key in keys.split(","))
+    return key_names(own.get(command.name, ",".join(command.keys)))

@@ -34,7 +34,7 @@ class Report(ModalScreen[None]):
         """One text that scrolls where the terminal is low."""
         with VerticalScroll() as page:
             page.border_title = self._title
-            page.border_subtitle = "y copies, escape closes"
+            page.border_subtitle = "y copies · Esc closes"
             yield self._table
 
     def action_copy(self) -> None:

@@ -42,7 +42,7 @@ class TextDialog(ModalScreen[str | None]):
         """What is expected, the line, and what is wrong with it."""
         with Vertical(classes="asking--box") as box:
             box.border_title = self._title
-            box.border_subtitle = "enter takes it, escape leaves it"
+            box.border_subtitle = "Enter takes it · Esc leaves it"
             if self._about:
                 yield Static(Content.styled(printable(self._about), "$quiet"))
             yield Input(printable(self._text), compact=True)
