@@ -115,7 +115,7 @@ async def test_a_range_is_decided_about_in_as_few_overrides_as_there_can_be() ->
         (BODIES[:27], 27, "x", "! to exclude this would change nothing"),
         (BODIES, 29, "p", "! this is never sent, whatever is done to it"),
         (BODIES, 4, "r", "! it is sent whole: there is nothing to restore"),
-        (SUMMARISED, 9, "p", "! a summary stands for it; take the compaction back to have it again"),
+        (SUMMARISED, 9, "p", "! it is summarised; undo the compaction to have it again"),
     ],
 )
 async def test_what_has_no_effect_says_so_and_is_not_done(

@@ -11,7 +11,7 @@ from textual.geometry import Size
 
 from support import logs
 from support.talk import COUNTER
-from tui.inspector.host import BODIES, Host, Model, host, press, screen_of, settle, setup
+from tui.inspector.host import BODIES, Host, Model, decisions, host, press, screen_of, settle, setup
 from tui.inspector.sample import item
 from workbench.context.budget import Limits
 from workbench.context.planner import plan
@@ -157,3 +157,13 @@ def test_a_box_fills_its_cells(size: tuple[int, int], chosen: bool) -> None:
     lines = picture(part, Size(*size), 5_000, chosen)
     assert len(lines) == size[1]
     assert {cell_len(line) for line in lines} == {size[0]}
+
+
+async def test_a_question_is_seen_and_answered_where_the_rows_are_not() -> None:
+    app = whole()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "T", "enter", "right", "m")
+        assert "mask event 18?" in screen_of(app)
+        await press(pilot, "enter")
+        assert decisions(app) == [("mask", 18, 18)]

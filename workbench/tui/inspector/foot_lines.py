@@ -90,7 +90,7 @@ def chosen(rows: int, tokens: int | None, original: int | None, width: int) -> C
         parts.append(Content(f"{tokens:,} tokens"))
         if original is not None and original != tokens:
             parts.append(Content(f"{original:,} if whole"))
-    parts.append(Content.styled("p pin  m mask  x exclude  r restore  y copy  escape", "$quiet"))
+    parts.append(Content.styled("p pin  m mask  x exclude  r restore  y copy  Esc", "$quiet"))
     return joined(parts, width)
 
 

@@ -21,6 +21,7 @@ from textual.reactive import var
 
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
+from workbench.config.text import counted
 from workbench.context.compare import changes
 from workbench.context.items import Item
 from workbench.session.context_view import ContextView
@@ -29,6 +30,7 @@ from workbench.tui.inspector import foot_lines
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.inspector.detail import Detail
 from workbench.tui.inspector.info_lines import TotalsLine, VerdictLine
+from workbench.tui.inspector.largest import LargestScreen
 from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides, Verb, choose, preview
 from workbench.tui.inspector.pages import TABS
 from workbench.tui.inspector.request import RequestScreen
@@ -71,6 +73,7 @@ class InspectorPane(Vertical):
         Binding("r", "decide('restore')", "restore: whole again, as it was said", id="inspector.restore"),
         Binding("y", "copy", "copy the rows' texts", id="inspector.copy"),
         Binding("T", "treemap", "show or hide the treemap: what fills the context", id="inspector.treemap"),
+        Binding("L", "largest", "the ten largest that may be masked", id="inspector.largest"),
         Binding("o", "jump", "go to the row's message in the chat", id="inspector.jump"),
         *(
             Binding(str(number), f"tab('{tab.key}')", f"the row: {tab.name}", id=f"inspector.{tab.key}")
@@ -190,6 +193,17 @@ class InspectorPane(Vertical):
         else:
             self.rows.focus()
 
+    def watch_asked(self, asked: OverridePreview | None) -> None:
+        """Enter answers the question, wherever the keys are."""
+        self.treemap.asking = asked is not None
+
+    def on_mount(self) -> None:
+        """What is told under the rows is told over the treemap where it stands in their place."""
+        self.watch(self.row_list, "notice", self._tell_in_map)
+
+    def _tell_in_map(self, notice: Content | None) -> None:
+        self.treemap.notice = None if notice is None or self.row_list.region else notice.plain
+
     @on(Treemap.Chosen)
     def _chosen_in_map(self, message: Treemap.Chosen) -> None:
         """The rows follow the treemap."""
@@ -247,14 +261,10 @@ class InspectorPane(Vertical):
 
     def action_decide(self, verb: Verb) -> None:
         """Ask before anything is changed, with what it would do."""
-        shown = self.shown
+        shown = self._changeable()
         if shown is None:
             return
         try:
-            if shown.at is not None:
-                raise WorkbenchError("this is the past, which nobody changes; } goes back to now")
-            if shown.fixed:
-                raise WorkbenchError(shown.fixed)
             if shown.queries is None or len(self.rows.chosen) > MOST_CHOSEN:
                 raise WorkbenchError(f"expected at most {MOST_CHOSEN:,} rows of a session")
             choice = choose(verb, self._chosen(), shown.queries)
@@ -264,6 +274,29 @@ class InspectorPane(Vertical):
             return
         self.row_list.notice = Content.styled("working out what that would do…", "$quiet")
         self._preview(shown, choice)
+
+    def _changeable(self) -> ContextView | None:
+        """What is shown, if something can be decided about it; else it is told why not."""
+        shown = self.shown
+        if shown is None:
+            return None
+        past = "this is the past, which nobody changes; } goes back to now" if shown.at is not None else ""
+        if past or shown.fixed:
+            self._forget()
+            self.row_list.notice = problem(past or shown.fixed)
+            return None
+        return shown
+
+    def action_largest(self) -> None:
+        """The ten largest, to mask those that are chosen."""
+        shown = self._changeable()
+        if shown is not None and shown.queries is not None:
+            self.app.push_screen(LargestScreen(shown), self._agree_to_largest)
+
+    def _agree_to_largest(self, choice: ProposedOverrides | None) -> None:
+        if choice is not None:
+            self._agree(choice)
+            self.notify(f"masked {counted(choice.rows, 'item')}; u undoes it", markup=False)
 
     @work(exclusive=True, group="preview")
     async def _preview(self, shown: ContextView, choice: ProposedOverrides) -> None:
@@ -280,7 +313,8 @@ class InspectorPane(Vertical):
             self.row_list.notice = problem(f"to {choice.verb} this would change nothing")
         else:
             self.asked = made
-            self.row_list.notice = foot_lines.question(made, self.row_list.foot.size.width)
+            width = self.row_list.foot.size.width or self.treemap.size.width - 1
+            self.row_list.notice = foot_lines.question(made, width)
 
     def _agree(self, choice: ProposedOverrides) -> None:
         self._forget()

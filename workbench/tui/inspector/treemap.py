@@ -8,10 +8,11 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from textual import events, work
+from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.reactive import var
+from textual.reactive import reactive, var
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -47,6 +48,10 @@ class Treemap(Widget, can_focus=True):
     by: var[Grouping] = var("")
     """As the rows are grouped."""
     cursor: var[int] = var(0)
+    asking: var[bool] = var(False)
+    """Whether Enter is the answer to a question."""
+    notice: reactive[str | None] = reactive(None)
+    """What is to be told before anything else."""
 
     class Chosen(Message):
         """The cursor is on an item; `opened`: and it is to be looked at closely."""
@@ -169,6 +174,8 @@ class Treemap(Widget, can_focus=True):
 
     def action_open(self) -> None:
         """Into the box; an item is opened in full."""
+        if self.asking:
+            raise SkipAction
         if not self.boxes:
             return
         inside = self.part(self.cursor).inside
@@ -221,6 +228,8 @@ class Treemap(Widget, can_focus=True):
             said = "adding up what fills the context…" if y == 0 and self.shown is not None else ""
             return Strip([Segment(fit(said, width), self.rich_style)], width)
         level = self.levels[-1]
+        if y == 0 and self.notice is not None:
+            return Strip([Segment(fit(f" {self.notice}", width), self.rich_style)], width)
         if y == 0:
             path = " › ".join([self.levels[0].title, *self._path])
             return Strip([Segment(fit(f" {path}: {level.tokens:,} tokens", width), self.rich_style)], width)
