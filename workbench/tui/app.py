@@ -14,7 +14,6 @@ from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.color import Color
-from textual.content import Content
 from textual.filter import LineFilter, Monochrome
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
@@ -71,8 +70,8 @@ class Opening(Screen[None]):
 
     CSS = """
     Opening { background: $background; color: $quiet; }
-    Opening Static { height: 1; background: $panel; padding: 0 1; }
-    Opening #rest { height: 1fr; background: $background; }
+    Opening Static { height: 1; padding: 0 1; }
+    Opening #name { background: $panel; color: $primary; text-style: bold; }
     """
 
     def __init__(self) -> None:
@@ -80,10 +79,9 @@ class Opening(Screen[None]):
         self.typed = ""
 
     def compose(self) -> ComposeResult:
-        """The lines above and below the panes, as the main screen has them."""
-        yield Static(Content("Workbench"))
-        yield Static(id="rest")
-        yield Static(Content("opening…"))
+        """The first two lines, as the main screen has them."""
+        yield Static("Workbench", id="name")
+        yield Static("opening…")
 
     def on_key(self, event: events.Key) -> None:
         """For the composer."""

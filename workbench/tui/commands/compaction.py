@@ -29,6 +29,7 @@ def _seen(host: Host) -> CompactionView:
     "compact now",
     "summarise the past to make room; shows the figures and asks first",
     keys=("ctrl+g", "f8"),
+    letters=("c",),
     why_not=read_only,
 )
 async def compact(host: Host, argument: str) -> None:
