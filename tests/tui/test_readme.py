@@ -1,0 +1,104 @@
+"""The README's five minutes, followed to the letter in a real terminal."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tui.test_tmux import Tmux
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux here"),
+    pytest.mark.xdist_group("litellm"),
+]
+
+KEYS = {
+    "Enter": "Enter",
+    "Esc": "Escape",
+    "Tab": "Tab",
+    "Ctrl+L": "C-l",
+    "Ctrl+S": "C-s",
+    "Ctrl+P": "C-p",
+    "Ctrl+Q": "C-q",
+}
+KEYS |= {f"F{number}": f"F{number}" for number in range(1, 13)}
+
+STEPS: list[tuple[str, str]] = [
+    ("F2", "─message"),
+    ("read bakery/pricing.py", "message · "),
+    ("Enter", "Read bakery/pricing.py"),
+    ("Tab", "R ask again"),
+    ("k", "R ask again"),
+    ("j", "R ask again"),
+    ("Enter", "R ask again"),
+    ("Esc", "Enter send"),
+    ("F3", "p pin"),
+    ("f", "filter"),
+    ("state:truncated", "state:truncated"),
+    ("Enter", "1 of "),
+    ("Enter", "over the cap of 1,600"),
+    ("Esc", "1 of "),
+    ("x", "exclude "),
+    ("Enter", "0 of "),
+    ("u", "1 of "),
+    ("Esc", "state:"),
+    ("T", "history"),
+    ("L", "mask these"),
+    ("Esc", "p pin"),
+    ("[", "request 27"),
+    ("[", "request 26"),
+    ("}", "next of 27"),
+    ("w", "the request"),
+    ("f", "curl "),
+    ("Esc", "p pin"),
+    ("F4", "compacts at "),
+    ("Enter", "summarised"),
+    ("Enter", "lost"),
+    ("Ctrl+L", "0 lost"),
+    ("Ctrl+S", "u undo"),
+    ("u", "undid compaction #"),
+    ("Esc", "c compact"),
+    ("F2", "─message"),
+    ("/lab", "/lab"),
+    ("Enter", "codex"),
+    ("Esc", "Enter send"),
+    ("F1", "help"),
+    ("Esc", "Enter send"),
+    ("Ctrl+P", "Search"),
+    ("Esc", "Enter send"),
+    ("Ctrl+Q", "ended with 0"),
+]
+"""What the README has the reader press or type, in its order, and what is seen then."""
+
+
+def asked_for() -> list[str]:
+    """Every key and text that the numbered list names."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    steps = readme[readme.index("\n1. **Chat**") : readme.index("Then look at a session of your own agent.")]
+    return re.findall(r"`([^`]+)`", steps)
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Tmux]:
+    """A shell in a terminal of the usual size."""
+    made = Tmux(tmp_path, (120, 40))
+    yield made
+    made.end()
+
+
+def test_the_five_minutes_can_be_followed_to_the_letter(terminal: Tmux) -> None:
+    assert [pressed for pressed, _ in STEPS] == asked_for()
+    terminal.type(f"{sys.executable} -m workbench demo; echo ended with $?")
+    terminal.press("Enter")
+    terminal.wait_for("rounding line by line made 13.22")
+    for pressed, seen in STEPS:
+        if pressed in KEYS:
+            terminal.press(KEYS[pressed])
+        else:
+            terminal.type(pressed)
+        terminal.wait_for(seen)
