@@ -180,6 +180,7 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
         keys = keymap(self._keys, main)
         self.set_keymap(keys.keymap)
         main.own_keys = keys.keymap
+        main.show_hints()
         self._warn("keys", keys.problems)
 
     def _warn(self, title: str, problems: Iterable[str]) -> None:

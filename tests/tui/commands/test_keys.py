@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from textual.binding import Binding
+from textual.content import Content
 from textual.widgets import TextArea
 
 from tui.play import SMALL, program, settle, shown, told
@@ -69,7 +70,7 @@ async def test_every_binding_on_the_screen_has_an_id_and_none_clashes_with_a_com
 async def test_keys_can_be_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.toml").write_text(
-        '[keys]\ntokens = "ctrl+l"\ntokns = "f12"\nhelp = 3\nnew = "ctrl+l"\n"chat.copy" = "c"\n'
+        '[keys]\ntokens = "ctrl+l"\ntokns = "f12"\nhelp = 3\nnew = "ctrl+l"\n"chat.copy" = "c"\n"palette" = "f11"\n'
     )
     ran: list[str] = []
 
@@ -78,10 +79,13 @@ async def test_keys_can_be_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(MainScreen, "run_command", run)
     with Services() as services:
-        async with program(services, SMALL) as (pilot, _):
+        async with program(services, (120, 40)) as (pilot, screen):
             await pilot.press("ctrl+l", "ctrl+t")
             await settle(pilot)
             assert ran == ["tokens"]
+            foot = Content.from_markup(screen.chat.border_subtitle or "").plain
+            assert "F11 commands" in foot, "the keys in the border are those that work"
+            assert "Ctrl+P" not in foot
             said = told(pilot.app)
             assert "keys.tokns: no such command; did you mean tokens?" in said
             assert "keys.help: expected text such as ctrl+g,f8, got 3" in said

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -22,7 +22,7 @@ from workbench.tui.main.timeline import Timeline
 from workbench.tui.messages import Jump, ShowBeside
 from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.help import Keys
-from workbench.tui.widgets.hints import key_hints
+from workbench.tui.widgets.hints import chosen_names, key_hints
 from workbench.tui.widgets.host import PaneName
 
 LOW = 30
@@ -31,6 +31,14 @@ LOW = 30
 
 BESIDE_SECONDS = 0.06
 """How long a pane waits before it shows what is looked at in another."""
+
+
+def _bindings(pane: Widget) -> list[Binding]:
+    """The keys of a pane and of all that is in it."""
+    widgets = (pane, *pane.walk_children(Widget))
+    found = (binding for widget in widgets for binding in type(widget).BINDINGS)
+    ours = (each for each in found if isinstance(each, Binding) and each.id and each.description)
+    return list(dict.fromkeys(ours))
 
 
 class PaneScreen(WorkerScreen, Screen[None]):
@@ -48,6 +56,8 @@ class PaneScreen(WorkerScreen, Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
+        self.own_keys: Mapping[str, str] = {}
+        """The keys that the user chose, by the ids of their bindings."""
         self._focused: dict[PaneName, Widget] = {}
         self._dragged: Literal["", "columns", "lines"] = ""
         self._beside: ShowBeside | None = None
@@ -72,17 +82,8 @@ class PaneScreen(WorkerScreen, Screen[None]):
 
     def active_keys(self) -> list[Keys]:
         """The keys of the panes, of whoever has them, for the help."""
-        found: list[Keys] = []
-        for name, pane in (*self.panes(), ("timeline", self.timeline)):
-            bindings = [
-                binding
-                for widget in (pane, *pane.walk_children(Widget))
-                for binding in type(widget).BINDINGS
-                if isinstance(binding, Binding) and binding.id and binding.description
-            ]
-            if bindings:
-                found.append(Keys(name, list(dict.fromkeys(bindings))))
-        return found
+        named = (*self.panes(), ("timeline", self.timeline))
+        return [Keys(name, found) for name, pane in named if (found := _bindings(pane))]
 
     # What is shown
 
@@ -209,8 +210,11 @@ class PaneScreen(WorkerScreen, Screen[None]):
     def show_hints(self) -> None:
         """The pane with the focus says which keys it has, in its lower border."""
         for _, pane in self.panes():
-            has_focus = self.focused is not None and pane in self.focused.ancestors_with_self
-            pane.border_subtitle = key_hints(pane.hints(), pane.size.width - 4) if has_focus else ""
+            if self.focused is not None and pane in self.focused.ancestors_with_self:
+                renamed = chosen_names((*type(self).BINDINGS, *_bindings(pane)), self.own_keys) if self.own_keys else {}
+                pane.border_subtitle = key_hints(pane.hints(), pane.size.width - 4, renamed)
+            else:
+                pane.border_subtitle = ""
 
     def focus_pane(self, name: PaneName) -> None:
         """Show a pane and go there; in the chat, always to where one types."""

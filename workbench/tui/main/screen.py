@@ -90,7 +90,6 @@ class MainScreen(PaneScreen):
         self._ref = ref
         self._warm = warm
         self.demo = demo
-        self.own_keys: Mapping[str, str] = {}
         self.model: SessionModel
         """There once the screen is mounted."""
 

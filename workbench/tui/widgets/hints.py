@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from workbench.tui.widgets.cells import joined
+from workbench.tui.widgets.key_names import key_name, key_names
 
 Hints = Sequence[tuple[str, str]]
-"""Keys as they stand on a keyboard, and what they do, the important first."""
+"""Keys by their names, and what they do, the important first."""
 
 
-def key_hints(hints: Hints, width: int) -> Content:
-    """As many as the line holds, each whole."""
-    parts = [Content.assemble((key, "bold $primary"), (f" {word}", "$foreground")) for key, word in hints]
+def key_hints(hints: Hints, width: int, renamed: Mapping[str, str]) -> Content:
+    """As many as the line holds, each whole. `renamed`: names of keys for which the user has chosen others."""
+    parts = []
+    for keys, word in hints:
+        shown = " ".join(renamed.get(key, key) for key in keys.split(" "))
+        parts.append(Content.assemble((shown, "bold $primary"), (f" {word}", "$foreground")))
     line = joined(parts, width - 2, "  ")
     return Content.assemble(" ", line, " ") if line else line
+
+
+def chosen_names(bindings: Iterable[BindingType], own_keys: Mapping[str, str]) -> dict[str, str]:
+    """By the name of each key that no longer works: that of the one which does in its place."""
+    return {
+        key_name(key): key_names(own_keys[binding.id].partition(",")[0])
+        for binding in bindings
+        if isinstance(binding, Binding) and binding.id and binding.id in own_keys
+        for key in binding.key.split(",")
+    }
