@@ -72,7 +72,7 @@ def test_the_history_is_a_tree_with_its_figures(call: Call) -> None:
     inner = next(line for line in out.splitlines() if line.startswith("└ 10 "))
     gone = next(line for line in out.splitlines() if line.startswith("12 "))
     assert out.index(outer) < out.index(inner) < out.index(gone)
-    assert outer.split()[3:] == ["2–5", "1–2", "9,000", "1,000", "16.0", "75%", "manual", "gpt-4o", "standing"]
+    assert outer.split()[3:] == ["2–5", "1–2", "9,000", "1,000", "16.0", "75%", "manual", "gpt-4o", "active"]
     assert inner.split()[4:] == [
         "2–3",
         "1–2",
@@ -86,7 +86,7 @@ def test_the_history_is_a_tree_with_its_figures(call: Call) -> None:
         "by",
         "11",
     ]
-    assert gone.split()[3:] == ["6–7", "–", "–", "–", "–", "–", "–", "–", "reverted", "by", "13"]
+    assert gone.split()[3:] == ["6–7", "–", "–", "–", "–", "–", "–", "–", "undone", "by", "13"]
 
 
 @requirement("sliding", "shown", "triggers, durations, compression ratios and errors are counted")
@@ -97,7 +97,7 @@ def test_the_counters(call: Call) -> None:
     out = call("compactions", session).out
     assert "event 10 failed, timeout: slow" in out
     for line in (
-        "made      1 (1 standing), by trigger: 1 threshold",
+        "made      1 (1 active), by trigger: 1 threshold",
         "freed     8,000 tokens; 1 without a model",
         "cost      $0.0125",
         "seconds   2.00",
@@ -204,7 +204,7 @@ def test_undo_and_redo_give_the_same_plan(call: Call) -> None:
     assert call("plan", session, "--json").json != before
     redone = call("undo", session, "--redo")
     assert "redid compaction #11" in redone.out
-    assert "the request has " in redone.out
+    assert "the request: " in redone.out
     assert call("plan", session, "--json").json == before
 
 

@@ -311,7 +311,7 @@ def test_its_finished_groups_are_when_it_outgrows_the_window(name: str) -> None:
     read = texts(selected)
     assert {"r1", "r2", "r3"} <= set(read), "the last group, which waits, stays"
     assert "do it" not in read
-    assert "finished iteration groups of the open turn go too" in selected.why
+    assert "finished iteration groups of the open turn are summarised too" in selected.why
     finished = texts(range_of(open_turn(3), preset(name), overflow=True))
     assert {"r1", "r2"} <= set(finished)
     assert "r3" not in finished, "the model has not answered to the last group yet"

@@ -149,7 +149,7 @@ def test_the_reference_tells_every_knob_in_full() -> None:
     assert [row.name for row in table] == [knob.name for knob in EVERY_KNOB]
     assert all(row.allowed and row.meaning for row in table)
     row = table[[row.name for row in table].index("masking.keep_last")]
-    assert row == ("masking.keep_last", "0", "a whole number from 0 up", "The last results stay.")
+    assert row == ("masking.keep_last", "0", "a whole number from 0 up", "The last results are kept.")
 
 
 @pytest.mark.parametrize("knob", EVERY_KNOB, ids=lambda knob: knob.name)

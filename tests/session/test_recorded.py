@@ -114,7 +114,7 @@ def test_a_request_of_which_only_the_purpose_is_known_is_planned_from_what_came_
 def test_a_request_is_without_its_own_answer_and_results() -> None:
     session = recorded(*TURN)
     [thought] = [row for row in session.plan(1).rows if row.kind == "reasoning"]
-    assert thought.edits[0].why == "kept for reading; the log does not say whether it was sent"
+    assert thought.edits[0].why == "kept for reading; the log does not say if it was sent"
     texts = [[row.original for row in session.plan(at).rows if row.in_request] for at in (0, 1)]
     assert texts == [["read it"], ["read it", "{}", "what it says"]]
 

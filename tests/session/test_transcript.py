@@ -82,7 +82,7 @@ def test_everything_that_was_said_or_done_is_told_and_nothing_else() -> None:
         ("notice", "undid: masked 3 items (#5 to #7)"),
         ("notice", "window of gpt-4o: 9 tokens, as the provider says"),
         ("summary", "what was"),
-        ("notice", "the file also held what is no part of the conversation: 12 progress, 1 queue␛"),
+        ("notice", "skipped: 12 progress, 1 queue␛"),
     ]
     call = transcript[5].call
     assert call is not None

@@ -250,7 +250,7 @@ async def test_an_answer_that_did_not_please_leaves_the_context(
     async with opened(services) as on:
         on.model.retry()
         await on.settled()
-        assert "nothing was said yet" in on.told
+        assert "no messages yet" in on.told
         on.model.send("go")
         await on.settled()
         on.model.retry()

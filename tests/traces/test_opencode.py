@@ -231,7 +231,7 @@ def test_what_was_taken_back_is_out_at_the_end(tmp_path: Path) -> None:
     talk = (user(text("a")), reply(text("b"), finish(7)), user(text("c")), reply(text("d"), finish(8)))
     revert = json.dumps({"messageID": "m2"})
     [found] = conversations(*read_file(str(store(tmp_path / "opencode.db", talk, revert=revert))))
-    assert found[-1] == Override("exclude", 6, 8, "taken back in opencode")
+    assert found[-1] == Override("exclude", 6, 8, "undone in opencode")
 
 
 def test_of_several_sessions_one_has_to_be_chosen_and_the_newest_are_named(tmp_path: Path) -> None:

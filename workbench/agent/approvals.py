@@ -123,7 +123,7 @@ class Approvals:
         where = self._path or FILE_NAME
         shell = " It needs a shell, which no pattern with * allows." if needs_shell(call) else ""
         return (
-            f"{call.tool}: not allowed, and nobody is there to ask.{shell} "
+            f"{call.tool}: not allowed, and there is nobody to ask.{shell} "
             f"The user can allow it with --allow {_quoted(advised(call))}, or under `always` in {where}"
         )
 

@@ -33,7 +33,7 @@ from typing import Any
 from workbench.cli.options import options_of
 from workbench.cli.sources import read_source
 from workbench.compaction.forecast import Forecast, forecast, next_step
-from workbench.compaction.record import Metrics, Record, Spread, metrics, record
+from workbench.compaction.record import STATUS_NAMES, Metrics, Record, Spread, metrics, record
 from workbench.compaction.triggers import decide
 from workbench.compaction.undo import Change, Node, redo, tree, undo, undo_all_compactions
 from workbench.compaction.values import CompactionDecision, TriggerCheck
@@ -175,7 +175,7 @@ def _rows(node: Node, depth: int) -> Iterator[tuple[str, ...]]:
         "–" if noted.score is None else f"{noted.score:.0%}",
         printable(noted.trigger or "–"),
         printable(noted.made_by or noted.model or "–"),
-        f"{status}{cause}",
+        f"{STATUS_NAMES[status]}{cause}",
     )
     for inner in node.inside:
         yield from _rows(inner, depth + 1)
@@ -207,7 +207,7 @@ def _spread(spread: Spread, form: str) -> str:
 
 
 def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {printable(name)}" for name, count in sorted(counts.items()))
+    return ", ".join(f"{count} {printable(STATUS_NAMES.get(name, name))}" for name, count in sorted(counts.items()))
 
 
 # workbench undo
@@ -230,7 +230,7 @@ def run_undo(options: argparse.Namespace) -> int:
         for event, change in zip(added, changes, strict=True):
             print(f"event {event.seq}: {change.what}")
         was, now, window = before.size, after.size, after.limits.window
-        print(f"the request has {now:,} of {window:,} tokens now; it had {was:,}")
+        print(f"the request: {was:,} → {now:,} of {window:,} tokens")
     return 0
 
 

@@ -180,11 +180,11 @@ def _add_ask(commands: Commands[_Parser]) -> None:
     parser = _command(commands, "ask", "cli.ask:run", "one turn with a model, without a screen")
     _add_wishes(parser)
     parser.add_argument("message", metavar="MESSAGE", help="what to say; - reads standard input")
-    parser.add_argument("--session", metavar="SESSION", help="go on with this session; a new one by default")
+    parser.add_argument("--session", metavar="SESSION", help="continue this session; a new one by default")
     parser.add_argument("--api-base", metavar="URL", help="the address of a server of your own")
     allowed = "allow calls without asking, as in 'run_command:pytest *' or write_file"
     parser.add_argument("--allow", metavar="PATTERN", action="append", help=allowed)
-    without = "do not offer these tools; * and ? stand for any letters, as in notes__*"
+    without = "do not offer these tools; * and ? are wildcards, as in notes__*"
     parser.add_argument("--without", metavar="TOOL", action="append", help=without)
     instead = "ask this model where the one before cannot answer; any number of times, in this order"
     parser.add_argument("--fallback", metavar="MODEL", action="append", help=instead)
@@ -231,8 +231,8 @@ def _add_compact(commands: Commands[_Parser]) -> None:
     parser.add_argument("--dry-run", action="store_true", help="write the summary, and store nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     _add_json(parser)
-    parser = _command(commands, "continue", "cli.continuing:run", "go on from a summary, in a new session")
-    parser.add_argument("session", metavar="SESSION", help="the session to go on from")
+    parser = _command(commands, "continue", "cli.continuing:run", "start a new session from a summary of another")
+    parser.add_argument("session", metavar="SESSION", help="the session to continue from")
     parser.add_argument(
         "--summary", metavar="FILE", help="this text, edited by you, as the summary; - reads standard input"
     )
@@ -258,7 +258,7 @@ def _add_compactions(commands: Commands[_Parser]) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--all-compactions", action="store_true", help="undo every compaction")
     which.add_argument("--event", type=int, metavar="SEQ", help="undo this compaction or override")
-    parser.add_argument("--redo", action="store_true", help="bring back what was undone last, or --event SEQ")
+    parser.add_argument("--redo", action="store_true", help="redo what was undone last, or --event SEQ")
     _add_json(parser)
 
 
@@ -266,7 +266,7 @@ def _add_snapshots(commands: Commands[_Parser]) -> None:
     text = "states of the work tree from before tools changed it"
     parser = _command(commands, "snapshots", "cli.snapshots:run_list", text)
     parser.add_argument("session", metavar="SESSION")
-    keep = "first let go of all but the newest N of the repository, whichever session they belong to"
+    keep = "first remove all but the newest N of the repository, whichever session they belong to"
     parser.add_argument("--keep", type=_count, metavar="N", help=keep)
     _add_json(parser)
     text = "bring such a state back, after showing what would change and asking; it can be undone"

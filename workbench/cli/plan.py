@@ -11,7 +11,7 @@ from workbench.cli.options import options_of
 from workbench.cli.sources import read_source
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import fit, print_json, printable, table
-from workbench.context.items import SIGNS, Item
+from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.render import request
@@ -179,7 +179,7 @@ def _table_row(row: Item, most: int | None) -> tuple[str, ...]:
         printable(row.who),
         f"{'' if row.exact else '~'}{row.tokens:,}",
         f"{row.original_tokens:,}" if row.original_tokens != row.tokens else "",
-        f"{SIGNS[row.state]} {row.state}{' ⚑' if row.pinned else ''}",
+        f"{SIGNS[row.state]} {state_words(row.state)}{' ⚑' if row.pinned else ''}",
         said,
     )
 

@@ -107,7 +107,9 @@ def _compacted(made: Compaction) -> str:
     if noted.tokens_before is not None and noted.tokens_after is not None:
         figures = f", {noted.tokens_before:,} to {noted.tokens_after:,} tokens"
     who = f" by {noted.made_by}" if noted.made_by else ""
-    return f"compacted{who}: events {made.first:,} to {made.last:,}{figures} ({noted.why}); undo takes it back"
+    return (
+        f"compacted{who}: events {made.first:,} to {made.last:,}{figures} ({noted.why}); undo it with `workbench undo`"
+    )
 
 
 def _aside(text: str, most: int | None = None) -> None:

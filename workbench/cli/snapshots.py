@@ -155,7 +155,7 @@ def _result(event: Event, snapshot: Snapshot, found: Difference | Restored) -> d
 def _print_difference(event: Event, snapshot: Snapshot, found: Difference, remove_created: bool) -> None:
     why = f", {printable(snapshot.why)}" if snapshot.why else ""
     print(f"event {event.seq}, {when(event.at)}{why}, in {printable(snapshot.root)}")
-    fate = "to be removed" if remove_created else "created since; they stay, unless --remove-created"
+    fate = "to be removed" if remove_created else "created since; kept, unless --remove-created"
     for title, paths in (("to be put back", found.changed), (fate, found.created), ("in the way", found.blocked)):
         if paths:
             print(f"{title}: {len(paths):,}")

@@ -175,7 +175,7 @@ class Compactor:
     def _by_model(self, events: Sequence[Event], preview: CompactionPreview, text: str) -> SummaryDraft:
         tokens, cap = self.setup.counter.count(text).tokens, preview.summary_cap
         if tokens >= preview.source_tokens:
-            size = f"the summary has {tokens:,} tokens, and what it stands for {preview.source_tokens:,}"
+            size = f"the summary has {tokens:,} tokens, and what it replaces {preview.source_tokens:,}"
             raise CompactionRefused("larger", size)
         if tokens > FAR * cap:
             raise CompactionRefused("too_long", f"the summary has {tokens:,} tokens, and {cap:,} were asked for")

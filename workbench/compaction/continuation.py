@@ -79,7 +79,7 @@ def whole_session(plan: ContextPlan, events: Sequence[Event], policy: Compaction
     left_out = {"excluded", "aside"} | ({"summarised"} if policy.update else set())
     items = tuple(row for row in plan.rows if row.unit >= 0 and row.state not in left_out)
     if not items and not previous:
-        raise CompactionRefused("nothing", "there is nothing to go on from: nothing was said in this session")
+        raise CompactionRefused("nothing", "nothing to continue from: this session is empty")
     last = events[-1].seq
     return SelectedRange(1, last, items, (), 0, previous, "all of the session")
 
@@ -97,9 +97,9 @@ def first_events(
     `recall`: the model has the tools to read the originals in that session, and is told so.
     """
     if not summary.strip():
-        raise WrongCall("the summary to go on from is empty: expected text")
+        raise WrongCall("the summary is empty: expected text")
     head = [Setting(CONTINUED_FROM, source), *settings]
-    meta: dict[str, object] = {"trigger": "manual", "why": f"goes on from session {source}", CONTINUED_FROM: source}
+    meta: dict[str, object] = {"trigger": "manual", "why": f"continued from session {source}", CONTINUED_FROM: source}
     meta |= {"made_by": made.made_by if made else "hand", "cost": 0.0}
     if made:
         meta |= {

@@ -169,7 +169,7 @@ def preview_rows(preview: CompactionPreview, *, own: bool = False) -> list[tuple
         ("keeps", f"{counted(len(selected.kept), 'event')} of that range, with {selected.kept_tokens:,} tokens"),
         ("frees", f"about {cache.saved_per_request:,} of {preview.tokens_before:,} tokens"),
         ("asks", "nobody: the summary is yours" if own else _asked(preview)),
-        ("prompt cache", f"the same up to token {cache.first_changed:,}, {cache.rewritten:,} are written again"),
+        ("prompt cache", f"kept up to token {cache.first_changed:,}, invalidates {cache.rewritten:,} cached tokens"),
         ("pays back", paid_back(preview)),
     ]
 

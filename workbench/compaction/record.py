@@ -16,6 +16,8 @@ from workbench.context.control import in_effect, reverted, span
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, Failure, Revert, ToolCall, UserMessage
 
 Status = Literal["standing", "replaced", "reverted"]
+STATUS_NAMES: dict[str, str] = {"standing": "active", "replaced": "replaced", "reverted": "undone"}
+"""What people call them."""
 """In the plan; inside the range of a later one, which is; taken back."""
 
 CATEGORY = "compaction"

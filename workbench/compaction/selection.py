@@ -79,7 +79,7 @@ def _why_nothing(candidates: Candidates, choice: StrategyChoice) -> str:
     if not choice.retained and candidates.open_from == 0 and not (choice.spares and free):
         return "there is only the turn that is going on"
     if not free:
-        return "all of it stays: the latest user message, and what was pinned or excluded"
+        return "all of it is kept: the latest user message, and what was pinned or excluded"
     spares = f" ({choice.spares})" if choice.spares else ""
     return f"the policy takes {choice.why}{spares}, and nothing else is there to take"
 

@@ -58,7 +58,7 @@ def choose(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     choice = _STRATEGIES[inputs.policy.selection](candidates, inputs)
     going_on = candidates.units[candidates.open_from :]
     if going_on and choice.wanted and choice.wanted[-1].number >= going_on[0].number:
-        return choice._replace(why=f"{choice.why}; finished iteration groups of the open turn go too")
+        return choice._replace(why=f"{choice.why}; finished iteration groups of the open turn are summarised too")
     return choice
 
 
@@ -168,7 +168,7 @@ def _retain(units: Sequence[RowUnit], inputs: StrategyInputs, spent: int) -> tup
     if not retained:
         return retained, ""
     count = "1 user message" if len(retained) == 1 else f"{len(retained):,} user messages"
-    return retained, f"; of that, {count} with {tokens:,} tokens stay (budget {cap:,})"
+    return retained, f"; of that, {count} with {tokens:,} tokens are kept (budget {cap:,})"
 
 
 def _shortened(unit: RowUnit, room: int, counter: TokenCounter) -> Retained:

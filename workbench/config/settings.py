@@ -125,7 +125,7 @@ def _as_policy_file(section: str, content: Any, policy: Any) -> str:
     lines = [f"extends = {json.dumps(base)}"] if base else []
     knobs = [f"{escaped_name(key)} = {json.dumps(value, default=str)[:200]}" for key, value in given.items()]
     told = "; ".join([*lines, f"[{section}]", *knobs])
-    return f'knobs stand in a policy file; write policies/mine.toml beside this one: {told}; and here: policy = "mine"'
+    return f'knobs belong in a policy file; write policies/mine.toml beside this one: {told}; and here: policy = "mine"'
 
 
 def _policy_ref(ref: str, home: Path) -> str:

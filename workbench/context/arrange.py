@@ -48,7 +48,7 @@ class Arrangement(NamedTuple):
 
 
 def base_of(fixed: FixedSlots, summaries: tuple[PlacedSummary, ...]) -> RequestBase:
-    """Add up what stands in every request."""
+    """Add up what is in every request."""
     rows = [*fixed.rows, *(row for summary in summaries for row in summary.rows)]
     slots: dict[Slot, int] = dict.fromkeys(SLOTS, 0)
     for row in rows:

@@ -28,7 +28,7 @@ TEXT, CALL, RESULT = range(3)
 
 def aside(tokens: int, unsure: bool = False) -> Edit:
     """Keep for reading what is no part of the conversation; `unsure`: another agent may have sent it all the same."""
-    why = "kept for reading; the log does not say whether it was sent" if unsure else "kept for reading, never sent"
+    why = "kept for reading; the log does not say if it was sent" if unsure else "not sent: kept for reading"
     return Edit("fold", "aside", tokens, 0, why)
 
 
@@ -39,7 +39,7 @@ def summarise(tokens: int, compaction: str) -> Edit:
 
 def leave_with_call(state: State, tokens: int) -> Edit:
     """Leave out the synthetic result of a call that is not sent."""
-    return Edit("fold", state, tokens, 0, "it goes with its call")
+    return Edit("fold", state, tokens, 0, "left out with its call")
 
 
 def keep_in_part(before: int, after: int) -> Edit:

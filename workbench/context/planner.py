@@ -185,7 +185,7 @@ class Planner:
         return tuple(placed)
 
     def _summary_rows(self, event: Event, body: Compaction, turn: int) -> tuple[Item, ...]:
-        why = f"stands for the {span_words(event)}"
+        why = f"replaces the {span_words(event)}"
         text = body.preface + body.summary
         if normalise.is_blank(text):
             text = normalise.EMPTY_SUMMARY

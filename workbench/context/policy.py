@@ -109,8 +109,8 @@ class TruncationPolicy:
 class MaskingPolicy:
     """Replacing the middle tool results by a marker."""
 
-    keep_first: int = knob(0, "The first results stay. Both keeps 0: no masking.")
-    keep_last: int = knob(0, "The last results stay.")
+    keep_first: int = knob(0, "The first results are kept. Both keeps 0: no masking.")
+    keep_last: int = knob(0, "The last results are kept.")
     scope: Scope = knob("session", "Which results are counted: those of the current turn, or all.")
     batch_tokens: int = knob(
         0,
@@ -175,12 +175,12 @@ class CompactionPolicy:
     )
     keep_user_tokens: int = knob(0, "User messages kept whole, newest first, up to this many tokens.")
     keep_user_ratio: float = knob(0.0, "The same, at most this share of the window; 0: no such bound.", 0, 1)
-    keep_messages: int = knob(0, "The last messages stay whole (last_messages).")
-    keep_turns: int = knob(0, "The last turns stay whole.")
+    keep_messages: int = knob(0, "The last messages are kept whole (last_messages).")
+    keep_turns: int = knob(0, "The last turns are kept whole.")
     summary_tokens: int = knob(0, "Cap of the summary; 0: none.")
     summary_ratio: float = knob(0.0, "The same, at most this share of the window; 0: no such bound.", 0, 1)
     place: Literal["start", "end"] = knob(
-        "start", "Where the summary stands: where its range began, or behind what was kept of it."
+        "start", "Where the summary is placed: where its range began, or behind what was kept of it."
     )
     update: bool = knob(True, "Seed with the previous summary, and replace it.")
     preface: str = knob("", "Put before the summary when it is sent.")

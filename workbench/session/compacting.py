@@ -38,7 +38,7 @@ from workbench.session.values import Activity
 PAUSE = 0.25
 """Seconds between two looks at a log that keeps growing."""
 STOPPED = "stopped; nothing was changed"
-BUSY = "a compaction is being made already; Escape stops it"
+BUSY = "a compaction is running already; Esc stops it"
 
 
 class SessionCompactions:

@@ -49,7 +49,7 @@ def previous_session(services: Services, now: str) -> str:
             with services.store.session(info.id, write=False) as session:
                 if any(isinstance(event.body, UserMessage) for event in session.events()):
                     return info.id
-    raise Refused("there is no earlier session to go on from")
+    raise Refused("there is no earlier session to continue from")
 
 
 async def summarised(

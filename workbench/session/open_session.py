@@ -26,7 +26,7 @@ from workbench.session.transcript import Entries, LogTranscript
 Which = Literal["undo", "override", "redo", "peel", "all"]
 """undo and redo: the last compaction or override, or the one of an event; override: the last override, whatever
 compactions came after it; peel: the newest compaction, the other way round; all: every compaction."""
-FILE = "a file can only be looked at; a message makes a session of it"
+FILE = "a file is read-only; a message makes a session of it"
 
 
 @dataclass(slots=True)
@@ -184,4 +184,4 @@ def revert(opened: OpenSession, which: Which, seq: int | None = None) -> str:
     before = opened.plan.size
     opened.append(*(change.revert for change in changes))
     after, window = opened.plan.size, opened.plan.limits.window
-    return f"{in_words(changes)}. The request has {after:,} of {window:,} tokens now; it had {before:,}."
+    return f"{in_words(changes)} · {before:,} → {after:,} of {window:,} tokens"

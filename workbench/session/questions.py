@@ -110,9 +110,9 @@ def make_session(number: int, name: str) -> UserQuestion:
     """A message was typed under a file that can only be read."""
     choices = (
         AnswerChoice("y", "yes", "make a session of it and send the message there"),
-        AnswerChoice("n", "no", "leave it as it is"),
+        AnswerChoice("n", "no", "cancel"),
     )
-    detail = "A file can be looked at, not answered. A session starts as a copy of it; the file stays as it is."
+    detail = "A file is read-only. The new session starts as a copy of it; the file does not change."
     return UserQuestion(number, "import", f"Make a session of {name}?", detail, choices, "no")
 
 

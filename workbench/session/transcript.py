@@ -188,12 +188,12 @@ def _told(body: Body) -> str:
         case Failure(category=category, message=message):
             return f"{category}: {message}"
         case Setting(key="window", value={"model": model, "tokens": 0}):
-            return f"window of {model}: what was learnt of it no longer holds"
+            return f"window of {model}: no longer known"
         case Setting(key="window", value=dict() as value):
             return f"window of {value.get('model')}: {value.get('tokens')} tokens, as the {value.get('source')} says"
         case Setting(key=key, value=dict() as value) if key == LEFT_OUT:
             kinds = ", ".join(f"{count} {kind}" for kind, count in value.items())
-            return f"the file also held what is no part of the conversation: {kinds}"
+            return f"skipped: {kinds}"
         case Setting(key=key, value=value):
             return f"{key}: {value}"
         case _:

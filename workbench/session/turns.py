@@ -97,11 +97,11 @@ class Turns:
     def retry(self, opened: OpenSession) -> str:
         """Ask again; the result says why not, or nothing. An answer that is there leaves the context."""
         if self.busy:
-            return "the model is still at work; Escape stops it"
+            return "the model is still working; Esc stops it"
         said = (UserMessage, AssistantMessage, ToolCall, ToolResult)
         last = next((event for event in reversed(opened.events) if isinstance(event.body, said)), None)
         if last is None:
-            return "nothing was said yet"
+            return "no messages yet"
         if isinstance(last.body, AssistantMessage):
             opened.append(Override("exclude", last.seq, last.seq))
         self._start(opened, go_on=True)

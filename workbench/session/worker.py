@@ -124,12 +124,12 @@ class SessionWorker:
         if text is not None:
             self._turns.send(self._writable(), text)
         else:
-            self._updates.tell(Notice(f"this is {self._current().name}; the other one is as it was"))
+            self._updates.tell(Notice(f"now in {self._current().name}; the other session is unchanged"))
 
     async def _exchange(self, make: Callable[[], OpenSession]) -> None:
         """Open something else in place of what is open."""
         if self._turns.busy or self.compactions.busy:
-            raise Refused("the model is still at work; Escape stops it")
+            raise Refused("the model is still working; Esc stops it")
         self._updates.put(activity=Activity("loading", "opening…"))
         try:
             await self._open(make)
@@ -235,7 +235,7 @@ class SessionWorker:
                 took_over = opened.session.take_over()
                 changed = opened.refresh()
                 if took_over:
-                    self._updates.tell(Notice("the other one has ended; this session is yours now"))
+                    self._updates.tell(Notice("the other process has ended; you can write here now"))
                 if changed or took_over:
                     self.publish()
 
@@ -291,7 +291,7 @@ class SessionWorker:
     async def stop_compacting(self) -> None:
         """Stop the compaction, and leave a turn alone."""
         if not self.compactions.stop():
-            raise Refused("no compaction is being made")
+            raise Refused("no compaction is running")
 
     async def retry(self) -> None:
         """Ask again."""

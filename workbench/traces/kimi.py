@@ -36,7 +36,7 @@ from workbench.traces.reading import Document
 from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, part_of, text_in
 
 NAME = "Kimi Code"
-LEFT: Final = "taken back or cleared in Kimi Code"
+LEFT: Final = "undone or cleared in Kimi Code"
 GO_ON: Final = (
     "<system-reminder>\nContext compaction is complete — continue the work that was in progress when it began."
     "\n</system-reminder>"

@@ -34,7 +34,7 @@ _FINISH = {"tool-calls": "tool_calls", "length": "length", "content-filter": "re
 _QUESTION = "What did we do so far?"
 _INTERRUPTED = "[Tool execution was interrupted]"
 CLEARED = "cleared by opencode to make room"
-TAKEN_BACK = "taken back in opencode"
+TAKEN_BACK = "undone in opencode"
 FAILED = "failed in opencode, which does not send it again"
 
 

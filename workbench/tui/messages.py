@@ -90,7 +90,7 @@ class ShowBeside(Message):
 
 
 class Travel(Message):
-    """Look at the context as it was when a request was made; None goes back to now."""
+    """Look at the context as it was when a request was made; None goes to the newest request."""
 
     def __init__(self, place: int | None) -> None:
         super().__init__()

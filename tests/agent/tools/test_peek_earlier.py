@@ -92,7 +92,7 @@ def test_a_session_that_is_gone_is_told_plainly() -> None:
     _, events = going_on(old)
     with Store.open() as store:
         store.delete(old)
-    with pytest.raises(ToolFailure, match=f"the session {old}, from which this one goes on, cannot be read"):
+    with pytest.raises(ToolFailure, match=f"the session {old}, which this one continues, cannot be read"):
         entries(events, said[0].id)
 
 

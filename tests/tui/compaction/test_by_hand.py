@@ -50,7 +50,7 @@ async def test_the_keys_work_in_the_composer_ask_with_the_figures_and_no_is_the_
             await asked(pilot, key)
             text = shown(pilot.app)
             assert f"({screen.status.tokens:,}/20,000 tokens). Compact conversation?" in text
-            for figure in ("18 items with 4,224 tokens", "6 events of that range", "price unknown", "written again"):
+            for figure in ("18 items with 4,224 tokens", "6 events of that range", "price unknown", "cached tokens"):
                 assert figure in text
             await pilot.press(no)
             await settle(pilot)
@@ -88,7 +88,7 @@ async def test_yes_compacts_and_shows_the_summary_and_the_new_usage(
         await rest(pilot)
         assert "undone by event" in shown(pilot.app)
         assert screen.status.tokens == before
-        assert f"The request has {before:,} of 20,000 tokens now; it had {after:,}." in told(pilot.app)
+        assert f"{after:,} → {before:,} of 20,000 tokens" in told(pilot.app)
         await pilot.press("r")
         await rest(pilot)
         assert screen.status.tokens == after

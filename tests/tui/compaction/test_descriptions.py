@@ -60,7 +60,7 @@ def test_the_last_one_in_figures() -> None:
     line = descriptions.last_line(seen(log(bodies))).plain
     assert line == "last: 41,200 → 3,150 (13.1×) · kept 46 of 49 facts · u undoes it"
     bare = seen(log([*talk(6), Compaction(3, 11, "so far")]))
-    assert descriptions.last_line(bare).plain == "last: its tokens were not noted down · u undoes it"
+    assert descriptions.last_line(bare).plain == "last: token counts not recorded · u undoes it"
     assert descriptions.last_line(seen(log(nested()))).plain.endswith("· kept 46 of 49 facts · undone")
 
 
@@ -68,7 +68,7 @@ def test_where_there_is_none_it_says_why() -> None:
     assert descriptions.last_line(seen([])).plain == "nothing to compact yet: the conversation is empty"
     only = descriptions.last_line(seen(log([UserMessage("hello")]))).plain
     assert only.startswith("nothing to compact yet: ")
-    assert descriptions.last_line(seen(log(talk(8)))).plain == "nothing was compacted yet"
+    assert descriptions.last_line(seen(log(talk(8)))).plain == "no compactions yet"
     failed = seen(log([*talk(3), Failure("compaction", "timeout: the model took too long")]))
     assert descriptions.last_line(failed).plain == "✗ failed at event 18, timeout: the model took too long"
 
@@ -81,7 +81,7 @@ def test_the_tree_is_told_newest_first_with_what_each_replaced_below_it() -> Non
     lines = [descriptions.branch_line(branch).plain for branch in found]
     assert lines[0].startswith("◇ 50 41,200 → 3,150 (13.1×) · undone by event 51 · events 3–40")
     assert lines[1].startswith("◆ 44 ")
-    assert "· stands ·" in lines[1]
+    assert "· active ·" in lines[1]
     assert lines[2].startswith("└ ▪ 33 ")
     assert "replaced by event 44" in lines[2]
 
@@ -99,7 +99,7 @@ def test_the_status_in_full_has_triggers_history_and_metrics() -> None:
     assert rows["threshold"].startswith("not yet: ")
     assert rows["history"].startswith("◇ 50")
     assert rows["failed"] == "event 52, timeout: slow"
-    assert rows["made"] == "3 (1 replaced, 1 reverted, 1 standing); by trigger: 3 threshold"
+    assert rows["made"] == "3 (1 replaced, 1 undone, 1 active); by trigger: 3 threshold"
     assert rows["failures"] == "1 timeout"
     assert rows["ratio"].startswith("13.08 to 13.08")
     empty = dict(descriptions.status_rows(seen([])))

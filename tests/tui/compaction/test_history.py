@@ -62,7 +62,7 @@ async def test_each_is_undone_and_brought_back_by_its_own(services: Services) ->
         assert marked(found) == 44
         assert "undid compaction #44" in told(pilot.app)
         assert "compaction #33 is active again" in told(pilot.app)
-        assert "tokens now; it had" in told(pilot.app)
+        assert " → " in told(pilot.app)
         await pilot.press("r")
         await rest(pilot)
         assert "redid compaction #44" in told(pilot.app)
@@ -111,7 +111,7 @@ async def test_a_session_without_any_says_so(services: Services) -> None:
     async with panel(services, ref="") as (pilot, screen):
         await pilot.press("h")
         await rest(pilot)
-        assert "nothing was compacted yet" in shown(pilot.app)
+        assert "no compactions yet" in shown(pilot.app)
         await pilot.press("u", "r", "i", "enter", "escape")
         await rest(pilot)
         assert pilot.app.screen is screen

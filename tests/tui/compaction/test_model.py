@@ -223,7 +223,7 @@ async def test_one_at_a_time_and_a_stop_by_hand(services: Services, script: Scri
         assert not await bodies(on, Compaction)
         on.model.stop_compacting()
         await on.settled()
-        assert "no compaction is being made" in on.told
+        assert "no compaction is running" in on.told
 
 
 @requirement("sliding", "failures", "a compaction that fails does not fail silently")
@@ -258,7 +258,7 @@ async def test_undo_redo_peel_and_all_say_what_they_did_and_the_tokens(services:
         assert len(await bodies(on, Revert)) == 5
         on.model.peel()
         await on.settled()
-        assert "nothing to undo: no compaction stands" in on.told
+        assert "nothing to undo: no compaction is active" in on.told
 
 
 async def test_the_mode_can_be_changed_and_waits_for_a_compaction_that_runs(

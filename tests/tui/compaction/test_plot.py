@@ -75,7 +75,7 @@ def test_a_threshold_far_above_is_told_and_not_drawn() -> None:
     assert top_of(curve) == 3_000
     lines = drawn(curve, 60, 6)
     assert not any(LINE in line for line in lines[:-1])
-    assert lines[-1] == "3 turns · compacts far above this, at 900,000"
+    assert lines[-1] == "3 turns · compacts above this scale, at 900,000"
 
 
 def test_what_lies_above_the_threshold_has_another_sign() -> None:

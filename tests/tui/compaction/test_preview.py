@@ -1,4 +1,4 @@
-"""The preview on the screen: look, draft, edit, put lost things back, accept, throw away; nothing lost by a mistake."""
+"""The preview on the screen: look, draft, edit, put lost things back, accept, discard; nothing lost by a mistake."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ async def test_it_shows_what_would_be_summarised_and_asks_nobody(services: Servi
         assert "nothing has been asked or changed yet" in text
         assert "18 items with 4,224 tokens, events 3 to 31" in text
         assert f" of {screen.status.tokens:,} tokens" in text
-        assert "stays      3  user" in text
-        assert "goes       4  run_command()" in text
+        assert "kept            3  user" in text
+        assert "summarised      4  run_command()" in text
         assert not model.requests
         await pilot.press("escape")
         await rest(pilot)
@@ -121,7 +121,7 @@ async def test_chosen_things_alone_are_put_back_and_their_source_can_be_read(ser
         assert "ValueError" not in found.editor.text
 
 
-async def test_throwing_away_asks_unless_it_cost_nothing(services: Services) -> None:
+async def test_discarding_asks_unless_it_cost_nothing(services: Services) -> None:
     async with panel(services) as (pilot, screen):
         found = await drafted(pilot, "d")
         await pilot.press("escape")
@@ -133,7 +133,7 @@ async def test_throwing_away_asks_unless_it_cost_nothing(services: Services) -> 
             await pilot.press("escape")
             await rest(pilot)
             assert isinstance(top(pilot), ConfirmDialog)
-            assert "with what you changed in it" in shown(pilot.app)
+            assert "and your changes" in shown(pilot.app)
             await pilot.press(key)
             await rest(pilot)
             assert top(pilot) is found
@@ -146,14 +146,14 @@ async def test_throwing_away_asks_unless_it_cost_nothing(services: Services) -> 
         assert not await summaries(screen)
 
 
-async def test_the_model_s_own_draft_is_not_thrown_away_unasked_either(services: Services) -> None:
+async def test_the_model_s_own_draft_is_not_discarded_unasked_either(services: Services) -> None:
     async with panel(services) as (pilot, screen):
         await drafted(pilot)
         await pilot.press("escape")
         await rest(pilot)
         assert isinstance(top(pilot), ConfirmDialog)
         line = top(pilot).query_one(ButtonLine)
-        await pilot.click(line, offset=(line.lines(60)[0].plain.index("y throw"), 0))
+        await pilot.click(line, offset=(line.lines(60)[0].plain.index("y discard"), 0))
         await rest(pilot)
         assert top(pilot) is screen
 
@@ -233,7 +233,7 @@ async def test_every_button_does_what_its_key_does(services: Services, size: tup
         assert found.editor.has_focus
         await click("^l put")
         assert "ValueError" in found.editor.text
-        await click("esc throw")
+        await click("esc discard")
         assert isinstance(pilot.app.screen, ConfirmDialog)
         await pilot.press("n")
         await rest(pilot)

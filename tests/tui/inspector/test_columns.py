@@ -103,7 +103,7 @@ def test_the_head_of_a_group_has_its_sums() -> None:
 
 
 def test_what_is_never_sent_says_what_it_is_not_that_it_is_not_sent() -> None:
-    row = SAMPLE[3]._replace(edits=(Edit("fold", "aside", 10, 0, "kept for reading, never sent"),))
+    row = SAMPLE[3]._replace(edits=(Edit("fold", "aside", 10, 0, "not sent: kept for reading"),))
     made = cells(row, lay_out(120, 10), "")
     assert (made.why, made.text.strip()) == ("", "Let me think.")
 

@@ -41,7 +41,7 @@ async def test_a_decision_is_asked_first_with_what_it_does() -> None:
         await go_to(pilot, 21)
         await press(pilot, "m")
         assert app.told.startswith("mask event 21? · frees 336 tokens · invalidates 126 cached tokens, from token ")
-        assert app.told.endswith(" on · enter does it  escape leaves")
+        assert app.told.endswith(" on · Enter apply  Esc cancel")
         assert app.asked == []
         await press(pilot, "escape")
         assert app.asked == []
@@ -191,7 +191,7 @@ async def test_while_it_is_worked_out_the_rows_can_be_walked() -> None:
         await settle(pilot)
         await go_to(pilot, 9)
         await pilot.press("p")
-        assert app.told == "working out what that would do…"
+        assert app.told == "working out the effect…"
         await pilot.press("down", "down")
         assert app.pane.rows.cursor == 8
         go.set()

@@ -68,9 +68,9 @@ def test_restoring_takes_the_users_own_decision_back(done: OverrideAction, actio
     [
         ("pin", item(1)._replace(seq=None), "the plan made this row"),
         ("pin", item(1, state="aside"), "never sent"),
-        ("exclude", item(1, state="summarised"), "a summary stands for it"),
+        ("exclude", item(1, state="summarised"), "undo the compaction to send it again"),
         ("mask", item(1, kind="tool_call"), "a call is never masked"),
-        ("mask", item(1, slot="memory", turn=0), "what stands in a slot is never masked"),
+        ("mask", item(1, slot="memory", turn=0), "memory is never masked"),
         ("restore", item(1), "it is sent whole"),
         ("pin", item(1, state="dropped", edits=(Edit("normalise", "dropped", 1, 0, "orphan"),)), "can never be sent"),
     ],
@@ -124,5 +124,5 @@ def test_what_would_not_fit_says_so() -> None:
 
 
 def test_summarised_rows_are_left_alone() -> None:
-    with pytest.raises(WrongCall, match="take the compaction back"):
+    with pytest.raises(WrongCall, match="undo the compaction"):
         choice(Model(SUMMARISED), "pin", 9)

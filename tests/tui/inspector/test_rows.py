@@ -94,7 +94,7 @@ async def test_an_empty_log_says_so() -> None:
     app = Host(Model([]))
     async with app.run_test() as pilot:
         await settle(pilot)
-        assert "nothing was said yet" in lines_of(app.pane.rows)[0]
+        assert "no messages yet" in lines_of(app.pane.rows)[0]
         await press(pilot, "enter", "down", "end", "v", "p")
         assert not app.pane.detailed
         assert "there is no row here" in app.told

@@ -54,7 +54,7 @@ async def test_the_past_is_not_changed() -> None:
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "[", "p")
-        assert app.told == "! this is the past, which nobody changes; } goes back to now"
+        assert app.told == "! this is a past request, which cannot be changed; } goes to the newest"
         assert decisions(app) == []
 
 

@@ -78,7 +78,7 @@ async def test_where_it_is_left_or_nothing_was_said_no_session_is_made(
     Script(answer(SUMMARY)).play(monkeypatch)
     async with program(services, SMALL) as (pilot, screen):
         screen.say("/continue")
-        await seen(pilot, "there is no earlier session to go on from")
+        await seen(pilot, "there is no earlier session to continue from")
         await pilot.press("ctrl+s", "escape")
         await until(lambda: pilot.app.screen is screen)
         other = services.store.create(SAID, title="bugs")

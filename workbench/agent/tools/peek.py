@@ -157,7 +157,7 @@ def _span(log: Sequence[Event], name: str, earlier: Earlier, seen: frozenset[str
     try:
         before = earlier(origin)
     except WorkbenchError as error:
-        why = f"the session {origin}, from which this one goes on, cannot be read: {error}"
+        why = f"the session {origin}, which this one continues, cannot be read: {error}"
         raise ToolFailure(f"id: {name[:80]}: it is not here, and {why}") from None
     if name == origin:
         return Span(before, 1, len(before))

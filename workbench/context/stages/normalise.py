@@ -46,7 +46,7 @@ def change(before: int, after: int, why: str) -> Edit:
 
 def repair(call_id: str, tokens: int) -> Edit:
     """Add a result for a call that has none."""
-    return Edit("normalise", "sent", 0, tokens, f"the call {call_id!r} has no result; this one stands for it")
+    return Edit("normalise", "sent", 0, tokens, f"the call {call_id!r} has no result; this one was added")
 
 
 def sound_arguments(arguments: str) -> tuple[str, str]:

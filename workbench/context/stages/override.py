@@ -36,4 +36,4 @@ def mask(own: UserDecision, before: int, original: int, marker: int) -> Edit:
 
 def leave_with_call(tokens: int) -> Edit:
     """Leave out the synthetic result of a call that is excluded."""
-    return Edit("override", "excluded", tokens, 0, "it goes with its call")
+    return Edit("override", "excluded", tokens, 0, "left out with its call")

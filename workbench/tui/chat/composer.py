@@ -41,7 +41,7 @@ _OWN: list[BindingType] = [
     Binding("up", "cursor_up", "a line up; from the first: your message before", id="composer.up", show=False),
     Binding("down", "cursor_down", "a line down; from the last: your next message", id="composer.down", show=False),
     Binding("tab", "complete", "take the completion, or go to the transcript", id="composer.complete"),
-    Binding("alt+up", "take_back", "take back the last waiting message", id="composer.take-back"),
+    Binding("alt+up", "take_back", "edit the last waiting message", id="composer.take-back"),
     Binding("pageup", "page(-1)", "scroll the chat up", id="composer.page-up", show=False),
     Binding("pagedown", "page(1)", "scroll the chat down", id="composer.page-down", show=False),
 ]

@@ -38,12 +38,12 @@ class QuestionBox(Vertical, can_focus=True):
     """The question, what it is about, and its answers as buttons with a key each."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,left", "choose(-1)", "the answer before", id="question.before", show=False),
+        Binding("up,left", "choose(-1)", "the previous answer", id="question.before", show=False),
         Binding("down,right", "choose(1)", "the next answer", id="question.next", show=False),
-        Binding("enter", "press", "give the chosen answer", id="question.press"),
-        Binding("escape", "default", "give the answer that changes nothing", id="question.default"),
-        Binding("pageup", "scroll_detail(-1)", "scroll up what it is about", id="question.page-up", show=False),
-        Binding("pagedown", "scroll_detail(1)", "scroll down what it is about", id="question.page-down", show=False),
+        Binding("enter", "press", "choose the selected answer", id="question.press"),
+        Binding("escape", "default", "cancel", id="question.default"),
+        Binding("pageup", "scroll_detail(-1)", "scroll the details up", id="question.page-up", show=False),
+        Binding("pagedown", "scroll_detail(1)", "scroll the details down", id="question.page-down", show=False),
     ]
 
     class StrayTyping(Message):

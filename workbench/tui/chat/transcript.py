@@ -22,7 +22,7 @@ class TranscriptView(Window, inherit_bindings=False):
         Binding("pageup", "page(-1)", "a page up", id="chat.page-up", show=False),
         Binding("pagedown", "page(1)", "a page down", id="chat.page-down", show=False),
         Binding("home,g", "first", "to the beginning", id="chat.first", show=False),
-        Binding("end,G", "last", "to the end, and stay there", id="chat.last", show=False),
+        Binding("end,G", "last", "to the end, and follow", id="chat.last", show=False),
         Binding("enter,space", "fold", "unfold or fold", id="chat.fold"),
         Binding("plus", "more", "show more of it", id="chat.more"),
         Binding("y", "copy", "copy its text", id="chat.copy"),

@@ -1,4 +1,4 @@
-"""Commands on compaction: make one, look at it first, take it back, and say when it happens."""
+"""Commands on compaction: make one, preview it, undo it, and say when it happens."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _show(host: Host, outcome: CompactionOutcome, *, quietly: bool = False) -> N
 @COMMANDS.add(
     "preview",
     "preview a compaction",
-    "what it would summarise, keep, free and cost; then a draft to edit, accept or throw away",
+    "what it would summarise, keep, free and cost; then a draft to edit, accept or discard",
     keys=("shift+f8",),
 )
 async def preview(host: Host, argument: str) -> None:
@@ -93,21 +93,19 @@ async def _preview(host: Host, *, digest: bool) -> None:
         _show(host, outcome)
 
 
-@COMMANDS.add("stop-compacting", "stop compacting", "stop the compaction that is being made; nothing of it stays")
+@COMMANDS.add("stop-compacting", "stop compacting", "stop the running compaction; nothing changes")
 def stop(host: Host, argument: str) -> None:
     """A turn goes on."""
     host.model.stop_compacting()
 
 
-@COMMANDS.add("peel", "undo the newest compaction", "take it back, whatever overrides came after it", why_not=read_only)
+@COMMANDS.add("peel", "undo the newest compaction", "undo it, whatever overrides came after it", why_not=read_only)
 def peel(host: Host, argument: str) -> None:
     """Those that it had replaced stand again."""
     host.model.peel()
 
 
-@COMMANDS.add(
-    "undo-compactions", "undo all compactions", "take every compaction back, the newest first", why_not=read_only
-)
+@COMMANDS.add("undo-compactions", "undo all compactions", "undo every compaction, the newest first", why_not=read_only)
 def undo_all(host: Host, argument: str) -> None:
     """The log still has them: each can be brought back."""
     host.model.undo_compactions()

@@ -143,12 +143,12 @@ def _add_override(action: OverrideAction, text: str) -> None:
         host.model.decide(action, *_range(argument))
 
 
-_add_override("pin", "send an item whole, whatever the stages say")
-_add_override("unpin", "leave a pinned item to the stages again")
+_add_override("pin", "always send an item whole")
+_add_override("unpin", "unpin an item: the policy decides again")
 _add_override("mask", "send a marker in place of an item")
 _add_override("unmask", "send a masked item again")
 _add_override("exclude", "leave an item out of the request, with its pair")
-_add_override("include", "take an excluded item back in")
+_add_override("include", "send an excluded item again")
 
 
 @COMMANDS.add(
@@ -178,7 +178,7 @@ def undoable(opened: OpenSession) -> tuple[bool, tuple[str, str, str, str] | Non
     return last_override(opened.events) is not None, asked
 
 
-@COMMANDS.add("redo", "redo", "bring back what was undone last", keys=("shift+f9",), letters=("U",), why_not=read_only)
+@COMMANDS.add("redo", "redo", "redo what was undone last", keys=("shift+f9",), letters=("U",), why_not=read_only)
 def redo(host: Host, argument: str) -> None:
     """The other way."""
     host.model.redo()

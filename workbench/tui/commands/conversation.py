@@ -13,7 +13,7 @@ COMMANDS = Commands("conversation")
 @COMMANDS.add(
     "interrupt",
     "interrupt",
-    "stop the model; what came so far is kept and marked, and a message that waits goes next",
+    "stop the model; what came so far is kept, and a waiting message is sent next",
     keys=("escape",),
 )
 def interrupt(host: Host, argument: str) -> None:
@@ -25,7 +25,7 @@ def interrupt(host: Host, argument: str) -> None:
 @COMMANDS.add(
     "retry",
     "ask again",
-    "ask the model again; the answer that failed, broke off or did not please leaves the context",
+    "ask the model again; the last answer is left out of the context",
     why_not=read_only,
 )
 async def retry(host: Host, argument: str) -> None:

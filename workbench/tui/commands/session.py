@@ -79,7 +79,7 @@ def file_name(title: str) -> str:
     return f"{words or 'session'}.jsonl"
 
 
-@COMMANDS.add("new", "new session", "begin an empty session; the one that is open stays as it is", keys=("ctrl+n",))
+@COMMANDS.add("new", "new session", "start an empty session", keys=("ctrl+n",))
 def new(host: Host, argument: str) -> None:
     """It is kept once something was said in it."""
     host.model.new_session()
@@ -115,11 +115,11 @@ def in_demo(host: Host) -> str:
 async def demo(host: Host, argument: str) -> None:
     """The session that is open closes meanwhile."""
     if host.activity.kind not in ("idle", "read_only"):
-        raise Refused("the model is still at work; Escape stops it")
+        raise Refused("the model is still working; Esc stops it")
     await host.leave(Detour(await host.from_session(came_from)))
 
 
-@COMMANDS.add("fork", "fork", "go on in a copy of this session, up to an event", argument="[SEQ]")
+@COMMANDS.add("fork", "fork", "continue in a copy of this session, up to an event", argument="[SEQ]")
 def fork(host: Host, argument: str) -> None:
     """All of it, where no event is named."""
     if argument and not argument.isdecimal():
@@ -130,7 +130,7 @@ def fork(host: Host, argument: str) -> None:
 @COMMANDS.add(
     "continue",
     "continue from previous",
-    "go on in a new session from a summary of this one, or of another; you see the summary first and may change it",
+    "start a new session from a summary of this one, or of another; you can edit the summary first",
     argument="[SESSION]",
     keys=("f10",),
 )
@@ -139,7 +139,7 @@ async def continue_from(host: Host, argument: str) -> None:
     from workbench.tui.screens.continuing import ContinueScreen
 
     if await host.ask(ContinueScreen(host, argument)):
-        host.tell(f"this is {host.session_title}; the other one is as it was")
+        host.tell(f"now in {host.session_title}; the other session is unchanged")
 
 
 @COMMANDS.add("rename", "rename", "give this session another title", argument="[TITLE]", why_not=read_only)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from workbench.compaction.record import CompactionEntry, Spread, Status
+from workbench.compaction.record import STATUS_NAMES, CompactionEntry, Spread, Status
 from workbench.compaction.undo import Node
 from workbench.compaction.values import Fact, SummaryDraft
 from workbench.config.text import printable
@@ -26,7 +26,6 @@ ABOUT_MODES: dict[Mode, str] = {
     "off": "never",
 }
 SIGNS: dict[Status, str] = {"standing": "◆", "replaced": "▪", "reverted": "◇"}
-STATUSES: dict[Status, str] = {"standing": "stands", "replaced": "replaced", "reverted": "undone"}
 COLOURS: dict[Status, str] = {"standing": "$slot-summaries", "replaced": "$quiet", "reverted": "$quiet"}
 
 
@@ -79,7 +78,7 @@ def last_line(view: CompactionView) -> Content:
     if view.last is None:
         if view.nothing:
             return Content.assemble(("nothing to compact yet: ", "$quiet"), printable(view.nothing))
-        return Content.styled("nothing was compacted yet", "$quiet")
+        return Content.styled("no compactions yet", "$quiet")
     parts = [Content.assemble(("last: ", "bold"), figures(view.last))]
     facts = facts_of(view.last)
     if facts:
@@ -87,7 +86,7 @@ def last_line(view: CompactionView) -> Content:
     if view.last.status == "standing":
         parts.append(Content.styled("u undoes it", "$quiet"))
     else:
-        parts.append(Content.styled(STATUSES[view.last.status], "bold $warning"))
+        parts.append(Content.styled(STATUS_NAMES[view.last.status], "bold $warning"))
     return Content(" · ").join(parts)
 
 
@@ -95,7 +94,7 @@ def figures(entry: CompactionEntry) -> str:
     """Source to summary, as far as it was noted down."""
     noted = entry.details
     if noted.source_tokens is None or noted.summary_tokens is None:
-        return "its tokens were not noted down"
+        return "token counts not recorded"
     ratio = "" if noted.ratio is None else f" ({noted.ratio:.1f}×)"
     return f"{noted.source_tokens:,} → {noted.summary_tokens:,}{ratio}"
 
@@ -111,7 +110,7 @@ def facts_of(entry: CompactionEntry) -> str:
 def state_of(entry: CompactionEntry) -> str:
     """What became of it."""
     by = "" if entry.by is None else f" by event {entry.by}"
-    return f"{STATUSES[entry.status]}{by}"
+    return f"{STATUS_NAMES[entry.status]}{by}"
 
 
 # The tree
@@ -147,7 +146,7 @@ def branch_line(branch: Branch) -> Content:
             f" {figures(entry)}",
         ),
         Content.styled(state_of(entry), colour),
-        Content.styled(f"events {first:,}–{last:,}" if first <= last else "originals not here", "$quiet"),
+        Content.styled(f"events {first:,}–{last:,}" if first <= last else "originals not in this log", "$quiet"),
         *([Content(facts_of(entry))] if facts_of(entry) else []),
         *([Content.styled(printable(entry.details.trigger), "$quiet")] if entry.details.trigger else []),
         *([Content.styled(f"by {printable(by)}", "$quiet")] if by else []),
@@ -245,4 +244,4 @@ def _spread(spread: Spread) -> str:
 
 
 def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "none"
+    return ", ".join(f"{count} {STATUS_NAMES.get(name, name)}" for name, count in sorted(counts.items())) or "none"

@@ -26,7 +26,7 @@ from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.wrapped_lines import FigureTable
 
 Answer = Literal["no", "yes", "digest", "preview"]
-WORKING = "working out what it would do…"
+WORKING = "working out the effect…"
 TICK = 0.5
 """Seconds between two looks at the clock."""
 
@@ -38,7 +38,7 @@ class CompactDialog(WorkerScreen, ModalScreen[Answer]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer('yes')", "yes, compact now", id="compact-dialog.yes"),
         Binding("d", "answer('digest')", "yes, without a model", id="compact-dialog.digest"),
-        Binding("p", "answer('preview')", "look at it first", id="compact-dialog.preview"),
+        Binding("p", "answer('preview')", "preview first", id="compact-dialog.preview"),
         Binding("n,escape,enter,q", "answer('no')", "no", id="compact-dialog.no"),
     ]
 
@@ -57,7 +57,7 @@ class CompactDialog(WorkerScreen, ModalScreen[Answer]):
         """The question first, the answers last."""
         with Vertical(classes="dialog") as box:
             box.border_title = "compact without a model" if self._digest else "compact"
-            box.border_subtitle = "Enter and Escape: no"
+            box.border_subtitle = "Enter, Esc: no"
             status = self._host.status
             yield Static(f"? {question(status.tokens, status.window)}", classes="dialog--question", markup=False)
             with VerticalScroll(can_focus=False):
@@ -105,8 +105,8 @@ class ProgressDialog(ModalScreen[None]):
 
     BINDING_GROUP_TITLE = "Compacting"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,x", "stop", "stop it; nothing is changed", id="progress.stop"),
-        Binding("b", "leave", "let it go on in the background", id="progress.leave"),
+        Binding("escape,x", "stop", "stop it; nothing changes", id="progress.stop"),
+        Binding("b", "leave", "continue in the background", id="progress.leave"),
     ]
 
     said = query_one("#progress-said", Static)
@@ -128,7 +128,7 @@ class ProgressDialog(ModalScreen[None]):
     def on_mount(self) -> None:
         """The line follows the session, and the clock."""
         self.query_one(ButtonLine).buttons = (
-            Button("b", "leave", "go on in the background"),
+            Button("b", "leave", "continue in the background"),
             Button("x", "stop", "stop"),
         )
         self.set_interval(TICK, self._draw)

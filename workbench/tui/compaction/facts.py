@@ -25,8 +25,8 @@ class FactList(OptionList):
     """Lost facts first, then what an earlier summary held and this one does not."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "choose", "choose a lost fact, or not", id="facts.choose"),
-        Binding("i,enter", "look", "show where it came from in the inspector", id="facts.look"),
+        Binding("space", "choose", "select or unselect a lost fact", id="facts.choose"),
+        Binding("i,enter", "look", "show its source in the context", id="facts.look"),
     ]
 
     class SourceWanted(Message):
@@ -68,10 +68,10 @@ class FactList(OptionList):
         self._seqs = seqs
         marked = self.highlighted
         self.border_title = f"{len(lost):,} lost, {kept:,} kept" + (
-            f", {len(forgotten):,} forgotten since the last summary" if forgotten else ""
+            f", {len(forgotten):,} lost since the last summary" if forgotten else ""
         )
         if not lost and not forgotten:
-            self.none("nothing that the audit looks for was lost")
+            self.none("no facts were lost")
             return
         facts: list[tuple[Word, Fact]] = [("lost", fact) for fact in lost]
         facts += [("forgot", fact) for fact in forgotten]

@@ -29,7 +29,7 @@ from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.reader import TextReader
 from workbench.tui.widgets.text_view import text_page
 
-EMPTY = "nothing was compacted yet"
+EMPTY = "no compactions yet"
 BESIDE = 100
 """Columns from which on summary and facts stand side by side."""
 
@@ -40,7 +40,7 @@ class HistoryList(OptionList):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "cursor_up", "the compaction above", id="history.up", show=False),
         Binding("down", "cursor_down", "the compaction below", id="history.down", show=False),
-        Binding("enter", "select", "look at it closely", id="history.open", show=False),
+        Binding("enter", "select", "show its summary and facts", id="history.open", show=False),
     ]
 
     def __init__(self) -> None:
@@ -82,10 +82,10 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
     BINDING_GROUP_TITLE = "Compactions"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "close", id="history.close"),
-        Binding("u", "undo", "undo the one under the mark", id="history.undo"),
-        Binding("r", "redo", "bring the one under the mark back", id="history.redo"),
+        Binding("u", "undo", "undo the selected one", id="history.undo"),
+        Binding("r", "redo", "redo the selected one", id="history.redo"),
         Binding("U", "undo_all", "undo all compactions", id="history.undo-all"),
-        Binding("i", "inspect", "show where its range begins in the inspector", id="history.inspect"),
+        Binding("i", "inspect", "show its range in the context", id="history.inspect"),
     ]
 
     history = query_one(HistoryList)
@@ -105,7 +105,7 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
         """From top to bottom."""
         with Vertical(id="history") as box:
             box.border_title = "compactions"
-            box.border_subtitle = "u undo · r redo · i inspect · tab next part · escape closes"
+            box.border_subtitle = "u undo · r redo · i inspect · tab next part · Esc closes"
             yield Static(printable(self._head), id="history-head", markup=False)
             yield HistoryList()
             yield Static(id="history-figures", markup=False)

@@ -130,7 +130,7 @@ class CompactionPanel(Vertical, can_focus=True):
     BINDING_GROUP_TITLE = "Compaction"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "run('compact')", "compact now; asks first, with the figures", id="compaction.compact"),
-        Binding("p", "run('preview')", "preview: look, edit, accept or throw away", id="compaction.preview"),
+        Binding("p", "run('preview')", "preview: edit, accept or discard it", id="compaction.preview"),
         Binding("u", "run('peel')", "undo the newest compaction", id="compaction.undo"),
         Binding("r", "run('redo')", "redo what was undone last", id="compaction.redo"),
         Binding("U", "run('undo-compactions')", "undo all compactions", id="compaction.undo-all"),
@@ -139,7 +139,7 @@ class CompactionPanel(Vertical, can_focus=True):
         Binding("P", "run('policy')", "choose another policy", id="compaction.policy"),
         Binding("s", "run('compaction-status')", "triggers, history and metrics in full", id="compaction.status"),
         Binding("h,enter", "run('compactions')", "history, summaries and what they lost", id="compaction.history"),
-        Binding("x", "run('stop-compacting')", "stop the one that is being made", id="compaction.stop"),
+        Binding("x", "run('stop-compacting')", "stop the running compaction", id="compaction.stop"),
     ]
 
     compaction: var[CompactionView | None] = var(None)

@@ -29,7 +29,7 @@ ROOM_FOR_LABELS = 36
 ROOM_FOR_FOOT = 4
 NEAR = 8
 """A threshold more than this many times as high as the curve is not on the scale: the curve would be flat."""
-EMPTY = "no request was made yet: the curve begins with the first one"
+EMPTY = "no requests yet"
 
 
 class PlotColumn(NamedTuple):
@@ -144,7 +144,7 @@ def _foot(curve: Curve, on_scale: bool, width: int, number: int) -> Content:
         undone = f" {len(curve.marks) - made:,} undone"
         parts.append(Content.assemble((UNDONE, "bold $slot-summaries"), (undone, "$quiet")))
     if curve.limit:
-        where = f"{LINE}{LINE} compacts" if on_scale else "compacts far above this,"
+        where = f"{LINE}{LINE} compacts" if on_scale else "compacts above this scale,"
         parts.append(Content.styled(f"{where} at {curve.limit:,}", "$quiet"))
     return joined(parts, width)
 

@@ -1,4 +1,4 @@
-"""The preview: what a compaction would do, then a draft of its summary to edit, accept or throw away.
+"""The preview: what a compaction would do, then a draft of its summary to edit, accept or discard.
 
 Nothing is changed before the draft is accepted, and nothing that took time or thought is lost by a mistaken key.
 """
@@ -45,7 +45,7 @@ BESIDE = 100
 """Columns from which on summary and facts stand side by side."""
 NOTHING = Content()
 TITLES: dict[Stage, str] = {
-    "working": "preview: working out what it would do…",
+    "working": "preview: working out the effect…",
     "refused": "preview: nothing to do",
     "look": "preview: nothing has been asked or changed yet",
     "drafting": "draft: being written",
@@ -65,7 +65,7 @@ BUTTONS: dict[Stage, tuple[Button, ...]] = {
         Button("^s", "accept", "accept"),
         Button("^l", "add", "put lost facts back"),
         Button("tab", "switch", "summary or facts"),
-        Button("esc", "leave", "throw away"),
+        Button("esc", "leave", "discard"),
     ),
     "accepting": (),
 }
@@ -76,7 +76,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
 
     BINDING_GROUP_TITLE = "Preview of a compaction"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "leave, stop, or throw the draft away", id="preview.leave"),
+        Binding("escape", "leave", "leave, stop, or discard the draft", id="preview.leave"),
         Binding("enter", "draft", "make the draft", id="preview.draft"),
         Binding("d", "digest", "make the draft without a model", id="preview.digest"),
         Binding("ctrl+s", "accept", "accept the draft", id="preview.accept", priority=True),
@@ -254,7 +254,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
             draft = await self._current()
             chosen = self.facts.chosen or list(draft.audit.lost)
             if not chosen:
-                self.notify("nothing that the audit looks for was lost", markup=False)
+                self.notify("no facts were lost", markup=False)
                 return
             made = await self._host.model.compacting(lambda work: work.drafts.with_lost(draft, chosen))
         except WorkbenchError as error:
@@ -263,7 +263,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
         # Replaced, not loaded: ctrl+z takes it back.
         self._take(made)
         self.editor.replace("\n".join(printable_lines(made.summary)), (0, 0), self.editor.document.end)
-        self.notify(f"{len(chosen):,} put back; ctrl+z in the summary takes that back", markup=False)
+        self.notify(f"{len(chosen):,} put back; Ctrl+Z in the summary undoes that", markup=False)
 
     # The end
 
@@ -307,8 +307,8 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
     @work(exclusive=True, group="leave")
     async def _throw_away(self) -> None:
         edited = self.editor.text != self._first
-        text = "Throw the draft away, with what you changed in it?" if edited else "Throw the draft away?"
-        if await self.app.push_screen_wait(ConfirmDialog("throw away", text, "throw it away", "keep it")):
+        text = "Discard the draft and your changes?" if edited else "Discard the draft?"
+        if await self.app.push_screen_wait(ConfirmDialog("discard", text, "discard", "keep")):
             self.dismiss()
 
     # Buttons and facts

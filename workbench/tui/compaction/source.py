@@ -22,14 +22,12 @@ ROW = 76
 
 
 def page(selected: SelectedRange, most: int = 0) -> TextPage:
-    """The rows of the range in order: what goes into the summary, and what stays beside it."""
-    staying = {item.id for item in selected.beside}
+    """The rows of the range in order: what is summarised, and what is kept beside it."""
+    kept = {item.id for item in selected.beside}
     rows = sorted((*selected.items, *selected.beside), key=lambda item: item.unit)
-    lines = [
-        TextLine(_row(item, item.id in staying), "quiet" if item.id in staying else "text") for item in _few(rows, most)
-    ]
+    lines = [TextLine(_row(item, item.id in kept), "quiet" if item.id in kept else "text") for item in _few(rows, most)]
     head = [
-        TextLine(f"goes  the summary of event {event.seq}, which this one replaces", "head")
+        TextLine(f"summarised  the summary of event {event.seq}, which this one replaces", "head")
         for event in selected.previous
     ]
     made = [*head, *lines]
@@ -40,12 +38,12 @@ def _few(rows: list[Item], most: int) -> list[Item]:
     return list(islice(rows, most // ROW)) if most else rows
 
 
-def _row(item: Item, stays: bool) -> str:
+def _row(item: Item, kept: bool) -> str:
     """A word, because a colour alone says nothing."""
-    word = "stays" if stays else "goes"
+    word = "kept" if kept else "summarised"
     seq = "" if item.seq is None else str(item.seq)
     text = fit(printable((item.text if item.text is not None else item.original)[: 2 * ROW]), ROW)
-    return f"{word:<5} {seq:>6}  {printable(item.who)[:16]:<16} {item.tokens or item.original_tokens:>8,}  {text}"
+    return f"{word:<10} {seq:>6}  {printable(item.who)[:16]:<16} {item.tokens or item.original_tokens:>8,}  {text}"
 
 
 def seqs_of(selected: SelectedRange) -> dict[str, int]:
@@ -69,7 +67,7 @@ class SourceScreen(ModalScreen[None]):
         """The text, searchable."""
         with Vertical(id="source") as box:
             box.border_title = f"event {self._seq}"
-            box.border_subtitle = "/ search · y copy · escape closes"
+            box.border_subtitle = "/ search · y copy · Esc closes"
             yield TextReader()
 
     def on_mount(self) -> None:

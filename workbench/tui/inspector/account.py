@@ -21,7 +21,7 @@ from workbench.tui.widgets.text_view import TextLine, TextPage
 
 ROW_CHARS = 100
 """About how long a line is."""
-EMPTY = "No request was made yet: there is nothing to account for."
+EMPTY = "No requests yet."
 BY_REQUEST = ("event", "turn", "estimate", "reported", "unattributed", "cached", "answer", "cost", "time", "model")
 BY_TURN = ("turn", "requests", "estimate", "reported", "unattributed", "cached", "answer", "cost", "time", "compacted")
 
@@ -121,7 +121,7 @@ class AccountHead(Widget):
             Content.styled(f"[by {self.by}]", "bold $accent"),
             Content(f"t shows it by {other}"),
             Content.styled("newest first", "$quiet"),
-            Content.styled("escape closes", "$quiet"),
+            Content.styled("Esc closes", "$quiet"),
         ]
         return joined(parts, self.size.width)
 

@@ -22,8 +22,8 @@ def question(preview: OverridePreview, width: int) -> Content:
     asked = [Content.styled(f"{choice.verb} {what}?", "bold $accent")]
     warned = [] if preview.fits else [Content.styled("! it would not fit", "bold $error")]
     frees, caches = _frees(effect), _cache(effect)
-    wordings = [(frees, cache, keys) for cache in caches for keys in ("enter does it  escape leaves", "enter  escape")]
-    for freed, cache, keys in (*wordings, (frees.removesuffix(" tokens"), caches[-1], "enter esc")):
+    wordings = [(frees, cache, keys) for cache in caches for keys in ("Enter apply  Esc cancel", "Enter  Esc")]
+    for freed, cache, keys in (*wordings, (frees.removesuffix(" tokens"), caches[-1], "Enter Esc")):
         line = Content(" · ").join(
             [*asked, Content(freed), *warned, Content(cache), Content.styled(keys, "bold $primary")]
         )
@@ -41,7 +41,7 @@ def _frees(effect: Effect) -> str:
 def _cache(effect: Effect) -> tuple[str, ...]:
     """What becomes of the prompt cache, from the fullest form to the shortest."""
     if effect.first_changed is None:
-        return "the request stays the same, and so does the prompt cache", "prompt cache kept"
+        return "no change to the request; prompt cache kept", "prompt cache kept"
     return (
         f"invalidates {effect.rewritten:,} cached tokens, from token {effect.first_changed:,} on",
         f"invalidates {effect.rewritten:,} cached tokens",

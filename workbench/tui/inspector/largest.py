@@ -165,7 +165,7 @@ class LargestScreen(ModalScreen[ProposedOverrides]):
         self.made = None
         chosen = [self.list.items[at] for at in sorted(self.list.chosen)]
         if chosen:
-            self.figures.update("working out what that would do…")
+            self.figures.update("working out the effect…")
             self._work_out(chosen)
         else:
             self.workers.cancel_group(self, "figures")

@@ -78,7 +78,7 @@ def why_not(verb: Verb, item: Item) -> str:
     if verb == "mask" and item.kind == "tool_call":
         return "a call is never masked: mask its result, or exclude both"
     if verb == "mask" and item.turn == 0:
-        return f"what stands in a slot is never masked: exclude it instead ({item.slot})"
+        return f"{item.slot} is never masked: exclude it instead"
     if verb == "restore" and item.state == "sent" and not item.pinned:
         return "it is sent whole: there is nothing to restore"
     return ""

@@ -132,7 +132,7 @@ def _context(text: str, follows: bool, leads: bool) -> Iterator[TextLine]:
     between = len(lines) - len(head) - len(tail)
     yield from (TextLine(SIGNED["same"] + line) for line in head)
     if between:
-        yield TextLine(f"  … {between:,} {'line that stays' if between == 1 else 'lines that stay'} …", "quiet")
+        yield TextLine(f"  … {between:,} {'unchanged line' if between == 1 else 'unchanged lines'} …", "quiet")
     yield from (TextLine(SIGNED["same"] + line) for line in tail)
 
 
@@ -175,7 +175,9 @@ def _edits(item: Item) -> TextPage:
     if not item.edits:
         lines.append(TextLine("No stage changed it."))
     for edit in item.edits:
-        lines.append(TextLine(f"{edit.stage}: {edit.before:,} → {edit.after:,} tokens, {edit.state}", "head"))
+        lines.append(
+            TextLine(f"{edit.stage}: {edit.before:,} → {edit.after:,} tokens, {state_words(edit.state)}", "head")
+        )
         lines.append(TextLine(f"  {printable(edit.why)}", "why"))
     return TextPage(lines, "\n".join(line.text for line in lines))
 

@@ -65,12 +65,12 @@ class InspectorPane(Vertical):
 
     BINDING_GROUP_TITLE = "Inspector"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,space", "open", "open the row, fold the group, or agree", id="inspector.open"),
+        Binding("enter,space", "open", "open the row, fold the group, or accept", id="inspector.open"),
         Binding("escape", "back", "leave: question, range, detail, filter", id="inspector.back"),
         Binding("p", "decide('pin')", "pin, or unpin", id="inspector.pin"),
         Binding("m", "decide('mask')", "mask, or unmask", id="inspector.mask"),
         Binding("x", "decide('exclude')", "exclude, or include", id="inspector.exclude"),
-        Binding("r", "decide('restore')", "restore: whole again, as it was said", id="inspector.restore"),
+        Binding("r", "decide('restore')", "restore: send it whole again", id="inspector.restore"),
         Binding("y", "copy", "copy the rows' texts", id="inspector.copy"),
         Binding("T", "treemap", "show or hide the treemap: what fills the context", id="inspector.treemap"),
         Binding("L", "largest", "the ten largest that may be masked", id="inspector.largest"),
@@ -272,7 +272,7 @@ class InspectorPane(Vertical):
             self._forget()
             self.row_list.notice = problem(str(error))
             return
-        self.row_list.notice = Content.styled("working out what that would do…", "$quiet")
+        self.row_list.notice = Content.styled("working out the effect…", "$quiet")
         self._preview(shown, choice)
 
     def _changeable(self) -> ContextView | None:
@@ -280,7 +280,7 @@ class InspectorPane(Vertical):
         shown = self.shown
         if shown is None:
             return None
-        past = "this is the past, which nobody changes; } goes back to now" if shown.at is not None else ""
+        past = "this is a past request, which cannot be changed; } goes to the newest" if shown.at is not None else ""
         if past or shown.fixed:
             self._forget()
             self.row_list.notice = problem(past or shown.fixed)

@@ -74,7 +74,7 @@ class RequestHead(Widget):
                 Content.styled(f"[{self.form}]", "bold $accent"),
                 Content(f"f shows it as {other}"),
                 Content.styled("the key is not in it", "$quiet"),
-                Content.styled("escape closes", "$quiet"),
+                Content.styled("Esc closes", "$quiet"),
             ],
             width,
         )

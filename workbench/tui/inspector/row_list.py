@@ -46,7 +46,7 @@ from workbench.tui.inspector.rows import RowsView
 from workbench.tui.widgets.input_line import InputLine
 from workbench.tui.widgets.reader import FootLine
 
-NOTHING = "nothing was said yet: the log has no items"
+NOTHING = "no messages yet"
 SUMMED_AT_ONCE = 2_000
 """Rows whose tokens are added up before the next frame; more are added up in a thread."""
 

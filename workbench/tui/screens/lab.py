@@ -51,7 +51,7 @@ class LabScreen(Finder[str]):
         Column("compacts", 9, right=True, least=60),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "take", "go on under this policy", id="lab.use", priority=True),
+        Binding("enter", "take", "use this policy", id="lab.use", priority=True),
     ]
 
     def __init__(self, host: Host, asked: SessionSnapshot) -> None:
@@ -104,7 +104,7 @@ class LabScreen(Finder[str]):
         """The figures in words."""
         made = self._made.get(value)
         if made is None:
-            return paragraph("being worked out…", "$quiet")
+            return paragraph("working…", "$quiet")
         if isinstance(made, WorkbenchError):
             return paragraph(str(made), "$warning")
         freed = self._asked.tokens - made.tokens

@@ -31,7 +31,7 @@ class PoliciesScreen(Finder[PolicyChoice]):
     NAME = "policies"
     COLUMNS = (Column("policy", 18), Column("what it does"))
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "take", "go on under it", id="policies.use", priority=True),
+        Binding("enter", "take", "use this policy", id="policies.use", priority=True),
         Binding("ctrl+e", "edit", "its knobs", id="policies.edit", priority=True),
     ]
 

@@ -99,7 +99,7 @@ class ToolsScreen(Finder[None]):
         Column("", 8),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "take", "on or off for this session; take an approval back", id="tools.switch", priority=True),
+        Binding("enter", "take", "on or off for this session; remove an approval", id="tools.switch", priority=True),
     ]
 
     def __init__(self, host: Host, found: SessionTools) -> None:

@@ -33,7 +33,7 @@ class Chooser(ModalScreen[str]):
     """Type to filter, Enter takes the marked one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "leave it as it is", id="choose.leave"),
+        Binding("escape", "leave", "cancel", id="choose.leave"),
         Binding("down", "move(1)", "the next", id="choose.down", show=False, priority=True),
         Binding("up", "move(-1)", "the one before", id="choose.up", show=False, priority=True),
     ]

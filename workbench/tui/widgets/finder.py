@@ -83,8 +83,8 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
         Binding("up", "move(-1)", "the one before", id="finder.up", show=False, priority=True),
         Binding("pagedown", "page(1)", "a page down", id="finder.page-down", show=False, priority=True),
         Binding("pageup", "page(-1)", "a page up", id="finder.page-up", show=False, priority=True),
-        Binding("ctrl+down", "read(3)", "scroll what is told of it", id="finder.read", show=False, priority=True),
-        Binding("ctrl+up", "read(-3)", "scroll it back", id="finder.read-back", show=False, priority=True),
+        Binding("ctrl+down", "read(3)", "scroll the description down", id="finder.read", show=False, priority=True),
+        Binding("ctrl+up", "read(-3)", "scroll the description up", id="finder.read-back", show=False, priority=True),
     ]
 
     said: reactive[str] = reactive("")

@@ -14,16 +14,16 @@ from textual.getters import query_one
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from workbench.context.items import SIGNS
+from workbench.context.items import SIGNS, state_words
 from workbench.tui.widgets.cells import wrapped
 from workbench.tui.widgets.command import Command, Registry
 from workbench.tui.widgets.key_names import key_names
 
 STATES = {
-    "sent": "whole, as it was said",
+    "sent": "whole",
     "truncated": "a part of it, with a marker that says so",
     "masked": "a marker in place of a tool's result",
-    "summarised": "a summary stands for it",
+    "summarised": "replaced by a summary",
     "dropped": "left out, because there was no room",
     "excluded": "left out, because you said so",
     "aside": "never sent: thinking, usage, snapshots",
@@ -109,7 +109,7 @@ class Help(ModalScreen[None]):
                 f"keys: {pane.title}",
                 [(key_names(self._own.get(each.id or "", each.key)), each.description) for each in pane.bindings],
             )
-        yield "states of an item", [(f"{sign} {state}", STATES[state]) for state, sign in SIGNS.items()]
+        yield "states of an item", [(f"{sign} {state_words(state)}", STATES[state]) for state, sign in SIGNS.items()]
         signs = [("⚑", "pinned: passes every stage untouched"), ("~", "before a number: approximate")]
         yield "signs", signs
 
