@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +22,7 @@ from workbench.compaction.compactor import NOBODY, TOO_WEAK, Compactor, meta
 from workbench.compaction.prompts import load
 from workbench.compaction.record import record
 from workbench.compaction.values import CompactionRefused, Progress
+from workbench.context.conversation import Conversation
 from workbench.context.load import PRESETS
 from workbench.log.codec import decode, encode
 from workbench.log.events import AssistantMessage, Compaction, Event, Failure, Revert, UserMessage
@@ -242,3 +244,48 @@ def test_by_hand_a_transcript_that_is_one_long_turn_can_be_compacted_too() -> No
     selected = made.preview(events, "manual").selected
     assert {item.kind for item in selected.items} == {"tool_call", "tool_result"}
     assert selected.last < events[-1].seq, "the last iteration stays"
+
+
+async def test_a_log_that_is_planned_is_not_planned_from_its_beginning_for_a_compaction(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nor is it read for facts more than once, also where the summary is edited: a long log takes seconds each time."""
+    events, made = number(work(8)), compactor()
+    planner = made.setup.planner(events)
+    planned: list[int] = []
+    collected: list[int] = []
+    of, collect = Conversation.__init__, compactor_module.collect
+
+    def counted(self: Conversation, *arguments: Any) -> None:
+        planned.append(1)
+        of(self, *arguments)
+
+    def collecting(items: Any) -> Any:
+        collected.append(1)
+        return collect(items)
+
+    monkeypatch.setattr(Conversation, "__init__", counted)
+    monkeypatch.setattr(compactor_module, "collect", collecting)
+    preview = made.preview(events, "manual", digest=True, planner=planner.at_this_moment())
+    draft = await made.draft(events, preview, digest=True)
+    draft = made.edited(events, draft, draft.summary + "\nOne line more.")
+    assert (len(planned), len(collected)) == (1, 1)
+    body = made.body(draft)
+    planner.append(Event(len(events) + 1, "compaction", 0, body))
+    assert planner.plan().size == draft.tokens_after == made.setup.plan(appended(events, body)).size
+
+
+async def test_the_requests_that_a_preview_tells_of_are_those_that_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    laid_out: list[int] = []
+    lay_out = compactor_module.lay_out
+
+    def counted(*arguments: Any) -> Any:
+        laid_out.append(1)
+        return lay_out(*arguments)
+
+    monkeypatch.setattr(compactor_module, "lay_out", counted)
+    async with Provider(says("Port 9001 was chosen.")) as provider:
+        made = compactor(provider.url)
+        draft = await drafted(made, number(work(8)))
+        assert (draft.preview.parts, len(provider.requests)) == (1, 1)
+    assert len(laid_out) == 1

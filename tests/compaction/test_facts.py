@@ -12,14 +12,14 @@ import pytest
 
 from support.talk import iterations, planned, preset
 from workbench.compaction import fact_phrases, fact_words
-from workbench.compaction.facts import MOST, facts, facts_of_text
+from workbench.compaction.facts import MOST, collect, facts_of_text
 from workbench.compaction.values import Fact
 from workbench.log.events import AssistantMessage, Body, ToolCall, ToolResult, UserMessage
 
 
 def facts_of(*bodies: Body) -> tuple[Fact, ...]:
     """The facts of a conversation."""
-    return facts(planned(bodies, preset("confirm")).rows)
+    return collect(planned(bodies, preset("confirm")).rows).listed()
 
 
 def found(kind: str, *bodies: Body) -> list[str]:

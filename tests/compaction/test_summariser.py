@@ -149,7 +149,8 @@ async def written(
     told: list[Progress] = []
     means = SummariserAccess(Gateway(Endpoint(url, "key", "openai")), schedule=Schedule(tries=1))
     writer = Summariser(made, means, told.append)
-    return await writer.write(wanted, CODEX, cap), writer, told
+    layout = lay_out(wanted, CODEX, bare(made), cap)
+    return await writer.write(layout, lambda: wanted, CODEX, cap), writer, told
 
 
 async def test_parts_are_summarised_in_order_and_merged_with_the_earlier_summary() -> None:
@@ -206,7 +207,7 @@ async def test_what_was_spent_is_known_also_when_nothing_came_of_it() -> None:
         means = SummariserAccess(Gateway(Endpoint(provider.url, "key", "openai")), schedule=Schedule(tries=1))
         writer = Summariser(setup(), means, lambda _: None)
         with pytest.raises(CompactionRefused, match="scripted wrote nothing"):
-            await writer.write(source(50), CODEX, 100)
+            await writer.write(lay_out(source(50), CODEX, bare(setup()), 100), lambda: source(50), CODEX, 100)
     assert [(each.prompt, each.completion) for each in writer.usages] == [(700, 9)]
 
 

@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from support.logs import number
+from support.logs import logs, number, policies
 from support.talk import COUNTER, ROOMY, iteration, named_turns, planned, preset, spoken, turns, words
 from workbench.context.budget import Limits
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.policy import HistoryPolicy, Policy
 from workbench.context.stages.normalise import OPENING
-from workbench.log.events import AssistantMessage, Body, Compaction, Override, OverrideAction, Revert, UserMessage
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Compaction,
+    Event,
+    Override,
+    OverrideAction,
+    Revert,
+    UserMessage,
+)
 
 
 def grown(bodies: Sequence[Body], policy: Policy) -> ContextPlan:
@@ -74,3 +85,30 @@ def test_a_compaction_of_the_latest_user_message_holds_from_the_next_turn_on() -
     assert spoken(grown(log, preset("workbench")))[-1] == ("user", "go")
     log.append(UserMessage("next"))
     assert [content for _, content in spoken(grown(log, preset("workbench")))] == ["what happened", "next"]
+
+
+@given(logs(), policies(), st.data())
+def test_a_planner_for_a_moment_plans_what_a_new_one_does_and_leaves_its_own_alone(
+    events: list[Event], policy: Policy, data: st.DataObject
+) -> None:
+    """With one more compaction, and with another text of it; also where its own has grown meanwhile."""
+    own = Planner(policy, ROOMY, COUNTER, events=events)
+    before = own.plan()
+    rows = list(before.rows)
+    moment = own.at_this_moment()
+    assert moment.plan() == before
+    later = data.draw(st.sampled_from([0, 0, 1, 2]))
+    for seq in range(len(events) + 1, len(events) + 1 + later):
+        own.append(Event(seq, f"later{seq}", 0, UserMessage("meanwhile")))
+    last = max(1, len(events))
+    first = data.draw(st.integers(1, last))
+    for at, text in enumerate(("one summary", "another, a little longer")):
+        event = Event(len(events) + 1, "draft", 0, Compaction(first, last, text))
+        if at:
+            moment.reword(Compaction(first, last, text))
+        else:
+            moment.append(event)
+        assert moment.plan() == Planner(policy, ROOMY, COUNTER, events=[*events, event]).plan()
+    assert list(before.rows) == rows
+    if not later:
+        assert own.plan() == before

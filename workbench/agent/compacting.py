@@ -28,6 +28,7 @@ from workbench.compaction.values import (
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
 from workbench.context.plan import ContextPlan
+from workbench.context.planner import Planner
 from workbench.log.events import Body, Compaction, Event, Failure, Override, Revert
 
 BY_HAND = "by hand"
@@ -102,13 +103,22 @@ class Compacting:
         return not self._declined
 
     async def plan(
-        self, events: Sequence[Event], trigger: Trigger = "manual", why: str = BY_HAND, *, digest: bool = False
+        self,
+        events: Sequence[Event],
+        trigger: Trigger = "manual",
+        why: str = BY_HAND,
+        *,
+        digest: bool = False,
+        planner: Planner | None = None,
     ) -> PlannedCompaction:
-        """What a compaction would do now; raises CompactionRefused where there is nothing to compact."""
+        """What a compaction would do now; raises CompactionRefused where there is nothing to compact.
+
+        `planner`: one of the compactor's setup that has planned these events already.
+        """
         compactor, log = self.compactor, tuple(events)  # as it is now: it may grow meanwhile
-        return PlannedCompaction(
-            compactor, log, await in_background(compactor.preview, log, trigger, why, digest=digest)
-        )
+        now = planner.at_this_moment() if planner is not None else None
+        made = await in_background(compactor.preview, log, trigger, why, digest=digest, planner=now)
+        return PlannedCompaction(compactor, log, made)
 
     async def draft(
         self, planned: PlannedCompaction, *, digest: bool = False, tell: Tell | None = None
@@ -135,6 +145,7 @@ class Compacting:
         *,
         digest: bool = False,
         planned: PlannedCompaction | None = None,
+        planner: Planner | None = None,
     ) -> AsyncGenerator[Progress | Body, None]:
         """Make one compaction: progress as it goes, then the event to append, or the failure that stands for it.
 
@@ -145,7 +156,7 @@ class Compacting:
 
         async def make() -> tuple[PlannedCompaction, list[Failure], SummaryDraft]:
             told.put_nowait(Progress("selecting"))
-            wanted = planned or await self.plan(events, trigger, why, digest=digest)
+            wanted = planned or await self.plan(events, trigger, why, digest=digest, planner=planner)
             return wanted, *await self.draft(wanted, digest=digest, tell=told.put_nowait)
 
         making = asyncio.create_task(make())

@@ -362,8 +362,9 @@ class Agent:
     async def _compact(
         self, trigger: Trigger, why: str, digest: bool, planned: PlannedCompaction | None = None
     ) -> Steps:
-        events = tuple(self._own.planner.events)
-        async with aclosing(self.compacting.run(events, trigger, why, digest=digest, planned=planned)) as making:
+        planner = self._own.planner
+        run = self.compacting.run(planner.events, trigger, why, digest=digest, planned=planned, planner=planner)
+        async with aclosing(run) as making:
             async for said in making:
                 if isinstance(said, Progress):
                     yield Summarising(said)

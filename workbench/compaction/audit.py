@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from workbench.compaction import fact_phrases, fact_words
-from workbench.compaction.facts import collect, facts_of_text, key_of
+from workbench.compaction.facts import FactCollection, collect, facts_of_text, key_of
 from workbench.compaction.source import previous_summary
 from workbench.compaction.values import Audit, Fact, SelectedRange
 
@@ -72,12 +72,12 @@ class Held:
         return bool(wanted) and any(len(wanted & line) >= ENOUGH * len(wanted) for line in self._lines)
 
 
-def audit(selected: SelectedRange, summary: str, *, previous: str = "") -> Audit:
+def audit(selected: SelectedRange, summary: str, *, previous: str = "", facts: FactCollection | None = None) -> Audit:
     """What a summary kept of the items it stands for, and what it dropped of the summary before it.
 
-    `previous` is that summary; by default those inside the range.
+    `previous` is that summary; by default those inside the range. `facts`: those of the items, where they are known.
     """
-    table = collect(selected.items)
+    table = facts or collect(selected.items)
     held = Held(summary, table.paths())
     kept: list[Fact] = []
     lost: list[Fact] = []

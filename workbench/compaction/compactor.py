@@ -10,15 +10,19 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from functools import partial
+from threading import Lock
+from typing import Any, NamedTuple
 
 from msgspec import structs
 
 from workbench.compaction import prompts
 from workbench.compaction.audit import audit, with_lost
 from workbench.compaction.digest import digest as digest_of
-from workbench.compaction.preview import PreviewInputs, event_of, preview_of, previous_text, source_of, with_event
+from workbench.compaction.facts import FactCollection, collect
+from workbench.compaction.preview import PreviewInputs, event_of, preview_of, previous_text, source_of
 from workbench.compaction.record import details
+from workbench.compaction.requests import SummaryRequests, bare, lay_out
 from workbench.compaction.selection import select
 from workbench.compaction.summariser import (
     FAR,
@@ -42,6 +46,9 @@ from workbench.compaction.values import (
 )
 from workbench.config.errors import WrongCall
 from workbench.config.garbage import collector_paused
+from workbench.context.items import Item
+from workbench.context.plan import ContextPlan
+from workbench.context.planner import Planner
 from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event
 from workbench.models.catalogue import Catalogue, is_local
@@ -54,6 +61,14 @@ TOO_WEAK = "the embedded model is too weak to summarise, so this is the digest; 
 NOBODY = "there is no model to ask, so this is the digest"
 LEAST = "…"
 """The shortest summary there could be."""
+
+
+class _Tried(NamedTuple):
+    """A log that was planned with a compaction that is not in it yet."""
+
+    of: tuple[object, ...]
+    """Which compaction of which log."""
+    planner: Planner
 
 
 class Compactor:
@@ -82,6 +97,10 @@ class Compactor:
         self._schedule = schedule or Schedule()
         self._live = live
         self._policy = setup.loaded.policy.compaction
+        self._tried: _Tried | None = None
+        self._trying = Lock()
+        self._facts: tuple[tuple[Item, ...], FactCollection] | None = None
+        self._requests: tuple[tuple[Item, ...], int, SummaryRequests] | None = None
 
     @property
     def unable(self) -> str:
@@ -99,17 +118,26 @@ class Compactor:
     def preview_inputs(self, digest: bool = False) -> PreviewInputs:
         """Who plans and who summarises."""
         model = "" if digest or self.unable else self.summariser.model
-        return PreviewInputs(self.setup, self.summariser, self.catalogue, model)
+        return PreviewInputs(self.setup, self._lay_out, self.catalogue, model)
 
     # Preview
 
     def preview(
-        self, events: Sequence[Event], trigger: Trigger, why: str = "", *, digest: bool = False
+        self,
+        events: Sequence[Event],
+        trigger: Trigger,
+        why: str = "",
+        *,
+        digest: bool = False,
+        planner: Planner | None = None,
     ) -> CompactionPreview:
-        """What a compaction would do now; raises CompactionRefused where there is nothing to compact."""
+        """What a compaction would do now; raises CompactionRefused where there is nothing to compact.
+
+        `planner`: one that has planned these events already; it is used up.
+        """
         setup = self.setup
         with collector_paused():
-            planner = setup.planner(events, live=self._live)
+            planner = planner or setup.planner(events, live=self._live)
             plan = planner.plan()
             selected = select(
                 plan,
@@ -120,9 +148,26 @@ class Compactor:
                 overflow=trigger == "overflow",
                 by_hand=trigger == "manual",
             )
-            made = preview_of(self.preview_inputs(digest), events, planner, plan, selected, trigger, why)
+            plan_with = partial(self._plan_with, events, planner=planner)
+            made = preview_of(self.preview_inputs(digest), events, plan, plan_with, selected, trigger, why)
             setup.counter.flush()
         return made
+
+    def _plan_with(self, events: Sequence[Event], body: Compaction, planner: Planner | None = None) -> ContextPlan:
+        """The plan as it would be with this compaction as the next event.
+
+        The texts of one compaction are tried one after the other, and only the first has the log planned anew.
+        """
+        seq = events[-1].seq + 1 if events else 1
+        of = (seq, body.first, body.last, body.kept)
+        with self._trying:
+            if planner is None and self._tried is not None and self._tried.of == of:
+                self._tried.planner.reword(body)
+            else:
+                planner = planner or self.setup.planner(events, live=self._live)
+                planner.append(Event(seq, "compaction.draft", 0, body))
+                self._tried = _Tried(of, planner)
+            return self._tried.planner.plan()
 
     # Draft
 
@@ -164,10 +209,10 @@ class Compactor:
         assert self._gateway is not None
         writer = Summariser(self.summariser, SummariserAccess(self._gateway, self._patience, self._schedule), tell)
         prompt = prompts.load(self._policy.prompt)
-        source = await aside(source_of, selected, self._policy)
         text, problems = "", []
         try:
-            text = await writer.write(source, prompt, cap)
+            layout = await aside(self._lay_out, selected, cap)
+            text = await writer.write(layout, partial(source_of, selected, self._policy), prompt, cap)
         except CompactionRefused as refused:
             problems.append(f"{refused.kind}: {refused}")
         return text, problems, cost_of(writer.usages, self.catalogue)
@@ -196,15 +241,33 @@ class Compactor:
 
     def digest(self, selected: SelectedRange, cap: int) -> str:
         """The summary that needs no model."""
-        return digest_of(selected, cap, self.setup.counter, previous_text(selected, self._policy))
+        previous = previous_text(selected, self._policy)
+        return digest_of(selected, cap, self.setup.counter, previous, self._facts_of(selected))
+
+    def _facts_of(self, selected: SelectedRange) -> FactCollection:
+        """What a summary should not lose: read once for the digest, the audit, and every edit."""
+        known = self._facts
+        if known is None or known[0] is not selected.items:
+            known = self._facts = (selected.items, collect(selected.items))
+        return known[1]
+
+    def _lay_out(self, selected: SelectedRange, cap: int) -> SummaryRequests:
+        """The requests of a summary; those that the preview has told of are those that are made."""
+        known = self._requests
+        if known is None or known[0] is not selected.items or known[1] != cap:
+            source, prompt = source_of(selected, self._policy), prompts.load(self._policy.prompt)
+            made = lay_out(source, prompt, bare(self.summariser), cap)
+            known = self._requests = (selected.items, cap, made)
+        return known[2]
 
     def _drafted(self, events: Sequence[Event], preview: CompactionPreview, summary: str, made_by: str) -> SummaryDraft:
         """A draft with its audit and its figures, as the plan would have them."""
         selected = preview.selected
-        audited = audit(selected, summary, previous=previous_text(selected, self._policy))
+        previous = previous_text(selected, self._policy)
+        audited = audit(selected, summary, previous=previous, facts=self._facts_of(selected))
         tokens = self.setup.counter.count(summary).tokens
         body = event_of(selected, summary, self._policy, preview.recall)
-        after = with_event(self.setup.planner(events, live=self._live), events, body)
+        after = self._plan_with(events, body)
         self.setup.counter.flush()
         return SummaryDraft(preview, summary, made_by, audited, tokens, after.size)
 
@@ -232,7 +295,7 @@ class Compactor:
         if not self._too_little(before, before - preview.cache.saved_per_request):
             return  # the longest summary frees enough, and the preview has planned that already
         body = event_of(preview.selected, LEAST, self._policy, preview.recall)
-        after = with_event(self.setup.planner(events, live=self._live), events, body)
+        after = self._plan_with(events, body)
         if little := self._too_little(before, after.size):
             raise CompactionRefused("nothing", f"nothing to compact: even a summary of one word {little}")
 
@@ -253,6 +316,7 @@ class Compactor:
     def body(self, draft: SummaryDraft) -> Compaction:
         """The event to append; raises CompactionRefused when it must not stand."""
         self._check(draft)
+        self._tried = self._facts = self._requests = None
         body = event_of(draft.preview.selected, draft.summary, self._policy, draft.preview.recall)
         return structs.replace(body, meta=meta(draft))
 

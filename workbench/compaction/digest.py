@@ -11,7 +11,7 @@ from itertools import groupby
 
 from workbench.compaction import fact_phrases
 from workbench.compaction.actions import Actions, actions_in
-from workbench.compaction.facts import MESSAGE, facts, key_of
+from workbench.compaction.facts import MESSAGE, FactCollection, collect, key_of
 from workbench.compaction.source import ends, previous_summary, said
 from workbench.compaction.values import Fact, FactKind, SelectedRange
 from workbench.context.items import Item
@@ -58,16 +58,24 @@ class _Section:
         return [f"## {self.title}", *(lines + note if self.oldest_first else note + lines), ""]
 
 
-def digest(selected: SelectedRange, max_tokens: int, counter: TokenCounter, previous: str | None = None) -> str:
+def digest(
+    selected: SelectedRange,
+    max_tokens: int,
+    counter: TokenCounter,
+    previous: str | None = None,
+    facts: FactCollection | None = None,
+) -> str:
     """A digest of what a compaction would replace, in at most `max_tokens`, and never larger than its source.
 
-    `previous` is the summary that it updates, by default those inside the range; empty: it starts over.
+    `previous` is the summary that it updates, by default those inside the range; empty: it starts over. `facts`: those
+    of the items, where they are known.
     """
     earlier = previous_summary(selected) if previous is None else previous
     items = [item for item in selected.items if item.state != "excluded"]
     source = sum(item.tokens or item.original_tokens for item in items) + counter.count(earlier).tokens
     cap = min(max_tokens, source)
-    sections = _sections(items, selected.beside, earlier, cap)
+    found = (facts or collect(items)).listed()
+    sections = _sections(items, selected.beside, found, earlier, cap)
     head = _head(items)
     _fill(sections, cap - counter.count(head).tokens, counter)
     while True:
@@ -123,8 +131,10 @@ def _take(section: _Section, room: int, counter: TokenCounter) -> int:
 # What is in it
 
 
-def _sections(items: Sequence[Item], beside: Sequence[Item], earlier: str, cap: int) -> list[_Section]:
-    done, found = actions_in(items, beside), facts(items)
+def _sections(
+    items: Sequence[Item], beside: Sequence[Item], found: Sequence[Fact], earlier: str, cap: int
+) -> list[_Section]:
+    done = actions_in(items, beside)
     users = [item for item in items if item.role == "user" and item.kind == "message"]
     speech = [item for item in items if item.kind == "message"]
     decisions = _decisions(speech)

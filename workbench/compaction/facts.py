@@ -192,11 +192,6 @@ def collect(items: Iterable[Item]) -> FactCollection:
     return table
 
 
-def facts(items: Iterable[Item]) -> tuple[Fact, ...]:
-    """What of these items a summary should not lose."""
-    return collect(items).listed()
-
-
 def facts_of_text(text: str, event: str) -> tuple[Fact, ...]:
     """The same for a summary."""
     table = FactCollection()

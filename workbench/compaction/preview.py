@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from workbench.compaction.cache import effect, paid_back
-from workbench.compaction.prompts import RECALL_TOOLS, load, preface
-from workbench.compaction.requests import SourceBlock, SummarySource, bare, lay_out
+from workbench.compaction.prompts import RECALL_TOOLS, preface
+from workbench.compaction.requests import SourceBlock, SummaryRequests, SummarySource
 from workbench.compaction.source import previous_summary, transcript
 from workbench.compaction.summariser import cost_of
 from workbench.compaction.values import CompactionPreview, CompactionRefused, SelectedRange, Trigger
@@ -17,7 +17,6 @@ from workbench.context.budget import Limits
 from workbench.context.control import CONTROL, in_effect
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
-from workbench.context.planner import Planner
 from workbench.context.policy import CompactionPolicy
 from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event, SlotContent, Usage
@@ -33,7 +32,8 @@ class PreviewInputs:
 
     setup: Setup
     """The session's."""
-    summariser: Setup
+    lay_out: Callable[[SelectedRange, int], SummaryRequests]
+    """The requests of a summary of at most so many tokens."""
     catalogue: Catalogue
     model: str
     """Who summarises; empty for the digest."""
@@ -87,13 +87,6 @@ def event_of(selected: SelectedRange, summary: str, policy: CompactionPolicy, re
     )
 
 
-def with_event(planner: Planner, events: Sequence[Event], body: Compaction) -> ContextPlan:
-    """The plan as it would be with this compaction as the next event."""
-    seq = events[-1].seq + 1 if events else 1
-    planner.append(Event(seq, "compaction.draft", 0, body))
-    return planner.plan()
-
-
 def can_recall(events: Sequence[Event]) -> bool:
     """Whether the model is offered the tools with which it can read what was summarised."""
     slots = in_effect([event for event in events if type(event.body) in CONTROL]).slots
@@ -104,20 +97,20 @@ def can_recall(events: Sequence[Event]) -> bool:
 def preview_of(
     inputs: PreviewInputs,
     events: Sequence[Event],
-    planner: Planner,
     plan: ContextPlan,
+    plan_with: Callable[[Compaction], ContextPlan],
     selected: SelectedRange,
     trigger: Trigger,
     why: str,
 ) -> CompactionPreview:
-    """All the figures of a compaction that could be made now. The planner is used up by it."""
+    """All the figures of a compaction that could be made now; `plan_with` plans the log with one more event."""
     limits, policy = inputs.setup.limits, inputs.policy
     source = source_tokens(selected, plan)
     cap = summary_cap(policy, limits, source)
     tokens, parts, cost = _request_figures(inputs, selected, cap) if inputs.model else (0, 0, 0.0)
     recall = can_recall(events)
     stand_in = event_of(selected, " word" * cap, policy, recall)
-    after = with_event(planner, events, stand_in)
+    after = plan_with(stand_in)
     inside = events[bisect_left(events, selected.first, key=_seq) : bisect_right(events, selected.last, key=_seq)]
     return CompactionPreview(
         trigger,
@@ -144,9 +137,8 @@ def _seq(event: Event) -> int:
 
 def _request_figures(inputs: PreviewInputs, selected: SelectedRange, cap: int) -> tuple[int, int, float | None]:
     """Tokens, parts and the highest price of the requests; nothing where they do not fit, and the digest takes over."""
-    setup = bare(inputs.summariser)
     try:
-        layout = lay_out(source_of(selected, inputs.policy), load(inputs.policy.prompt), setup, cap)
+        layout = inputs.lay_out(selected, cap)
     except CompactionRefused:
         return 0, 0, 0.0
     asked = [Usage(inputs.model, each.plan.totals.tokens, completion=each.cap) for each in layout.requests]

@@ -99,16 +99,18 @@ def lay_out(source: SummarySource, prompt: Prompt, setup: Setup, cap: int) -> Su
     `setup` is a bare one. The source is split at the borders of units, and a unit that fits nowhere is cut.
     """
     texts = [block.text for block in source.blocks]
-    whole = planned(setup, prompt, framed(texts, cap, previous=source.previous))
-    if whole.verdict.fits:
-        return SummaryRequests((SummaryRequest(whole, cap),), "")
+    # What is far too long is not read once more as a whole; joined, blocks cost a little less than alone.
+    if sum(setup.counter.count(text).tokens - GAP for text in texts) <= setup.limits.capacity:
+        whole = planned(setup, prompt, framed(texts, cap, previous=source.previous))
+        if whole.verdict.fits:
+            return SummaryRequests((SummaryRequest(whole, cap),), "")
     units = [tuple(group) for _, group in groupby(source.blocks, key=lambda block: block.unit)]
     room = _room(setup, prompt, framed([""], cap, part=MANY, parts=MANY))
     for _ in range(TRIES):
         parts = _fill(units, room, setup.counter)
         caps = [_part_cap(part, cap, setup.counter) for part in parts]
         requests = tuple(
-            SummaryRequest(planned(setup, prompt, framed(part, most, part=number, parts=len(parts))), most)
+            SummaryRequest(_planned_part(setup, prompt, part, most, number, len(parts)), most)
             for number, (part, most) in enumerate(zip(parts, caps, strict=True), 1)
         )
         over = max(-request.plan.budget.free for request in requests)
@@ -116,6 +118,14 @@ def lay_out(source: SummarySource, prompt: Prompt, setup: Setup, cap: int) -> Su
             return SummaryRequests(requests, source.previous)
         room -= over + GAP
     raise CompactionRefused("does_not_fit", f"the summary request does not fit: {requests[0].plan.verdict.why}")
+
+
+def _planned_part(setup: Setup, prompt: Prompt, part: Sequence[str], cap: int, number: int, parts: int) -> ContextPlan:
+    """One of several requests. Its blocks were counted one by one, and all of it is not counted once more."""
+    count, text = setup.counter.count, framed(part, cap, part=number, parts=parts)
+    frame = count(framed([""], cap, part=number, parts=parts)).tokens
+    setup.counter.suppose(text, frame + sum(count(block).tokens + GAP for block in part))
+    return planned(setup, prompt, text)
 
 
 def _room(setup: Setup, prompt: Prompt, empty: str) -> int:

@@ -43,6 +43,8 @@ _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 """Thinking that a server of the user's own did not tell apart from the answer."""
 
 Tell = Callable[[Progress], None]
+ReadSource = Callable[[], SummarySource]
+"""Reads what is to be summarised."""
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -114,16 +116,19 @@ class Summariser:
         self.usages: list[Usage] = []
         """One for each request that was answered, also where nothing came of it."""
 
-    async def write(self, source: SummarySource, prompt: Prompt, cap: int) -> str:
-        """The summary; raises CompactionRefused with the reason why there is none."""
+    async def write(self, layout: SummaryRequests, source: ReadSource, prompt: Prompt, cap: int) -> str:
+        """The summary, by these requests; raises CompactionRefused with the reason why there is none.
+
+        The source is read only where the provider takes less than was thought, and they have to be smaller.
+        """
         for tries_left in reversed(range(SMALLER + 1)):
             try:
-                layout = await aside(lay_out, source, prompt, self._setup, cap)
                 return await self._merged(await self._parts(layout), cap)
             except ModelFailure as failure:
                 if failure.category != "context_too_long" or not tries_left:
                     raise _refused(failure) from None
                 self._setup = replace(self._setup, limits=_smaller(self._setup.limits, failure, self._asked))
+                layout = await aside(lambda: lay_out(source(), prompt, self._setup, cap))
         raise AssertionError("the last try returns or raises")
 
     async def _parts(self, layout: SummaryRequests) -> list[str]:

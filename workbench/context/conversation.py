@@ -10,7 +10,8 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any
 
@@ -58,6 +59,8 @@ class Conversation:
         self._asides: array[int] = array("L")
         self._aside_kinds: Counter[str] = Counter()
         self.sums = RunningSums()
+        self._measuring = True
+        """Whether what is added is looked at now; otherwise later, at one go."""
         self.turn = 0
         self.openers: list[int] = [-1]
         """By turn: the unit of its user message; turn 0 has none."""
@@ -366,6 +369,8 @@ class Conversation:
 
     def _hold(self) -> None:
         """Hold the pinned units, each with the user message that opened its turn."""
+        if not self._measuring:
+            return
         wanted = self._pinned | {self.openers[self.units[number].turn] for number in self._pinned} - {-1}
         changed = wanted.symmetric_difference(self._held)
         self._held, self.held = wanted, sorted(wanted)
@@ -395,8 +400,20 @@ class Conversation:
 
     # Sums
 
+    @contextmanager
+    def measured_once(self) -> Iterator[None]:
+        """Take in many events: what overrides and compactions make of the units is looked at when all are there."""
+        self._measuring = False
+        yield
+        self._measuring = True
+        if not self._plain:
+            self._hold()
+            self._measure(range(len(self.units)))
+
     def _measure(self, numbers: Iterable[int]) -> None:
         """Look at units cell by cell and write what they cost into the sums."""
+        if not self._measuring:
+            return
         view = self.view()
         newest = len(self.units) - 1
         costs = {number: unit_cost(self.units[number], view, self._meter, number < newest) for number in numbers}

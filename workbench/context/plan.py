@@ -227,7 +227,7 @@ class PlanRows(Sequence[Item]):
                 yield from summaries[number]
             lacking = []
             for at in self._units[number].cells:
-                if at < length:
+                if at < length and cells[at].cover < 0:
                     row = self._row(cells[at])
                     if row.in_request:
                         yield row

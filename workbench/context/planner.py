@@ -8,6 +8,7 @@ late result) starts the conversation again; an override mends the units it speak
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 
 from workbench.config.garbage import collector_paused
@@ -69,6 +70,8 @@ class Planner:
         self._conversation = Conversation(self._meter, fold.Preconditions())
         self._summaries: tuple[PlacedSummary, ...] = ()
         self._base = base_of(fixed_slots.FixedSlots(), ())
+        self._shared: tuple[int, ContextPlan] | None = None
+        """Of one that shares its conversation with another: how many cells that had, and the plan of then."""
         self.extend(events)
 
     # Taking in events
@@ -80,6 +83,7 @@ class Planner:
             for event in fresh:
                 self.append(event)
             return
+        self._shared = None
         self._events += fresh
         self._controls += [event for event in fresh if type(event.body) in CONTROL]
         with collector_paused():
@@ -93,6 +97,7 @@ class Planner:
 
     def append(self, event: Event) -> None:
         """Take in one event."""
+        shared, self._shared = self._shared, None
         self._events.append(event)
         body = event.body
         if type(body) not in CONTROL:
@@ -116,7 +121,17 @@ class Planner:
             self._in_effect = in_effect(self._controls)
             self._refill()
         else:
-            self._restart()
+            self._restart(same=shared is None or shared[0] == len(self._conversation.cells))
+
+    def reword(self, body: Compaction) -> None:
+        """Another text for the compaction that came last; its range and what it keeps are the same."""
+        last = self._events[-1]
+        assert isinstance(last.body, Compaction), "only a compaction can be reworded"
+        assert (last.body.first, last.body.last, last.body.kept) == (body.first, body.last, body.kept)
+        self._events[-1] = self._controls[-1] = last._replace(body=body)
+        self._in_effect = in_effect(self._controls)
+        self._summaries = self._place_summaries()
+        self._refill()
 
     def _is_inside(self, seq: int) -> bool:
         """Whether an event lies in the range of a standing compaction."""
@@ -129,12 +144,20 @@ class Planner:
         cells = self._conversation.units[-1].cells
         return self._conversation.cells[cells[-1]].cover < 0 <= self._conversation.cells[cells[0]].cover
 
-    def _restart(self) -> None:
-        """Build the conversation again from all events."""
+    def at_this_moment(self) -> Planner:
+        """A planner of the same log for another thread, which may use it up while this one goes on."""
+        made = copy(self)
+        made._events, made._controls = list(self._events), list(self._controls)
+        made._shared = (len(self._conversation.cells), self.plan())
+        return made
+
+    def _restart(self, *, same: bool = False) -> None:
+        """Build the conversation again from all events; `same`: they are those it has, only not decided on alike."""
         self._in_effect = in_effect(self._controls)
         said = [event for event in self._events if type(event.body) not in CONTROL] if self._controls else self._events
         ground = fold.Preconditions(self._in_effect.overrides)
-        self._conversation, self._ordered = self._conversation_of(said, ground)
+        if not (same and self._in_effect.compactions):
+            self._conversation, self._ordered = self._conversation_of(said, ground)
         if self._in_effect.compactions:
             cover, kept = fold.coverage(
                 self._in_effect,
@@ -150,13 +173,16 @@ class Planner:
 
     def _conversation_of(self, said: list[Event], ground: fold.Preconditions) -> tuple[Conversation, bool]:
         conversation = Conversation(self._meter, ground)
-        if all(map(conversation.add, said)):
+        with conversation.measured_once():
+            placed = all(map(conversation.add, said))
+        if placed:
             return conversation, True
         ordered, unpaired = fold.in_order(said)
         conversation = Conversation(self._meter, replace(ground, unpaired=unpaired, ordered=said[-1].seq))
-        for event in ordered:
-            placed = conversation.add(event)
-            assert placed, "an event in order always has its place"
+        with conversation.measured_once():
+            for event in ordered:
+                placed = conversation.add(event)
+                assert placed, "an event in order always has its place"
         return conversation, False
 
     def _refill(self) -> None:
@@ -212,6 +238,8 @@ class Planner:
 
     def plan(self) -> ContextPlan:
         """The plan for the events so far."""
+        if self._shared is not None:
+            return self._shared[1]
         return arrange(Arrangement(self._conversation, self._base, self._meter, self._model, self._live))
 
 

@@ -81,6 +81,10 @@ class TokenCounter:
         known = self._counts.get(text)
         return known if known is not None else self._count_new(text)
 
+    def suppose(self, text: str, tokens: int) -> None:
+        """Take a text for counted: it has at most so many tokens, because its parts have."""
+        self._counts.setdefault(text, Count(tokens, False))
+
     def known(self, text: str) -> Count | None:
         """The count if it is in memory; asks neither disk nor tokenizer."""
         return self._counts.get(text)

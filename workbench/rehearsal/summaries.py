@@ -56,6 +56,8 @@ _DECISION = re.compile(
     re.IGNORECASE,
 )
 _ERROR = re.compile(r"\b(?:\w*Error|\w*Exception|errors?|failed|failure|fatal|traceback|denied|not found)\b")
+_PERHAPS_ERROR = re.compile(r"Error|Exception|error|fail|fatal|traceback|denied|not found")
+"""What every error has, found in a fraction of the time."""
 _FILE = re.compile(
     r"(?<![\w/.:-])(?:[\w.-]+/)+[\w.-]*\w|(?<![\w/.:@-])[\w-]+\.(?:[a-z]{1,4}|toml|json|yaml|lock)\b(?![\w(])"
 )
@@ -119,7 +121,9 @@ def _lines(message: RehearsalMessage) -> Iterator[tuple[str, str]]:
     role, section = message.role, ""
     for line in message.text.split("\n"):
         line = line[:READ]
-        heading, said, entry = _HEADING.match(line), _SAID.match(line), _ENTRY.match(line)
+        heading = _HEADING.match(line) if line.startswith("#") else None
+        entry = _ENTRY.match(line) if line.startswith("[") else None
+        said = _SAID.match(line)
         if entry:
             role, section = _ROLES.get(entry["who"], entry["who"]), ""
             continue
@@ -162,7 +166,7 @@ def _line(role: str, line: str) -> Iterator[tuple[str, str]]:
         yield "Open questions", line
     if role != "tool" and _DECISION.search(line):
         yield "Decisions", line
-    if role != "user" and _ERROR.search(line):
+    if role != "user" and _PERHAPS_ERROR.search(line) and _ERROR.search(line):
         yield "Errors", line
     if role != "tool":
         for found in _FILE.finditer(line):

@@ -45,10 +45,12 @@ class SummaryDrafts:
         opened = self._compactions.current()
         self._previewed = None
         if opened.writable:
-            compacting = (await self._turns.agent(opened)).compacting
+            agent = await self._turns.agent(opened)
+            compacting, planner = agent.compacting, agent.planner
         else:
+            planner = opened.planner
             compacting = Compacting(Compactor(opened.setup, None, catalogue=self._services.catalogue), Hooks())
-        planned = await compacting.plan(opened.events, digest=digest)
+        planned = await compacting.plan(opened.events, digest=digest, planner=planner)
         self._previewed = _Previewed(opened, compacting, planned)
         return planned.preview
 
