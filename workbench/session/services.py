@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from workbench.config.errors import WorkbenchError
-from workbench.config.settings import Settings, load_settings
+from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.paths import config_dir
+from workbench.config.settings import FILE_NAME, Settings, load_settings
 from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.store import Store
 from workbench.models.catalogue import LOCAL_PROVIDERS, Catalogue
@@ -28,6 +30,22 @@ class Services:
     def settings(self) -> Settings:
         """The user's settings."""
         return load_settings()
+
+    def keep(self, key: str, value: str) -> Path:
+        """Write one of the user's settings into `config.toml`, whose other lines stay as they are; gives its path."""
+        import tomlkit  # late: most sessions keep nothing
+
+        from workbench.agent.tools.files import replace_file
+
+        path = (config_dir() / FILE_NAME).resolve()
+        try:
+            document = tomlkit.parse(path.read_bytes().decode("utf-8-sig") if path.exists() else "")
+            document[key] = value
+            replace_file(path, tomlkit.dumps(document).encode())
+        except OSError as error:
+            raise WrongCall(f"{path}: cannot be written: {error.strerror or error}") from None
+        self.settings = load_settings()
+        return path
 
     @cached_property
     def catalogue(self) -> Catalogue:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui.play import SMALL, program, told, until
+from tui.play import SMALL, program, settle, told, typed, until
 from workbench.session.services import Services
 from workbench.tui import app
 from workbench.tui.themes import COLOURS
@@ -47,3 +47,43 @@ async def test_an_unknown_theme_is_told_and_another_taken(tmp_path: Path, monkey
         async with program(services, SMALL) as (pilot, _):
             assert "no theme named 'none'; expected one of" in told(pilot.app)
             assert pilot.app.theme == "ink"
+
+
+async def test_a_theme_that_is_chosen_is_there_at_the_next_start(tmp_path: Path) -> None:
+    """Written into the user's file, of which nothing else changes."""
+    file = tmp_path / "config" / "config.toml"
+    file.parent.mkdir()
+    file.write_text('# mine\npolicy = "layers"  # for now\n\n[keys]  # other keys\ntokens = "ctrl+l"\n')
+    with Services() as services:
+        async with program(services, SMALL) as (pilot, _):
+            assert pilot.app.theme == "ink"
+            await typed(pilot, "/theme paper")
+            await until(lambda: "paper" in file.read_text())
+    with Services() as services:
+        async with program(services, SMALL) as (pilot, _):
+            assert pilot.app.theme == "paper"
+    text = file.read_text()
+    assert all(
+        part in text
+        for part in ("# mine\n", 'policy = "layers"  # for now\n', '[keys]  # other keys\ntokens = "ctrl+l"\n')
+    )
+    assert services.settings.keys == {"tokens": "ctrl+l"}
+
+
+async def test_a_theme_that_cannot_be_kept_holds_for_now_and_says_so(tmp_path: Path, services: Services) -> None:
+    (tmp_path / "config").write_text("a file where a folder should be")
+    async with program(services, SMALL) as (pilot, _):
+        await typed(pilot, "/theme paper")
+        await until(lambda: "cannot be written" in told(pilot.app))
+        assert pilot.app.theme == "paper"
+
+
+async def test_the_first_model_that_is_chosen_is_kept_and_no_other(tmp_path: Path, services: Services) -> None:
+    async with program(services, SMALL) as (pilot, screen):
+        await typed(pilot, "/model gpt-4o")
+        await until(lambda: "new sessions begin with gpt-4o from now on" in told(pilot.app))
+        await typed(pilot, "/model gpt-4o-mini")
+        screen.model.new_session()
+        await settle(pilot)
+        assert screen.status.model == "gpt-4o"
+    assert 'model = "gpt-4o"' in (tmp_path / "config" / "config.toml").read_text()

@@ -9,7 +9,7 @@ from workbench.tui.widgets.host import Host
 COMMANDS = Commands("program")
 
 
-@COMMANDS.add("settings", "settings", "what config.toml says and where it lies; theme, model and policy for this run")
+@COMMANDS.add("settings", "settings", "what config.toml says and where it lies; theme, model and policy can be changed")
 async def settings(host: Host, argument: str) -> None:
     """The screen says which command comes next."""
     from workbench.tui.screens.settings import SettingsScreen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from workbench.config.errors import WrongCall
 from workbench.tui.themes import load_themes
@@ -100,7 +101,7 @@ def theme_names() -> Iterable[str]:
     return [theme.name for theme in load_themes().themes]
 
 
-@COMMANDS.add("theme", "theme", "choose the colours", argument="[NAME]", arguments=theme_names)
+@COMMANDS.add("theme", "theme", "choose the colours, which are kept", argument="[NAME]", arguments=theme_names)
 async def theme(host: Host, argument: str) -> None:
     """By name, or chosen from a list."""
     names = [*theme_names()]
@@ -111,3 +112,4 @@ async def theme(host: Host, argument: str) -> None:
         raise WrongCall(f"{argument}: no such theme; expected one of {', '.join(names)}")
     if argument:
         host.theme = argument
+        await host.in_background(partial(host.services.keep, "theme", argument))

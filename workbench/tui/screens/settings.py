@@ -1,4 +1,4 @@
-"""The settings: what the config file says, where things lie, and what can be changed for this run."""
+"""The settings: what the config file says, where things lie, and what can be changed here."""
 
 from __future__ import annotations
 
@@ -29,15 +29,18 @@ class SettingRow(NamedTuple):
     """What the file says; empty: nothing."""
     about: str
     command: str = ""
-    """The command that changes it for this run; empty: only the file does."""
+    """The command that changes it; empty: only the file does."""
+    scope: str = ""
+    """How long such a change holds."""
 
 
 def lines_of(settings: Settings, model: str, policy: str, theme: str) -> Iterator[SettingRow]:
     """All settings; the first three with what holds in this run."""
-    run = "Enter changes it for this run; the file says what a new session begins with."
-    yield SettingRow("theme", theme, settings.theme, f"The colours. {run}", "theme")
-    yield SettingRow("model", model, settings.model, f"Whom you talk to. {run}", "model")
-    yield SettingRow("policy", policy, settings.policy, f"What the model gets to see. {run}", "policy")
+    new = "Enter changes it for this session; the file says what a new one begins with"
+    first = f"{new}. The first model that you choose is written there."
+    yield SettingRow("theme", theme, settings.theme, "The colours. Enter changes them, for good.", "theme", "kept")
+    yield SettingRow("model", model, settings.model, f"Whom you talk to. {first}", "model", "this session")
+    yield SettingRow("policy", policy, settings.policy, f"What the model gets to see. {new}.", "policy", "this session")
     others = ", ".join(settings.fallback)
     yield SettingRow("fallback", others, others, "Models to ask, in this order, where the first cannot answer.")
     yield from _table("keys", settings.keys, "Other keys for commands, by their names; the help lists them.")
@@ -72,9 +75,9 @@ class SettingsScreen(Finder[str]):
     """The result is the command that changes the chosen setting."""
 
     NAME = "settings"
-    COLUMNS = (Column("setting", 18), Column("value"), Column("", 12, least=50))
+    COLUMNS = (Column("setting", 18), Column("value"), Column("changes", 12, least=50))
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "take", "change it for this run", id="settings.change", priority=True),
+        Binding("enter", "take", "change it", id="settings.change", priority=True),
         Binding("ctrl+y", "copy", "copy the file's path", id="settings.copy", priority=True),
     ]
 
@@ -95,7 +98,7 @@ class SettingsScreen(Finder[str]):
         return FinderResult([self._row(each) for each in matching], f"file: {self._path}{there}")
 
     def _row(self, line: SettingRow) -> Row:
-        can = Content.styled("this run" if line.command else "", "$accent")
+        can = Content.styled(line.scope, "$accent")
         return Row(line.name, (line.name, line.value or Content.styled(DEFAULT, "$quiet"), can))
 
     async def tell(self, value: str) -> Content:
