@@ -12,7 +12,9 @@ from workbench.models.keys import Key
 from workbench.models.local.discovery import FoundModel, LocalServer
 from workbench.models.local.offers import Offer, offers
 from workbench.models.model_routes import ModelRoutes
+from workbench.models.well_known import well_known
 from workbench.session.services import Services
+from workbench.tui.screens.models import ModelsScreen
 from workbench.tui.widgets.finder import MOST
 
 WIDE = (160, 40)
@@ -29,27 +31,63 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
-async def test_ours_and_those_of_this_machine_come_first_then_those_with_a_key(services: Services) -> None:
+async def test_those_with_a_key_come_first_then_those_that_need_none_then_well_known_ones(services: Services) -> None:
     async with program(services, WIDE) as (pilot, screen):
         finder = await look(pilot, screen, "model")
         await until(lambda: len(values(finder)) == MOST and "ollama/tiny:1b" in values(finder))
         rows = values(finder)
-        assert rows[:3] == ["rehearsal", "local", "ollama/tiny:1b"]
-        assert "claude" in rows[3]
-        await seen(pilot, "● rehearsal", "ollama/tiny:1b  on this machine", "no AI", "type to find the others", "✓ set")
+        machine = rows.index("local")
+        known = well_known(services.catalogue.names())
+        ours = [name for name in known if name.startswith("claude-")]
+        assert rows[0] == "rehearsal", "the one that is used now"
+        assert rows[1 : 1 + len(ours)] == ours, "of those with a key, the well-known first"
+        assert all("claude" in name for name in rows[1:machine])
+        assert rows[machine : machine + 2] == ["local", "ollama/tiny:1b"]
+        assert rows[machine + 2 :][: len(known) - len(ours)] == [name for name in known if name not in ours]
+        await seen(pilot, "● rehearsal", "no AI", "type to find the others", "key set")
+
+
+async def test_what_a_model_lacks_is_told_in_words(services: Services) -> None:
+    states = {
+        "rehearsal": "no AI",
+        "tiny": "on this machine",
+        "claude": "key set",
+        "gpt-4o": "no key: set OPENAI_API_KEY",
+        "bedrock/": "credentials of its own",
+    }
+    async with program(services, (120, 40)) as (pilot, screen):
+        await look(pilot, screen, "model")
+        for text, state in states.items():
+            await narrowed(pilot, text)
+            await seen(pilot, state)
+
+
+async def test_a_key_opens_the_list(services: Services) -> None:
+    async with program(services, WIDE) as (pilot, _):
+        await pilot.press("f7")
+        await until(lambda: isinstance(pilot.app.screen, ModelsScreen))
+
+
+def test_the_newest_of_each_family_is_well_known() -> None:
+    names = ["gpt-5", "gpt-5.6", "gpt-5.6-2026-01-01", "gpt-5.4-mini", "claude-opus-4-8", "claude-opus-5-5", "gpt-4o"]
+    assert well_known(names) == ("claude-opus-5-5", "gpt-5.6", "gpt-5.4-mini")
+    assert well_known(["mistral/mistral-large-2512", "mistral/mistral-large-4"]) == ("mistral/mistral-large-4",)
+    assert well_known(["my/own"]) == ()
 
 
 async def test_the_marked_one_is_told_of_with_window_price_and_key(services: Services) -> None:
     async with program(services, (160, 50)) as (pilot, screen):
         await look(pilot, screen, "model")
         await narrowed(pilot, "gpt-4.1")
-        await seen(pilot, "✗ no", "1,047,576 tokens", "$2.00 in, $8.00 out per million", "set OPENAI_API_KEY")
+        await seen(
+            pilot, "no key: set OPENAI", "1,047,576 tokens", "$2.00 in, $8.00 out per million", "set OPENAI_API_KEY"
+        )
         await narrowed(pilot, "tiny:1b")
         await seen(pilot, "4,096 tokens", "(server)", "http://127.0.0.1:11434", "none is needed")
         await narrowed(pilot, "claude")
         await seen(pilot, "ANTHROPIC_API_KEY, from the environment")
         await narrowed(pilot, "bedrock/")
-        await seen(pilot, "? own", "the provider's own kind")
+        await seen(pilot, "credentials of its own", "the provider's own kind")
 
 
 async def test_the_exact_name_is_the_first(services: Services) -> None:

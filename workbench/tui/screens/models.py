@@ -14,6 +14,7 @@ from workbench.context.setup import corrected
 from workbench.models.catalogue import LOCAL, REHEARSAL, ModelInfo, is_built_in, prices
 from workbench.models.keys import Key
 from workbench.models.local.offers import Offer
+from workbench.models.well_known import well_known
 from workbench.tui.screens.text_blocks import blocks, pairs, paragraph
 from workbench.tui.widgets.cells import number
 from workbench.tui.widgets.columns import Column, Row
@@ -37,9 +38,9 @@ class ModelsScreen(Finder[str]):
     COLUMNS = (
         Column("model"),
         Column("window", 6, right=True),
-        Column("$/M in", 7, right=True, least=48),
-        Column("out", 7, right=True, least=48),
-        Column("key", 7, least=56),
+        Column("state", 27, least=52),
+        Column("$/M in", 7, right=True, least=84),
+        Column("out", 7, right=True, least=84),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "take", "use it from the next turn on", id="models.use", priority=True),
@@ -54,6 +55,8 @@ class ModelsScreen(Finder[str]):
         self._keys: dict[str, Key] = {}
         """By provider."""
         self._names: Sequence[str] = ()
+        self._known: tuple[str, ...] = ()
+        """Of them, the well-known ones."""
 
     def on_mount(self) -> None:
         """The servers of this machine come when they have answered."""
@@ -70,34 +73,45 @@ class ModelsScreen(Finder[str]):
         self.refill()
 
     async def find(self, text: str) -> FinderResult:
-        """Ours and the user's first; then those with a key; the better match before the worse."""
+        """Those with a key first, then those that need none, then the well-known; the better match before the worse."""
         return await self.host.in_background(partial(self._search, text.strip()))
 
     def _search(self, text: str) -> FinderResult:
         if not self._names:
             self._names = self._catalogue.names()
+            self._known = well_known(self._names)
         words = text.lower().split()
         first = [REHEARSAL, LOCAL, *self._offers]
         every = [*first, *(name for name in self._names if name not in self._offers)]
         matching = [name for name in every if all(word in name.lower() for word in words)]
-        shown = self._best(matching, text.lower(), set(first))[:MOST]
+        shown = self._best(matching, text.lower())[:MOST]
         rows = [self._row(self._info(name), name) for name in shown]
         if text and " " not in text and text.lower() not in {name.lower() for name in every}:
             rows.append(self._unknown(text))
         note = f"{len(shown):,} of {len(matching):,}; type to find the others" if len(matching) > MOST else ""
         return FinderResult(rows, "asking the servers on this machine…" if self._looking else note)
 
-    def _best(self, names: Iterable[str], text: str, first: set[str]) -> list[str]:
-        now = self.host.status.model
+    def _best(self, names: Iterable[str], text: str) -> list[str]:
+        order = {name: place for place, name in enumerate(self._known)}
 
-        def rank(name: str) -> tuple[bool, bool, bool, bool, int]:
+        def rank(name: str) -> tuple[bool, int, int, bool, int]:
             lower = name.lower()
             exact = bool(text) and text in (lower, lower.rpartition("/")[2])
             starts = bool(text) and lower.rpartition("/")[2].startswith(text)
-            keyed = self._key(self._catalogue.find(name)).origin in ("environment", "key store")
-            return not exact, name not in first and name != now, not keyed, not starts, len(name) if text else 0
+            known = order.get(name, len(order))
+            return not exact, self._group(name), known, not starts, len(name) if text else 0
 
         return sorted(names, key=rank)
+
+    def _group(self, name: str) -> int:
+        """The one that is used now, those with a key, those that need none or are the user's, well-known, the rest."""
+        if name == self.host.status.model:
+            return 0
+        if self._key(self._catalogue.find(name)).origin in ("environment", "key store"):
+            return 1
+        if is_built_in(name) or name in self._offers or name in self.host.services.settings.models:
+            return 2
+        return 3 if name in self._known else 4
 
     def _info(self, name: str) -> ModelInfo:
         offer = self._offers.get(name)
@@ -113,30 +127,32 @@ class ModelsScreen(Finder[str]):
         return self._keys[info.provider]
 
     def _row(self, info: ModelInfo, name: str) -> Row:
+        title = Content(f"  {name}")
         if name == self.host.status.model:
             title = Content.assemble(("● ", "$success"), name, ("  now", "$quiet"))
-        elif name in HERE or name in self._offers:
-            where = "no AI" if name == REHEARSAL else "on this machine"
-            title = Content.assemble(f"  {name}", (f"  {where}", "$accent"))
-        else:
-            title = Content(f"  {name}")
-        about = "~" if info.window_source == "guess" else ""
-        return Row(name, (title, about + number(info.window, 6), *prices(info), self._key_cell(info)))
+        return self._with_facts(info, title, name, self._state(info, name))
 
     def _unknown(self, name: str) -> Row:
-        info = self._catalogue.find(name)
-        title = Content.assemble(f"  {name}", ("  use this name as it is", "$accent"))
-        return Row(name, (title, "~" + number(info.window, 5), *prices(info), self._key_cell(info)))
+        use = Content.styled("use this name as it is", "$accent")
+        return self._with_facts(self._catalogue.find(name), Content(f"  {name}"), name, use)
 
-    def _key_cell(self, info: ModelInfo) -> Content:
-        match self._key(info).origin:
+    def _with_facts(self, info: ModelInfo, title: Content, name: str, state: Content) -> Row:
+        about = "~" if info.window_source == "guess" else ""
+        return Row(name, (title, about + number(info.window, 6 - len(about)), state, *prices(info)))
+
+    def _state(self, info: ModelInfo, name: str) -> Content:
+        """Whether it can be used, and what is missing, in words."""
+        key = self._key(info)
+        if name.partition("/")[0] == REHEARSAL:
+            return Content.styled("no AI", "$warning")
+        if name == LOCAL or name in self._offers or key.origin == "not needed":
+            return Content.styled("on this machine", "$success")
+        match key.origin:
             case "environment" | "key store":
-                return Content.styled("✓ set", "$success")
-            case "not needed":
-                return Content.styled("– none", "$quiet")
+                return Content.styled("key set", "$success")
             case "other":
-                return Content.styled("? own", "$quiet")
-        return Content.styled("✗ no", "$warning")
+                return Content.styled("credentials of its own", "$quiet")
+        return Content.styled(f"no key: set {key.variables[0]}" if key.variables else "no key", "$quiet")
 
     async def tell(self, value: str) -> Content:
         """All that is known of it, and how."""
