@@ -86,15 +86,15 @@ async def test_every_change_is_told_so_that_it_can_be_counted() -> None:
         assert [message.text for message in app.posted(Drafting)] == ["h", "hi"]
         app.draft_cost = DraftCost(212, 84_422, 43_578)
         await settle(pilot)
-        assert "212 t · 84,422 of 128,000 · 43,578 left" in screen_of(app)
+        assert "212 tokens, leaves 43,578" in screen_of(app)
         await pilot.press("backspace", "backspace")
         await settle(pilot)
-        assert "212 t" not in screen_of(app)
+        assert "212 tokens" not in screen_of(app)
 
 
 def test_a_draft_that_does_not_fit_says_so_in_words() -> None:
     line = cost_line(DraftCost(9_000, 130_000, -2_000, exact=False))
-    assert line.plain == "does not fit: 2,000 too many · about 9,000 t · 130,000 of 128,000"
+    assert line.plain == "does not fit: 2,000 too many · about 9,000 tokens"
     assert "$error" in str(line.spans[-1].style)
 
 

@@ -114,7 +114,7 @@ async def test_a_click_chooses_unfolds_and_shows_more() -> None:
         assert app.pane.view.cursor == 2
         assert "▾ Read auth.py" in screen_of(app)
         row = next(at for at, line in enumerate(screen_of(app).splitlines()) if "+ shows more" in line)
-        await pilot.click(TranscriptView, offset=(12, row))
+        await pilot.click(TranscriptView, offset=(12, row - app.pane.view.region.y))
         assert "more lines" not in screen_of(app)
         await pilot.click(TranscriptView, offset=(12, 38))
 

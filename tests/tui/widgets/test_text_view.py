@@ -56,6 +56,23 @@ async def test_a_megabyte_shows_its_beginning_before_all_of_it_is_laid_out() -> 
         assert "line 19999" in "".join(lines_of(reader.view)[-4:])
 
 
+async def test_what_is_selected_with_the_mouse_is_copied_as_the_lines_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = "a line of a tool's result that is longer than the window is wide, so that it is broken into several"
+    app = One(f"{first}\nsecond")
+    copied: list[str] = []
+    monkeypatch.setattr(app, "copy_to_clipboard", copied.append)
+    async with app.run_test(size=(40, 12)) as pilot:
+        await settle(pilot)
+        assert "second" in lines_of(app.query_one(TextView))[3]
+        await pilot.mouse_down(TextView, offset=(2, 0))
+        await pilot.hover(TextView, offset=(3, 3))
+        await pilot.mouse_up(TextView, offset=(3, 3))
+        await settle(pilot)
+        app.screen.action_copy_text()
+        assert copied[0].splitlines()[0].strip() == first[2:]
+        assert "second".startswith(copied[0].splitlines()[1])
+
+
 async def test_keys_scroll() -> None:
     app = One("\n".join(map(str, range(200))))
     async with app.run_test(size=(80, 24)) as pilot:

@@ -17,7 +17,8 @@ from workbench.context.tool_lines import call_parts
 from workbench.context.tool_outcomes import Outcome
 from workbench.session.values import ChatCall, ChatEntry, EntryState, LiveCall
 from workbench.tui.chat import markdown
-from workbench.tui.widgets.cells import fit, fit_middle, fit_start, wrapped
+from workbench.tui.widgets.cells import fit, fit_middle, fit_start
+from workbench.tui.widgets.soft_wrap import BARE, soft_pieces
 
 GUTTER = 6
 """Cells on the left: who speaks, and the sign of its state."""
@@ -120,7 +121,8 @@ def draw(
     if entry.kind == "you":
         ground = min(width, GUTTER + markdown.PROSE)
         lines[top:] = [
-            line.extend_right(max(ground - line.cell_length, 0)).stylize("on $panel") for line in lines[top:]
+            Content.assemble(line, (" " * max(ground - line.cell_length, 0), BARE)).stylize("on $panel")
+            for line in lines[top:]
         ]
     return Drawn(tuple(lines), more, top)
 
@@ -297,8 +299,8 @@ def _rows(text: str, width: int, fold: Fold) -> Iterator[Content]:
     for line in lines:
         if rows >= fold.rows:
             break
-        for piece in wrapped(clean(line[: MOST_TEXT if fold.whole else 2_000]), width):
-            yield Content(f"  {piece}")
+        for piece in soft_pieces(clean(line[: MOST_TEXT if fold.whole else 2_000]), width):
+            yield Content.assemble(Content.styled("  ", BARE), piece)
             rows += 1
         shown += 1
     if shown < len(lines):
@@ -317,9 +319,8 @@ def _bounded(text: str, fold: Fold, make: MakeLines, indent: str = "") -> Iterat
 def plain(text: str, width: int, style: str = "") -> Iterator[Content]:
     """Text as it is, wrapped."""
     for line in printable_lines(text):
-        for piece in wrapped(line, max(markdown.prose(width), 2)):
-            yield Content.styled(piece, style)
+        yield from soft_pieces(line, max(markdown.prose(width), 2), style)
 
 
 def _notes(text: str, width: int, style: str = QUIET, indent: str = "") -> Iterable[Content]:
-    return [Content.styled(indent + piece, style) for piece in wrapped(text, max(markdown.prose(width), 2))]
+    return [Content.assemble(indent, piece) for piece in soft_pieces(text, max(markdown.prose(width), 2), style)]

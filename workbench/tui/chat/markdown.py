@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content, Span
 
 from workbench.tui.chat.code_colours import AT_ONCE
+from workbench.tui.widgets.soft_wrap import BARE, soft_folds, soft_lines
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -41,7 +42,7 @@ def render(text: str, width: int, colour: Colour = AT_ONCE) -> list[Content]:
     lines: list[Content] = []
     for line in _blocks(SyntaxTreeNode(_parser().parse(text)).children, max(width, NARROWEST), colour):
         # What lies deep or has many columns may still be too wide; it goes on in the next line.
-        lines += line.fold(width) if line.cell_length > width else [line]
+        lines += soft_folds(line, width) if line.cell_length > width else [line]
     return lines
 
 
@@ -68,7 +69,7 @@ def _block(node: SyntaxTreeNode, width: int, colour: Colour, depth: int) -> Iter
     match node.type:
         case "heading":
             style = HEADINGS[min(int(node.tag[1:]), len(HEADINGS)) - 1]
-            yield from (line.stylize(style) for line in _inline(node).wrap(prose(width)))
+            yield from (line.stylize(style) for line in soft_lines(_inline(node), prose(width)))
         case "bullet_list" | "ordered_list":
             yield from _list(node, width, colour, depth)
         case "fence" | "code_block":
@@ -83,7 +84,7 @@ def _block(node: SyntaxTreeNode, width: int, colour: Colour, depth: int) -> Iter
             rows = [[_inline(cell) for cell in row.children] for part in node.children for row in part.children]
             yield from _table(rows, width)
         case _:
-            yield from _inline(node).wrap(prose(width))
+            yield from soft_lines(_inline(node), prose(width))
 
 
 def prose(width: int) -> int:
@@ -156,9 +157,10 @@ def _code(text: Content, width: int) -> Iterator[Content]:
     coloured = text.split("\n", allow_blank=True) or [Content()]
     ground = min(width, max(PROSE, *(line.cell_length + 2 for line in coloured)))
     for line in coloured:
-        for piece in line.fold(max(width - 2, 2)):
+        for piece in soft_folds(line, max(width - 2, 2)):
             room = max(ground - 1 - piece.cell_length, 0)
-            yield Content.assemble(" ", piece).extend_right(room).stylize("on $surface")
+            ground_left, ground_right = Content.styled(" ", BARE), Content.styled(" " * room, BARE)
+            yield Content.assemble(ground_left, piece, ground_right).stylize("on $surface")
 
 
 _STYLES = {"em": "italic", "strong": "bold", "s": "strike"}

@@ -19,9 +19,11 @@ from textual.visual import Visual
 
 from workbench.config.background import in_background
 from workbench.session.values import Live, Transcript
+from workbench.tui.chat.blocks import GUTTER
 from workbench.tui.chat.code_colours import CodeColours, in_a_process
 from workbench.tui.chat.lines import TranscriptLines
 from workbench.tui.textual_patches import move_thumb, set_line_count
+from workbench.tui.widgets.soft_wrap import copied
 from workbench.tui.widgets.virtual_list import VirtualList
 
 MOST_SELECTED = 5_000
@@ -248,12 +250,12 @@ class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
         first = self.scroll_offset.y if selection.start is None else selection.start.y
         last = self._bottom - 1 if selection.end is None else selection.end.y
         last = min(last, first + MOST_SELECTED, self.lines.total - 1)
-        pieces = []
+        chosen = []
         for at in range(first, last + 1):
-            text = f" {self.lines.line(at)[1].plain}"
             start, end = selection.get_span(at) or (0, -1)
-            pieces.append(text[start : None if end == -1 else end].rstrip())
-        return "\n".join(pieces), "\n"
+            # The mark of the cursor comes before the line.
+            chosen.append((self.lines.line(at)[1], max(start - 1, 0), None if end == -1 else max(end - 1, 0)))
+        return copied(chosen, GUTTER), "\n"
 
 
 def _marked(line: Content, marked: bool) -> Content:

@@ -16,6 +16,7 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
+from textual.selection import Selection
 from textual.strip import Strip
 
 from workbench.config.background import background
@@ -24,6 +25,8 @@ from workbench.tui.widgets.cells import cuts
 
 AT_ONCE = 40_000
 """Characters that are laid out before the next frame. What is longer shows its beginning first."""
+MOST_SELECTED = 5_000
+"""Lines that the mouse can select at once."""
 TOKENS = ("token-0", "token-1", "token-2", "token-3")
 
 
@@ -217,7 +220,27 @@ class TextView(ScrollView, can_focus=True):
         segments = [
             Segment(line.text[first:last], style) for first, last, style in self._pieces(number, line, start, end)
         ]
-        return Strip(segments).adjust_cell_length(width, self.rich_style)
+        # By its place in the text, not on the screen: what is selected with the mouse is copied as the lines it was.
+        return Strip(segments).adjust_cell_length(width, self.rich_style).apply_offsets(start, number)
+
+    @property
+    def allow_select(self) -> bool:
+        """Text can be selected with the mouse."""
+        return True
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Draw what is selected."""
+        self.refresh()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The text under the selection."""
+        first = 0 if selection.start is None else selection.start.y
+        last = len(self.page.lines) - 1 if selection.end is None else min(selection.end.y, len(self.page.lines) - 1)
+        pieces = []
+        for number in range(first, min(last, first + MOST_SELECTED) + 1):
+            start, end = selection.get_span(number) or (0, -1)
+            pieces.append(self.page.lines[number].text[start : None if end == -1 else end].rstrip())
+        return "\n".join(pieces), "\n"
 
     def _pieces(self, number: int, line: TextLine, start: int, end: int) -> list[tuple[int, int, Style]]:
         """The styles of a part of a line: its own, and upon it those of what was found."""
@@ -235,6 +258,10 @@ class TextView(ScrollView, can_focus=True):
             name = "here" if low == self.at else "found"
             found = _over(found, here, here + len(self._wanted), self._style(name))
             low += 1
+        span = self.text_selection.get_span(number) if self.text_selection is not None else None
+        if span is not None:
+            chosen = self.screen.get_component_rich_style("screen--selection")
+            found = _over(found, span[0], end if span[1] == -1 else span[1], chosen)
         return found
 
     def _style(self, name: str) -> Style:

@@ -1,0 +1,77 @@
+"""Lines that were broken for the screen know it, so that what is copied from them is the text as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from textual.content import Content
+from textual.style import Style
+
+from workbench.tui.widgets.cells import cuts
+
+SOFT = "soft"
+"""What a line that goes on has in its style: what stood between it and the line before, blanks or nothing."""
+BARE = Style.from_meta({"bare": True})
+"""For what stands on the screen beside a text and is no part of it."""
+
+
+def soft_lines(line: Content, width: int) -> Iterator[Content]:
+    """A text wrapped at blanks, where there are some; its own line ends stay."""
+    for part in line.split("\n", allow_blank=True) or [line]:
+        text, end = part.plain, 0
+        for number, piece in enumerate(part.wrap(width)):
+            piece = piece.rstrip()
+            start = max(text.find(piece.plain, end), end)
+            if piece or not number:
+                yield _after(text[end:start], piece) if number else piece
+            end = start + len(piece)
+
+
+def soft_pieces(line: str, width: int, style: str = "") -> Iterator[Content]:
+    """A line of plain text, cut as `cells.wrapped` does."""
+    end = 0
+    for start, stop in cuts(line, width):
+        piece = Content.styled(line[start:stop], style)
+        yield _after(line[end:start], piece) if start else piece
+        end = stop
+
+
+def soft_folds(line: Content, width: int) -> Iterator[Content]:
+    """A line cut wherever it is too wide."""
+    for number, piece in enumerate(line.fold(width)):
+        yield _after("", piece) if number else piece
+
+
+def _after(between: str, piece: Content) -> Content:
+    return piece.stylize(_style(between))
+
+
+@lru_cache(maxsize=16)
+def _style(between: str) -> Style:
+    return Style.from_meta({SOFT: between})
+
+
+def copied(lines: Iterable[tuple[Content, int, int | None]], gutter: int) -> str:
+    """The text of lines, each from one character to another; of each, so many at its beginning are no part of it."""
+    text = ""
+    for number, (line, start, end) in enumerate(lines):
+        begin, between, bare = _what(line, gutter)
+        first, last = max(start, begin), len(line) if end is None else end
+        said = "".join(char for at, char in enumerate(line.plain[:last]) if at >= first and at not in bare)
+        if number:
+            text = f"{text.rstrip(' ')}\n" if between is None else text + between
+        text += said
+    return text.rstrip(" ")
+
+
+def _what(line: Content, gutter: int) -> tuple[int, str | None, frozenset[int]]:
+    """Where a line's text begins, what stands before it where it goes on, and which characters are no part of it."""
+    begin, between = min(gutter, len(line)), None
+    bare: set[int] = set()
+    for span in line.spans:
+        if isinstance(span.style, Style) and SOFT in span.style.meta:
+            begin, between = span.start, str(span.style.meta[SOFT])
+        elif isinstance(span.style, Style) and "bare" in span.style.meta:
+            bare.update(range(span.start, span.end))
+    return begin, between, frozenset(bare)
