@@ -34,7 +34,7 @@ SAMPLE: tuple[Item, ...] = (
         state="truncated",
         tokens=800,
         original_tokens=5_213,
-        edits=(Edit("truncate", "truncated", 5_213, 800, "5,213 tokens are over the cap of 800; both ends are kept"),),
+        edits=(Edit("truncate", "truncated", 5_213, 800, "over the cap of 800 tokens; both ends are kept"),),
         original="import sqlite3\n" + "a line of the file\n" * 50,
     ),
     item(

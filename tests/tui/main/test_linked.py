@@ -111,3 +111,13 @@ async def test_in_one_pane_the_other_stands_there_when_one_goes_to_it(services: 
         await pilot.press("o")
         await settle(pilot)
         assert screen.focused is screen.chat.view
+
+
+async def test_who_says_something_sees_it_wherever_the_chat_stood(services: Services) -> None:
+    async with talk(services) as (pilot, screen):
+        screen.chat.show_beside(1)
+        await settle(pilot)
+        assert not screen.chat.view.following
+        screen.say("and now?")
+        await settle(pilot)
+        assert screen.chat.view.following

@@ -113,7 +113,7 @@ def _by_tokens(text: str, tokens: int, rule: TruncationRule, counter: TokenCount
         if len(str(kept)) != len(str(cap)) or counter.count(marker(kept)).tokens != guess:
             count = counter.joined(text, end, middle, start)
         if count.tokens <= cap:
-            why = f"{tokens:,} tokens are over the cap of {cap:,}; kept the {ends} {kept:,} ({rule.strategy})"
+            why = f"over the cap of {cap:,} tokens; kept the {ends} {kept:,} of {tokens:,} ({rule.strategy})"
             return TruncatedText(text[:end] + middle + text[start:], *count, why)
         room -= max(1, count.tokens - cap)
     return _marker_alone(marker(0), tokens, f"cap of {cap:,} tokens", counter, lambda t: counter.count(t).tokens <= cap)

@@ -43,16 +43,20 @@ def largest(plan: ContextPlan, count: int = MOST) -> list[Item]:
 
 
 def _maskable(plan: ContextPlan) -> Iterator[Item]:
-    """All but what is pinned, what is masked already, the user's latest message, and what cannot be masked."""
-    asked: Item | None = None
+    """All but what is pinned or masked already, what cannot be masked, and what the next answer is about.
+
+    That is what was said in the current turn, and the results that the model has not answered yet.
+    """
+    fresh: list[Item] = []
     for row in plan.rows.in_request():
-        is_fit = row.tokens >= LEAST_TOKENS and not row.pinned and row.state != "masked"
-        is_able = is_fit and not why_not("mask", row)
-        if row.kind == "message" and row.role == "user":
-            if asked is not None:
-                yield asked
-            asked = row if is_able else None
-        elif is_able:
+        if row.role == "assistant":
+            yield from fresh
+            fresh = []
+        if row.tokens < LEAST_TOKENS or row.pinned or row.state == "masked" or why_not("mask", row):
+            continue
+        if row.kind == "tool_result":
+            fresh.append(row)
+        elif row.slot != "turn":
             yield row
 
 

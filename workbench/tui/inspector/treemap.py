@@ -68,6 +68,8 @@ class Treemap(Widget, can_focus=True):
         self._path: list[str] = []
         self._tiling = Tiling(())
         self._made_for: tuple[object, Size] | None = None
+        self._parts: dict[int, Part] = {}
+        self._pictures: dict[tuple[int, bool], list[str]] = {}
         self._working = False
 
     # What is shown
@@ -128,13 +130,18 @@ class Treemap(Widget, can_focus=True):
         if level is not None and self._made_for != (level, size):
             self._made_for = (level, size)
             self._tiling = tile(level.weights, size)
+            self._parts.clear()
+            self._pictures.clear()
         return self._tiling.boxes if level is not None else ()
 
     def part(self, at: int) -> Part:
         """What a box stands for."""
         level, boxes = self.levels[-1], self.boxes
-        is_others = self._tiling.others and at == len(boxes) - 1
-        return level.others(len(level.weights) - self._tiling.others) if is_others else level.part(at)
+        if at not in self._parts:
+            is_others = self._tiling.others and at == len(boxes) - 1
+            made = level.others(len(level.weights) - self._tiling.others) if is_others else level.part(at)
+            self._parts[at] = made
+        return self._parts[at]
 
     # The cursor
 
@@ -241,7 +248,10 @@ class Treemap(Widget, can_focus=True):
             style = self.get_component_rich_style(f"treemap--{part.state}")
             if chosen and self.has_focus:
                 style += self.get_component_rich_style("treemap--cursor", partial=True)
-            pieces.append(Segment(picture(part, box.size, level.tokens, chosen)[y - 1 - box.y], style))
+            lines = self._pictures.get((at, chosen))
+            if lines is None:
+                lines = self._pictures[at, chosen] = picture(part, box.size, level.tokens, chosen)
+            pieces.append(Segment(lines[y - 1 - box.y], style))
         return Strip(pieces).adjust_cell_length(width)
 
 

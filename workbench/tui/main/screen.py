@@ -173,6 +173,7 @@ class MainScreen(PaneScreen):
             self.chat.give_back(text)
             return
         if found is None:
+            self.chat.view.follow()
             self.model.send(text)
         else:
             self.run_command(*found)
