@@ -67,14 +67,14 @@ def test_the_keys_that_answer_are_never_left_out(
     choice = ProposedOverrides((OverrideWish("exclude", seq, seq),), 1, "exclude")
     line = question(OverridePreview(choice, Effect(freed, changed, rewritten), fits, False), width)
     assert line.cell_length <= width
-    assert "enter" in line.plain
-    assert "esc" in line.plain
+    assert "Enter" in line.plain
+    assert "Esc" in line.plain
 
 
 def test_beside_the_chat_it_says_what_is_freed_and_rewritten_as_well() -> None:
     choice = ProposedOverrides((OverrideWish("exclude", 95, 95),), 1, "exclude")
     line = question(OverridePreview(choice, Effect(1_619, 2_860, 422), True, False), 64)
-    assert line.plain == "exclude event 95? · frees 1,619 · invalidates 422 · enter esc"
+    assert line.plain == "exclude event 95? · frees 1,619 · invalidates 422 · Enter Esc"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ async def test_a_range_is_decided_about_in_as_few_overrides_as_there_can_be() ->
         (BODIES[:27], 27, "x", "! to exclude this would change nothing"),
         (BODIES, 29, "p", "! this is never sent, whatever is done to it"),
         (BODIES, 4, "r", "! it is sent whole: there is nothing to restore"),
-        (SUMMARISED, 9, "p", "! it is summarised; undo the compaction to have it again"),
+        (SUMMARISED, 9, "p", "! it is summarised; undo the compaction to send it again"),
     ],
 )
 async def test_what_has_no_effect_says_so_and_is_not_done(

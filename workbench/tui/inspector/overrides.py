@@ -72,7 +72,7 @@ def why_not(verb: Verb, item: Item) -> str:
     if item.state == "aside":
         return "this is never sent, whatever is done to it"
     if item.state == "summarised":
-        return "it is summarised; undo the compaction to have it again"
+        return "it is summarised; undo the compaction to send it again"
     if item.edits and item.edits[0].stage == "normalise" and item.state == "dropped":
         return "it can never be sent: it has no partner, or is there twice"
     if verb == "mask" and item.kind == "tool_call":
