@@ -18,6 +18,7 @@ from support.provider import Provider
 from support.requirements import requirement
 from support.talk import iterations, words
 from workbench.compaction import compactor as compactor_module
+from workbench.compaction import facts, requests
 from workbench.compaction.compactor import NOBODY, TOO_WEAK, Compactor, meta
 from workbench.compaction.prompts import load
 from workbench.compaction.record import record
@@ -254,7 +255,7 @@ async def test_a_log_that_is_planned_is_not_planned_from_its_beginning_for_a_com
     planner = made.setup.planner(events)
     planned: list[int] = []
     collected: list[int] = []
-    of, collect = Conversation.__init__, compactor_module.collect
+    of, collect = Conversation.__init__, facts.collect
 
     def counted(self: Conversation, *arguments: Any) -> None:
         planned.append(1)
@@ -277,7 +278,7 @@ async def test_a_log_that_is_planned_is_not_planned_from_its_beginning_for_a_com
 
 async def test_the_requests_that_a_preview_tells_of_are_those_that_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     laid_out: list[int] = []
-    lay_out = compactor_module.lay_out
+    lay_out = requests.lay_out
 
     def counted(*arguments: Any) -> Any:
         laid_out.append(1)

@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -502,3 +502,45 @@ def test_a_pasted_log_sends_nothing(tmp_path: Path) -> None:
     assert terminal.end() == 0
     with Store.open(tmp_path / "data" / "workbench.db") as store:
         assert store.list() == [], "a session in which nothing was said is not kept"
+
+
+class _Two(Static):
+    DEFAULT_CSS = "_Two { height: 1fr; background: $background; }"
+
+
+def _themed(base: type[App[None]]) -> App[None]:
+    class Themed(base):  # type: ignore[misc, valid-type]  # plain Textual's app, or ours
+        def compose(self) -> ComposeResult:
+            yield _Two("one", id="one")
+            yield _Two("two", id="two")
+
+        def failed(self, error: BaseException) -> None:
+            raise error
+
+    made: App[None] = Themed()
+    return made
+
+
+@pytest.mark.parametrize("base", [App, SteadyApp])
+async def test_the_first_frame_of_another_theme_is_the_whole_screen(
+    base: type[App[None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a part of it was to be painted at that moment."""
+    app = _themed(base)
+    painted: list[set[str]] = []
+
+    async with app.run_test(size=(20, 10)) as pilot:
+        await pilot.pause()
+        display = app._display
+
+        def noted(screen: Screen[Any], update: Any) -> None:
+            shown = update.render_segments(app.console) if hasattr(update, "render_segments") else ""
+            painted.append({word for word in ("one", "two") if word in shown})
+            display(screen, update)
+
+        monkeypatch.setattr(app, "_display", noted)
+        app.screen._dirty_widgets.add(app.query_one("#one"))
+        app.theme = "textual-light"
+        await until(lambda: any(painted))
+    first = next(words for words in painted if words)
+    assert first == ({"one"} if base is App else {"one", "two"})

@@ -285,6 +285,13 @@ class SteadyApp(App[Result]):
         """An error that nobody expected."""
         raise NotImplementedError
 
+    def refresh_css(self, animate: bool = True) -> None:
+        """Another theme is one frame: Textual would paint a part of the screen in the new colours before the rest."""
+        if self._screen_stack:
+            compositor = self.screen._compositor
+            compositor._dirty_regions.add(compositor.size.region)
+        super().refresh_css(animate)
+
     def _handle_exception(self, error: Exception) -> None:
         """What is on its way out still gets messages and answers, and looks for widgets that it no longer has."""
         is_worker = isinstance(error, WorkerFailed)
