@@ -415,7 +415,9 @@ class SessionWorker:
 
 
 def _folder(opened: OpenSession, here: str) -> str:
-    """Where tools work, and where the session was begun if that is another folder."""
-    origin = opened.session.folder if opened.session is not None else ""
+    """Where tools work, and where the session was begun if that is another folder; a file belongs to none."""
+    if opened.session is None:
+        return ""
+    origin = opened.session.folder
     other = f", begun in {shown_folder(origin)}" if origin and origin != here else ""
     return shown_folder(here) + other

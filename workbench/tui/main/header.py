@@ -48,7 +48,7 @@ class Header(Widget):
         room = width - tabs.cell_length - len(fixed) - len(name) - 3
         where = self._where(room // 2) if width >= ROOM_FOR_FOLDER else ""
         room -= len(where) + 3 if where else 0
-        title = fit(printable(self.session_title), room).rstrip() if room > 8 else ""
+        title = self._title(room)
         said = [(name, "bold $primary"), (f"  {where}" if where else "", "$quiet")]
         left = Content.assemble(*said, (f"  {title}" if title else "", "bold"), (fixed, "$warning"))
         return Content.assemble(left, " " * max(1, width - left.cell_length - tabs.cell_length), tabs)
@@ -67,6 +67,13 @@ class Header(Widget):
     def _where(self, room: int) -> str:
         branch = f" ({printable(self.branch)})" if self.branch else ""
         return fit_end(printable(self.folder) + branch, room) if self.folder and room > 8 else ""
+
+    def _title(self, room: int) -> str:
+        """Of a file's path the end says more."""
+        title = printable(self.session_title)
+        if room <= 8:
+            return ""
+        return fit_end(title, room) if title.startswith(("/", "~/")) else fit(title, room).rstrip()
 
     def on_click(self, event: events.Click) -> None:
         """Go to the pane under the mouse."""

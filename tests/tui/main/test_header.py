@@ -1,0 +1,49 @@
+"""The first line: what is open, where, and the panes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui.play import program, settle
+from workbench.session.services import Services
+from workbench.tui.main.header import Header
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+@pytest.mark.parametrize(
+    ("width", "parts"),
+    [
+        (160, ["Workbench  ~/src/bakery (main)  A penny short  read-only", " F2 Chat  F3 Context  F4 Compaction "]),
+        (80, ["Workbench  A penny short  read-only", " F2 Chat  F3 Context  F4 Compaction "]),
+        (50, ["F2 Chat  F3 Context  F4 Compaction "]),
+    ],
+)
+async def test_the_title_gets_the_room_that_the_rest_leaves(services: Services, width: int, parts: list[str]) -> None:
+    async with program(services, (width, 24)) as (pilot, screen):
+        screen.session_title, screen.read_only = "A penny short", "it is a file"
+        screen.folder, screen.branch = "~/src/bakery", "main"
+        await settle(pilot)
+        line = str(screen.query_one(Header).render())
+        assert all(part in line for part in parts), line
+        assert len(line) <= width
+
+
+async def test_of_a_long_path_the_end_is_kept(services: Services) -> None:
+    async with program(services, (80, 24)) as (pilot, screen):
+        screen.session_title = "/home/somebody/.claude/projects/a-project/0b9c1f5e.jsonl"
+        await settle(pilot)
+        assert "0b9c1f5e.jsonl" in str(screen.query_one(Header).render())
+
+
+async def test_a_click_goes_to_a_pane_or_splits(services: Services) -> None:
+    async with program(services, (120, 40)) as (pilot, screen):
+        line = str(screen.query_one(Header).render())
+        for name in ("Context", "Compaction", "Chat"):
+            await pilot.click(Header, offset=(1 + line.index(name), 0))
+            await settle(pilot)
+            assert screen.arrangement.active == name.lower()
+        await pilot.click(Header, offset=(1 + line.index("F5 Split"), 0))
+        await settle(pilot)
+        assert screen.fitted.is_split
+        assert "F5 One pane" in str(screen.query_one(Header).render())
