@@ -99,7 +99,7 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ('modell = "x"', ": modell: no such key; expected one of model, policy, theme"),
-        ("zzz = 1", ": zzz: no such key; expected one of model, policy, theme, fallback, models"),
+        ("zzz = 1", ": zzz: no such key; expected one of model, policy, theme, layout, fallback"),
         ("model = 3", ": model: expected text, got 3"),
         ("model = 0x" + "f" * 5000, ": model: expected text, got a number with thousands of digits"),
         ("models = 3", ": models: expected a table of models, got 3"),
@@ -178,7 +178,7 @@ def test_the_compaction_table_of_the_document_is_answered_with_what_to_write_ins
     with pytest.raises(WrongCall) as caught:
         load_settings(tmp_path)
     said = str(caught.value)
-    assert said.startswith(f"{tmp_path / 'config.toml'}: compaction: knobs stand in a policy file; ")
+    assert said.startswith(f"{tmp_path / 'config.toml'}: compaction: knobs belong in a policy file; ")
     written = said.partition("beside this one: ")[2].partition("; and here: ")[0]
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies" / "mine.toml").write_text(written.replace("; ", "\n"))

@@ -30,8 +30,11 @@ PLANNING = ("--policy", "--set", "--model", "--window", "--reserve")
 """Options that several commands share; the page has them once."""
 
 PLACES = {
+    "letter": "Every pane, where nothing is typed",
+    "timeline": "The timeline",
     "composer": "The input line",
     "chat": "The chat",
+    "welcome": "The welcome",
     "question": "A question in the chat",
     "inspector": "The context inspector",
     "treemap": "The treemap of the context",

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -45,6 +45,8 @@ class _File(Table, frozen=True):
     policy: _Text = ""
     """The policy of a new session: a preset, a policy of the config folder, or a path."""
     theme: _Text = ""
+    layout: Annotated[Literal["", "split", "single"], Meta(description="split or single")] = ""
+    """All panes side by side, or one at a time; empty: as the terminal has room."""
     fallback: _Names = ()
     """Models to ask, in this order, where the one that was asked for cannot answer."""
     models: Annotated[Mapping[str, Any], Meta(description="a table of models")] = NOTHING

@@ -33,7 +33,8 @@ async def test_a_narrow_terminal_shows_one_pane_at_a_time(services: Services) ->
             await settle(pilot)
             assert set(regions(screen)) == {name}
         await pilot.press("f5")
-        assert "needs 100 columns" in "".join(told(pilot.app))
+        await settle(pilot)
+        assert "side by side need 100 columns" in told(pilot.app)
         await pilot.click("Header", offset=(55, 0))
         await settle(pilot)
         assert set(regions(screen)) == {"context"}
@@ -286,3 +287,19 @@ async def test_the_borders_between_the_panes_can_be_dragged(services: Services) 
         await pilot.hover(offset=(moved.x + 30, border + 4))
         await settle(pilot)
         assert screen.query_one("#side").region == moved, "let go is let go"
+
+
+async def test_whether_all_panes_are_shown_is_kept(services: Services) -> None:
+    async with program(services, (120, 40)) as (pilot, screen):
+        assert set(regions(screen)) == {"chat"}
+        await pilot.press("f5")
+        await settle(pilot)
+        assert set(regions(screen)) == {"chat", "context", "compaction"}
+    with Services() as again:
+        async with program(again, (120, 40)) as (pilot, screen):
+            assert set(regions(screen)) == {"chat", "context", "compaction"}
+            await pilot.press("f5")
+            await settle(pilot)
+    with Services() as again:
+        async with program(again, (200, 60)) as (_, screen):
+            assert set(regions(screen)) == {"chat"}

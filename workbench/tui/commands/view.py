@@ -27,10 +27,11 @@ _add_pane("context", "f3", "the context: what the model sees, item by item")
 _add_pane("compaction", "f4", "the compaction: what was summarised and what comes next")
 
 
-@COMMANDS.add("split", "split", "show all panes side by side, or one at a time", keys=("f5",))
-def split(host: Host, argument: str) -> None:
-    """The choice is kept."""
-    host.toggle_split()
+@COMMANDS.add("split", "split", "show all panes side by side, or one at a time; the choice is kept", keys=("f5",))
+async def split(host: Host, argument: str) -> None:
+    """The next start begins with it."""
+    layout = "split" if host.toggle_split() else "single"
+    await host.in_background(partial(host.services.keep, "layout", layout))
 
 
 @COMMANDS.add("input", "back to the input", "leave the pane: back to the input", letters=("q",), slashes=())

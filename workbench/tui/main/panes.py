@@ -13,6 +13,7 @@ from textual.reactive import var
 from textual.screen import Screen
 from textual.widget import Widget
 
+from workbench.config.errors import Refused
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.inspector.pane import InspectorPane
@@ -87,12 +88,12 @@ class PaneScreen(WorkerScreen, Screen[None]):
 
     # What is shown
 
-    def toggle_split(self) -> None:
-        """All panes, or the one with the focus."""
+    def toggle_split(self) -> bool:
+        """All panes, or the one with the focus; the result is whether all are shown."""
         if self.fitted.narrow:
-            self.notify(f"the split needs {BESIDE} columns; F2, F3 and F4 switch between the panes")
-        else:
-            self.arrangement = replace(self.arrangement, split=not self.fitted.split)
+            raise Refused(f"all panes side by side need {BESIDE} columns; F2, F3 and F4 go from one to the other")
+        self.arrangement = replace(self.arrangement, split=not self.fitted.split)
+        return self.fitted.is_split
 
     def hide(self, name: PaneName | None) -> None:
         """Hide a pane of the split or bring it back; None: all beside the chat."""
@@ -106,10 +107,6 @@ class PaneScreen(WorkerScreen, Screen[None]):
     @on(Header.PaneClicked)
     def _tab(self, message: Header.PaneClicked) -> None:
         self.focus_pane(message.pane)
-
-    @on(Header.SplitClicked)
-    def _split(self) -> None:
-        self.toggle_split()
 
     @on(Jump)
     def _jump(self, message: Jump) -> None:

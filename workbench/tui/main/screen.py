@@ -32,6 +32,7 @@ from workbench.tui.chat.pane import ChatPane
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.main.header import Header
+from workbench.tui.main.layout import PaneLayout
 from workbench.tui.main.panes import PaneScreen
 from workbench.tui.main.timeline import Timeline
 from workbench.tui.main.usage import ContextOverview
@@ -89,6 +90,8 @@ class MainScreen(PaneScreen):
         self.options = options
         self._ref = ref
         self._warm = warm
+        layout = services.settings.layout
+        self.set_reactive(MainScreen.arrangement, PaneLayout(split=layout == "split" if layout else None))
         self.demo = demo
         self.model: SessionModel
         """There once the screen is mounted."""
@@ -159,6 +162,10 @@ class MainScreen(PaneScreen):
             self.call_later(self.chat.view.follow)
 
     # What the panes ask for
+
+    @on(Header.SplitClicked)
+    def _split(self) -> None:
+        self.run("split")
 
     @on(messages.Send)
     def _send(self, message: messages.Send) -> None:

@@ -133,7 +133,7 @@ class Registry:
                 ",".join(command.letters),
                 f"command('{command.name}')",
                 command.title,
-                id=f"{command.name}.letter",
+                id=f"letter.{command.name}",
                 show=False,
             )
             for command in self.commands

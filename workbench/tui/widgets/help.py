@@ -122,4 +122,6 @@ def _lines(what: str, text: str, width: int) -> Iterator[Content]:
 
 def keys_of(command: Command, own: Mapping[str, str]) -> str:
     """The keys of a command as people call them: those that the user chose, else its own."""
-    return key_names(own.get(command.name, ",".join(command.keys)))
+    everywhere = own.get(command.name, ",".join(command.keys))
+    in_panes = own.get(f"letter.{command.name}", ",".join(command.letters))
+    return key_names(",".join(filter(None, (everywhere, in_panes))))

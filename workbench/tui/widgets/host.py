@@ -103,8 +103,8 @@ class Host(Protocol):
     def focus_timeline(self) -> None:
         """To the line of requests."""
 
-    def toggle_split(self) -> None:
-        """Show all panes, or the active one alone."""
+    def toggle_split(self) -> bool:
+        """Show all panes, or the active one alone; the result is whether all are shown."""
 
     def hide(self, name: PaneName | None) -> None:
         """Hide a pane or bring it back; None: all beside the chat."""
