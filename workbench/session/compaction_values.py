@@ -82,6 +82,8 @@ class CompactionView:
     metrics: Metrics
     nothing: str = ""
     """Why there is nothing to compact now; empty where there is, or where the log is too long to look unasked."""
+    would: str = ""
+    """What a compaction by hand would do now; empty where that is not known, or nothing."""
     fixed: str = ""
     """Why nothing can be changed; empty where it can."""
     running: RunningCompaction | None = None

@@ -16,6 +16,7 @@ from workbench.compaction.selection import select
 from workbench.compaction.triggers import compacts_at, decide
 from workbench.compaction.undo import tree
 from workbench.compaction.values import CompactionRefused, SelectedRange
+from workbench.config.text import counted
 from workbench.context.control import CONTROL, in_effect, span
 from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
@@ -188,6 +189,7 @@ def view(inputs: CompactionInputs) -> CompactionView:
         curve = inputs.figures.recorded_curve(found, inputs.recorded, inputs, limit)
     else:
         curve = inputs.figures.curve(found, total, limit, window)
+    nothing, would = _selected(inputs)
     return CompactionView(
         policy=inputs.policy,
         mode=knobs.mode,
@@ -201,25 +203,29 @@ def view(inputs: CompactionInputs) -> CompactionView:
         last=last,
         failed=failed,
         metrics=metrics(found),
-        nothing=_nothing(inputs),
+        nothing=nothing,
+        would=would,
         fixed=inputs.fixed,
     )
 
 
-def _nothing(inputs: CompactionInputs) -> str:
-    """Why a compaction by hand would come to nothing."""
+def _selected(inputs: CompactionInputs) -> tuple[str, str]:
+    """Why a compaction by hand would come to nothing, or else what it would summarise."""
     if len(inputs.plan.rows) > FEW:
-        return ""
+        return "", ""
     setup, why = inputs.setup, ""
     knobs = setup.loaded.policy.compaction
     for tight in (False, True):
         try:
-            select(inputs.plan, inputs.events, knobs, setup.limits, setup.counter, overflow=tight)
+            found = select(inputs.plan, inputs.events, knobs, setup.limits, setup.counter, overflow=tight)
         except CompactionRefused as refused:
             why = why or str(refused).removeprefix("nothing to compact: ")
         else:
-            return ""
-    return why
+            tokens = sum(item.tokens for item in found.items)
+            items = f"{counted(len(found.items), 'item')} with {tokens:,} tokens"
+            kept = f", and keep {counted(len(found.kept), 'event')} of them" if found.kept else ""
+            return "", f"summarise {items}: events {found.first:,} to {found.last:,}{kept}"
+    return why, ""
 
 
 def audit_again(setup: Setup, events: Sequence[Event], entry: CompactionEntry) -> PastAudit:

@@ -58,10 +58,10 @@ def test_every_trigger_is_told_with_its_figures() -> None:
 def test_the_last_one_in_figures() -> None:
     bodies = [*talk(6), summary(3, 11)]
     line = descriptions.last_line(seen(log(bodies))).plain
-    assert line == "last: 41,200 → 3,150 (13.1×) · kept 46 of 49 facts · u undoes it"
+    assert line == "#33: 41,200 → 3,150 tokens (13.1×), kept 46 of 49 facts; u undoes it"
     bare = seen(log([*talk(6), Compaction(3, 11, "so far")]))
-    assert descriptions.last_line(bare).plain == "last: token counts not recorded · u undoes it"
-    assert descriptions.last_line(seen(log(nested()))).plain.endswith("· kept 46 of 49 facts · undone")
+    assert descriptions.last_line(bare).plain == "#33: token counts not recorded; u undoes it"
+    assert descriptions.last_line(seen(log(nested()))).plain.endswith(", kept 46 of 49 facts; undone by #51")
 
 
 def test_where_there_is_none_it_says_why() -> None:
@@ -79,11 +79,11 @@ def test_the_tree_is_told_newest_first_with_what_each_replaced_below_it() -> Non
     assert [branch.entry.status for branch in found] == ["reverted", "standing", "replaced"]
     assert [branch.prefix for branch in found] == ["", "", "└ "]
     lines = [descriptions.branch_line(branch).plain for branch in found]
-    assert lines[0].startswith("◇ 50 41,200 → 3,150 (13.1×) · undone by event 51 · events 3–40")
-    assert lines[1].startswith("◆ 44 ")
+    assert lines[0].startswith("◇ #50 41,200 → 3,150 tokens (13.1×) · undone by #51 · events 3–40")
+    assert lines[1].startswith("◆ #44 ")
     assert "· active ·" in lines[1]
-    assert lines[2].startswith("└ ▪ 33 ")
-    assert "replaced by event 44" in lines[2]
+    assert lines[2].startswith("└ ▪ #33 ")
+    assert "replaced by #44" in lines[2]
 
 
 def test_deeper_layers_are_drawn_below_each_other() -> None:
@@ -97,7 +97,7 @@ def test_the_status_in_full_has_triggers_history_and_metrics() -> None:
     rows = dict(descriptions.status_rows(view))
     assert rows["policy"] == "workbench; mode confirm: asks first"
     assert rows["threshold"].startswith("not yet: ")
-    assert rows["history"].startswith("◇ 50")
+    assert rows["history"].startswith("◇ #50")
     assert rows["failed"] == "event 52, timeout: slow"
     assert rows["made"] == "3 (1 replaced, 1 undone, 1 active); by trigger: 3 threshold"
     assert rows["failures"] == "1 timeout"

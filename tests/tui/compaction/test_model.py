@@ -253,7 +253,7 @@ async def test_undo_redo_peel_and_all_say_what_they_did_and_the_tokens(services:
         ):
             do()
             await on.settled()
-            assert on.notices[-1].text.endswith(f"The request has {now:,} of {WINDOW:,} tokens now; it had {had:,}.")
+            assert on.notices[-1].text.endswith(f" · {had:,} → {now:,} of {WINDOW:,} tokens")
             assert view(on).tokens == now
         assert len(await bodies(on, Revert)) == 5
         on.model.peel()

@@ -104,7 +104,7 @@ async def history(pilot: Pilot[Any], main: MainScreen) -> None:
 
 
 async def _preview(pilot: Pilot[Any], stage: Stage) -> None:
-    await pilot.press("p")
+    await pilot.press("enter")
     await until(lambda: isinstance(pilot.app.screen, PreviewScreen))
     await _staged(pilot, stage)
 

@@ -33,7 +33,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Script:
 
 async def preview(pilot: Pilot[Any]) -> PreviewScreen:
     """The preview, with its figures."""
-    await pilot.press("p")
+    await pilot.press("enter")
     await rest(pilot)
     found = pilot.app.screen
     assert isinstance(found, PreviewScreen)
@@ -111,7 +111,7 @@ async def test_chosen_things_alone_are_put_back_and_their_source_can_be_read(ser
         await pilot.press("space", "down", "space")
         assert [fact.text for fact in found.facts.chosen] == ["tests/test_1.py", "tests/test_3.py"]
         assert shown(pilot.app).count("[x] lost") == 2
-        await pilot.press("i")
+        await pilot.press("o")
         await rest(pilot)
         assert isinstance(pilot.app.screen, SourceScreen)
         assert "pytest tests/test_4.py" in shown(pilot.app)

@@ -154,7 +154,7 @@ _add_override("include", "send an excluded item again")
 @COMMANDS.add(
     "undo",
     "undo",
-    "undo the last change: an override or a compaction, which asks first; in the context, overrides first",
+    "undo the last change: an override or a compaction, which asks first; in a pane, what belongs there",
     keys=("f9",),
     letters=("u",),
     why_not=read_only,
@@ -162,9 +162,11 @@ _add_override("include", "send an excluded item again")
 async def undo(host: Host, argument: str) -> None:
     """An event like any other: nothing is lost."""
     override, last = await host.from_session(undoable)
-    if override and host.active_pane == "context":
+    if host.active_pane == "compaction":
+        host.model.peel()
+    elif override and host.active_pane == "context":
         host.model.undo_override()
-    elif not last or host.active_pane == "compaction" or await host.ask(ConfirmDialog(*last)):
+    elif not last or await host.ask(ConfirmDialog(*last)):
         host.model.undo()
 
 

@@ -79,15 +79,10 @@ def last_line(view: CompactionView) -> Content:
         if view.nothing:
             return Content.assemble(("nothing to compact yet: ", "$quiet"), printable(view.nothing))
         return Content.styled("no compactions yet", "$quiet")
-    parts = [Content.assemble(("last: ", "bold"), figures(view.last))]
     facts = facts_of(view.last)
-    if facts:
-        parts.append(Content(facts))
-    if view.last.status == "standing":
-        parts.append(Content.styled("u undoes it", "$quiet"))
-    else:
-        parts.append(Content.styled(STATUS_NAMES[view.last.status], "bold $warning"))
-    return Content(" · ").join(parts)
+    said = f"{figures(view.last)}{facts and f', {facts}'}; "
+    end = ("u undoes it", "$quiet") if view.last.status == "standing" else (state_of(view.last), "bold $warning")
+    return Content.assemble((f"#{view.last.event.seq}: ", "bold"), said, end)
 
 
 def figures(entry: CompactionEntry) -> str:
@@ -96,7 +91,7 @@ def figures(entry: CompactionEntry) -> str:
     if noted.source_tokens is None or noted.summary_tokens is None:
         return "token counts not recorded"
     ratio = "" if noted.ratio is None else f" ({noted.ratio:.1f}×)"
-    return f"{noted.source_tokens:,} → {noted.summary_tokens:,}{ratio}"
+    return f"{noted.source_tokens:,} → {noted.summary_tokens:,} tokens{ratio}"
 
 
 def facts_of(entry: CompactionEntry) -> str:
@@ -109,7 +104,7 @@ def facts_of(entry: CompactionEntry) -> str:
 
 def state_of(entry: CompactionEntry) -> str:
     """What became of it."""
-    by = "" if entry.by is None else f" by event {entry.by}"
+    by = "" if entry.by is None else f" by #{entry.by}"
     return f"{STATUS_NAMES[entry.status]}{by}"
 
 
@@ -142,7 +137,7 @@ def branch_line(branch: Branch) -> Content:
     parts = [
         Content.assemble(
             (branch.prefix, "$quiet"),
-            (f"{SIGNS[entry.status]} {entry.event.seq}", f"bold {colour}"),
+            (f"{SIGNS[entry.status]} #{entry.event.seq}", f"bold {colour}"),
             f" {figures(entry)}",
         ),
         Content.styled(state_of(entry), colour),

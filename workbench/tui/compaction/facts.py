@@ -26,7 +26,7 @@ class FactList(OptionList):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "choose", "select or unselect a lost fact", id="facts.choose"),
-        Binding("i,enter", "look", "show its source in the context", id="facts.look"),
+        Binding("o,enter", "look", "show its source in the context", id="facts.look"),
     ]
 
     class SourceWanted(Message):

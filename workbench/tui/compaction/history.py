@@ -83,9 +83,8 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "close", id="history.close"),
         Binding("u", "undo", "undo the selected one", id="history.undo"),
-        Binding("r", "redo", "redo the selected one", id="history.redo"),
-        Binding("U", "undo_all", "undo all compactions", id="history.undo-all"),
-        Binding("i", "inspect", "show its range in the context", id="history.inspect"),
+        Binding("U", "redo", "redo the selected one", id="history.redo"),
+        Binding("o", "inspect", "show its range in the context", id="history.inspect"),
     ]
 
     history = query_one(HistoryList)
@@ -105,7 +104,7 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
         """From top to bottom."""
         with Vertical(id="history") as box:
             box.border_title = "compactions"
-            box.border_subtitle = "u undo · r redo · i inspect · tab next part · Esc closes"
+            box.border_subtitle = "u undo · U redo · o context · Tab next part · Esc closes"
             yield Static(printable(self._head), id="history-head", markup=False)
             yield HistoryList()
             yield Static(id="history-figures", markup=False)
@@ -164,15 +163,18 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
 
     @on(FactList.SourceWanted)
     def _jump(self, message: FactList.SourceWanted) -> None:
-        self.dismiss()
-        self._host.show_event(message.seq, "inspector")
+        self._show(message.seq)
 
     def action_inspect(self) -> None:
         """Leave for the inspector."""
         entry = self.history.marked
         if entry is not None:
-            self.dismiss()
-            self._host.show_event(entry.range[0], "inspector")
+            self._show(entry.range[0])
+
+    def _show(self, seq: int) -> None:
+        """In the context, once the focus is back on the panes."""
+        self.dismiss()
+        self.app.call_later(self._host.show_event, seq, "inspector")
 
     def action_undo(self) -> None:
         """Take it back; what it stood for is sent again, or what it had replaced stands again."""
@@ -186,20 +188,14 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
         if entry is not None:
             self._change("redo", entry.event.seq)
 
-    def action_undo_all(self) -> None:
-        """Every one, the newest first."""
-        self._change("undo-compactions", 0)
-
     def _change(self, name: str, seq: int) -> None:
         host = self._host
         if host.read_only:
             self.notify(host.read_only, severity="warning", markup=False)
         elif name == "undo":
             host.model.undo(seq)
-        elif name == "redo":
-            host.model.redo(seq)
         else:
-            host.model.undo_compactions()
+            host.model.redo(seq)
 
 
 def _figures(entry: CompactionEntry) -> Content:

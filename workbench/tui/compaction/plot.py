@@ -95,10 +95,17 @@ def draw(curve: Curve, width: int, height: int, here: int | None = None, number:
     for row in range(rows - 1, -1, -1):
         cells = [_cell(column, row, rows, top, line) for column in made]
         runs = [("".join(sign for sign, _ in run), style) for style, run in groupby(cells, key=itemgetter(1))]
-        rest = (LINE if row == line else " ") * (room - len(made))
+        rest = _named(curve.limit, room - len(made)) if row == line else " " * (room - len(made))
         label = _label(row, rows, top, curve.limit, line) if labelled else ""
         drawn.append(Content.assemble((label, "$quiet"), *runs, (rest, "$warning")))
-    return [*drawn, _foot(curve, on_scale, width, number if here is not None else 0)] if foot else drawn
+    named = bool(_named(curve.limit, room - len(made)).strip(LINE)) if on_scale else False
+    return [*drawn, _foot(curve, on_scale, named, width, number if here is not None else 0)] if foot else drawn
+
+
+def _named(limit: int, width: int) -> str:
+    """The threshold behind the bars, with its name where there is room."""
+    said = f" compacts at {limit:,} "
+    return f"{LINE * (width - len(said) - 1)}{said}{LINE}" if width > len(said) + 1 else LINE * width
 
 
 def _cell(column: PlotColumn, row: int, rows: int, top: int, line: int) -> tuple[str, str]:
@@ -128,7 +135,7 @@ def _label(row: int, rows: int, top: int, limit: int, line: int) -> str:
     return f"{'0' if row == 0 else '':>{LABELS - 2}} │"
 
 
-def _foot(curve: Curve, on_scale: bool, width: int, number: int) -> Content:
+def _foot(curve: Curve, on_scale: bool, named: bool, width: int, number: int) -> Content:
     """From when to when, and what the signs mean."""
     made = sum(not mark.undone for mark in curve.marks)
     turns = "1 turn" if curve.turns == 1 else f"{curve.turns:,} turns"
@@ -143,9 +150,10 @@ def _foot(curve: Curve, on_scale: bool, width: int, number: int) -> Content:
     if len(curve.marks) > made:
         undone = f" {len(curve.marks) - made:,} undone"
         parts.append(Content.assemble((UNDONE, "bold $slot-summaries"), (undone, "$quiet")))
-    if curve.limit:
+    if curve.limit and not named:
         where = f"{LINE}{LINE} compacts" if on_scale else "compacts above this scale,"
         parts.append(Content.styled(f"{where} at {curve.limit:,}", "$quiet"))
+    parts.append(Content.styled(f"tokens by {'request' if curve.requests else 'turn'}", "$quiet"))
     return joined(parts, width)
 
 
