@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.context.knobs import KNOBS
 from workbench.context.load import load_policy, preset_names
-from workbench.log.events import AssistantMessage, ToolCall, ToolResult, UserMessage
 from workbench.session.open_session import OpenSession
 from workbench.session.services import Services
 from workbench.tui.screens import policy_files
@@ -29,21 +27,9 @@ pytestmark = pytest.mark.usefixtures("project")
 
 
 @pytest.fixture
-def services(tmp_path: Path) -> Iterator[Services]:
-    """A session with large results, and a policy of the user's own beside a broken one."""
-    own = tmp_path / "config" / "policies"
-    own.mkdir(parents=True)
-    (own / "mine.toml").write_text('extends = "layers"\ndescription = "mine alone"\n[masking]\nkeep_last = 9\n')
-    (own / "torn.toml").write_text("[masking\n")
-    bodies: list[Any] = [UserMessage("look at all of them")]
-    for number in range(9):
-        bodies += [
-            ToolCall(f"c{number}", "read_file", "{}", reply=f"r{number}"),
-            ToolResult(f"c{number}", f"{number} and some words\n" * 700, "read_file"),
-        ]
-    with Services() as made:
-        made.store.create([*bodies, AssistantMessage("done")], title="many results").close()
-        yield made
+def services(many_results: Services) -> Services:
+    """What all of these look at."""
+    return many_results
 
 
 async def test_the_list_has_all_policies_and_says_what_each_would_do_here(services: Services) -> None:
@@ -78,9 +64,9 @@ async def test_the_lab_has_a_row_for_each_and_its_figures_are_those_of_the_plan(
             assert f"{made.tokens:,}" in row, row
             assert str(made.states.get("truncated", 0)) in row.split()
         assert "broken" in str(finder.found.options[-1].prompt)
-        await seen(pilot, "tokens, as now", "if nothing were left out", "t truncated")
+        await seen(pilot, "tokens, as under workbench", "if nothing were left out", "t truncated")
         assert values(await narrowed(pilot, "codex")) == ["codex"]
-        await seen(pilot, "fewer than now")
+        await seen(pilot, "fewer than workbench")
         await pilot.press("enter")
         await until(lambda: screen.status.policy == "codex")
 

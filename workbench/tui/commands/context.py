@@ -228,9 +228,7 @@ async def knobs(host: Host, argument: str) -> None:
     await edit_policy(host, argument)
 
 
-@COMMANDS.add(
-    "lab", "lab", "this session under every policy, side by side: tokens, items by state, verdict, next compaction"
-)
+@COMMANDS.add("lab", "lab", "this session under every policy, side by side; any two compared item by item")
 async def lab(host: Host, argument: str) -> None:
     """Enter goes on under the marked one."""
     from workbench.tui.screens.lab import LabScreen

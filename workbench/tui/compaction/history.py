@@ -163,15 +163,15 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
 
     @on(FactList.SourceWanted)
     def _jump(self, message: FactList.SourceWanted) -> None:
-        self._show(message.seq)
+        self._leave_for(message.seq)
 
     def action_inspect(self) -> None:
         """Leave for the inspector."""
         entry = self.history.marked
         if entry is not None:
-            self._show(entry.range[0])
+            self._leave_for(entry.range[0])
 
-    def _show(self, seq: int) -> None:
+    def _leave_for(self, seq: int) -> None:
         """In the context, once the focus is back on the panes."""
         self.dismiss()
         self.app.call_later(self._host.show_event, seq, "inspector")

@@ -9,18 +9,22 @@ from textual import work
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
+from workbench.compaction.forecast import SOON
 from workbench.config.errors import WorkbenchError
+from workbench.config.text import counted
 from workbench.context.items import SIGNS, State
-from workbench.context.load import preset_names, user_policies
+from workbench.context.load import RECORDED, preset_names, user_policies
+from workbench.tui.screens.policy_diff import PolicyDiffScreen
 from workbench.tui.screens.text_blocks import blocks, pairs, paragraph, per_cent
 from workbench.tui.screens.what_if import PolicyOutcome, SessionSnapshot, outcome, set_up
-from workbench.tui.widgets.columns import Cell, Column, Row
+from workbench.tui.screens.what_if_bar import bar_legend, policy_bar
+from workbench.tui.widgets.columns import Cell, Column, Row, room
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
 
 COUNTED: tuple[State, ...] = ("sent", "truncated", "masked", "summarised", "dropped", "excluded")
 VERDICTS = {"fits": "fits", "too_large": "too large", "waiting": "waiting"}
-WAITING = ("…",) * 10
+WAITING = ("…",) * 11
 
 
 def policy_names(now: str) -> list[str]:
@@ -35,23 +39,26 @@ def short_name(ref: str) -> str:
 
 
 class LabScreen(Finder[str]):
-    """A row per policy; Enter goes on under it."""
+    """A row per policy with its bar; Enter uses it, and any two can be compared item by item."""
 
     NAME = "lab: this session under every policy"
     COLUMNS = (
-        Column("policy"),
+        Column("policy", 16),
+        Column(""),
         Column("tokens", 9, right=True),
         Column("share", 7, right=True),
-        Column("sent", 5, right=True, least=92),
-        Column("cut", 5, right=True, least=92),
-        Column("mask", 5, right=True, least=92),
-        Column("sum", 5, right=True, least=92),
-        Column("drop", 5, right=True, least=92),
-        Column("verdict", 9),
-        Column("compacts", 9, right=True, least=60),
+        Column("sent", 5, right=True, least=128),
+        Column("cut", 5, right=True, least=128),
+        Column("mask", 5, right=True, least=128),
+        Column("sum", 5, right=True, least=128),
+        Column("drop", 5, right=True, least=128),
+        Column("verdict", 11),
+        Column("compacts", 9, right=True, least=84),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "take", "use this policy", id="lab.use", priority=True),
+        Binding("ctrl+d", "compare", "compare item by item", id="lab.compare", priority=True),
+        Binding("ctrl+b", "base", "compare with this one", id="lab.base", priority=True),
     ]
 
     def __init__(self, host: Host, asked: SessionSnapshot) -> None:
@@ -59,6 +66,8 @@ class LabScreen(Finder[str]):
         self.add_class("-below")
         self._asked = asked
         self._made: dict[str, PolicyOutcome | WorkbenchError] = {}
+        self._base = asked.policy if asked.recorded is None else RECORDED
+        """The one that all are compared with; of another agent's session, what was recorded."""
 
     def on_mount(self) -> None:
         """The rows fill one after the other."""
@@ -66,11 +75,9 @@ class LabScreen(Finder[str]):
 
     @work(group="lab")
     async def _work_out(self) -> None:
-        for ref in policy_names(self._asked.policy):
+        for ref in dict.fromkeys([self._base, *policy_names(self._asked.policy)]):
             self._made[ref] = await self.host.in_background(partial(self._outcome, ref))
-            self.redraw(ref, self._cells(ref))
-            if self.marked == ref:
-                self.retell()
+            self.refill()  # the scale of all bars may have changed
 
     def _outcome(self, ref: str) -> PolicyOutcome | WorkbenchError:
         # What was set in this session holds under each of them, as it would if one went on under it.
@@ -84,21 +91,36 @@ class LabScreen(Finder[str]):
         """All policies whose names have the words in them."""
         words = text.lower().split()
         names = [ref for ref in policy_names(self._asked.policy) if all(word in ref.lower() for word in words)]
-        return FinderResult([Row(ref, self._cells(ref)) for ref in names])
+        bars = [made.parts for made in self._made.values() if isinstance(made, PolicyOutcome)]
+        return FinderResult([Row(ref, self._cells(ref)) for ref in names], bar_legend(bars, short_name(self._base)))
+
+    def on_resize(self) -> None:
+        """The bars are as long as there is room."""
+        self.call_after_refresh(self.refill)
+        super().on_resize()
+
+    def _bar(self, made: PolicyOutcome) -> Content:
+        width = self.found.scrollable_content_region.width - 1
+        bars = [each for each in self._made.values() if isinstance(each, PolicyOutcome)]
+        base = self._made.get(self._base)
+        other = sum(base.parts[:-1]) if isinstance(base, PolicyOutcome) else 0
+        scale = max(sum(each.parts) for each in bars)
+        return policy_bar(made.parts, other, scale, room(self.COLUMNS, width) if width > 0 else 0)
 
     def _cells(self, ref: str) -> tuple[Cell, ...]:
-        now = Content.assemble(("● ", "$success"), short_name(ref), ("  now", "$quiet"))
-        title = now if ref == self._asked.policy else Content(f"  {short_name(ref)}")
+        word = " now" if ref == self._asked.policy else " base" if ref == self._base else ""
+        sign = ("● ", "$success") if ref == self._asked.policy else ("  ", "")
+        title = Content.assemble(sign, short_name(ref), (word, "$quiet"))
         made = self._made.get(ref)
         if made is None:
             return title, *WAITING[1:]
         if isinstance(made, WorkbenchError):
-            return title, "–", "–", *("–",) * 5, Content.styled("✗ broken", "$error"), "–"
+            return title, "", "–", "–", *("–",) * 5, Content.styled("✗ broken", "$error"), "–"
         good = made.status == "fits"
         verdict = Content.styled(f"{'✓' if good else '✗'} {VERDICTS[made.status]}", "$success" if good else "$error")
         counts = [f"{made.states.get(state, 0):,}" for state in COUNTED[:5]]
         soon = "never" if made.next == "no automatic compaction" else "?" if made.soon is None else _turns(made.soon)
-        return title, f"{made.tokens:,}", per_cent(made.tokens, made.window), *counts, verdict, soon
+        return title, self._bar(made), f"{made.tokens:,}", per_cent(made.tokens, made.window), *counts, verdict, soon
 
     async def tell(self, value: str) -> Content:
         """The figures in words."""
@@ -107,14 +129,16 @@ class LabScreen(Finder[str]):
             return paragraph("working…", "$quiet")
         if isinstance(made, WorkbenchError):
             return paragraph(str(made), "$warning")
-        freed = self._asked.tokens - made.tokens
-        change = f"{abs(freed):,} {'fewer' if freed > 0 else 'more'} than now" if freed else "as now"
+        base = self._made.get(self._base)
+        freed = base.tokens - made.tokens if isinstance(base, PolicyOutcome) else 0
+        name = short_name(self._base)
+        change = f"{abs(freed):,} {'fewer' if freed > 0 else 'more'} than {name}" if freed else f"as under {name}"
         facts = pairs(
             [
                 ("request", f"{made.tokens:,} of {made.window:,} tokens, {change}"),
                 ("whole", f"{made.original:,} tokens, if nothing were left out"),
                 ("verdict", made.why),
-                ("compacts", made.next),
+                ("next", made.next),
             ],
             self.wide,
         )
@@ -123,9 +147,28 @@ class LabScreen(Finder[str]):
         return blocks(title, paragraph(made.about), facts, states)
 
     def take(self, value: str) -> None:
-        """Go on under it."""
+        """Use it in this session."""
         self.dismiss(value)
+
+    def action_base(self) -> None:
+        """The marked one is what the others are compared with from now on."""
+        if self.marked is not None:
+            self._base = self.marked
+            self.refill()
+
+    @work(group="diff")
+    async def action_compare(self) -> None:
+        """The marked one against it, item by item."""
+        if self.marked is None:
+            return
+        if self.marked == self._base:
+            self.said = "choose another policy to compare with this one"
+            return
+        seq = await self.app.push_screen_wait(PolicyDiffScreen(self.host, self._asked, self._base, self.marked))
+        if seq:
+            self.dismiss(None)
+            self.app.call_later(self.host.show_event, int(seq), "inspector")
 
 
 def _turns(turns: int) -> str:
-    return "now" if turns <= 0 else f"{turns:,} turn" if turns == 1 else f"{turns:,} turns"
+    return "next turn" if turns <= 0 else counted(turns, "turn") if turns <= SOON else "not soon"

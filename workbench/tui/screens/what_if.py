@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.compaction.forecast import forecast, next_step
 from workbench.compaction.record import record
 from workbench.compaction.triggers import decide
-from workbench.context.items import State
+from workbench.context.items import Item, State
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import Event
@@ -17,6 +17,7 @@ from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
 from workbench.session.recorded import RecordedSession, make_setup
 from workbench.session.source import Source
+from workbench.tui.screens.what_if_bar import parts_of
 
 if TYPE_CHECKING:
     from workbench.session.services import Services
@@ -84,6 +85,8 @@ class PolicyOutcome(NamedTuple):
     soon: int | None
     """In about how many turns."""
     about: str
+    parts: tuple[int, ...]
+    """Tokens of each part of its bar."""
 
 
 def outcome(setup: Setup, asked: SessionSnapshot, policy: str) -> PolicyOutcome:
@@ -104,4 +107,32 @@ def outcome(setup: Setup, asked: SessionSnapshot, policy: str) -> PolicyOutcome:
         next_step(following, decision, knobs, plan.limits.window),
         following.turns,
         rules.description,
+        parts_of(plan),
     )
+
+
+class ItemPair(NamedTuple):
+    """One item that two policies treat differently; None: the plan of that one has no such row."""
+
+    first: Item | None
+    second: Item | None
+
+    @property
+    def item(self) -> Item:
+        """Whichever there is."""
+        found = self.first or self.second
+        assert found is not None
+        return found
+
+
+def differences(first: ContextPlan, second: ContextPlan) -> list[ItemPair]:
+    """The items whose treatment differs, in the order of the log; what only the second has comes last."""
+    others = {row.id: row for row in second.rows}
+    pairs = [ItemPair(row, others.pop(row.id, None)) for row in first.rows]
+    pairs += [ItemPair(None, row) for row in others.values()]
+    return [pair for pair in pairs if _treated(pair.first) != _treated(pair.second)]
+
+
+def _treated(row: Item | None) -> tuple[str, int, str | None] | None:
+    """What becomes of it; what is not sent by either is no difference."""
+    return None if row is None or row.state == "aside" else (row.state, row.tokens, row.text)

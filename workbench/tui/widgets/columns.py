@@ -44,8 +44,8 @@ def header(columns: Sequence[Column], width: int) -> Content:
 def line(columns: Sequence[Column], cells: Sequence[Cell], width: int) -> Content:
     """One row in exactly so many cells; what is too long is cut with an ellipsis."""
     shown = [(column, cell) for column, cell in zip(columns, cells, strict=True) if width >= column.least]
-    taken = sum(column.width for column, _ in shown) + GAP * (len(shown) - 1)
-    parts = [_cell(cell, column.width or max(width - taken, 1), column.right) for column, cell in shown]
+    rest = room(columns, width)
+    parts = [_cell(cell, column.width or rest, column.right) for column, cell in shown]
     return Content(" " * GAP).join(parts)
 
 
@@ -57,3 +57,9 @@ def _cell(cell: Cell, width: int, right: bool) -> Content:
     said = fit(printable(cell), width)
     written = said.rstrip(" ")
     return Content(" " * (len(said) - len(written)) + written if right else said)
+
+
+def room(columns: Sequence[Column], width: int) -> int:
+    """Cells for the column that takes what the others leave."""
+    shown = [column for column in columns if width >= column.least]
+    return max(1, width - sum(column.width for column in shown) - GAP * (len(shown) - 1))

@@ -1,0 +1,145 @@
+"""Two policies on the same log: the items that they treat differently, side by side."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from workbench.config.text import counted, printable, printable_lines
+from workbench.context.items import SIGNS, Item, state_words
+from workbench.tui.screens.text_blocks import MOST as MOST_TOLD
+from workbench.tui.screens.text_blocks import blocks, lines
+from workbench.tui.screens.what_if import ItemPair, SessionSnapshot, differences, planned, set_up
+from workbench.tui.widgets.columns import Column, Row
+from workbench.tui.widgets.finder import MOST, Finder, FinderResult
+from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.reader import TextReader
+from workbench.tui.widgets.text_view import TextLine, TextPage
+
+TOLD = 3
+"""Lines of each text below the list; Enter opens both whole."""
+
+
+class PolicyDiffScreen(Finder[str]):
+    """A row per item; Enter opens what is sent of it under each. Gives back the event to show in the context."""
+
+    PLACEHOLDER = "filter: a word of the item, who said it, or a state"
+    EMPTY = "both send the same"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "take", "both texts", id="policy-diff.open", priority=True),
+        Binding("ctrl+o", "show", "show it in the context", id="policy-diff.show", priority=True),
+    ]
+
+    def __init__(self, host: Host, asked: SessionSnapshot, first: str, second: str) -> None:
+        super().__init__(host)
+        self.add_class("-below")
+        self._asked = asked
+        self._refs = first, second
+        self.names = tuple(ref.rpartition("/")[2].removesuffix(".toml") for ref in (first, second))
+        self.COLUMNS = (  # type: ignore[misc]  # the titles are the policies'
+            *(Column("#", 7, right=True), Column("who", 14), Column("what")),
+            *(Column(name, 18, right=True) for name in self.names),
+        )
+        self._pairs: dict[str, ItemPair] | None = None
+        self._head = ""
+
+    async def find(self, text: str) -> FinderResult:
+        """The items that differ, planned once; all words must be somewhere in the row."""
+        if self._pairs is None:
+            self._pairs = await self.host.in_background(self._compare)
+            self.box.border_title = self._head
+        words = text.lower().split()
+        rows = [self._row(key, pair) for key, pair in self._pairs.items()]
+        if words:
+            rows = [row for row in rows if all(word in " ".join(map(str, row.cells)).lower() for word in words)]
+        note = f"{MOST:,} of {len(rows):,}; type to filter" if len(rows) > MOST else ""
+        return FinderResult(rows[:MOST], note)
+
+    def _compare(self) -> dict[str, ItemPair]:
+        asked = self._asked
+        first, second = (
+            planned(set_up(self.host.services, self.host.options, asked, ref, asked.knobs), asked) for ref in self._refs
+        )
+        found = differences(first, second)
+        change = second.size - first.size
+        self._head = (
+            f"{self.names[0]} {first.size:,} → {self.names[1]} {second.size:,} tokens ({change:+,}): "
+            f"{counted(len(found), 'item')} {'differs' if len(found) == 1 else 'differ'}"
+        )
+        return {pair.item.id: pair for pair in found}
+
+    def _row(self, key: str, pair: ItemPair) -> Row:
+        item = pair.item
+        seq = "" if item.seq is None else f"#{item.seq}"
+        return Row(key, (seq, item.who, item.original[:200], treatment(pair.first), treatment(pair.second)))
+
+    async def tell(self, value: str) -> Content:
+        """What is sent of it under each, and why."""
+        pair = (self._pairs or {})[value]
+        return blocks(*(self._told(name, item) for name, item in zip(self.names, pair, strict=True)))
+
+    def _told(self, name: str, item: Item | None) -> Content:
+        why = item.edits[-1].why if item is not None and item.edits else ""
+        head = Content.assemble((f"{name}: ", "bold"), treatment(item), (why and f" · {printable(why)}", "$quiet"))
+        text = "" if item is None or item.text is None else "\n".join(item.text[:MOST_TOLD].splitlines()[:TOLD])
+        return Content.assemble(head, "\n", lines(text)) if text else head
+
+    def take(self, value: str) -> None:
+        """Both texts, whole."""
+        self.app.push_screen(BothTexts(self.names, (self._pairs or {})[value]))
+
+    def action_show(self) -> None:
+        """Leave for the context."""
+        pair = (self._pairs or {}).get(self.marked or "")
+        if pair is not None and pair.item.seq is not None:
+            self.dismiss(str(pair.item.seq))
+
+
+def treatment(item: Item | None) -> str:
+    """What becomes of an item, and what it costs."""
+    if item is None:
+        return "–"
+    return f"{SIGNS[item.state]} {state_words(item.state)} {item.tokens:,}".strip()
+
+
+class BothTexts(ModalScreen[None]):
+    """What two policies send of one item, one after the other."""
+
+    BINDING_GROUP_TITLE = "Two texts"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "close", id="both-texts.close")]
+
+    def __init__(self, names: tuple[str, ...], pair: ItemPair) -> None:
+        super().__init__()
+        self._names, self._pair = names, pair
+
+    def compose(self) -> ComposeResult:
+        """The texts, searchable."""
+        with Vertical(id="source") as box:
+            seq = self._pair.item.seq
+            box.border_title = "an item" if seq is None else f"event {seq}"
+            box.border_subtitle = "/ search · y copy · Esc closes"
+            yield TextReader()
+
+    def on_mount(self) -> None:
+        """Under a heading each."""
+        reader = self.query_one(TextReader)
+        weight = sum(len(item.text or "") for item in self._pair if item is not None)
+        reader.show(partial(both_texts, self._names, self._pair), weight)
+        reader.view.focus()
+
+
+def both_texts(names: tuple[str, ...], pair: ItemPair, most: int = 0) -> TextPage:
+    """Both texts in one page."""
+    made: list[TextLine] = []
+    for name, item in zip(names, pair, strict=True):
+        text = "" if item is None or item.text is None else item.text
+        made += [TextLine(f"{name}: {treatment(item)}", "head")]
+        made += [TextLine(line) for line in printable_lines(text[:most] if most else text)] if text else []
+        made += [TextLine("" if text else "nothing of it is sent", "quiet"), TextLine("")]
+    return TextPage(made, "\n".join(line.text for line in made))

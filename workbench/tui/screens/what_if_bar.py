@@ -1,0 +1,90 @@
+"""One policy as a bar: what it sends and what it leaves out, on one scale with the policy it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+from textual.content import Content
+
+from workbench.context.plan import ContextPlan
+from workbench.tui.widgets.bar import apportion
+
+
+class PolicyPart(NamedTuple):
+    """A part of a bar: a sign of its own, because a colour alone says nothing."""
+
+    name: str
+    char: str
+    style: str
+
+
+PARTS = (
+    PolicyPart("system", "▓", "$slot-system"),
+    PolicyPart("tools", "▚", "$slot-tools"),
+    PolicyPart("not in file", "?", "$slot-unattributed"),
+    PolicyPart("summaries", "▄", "$slot-summaries"),
+    PolicyPart("sent whole", "█", "$slot-history"),
+    PolicyPart("truncated", "▆", "$state-truncated"),
+    PolicyPart("masked", "▂", "$state-masked"),
+    PolicyPart("framing", "+", "$slot-framing"),
+    PolicyPart("left out", "·", "$quiet"),
+)
+"""In the order of the bar; the last one is not sent."""
+GHOST, MARK = "░", "┃"
+"""What the compared policy sends beyond this one; and where it ends, where this one sends more."""
+
+
+def parts_of(plan: ContextPlan) -> tuple[int, ...]:
+    """Tokens of each part."""
+    budget = plan.budget
+    sent = {"sent": 0, "truncated": 0, "masked": 0}
+    left_out = 0
+    for row in plan.rows:
+        if row.slot not in ("history", "turn"):
+            continue
+        if row.state in sent:
+            sent[row.state] += row.tokens
+            left_out += max(0, row.original_tokens - row.tokens)
+        elif row.state != "aside":
+            left_out += row.original_tokens
+    return (
+        budget.system + budget.instructions + budget.memory,
+        budget.tools,
+        max(0, budget.unattributed),
+        budget.summaries,
+        *sent.values(),
+        budget.framing,
+        left_out,
+    )
+
+
+def policy_bar(parts: Sequence[int], other: int, scale: int, width: int) -> Content:
+    """The bar in exactly so many cells; `other`: the size of the request it is compared with, `scale`: of the
+    largest bar."""
+    if width <= 0 or scale <= 0:
+        return Content(" " * max(width, 0))
+    sent = sum(parts[:-1])
+    filled = min(width, round(width * sent / scale))
+    whole = min(width, max(filled, round(width * (sent + parts[-1]) / scale)))
+    cells: list[tuple[str, str]] = []
+    for part, count in zip(PARTS[:-1], apportion(parts[:-1], filled), strict=True):
+        cells += [(part.char, part.style)] * count
+    cells += [(PARTS[-1].char, PARTS[-1].style)] * (whole - len(cells))
+    cells += [(" ", "")] * (width - len(cells))
+    end = min(width, round(width * other / scale))
+    for at in range(filled, end):
+        cells[at] = (GHOST, "$quiet")
+    if 0 < end < filled:
+        cells[end] = (MARK, "bold $foreground")
+    runs = groupby(cells, key=itemgetter(1))
+    return Content.assemble(*(("".join(char for char, _ in run), style) for style, run in runs))
+
+
+def bar_legend(seen: Sequence[Sequence[int]], other: str) -> str:
+    """What the signs mean, of those that are on the screen."""
+    used = [part for at, part in enumerate(PARTS) if any(parts[at] for parts in seen)]
+    named = "  ".join(f"{part.char} {part.name}" for part in used)
+    return f"{named}  {GHOST} what {other} sends beyond it  {MARK} where {other} ends"
