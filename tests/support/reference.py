@@ -59,6 +59,8 @@ PLACES = {
     "policies": "The list of policies",
     "knobs": "The policy editor",
     "lab": "The lab",
+    "policy-diff": "Two policies, item by item",
+    "both-texts": "What two policies send of an item",
     "tools": "The list of tools",
     "instructions": "The list of instructions",
     "settings": "The settings",
