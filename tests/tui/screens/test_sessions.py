@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,30 @@ async def test_a_key_shows_this_folders_sessions_or_all(
         await pilot.press("tab")
         await finder.settled()
         assert values(finder) == [here]
+
+
+async def test_other_agents_sessions_stand_below_and_open_as_they_were_recorded(
+    services: Services, talks: dict[str, str], project: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "home" / ".claude" / "projects" / "p" / "1.jsonl"
+    path.parent.mkdir(parents=True)
+    said = {"role": "user", "content": "[b]why?\x1b[31m"}
+    path.write_text(json.dumps({"type": "user", "uuid": "u", "sessionId": "s", "cwd": str(project), "message": said}))
+    async with program(services, (160, 40)) as (pilot, screen):
+        finder = await look(pilot, screen, "sessions")
+        await until(lambda: f"{path}#1" in values(finder))
+        assert values(finder) == [talks["tea"], talks["soup"], talks["bread"], f"{path}#1"]
+        await seen(pilot, "Claude Code: [b]why?")
+        await pilot.press("tab")
+        await until(lambda: values(finder) == [f"{path}#1"])
+        await seen(pilot, "projects/p/1.jsonl", "as it was recorded")
+        for key, done in (("ctrl+r", "renamed"), ("ctrl+f", "forked"), ("ctrl+d", "deleted")):
+            await pilot.press(key)
+            await seen(pilot, f"Another agent's session cannot be {done} here.")
+        await pilot.press("enter")
+        await until(lambda: "1.jsonl" in screen.session_title)
+        await settle(pilot)
+        await seen(pilot, "[b]why?", "read-only")
 
 
 async def test_a_row_that_left_the_list_before_it_was_told_of_is_no_error(

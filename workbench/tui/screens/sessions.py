@@ -13,11 +13,13 @@ from textual.content import Content
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.folders import shown_folder, work_folder
 from workbench.config.text import age, printable, when
+from workbench.live.finder import AgentSession
 from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult, UserMessage, text_of
 from workbench.log.search import Hit
 from workbench.log.session import SessionInfo
 from workbench.log.store import Store
-from workbench.tui.screens.text_blocks import blocks, pairs
+from workbench.session.services import Services
+from workbench.tui.screens.text_blocks import blocks, pairs, paragraph
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
@@ -44,7 +46,7 @@ class SessionChoice(NamedTuple):
 
 
 class SessionsScreen(Finder[SessionChoice]):
-    """All sessions, the last changed first."""
+    """All sessions, the last changed first; below them those of other agents on this machine."""
 
     NAME = "sessions"
     PLACEHOLDER = "a part of the title, or words that were said"
@@ -75,6 +77,18 @@ class SessionsScreen(Finder[SessionChoice]):
         """Whether other folders' sessions are left out; None: not where this one has none."""
         self._infos: dict[str, SessionInfo] = {}
         self._hits: dict[str, Hit] = {}
+        self._agents: dict[str, AgentSession] | None = None
+        """Other agents' sessions by what opens them; None: they are still looked for."""
+
+    def on_mount(self) -> None:
+        """What lies in other agents' homes comes when it was found."""
+        self._look_around()
+
+    @work
+    async def _look_around(self) -> None:
+        found = await self.host.in_background(partial(_agents, self.host.services, self._here))
+        self._agents = {each.ref: each for each in found}
+        self.refill()
 
     async def find(self, text: str) -> FinderResult:
         """By title first, then by what was said."""
@@ -86,11 +100,14 @@ class SessionsScreen(Finder[SessionChoice]):
         self.box.border_subtitle = f"of {shown_folder(self._here)}" if self._only_here else "of all folders"
         rows = [self._row(info) for info in infos.values() if info.id not in hits]
         rows += [self._hit_row(hit, infos[hit.session_id]) for hit in hits.values()]
+        rows = [*rows, *self._agent_rows(text, folder)][:MOST]
         note = f"the {MOST} that were changed last; type to find the others" if len(rows) >= MOST else ""
         if not rows and self._only_here:
             note = "none of this folder; Tab looks in all folders"
         elif not rows and not text.strip():
             note = "There is no session yet: Ctrl+N begins one."
+        if self._agents is None:
+            note = note or "looking for other agents' sessions…"
         return FinderResult(rows, note)
 
     def _any_here(self) -> bool:
@@ -110,12 +127,24 @@ class SessionsScreen(Finder[SessionChoice]):
     def _facts(self, info: SessionInfo) -> tuple[str, ...]:
         return info.place or "–", age(info.updated), f"{info.events:,}", info.model or "–"
 
+    def _agent_rows(self, text: str, folder: str) -> Iterator[Row]:
+        """By words of title, agent and folder."""
+        words = text.lower().split()
+        for ref, each in (self._agents or {}).items():
+            known = f"{each.agent} {each.title} {each.folder}".lower()
+            if (not folder or each.folder == folder) and all(word in known for word in words):
+                title = Content.assemble("  ", (f"{each.agent}: ", "$accent"), printable(each.title))
+                facts = (printable(shown_folder(each.folder)) or "–", age(each.modified), "–", each.model or "–")
+                yield Row(ref, (title, *facts))
+
     def _hit_row(self, hit: Hit, info: SessionInfo) -> Row:
         said = Content.assemble("  ", printable(info.title) or info.id, (f"  {printable(hit.snippet)}", "$quiet"))
         return Row(info.id, (said, *self._facts(info)))
 
     async def tell(self, value: str) -> Content:
         """What the log says of it, and the last things said, or those around what was found."""
+        if value not in self._infos:
+            return self._told_of_agent(value)
         info, hit = self._infos[value], self._hits.get(value)
         events = await self.host.in_background(partial(_events, self._store, info, hit))
         forked = f"{info.forked_from[0]}, event {info.forked_from[1]:,}" if info.forked_from else ""
@@ -134,6 +163,18 @@ class SessionsScreen(Finder[SessionChoice]):
         title = Content.styled(printable(info.title) or "without a title", "bold")
         return blocks(title, facts, *_said(events, hit.seq if hit else None))
 
+    def _told_of_agent(self, value: str) -> Content:
+        each = (self._agents or {})[value]
+        facts = [
+            ("agent", each.agent),
+            ("folder", printable(shown_folder(each.folder))),
+            ("model", printable(each.model)),
+            ("changed", when(each.modified)),
+            ("file", printable(each.path)),
+        ]
+        about = "Enter shows it as it was recorded; the file stays as it is."
+        return blocks(Content.styled(printable(each.title), "bold"), pairs(facts, self.wide), paragraph(about))
+
     def take(self, value: str) -> None:
         """Open it."""
         hit = self._hits.get(value)
@@ -145,10 +186,16 @@ class SessionsScreen(Finder[SessionChoice]):
 
     # Changing one
 
+    def _is_ours(self, done: str) -> bool:
+        """Whether there is a session of this program to do something with; it is told where it is another's."""
+        if self.marked is not None and self.marked not in self._infos:
+            self.said = f"Another agent's session cannot be {done} here."
+        return self.marked in self._infos
+
     def action_rename(self) -> None:
         """Give it another title."""
-        if self.marked is not None:
-            self._rename(self.marked)
+        if self._is_ours("renamed"):
+            self._rename(str(self.marked))
 
     @work
     async def _rename(self, value: str) -> None:
@@ -166,8 +213,8 @@ class SessionsScreen(Finder[SessionChoice]):
 
     def action_fork(self) -> None:
         """Copy the marked one as a whole."""
-        if self.marked is not None:
-            self._fork(self.marked)
+        if self._is_ours("forked"):
+            self._fork(str(self.marked))
 
     @work
     async def _fork(self, value: str) -> None:
@@ -177,8 +224,8 @@ class SessionsScreen(Finder[SessionChoice]):
         """For good, so it is asked first."""
         if self.marked == self._open:
             self.said = "This session is open; open another one before it can be deleted."
-        elif self.marked is not None:
-            self._delete(self.marked)
+        elif self._is_ours("deleted"):
+            self._delete(str(self.marked))
 
     @work
     async def _delete(self, value: str) -> None:
@@ -195,6 +242,10 @@ class SessionsScreen(Finder[SessionChoice]):
             return
         self.said = done
         self.refill()
+
+
+def _agents(services: Services, here: str) -> list[AgentSession]:
+    return [each for each in services.agents.find(here) if each.title]
 
 
 def _check_title(text: str) -> None:
