@@ -26,7 +26,7 @@ Word().run()
 """
 """The smallest program there can be, without anything of ours in its process."""
 QUIT = "\x11"
-OURS = "F2 chat"
+OURS = "Workbench"
 """Stands in the first frame."""
 READY = "/model"
 """Stands in the status line once a session is open."""

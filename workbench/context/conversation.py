@@ -330,7 +330,8 @@ class Conversation:
         if seq in self.ground.kept or (own is not None and own.pinned):
             self._pinned.add(cell.unit)
             self._hold()
-        self._measure([cell.unit, *self._question()])
+        if self._measuring:
+            self._measure([cell.unit, *self._question()])
 
     # Masking
 

@@ -204,9 +204,19 @@ def coverage(
     open_turns = {event.seq: _open_turn(event.seq, effective, cells, units) for event in effective.compactions}
     cover: dict[int, int] = {}
     kept: dict[int, KeptEvent] = {}
+    unspoken = len(ranges) == 1 and not effective.overrides
+    """Of nearly all events only the one range speaks: they are told at one glance."""
     for unit in units:
         found: dict[int, int] = {}
-        for seq in (cells[at].seq for at in unit.cells):
+        seqs = [cells[at].seq for at in unit.cells]
+        if unspoken and keeps[0].keys().isdisjoint(seqs):
+            index, made, first, last = ranges[0]
+            if max(seqs) < first or min(seqs) > last:
+                continue
+            if first <= min(seqs) and max(seqs) <= last and unit.turn != open_turns[made]:
+                cover.update(dict.fromkeys(seqs, index))
+                continue
+        for seq in seqs:
             inside = [(index, made) for index, made, first, last in ranges if first <= seq <= last]
             taken = [(index, made) for index, made in inside if seq not in keeps[index]]
             if taken and not effective.overrides.get(seq, NO_DECISION).pinned:
