@@ -27,7 +27,7 @@ async def test_what_cannot_be_done_now_says_why(services: Services, talk: Path) 
     async with program(services, SMALL, ref=str(talk)) as (pilot, screen):
         screen.run_command(REGISTRY["undo"])
         await pilot.pause()
-        assert "undo: a file can only be looked at" in told(pilot.app)
+        assert "undo: a file is read-only" in told(pilot.app)
         names = [str(hit.prompt) async for hit in CommandHits(screen).discover()]
         assert not any(name.startswith("undo") for name in names)
 
