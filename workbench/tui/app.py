@@ -16,8 +16,8 @@ from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.filter import LineFilter, Monochrome
 from textual.notifications import SeverityLevel
-from textual.screen import Screen
-from textual.widgets import Static
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Input, Static, TextArea
 
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
@@ -28,6 +28,7 @@ from workbench.session.options import Detour
 from workbench.tui.colours import Colourless, Sixteen
 from workbench.tui.textual_patches import SteadyApp, ask_keyboard, guard, mend
 from workbench.tui.themes import VARIABLES, ThemeFolder
+from workbench.tui.widgets.filter_field import FilterField
 from workbench.tui.widgets.key_names import key_name
 
 if TYPE_CHECKING:
@@ -98,6 +99,10 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_hits}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "leave", "quit", id="app.quit", show=False, priority=True),
+        # In each list, dialog and window over the main screen, which has commands for them.
+        Binding("f1", "show_keys(True)", "the keys of a list, dialog or window", id="app.help", priority=True),
+        Binding("question_mark", "show_keys(False)", "the same, where no text is typed", id="app.keys", priority=True),
+        Binding("q", "close_screen", "leave it, where no text is typed", id="app.close", priority=True),
         # Without it Textual binds a key of its own, before that of our command.
         Binding("f20", "command_palette", "command palette", id="app.palette", show=False),
     ]
@@ -262,8 +267,38 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
         self.notify(f"{key_name((own or 'ctrl+q').partition(',')[0])} quits", markup=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """On the main screen, the command does it, whatever its key is."""
-        return self.screen is not self._main if action == "leave" else True
+        """On the main screen commands do it, whatever their keys are; where text is typed, letters are text."""
+        match action:
+            case "leave":
+                return self.screen is not self._main
+            case "show_keys" | "close_screen":
+                screen = self.screen
+                if not isinstance(screen, ModalScreen) or not type(screen).__module__.startswith("workbench."):
+                    return False
+                typed = screen.focused
+                if parameters == (True,):
+                    return True
+                if isinstance(typed, Input):
+                    return isinstance(typed, FilterField) and action == "show_keys" and not typed.value
+                return not isinstance(typed, TextArea) or typed.read_only
+            case _:
+                return True
+
+    def action_show_keys(self, anywhere: bool) -> None:
+        """Those of the screen on top; again: leave them. `anywhere`: also where text is typed."""
+        from workbench.tui.widgets.command import Registry
+        from workbench.tui.widgets.help import Help, keys_in
+
+        screen = self.screen
+        if isinstance(screen, Help):
+            screen.dismiss()
+            return
+        title = str(getattr(screen, "NAME", "") or screen.BINDING_GROUP_TITLE or "this window")
+        self.push_screen(Help(Registry([]), [keys_in(title, screen)], self._main.own_keys if self._main else {}))
+
+    def action_close_screen(self) -> None:
+        """Whatever Escape means there."""
+        self.simulate_key("escape")
 
     async def action_leave(self) -> None:
         """End the program from a screen that lies over the main one, or before that is there."""

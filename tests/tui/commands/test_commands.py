@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from support.requirements import requirement
 from tui.play import SMALL, Script, answer, program, settle, shown, told, typed, until
@@ -208,6 +208,30 @@ async def test_a_session_is_exported_and_never_over_another_file(services: Servi
     text = (project / name).read_text()
     assert "kept" in text
     assert name.endswith("l") or json.loads(text)["messages"][-1]["content"] == "kept"
+
+
+async def test_the_help_has_layers_the_keys_here_then_commands_then_all_other_keys(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir(exist_ok=True)
+    (tmp_path / "config" / "config.toml").write_text('[keys]\nview-context = "f11"\n')
+    with Services() as services:
+        async with program(services, (120, 40)) as (pilot, screen):
+            for key, pane, here in (("f2", "chat", "Enter"), ("f11", "context", "p"), ("f4", "compaction", "c")):
+                await pilot.press(key)
+                await settle(pilot)
+                await pilot.press("f1")
+                await until(lambda: isinstance(pilot.app.screen, Help))
+                await settle(pilot)
+                lines = str(pilot.app.screen.query_one("#help-text", Static).render()).splitlines()
+                assert lines[0] == f"{pane}: the keys here"
+                first = lines[1 : lines.index("")]
+                assert 5 <= len(first) <= 14
+                assert any(line.split()[0] == here or here in line.split()[:3] for line in first), first
+                places = [lines.index(title) for title in ("commands: conversation", "keys: chat", "editing keys")]
+                assert places == sorted(places)
+                if pane == "chat":
+                    assert any(line.startswith("F11 ") and line.endswith(" context") for line in first)
+                await pilot.press("escape")
+                await until(lambda: pilot.app.screen is screen)
 
 
 @requirement("confirm", "commands", "`/compact` is in the help")

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.binding import Binding
+from textual.pilot import Pilot
+from textual.screen import ModalScreen
+from textual.widgets import Input, TextArea
 
-from tui.play import program, told, until
+from tui.play import program, settle, told, until
 from tui.screens.looking import listed, look, seen
 from workbench.session.services import Services
 from workbench.tui.commands.keys import over_the_panes
+from workbench.tui.widgets.filter_field import FilterField
 from workbench.tui.widgets.finder import Finder, bindings_of
+from workbench.tui.widgets.help import Help
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -24,7 +30,7 @@ def test_every_binding_has_an_id_and_a_description_and_no_screen_has_a_key_twice
     for kind in kinds:
         own = list(Binding.make_bindings(kind.BINDINGS))
         assert len({each.key for each in own}) == len(own)
-        assert {each.key for each in bindings_of(kind)} >= {"enter", "escape", "f1", "up", "down"}
+        assert {each.key for each in bindings_of(kind)} >= {"enter", "escape", "up", "down"}
         assert kind.NAME
 
 
@@ -58,3 +64,93 @@ async def test_by_key_palette_and_slash_the_screens_open(services: Services) -> 
         await pilot.press(*"editor")
         await seen(pilot, "policy editor")
         await pilot.press("escape")
+
+
+OPENING = (
+    *(
+        "sessions",
+        "model",
+        "policy",
+        "knobs",
+        "lab",
+        "tools",
+        "instructions",
+        "settings",
+        "request",
+        "ledger",
+        "tokens",
+    ),
+    *(
+        "compactions",
+        "compaction-status",
+        "goto",
+        "theme",
+        "rename",
+        "export",
+        "retry",
+        "what-if",
+        "digest",
+        "continue",
+    ),
+    *("largest", "help"),
+)
+"""Commands that show something over the panes."""
+
+
+async def test_in_each_list_dialog_and_window_question_mark_is_help_and_q_and_escape_leave(services: Services) -> None:
+    kinds: set[str] = set()
+    async with program(services, (120, 40)) as (pilot, screen):
+        screen.say("read the file nothing.txt")
+        await until(lambda: len(screen.transcript) > 2 and screen.model.is_settled)
+        known = {command.name for command in screen.REGISTRY.commands}
+        for name in (each for each in OPENING if each in known):
+            for leave in ("escape", "q"):
+                screen.run(name)
+                await settle(pilot)
+                if pilot.app.screen is screen:
+                    break
+                kinds.add(type(pilot.app.screen).__name__)
+                await _helps_and_leaves(pilot, name, leave)
+                while pilot.app.screen is not screen:
+                    await pilot.press("escape")
+                    await settle(pilot)
+    assert len(kinds) >= 14, sorted(kinds)
+
+
+async def _helps_and_leaves(pilot: Pilot[Any], name: str, leave: str) -> None:
+    app, over = pilot.app, pilot.app.screen
+    await pilot.press("f1")
+    await settle(pilot)
+    if isinstance(over, Help):
+        assert app.screen is not over
+        return
+    assert isinstance(app.screen, Help), name
+    await pilot.press("escape")
+    await until(lambda: app.screen is over)
+    typed = over.focused
+    if not isinstance(typed, Input | TextArea) or (isinstance(typed, FilterField) and not typed.value):
+        await pilot.press("question_mark")
+        await until(lambda: isinstance(app.screen, Help))
+        await pilot.press("question_mark")
+        await until(lambda: app.screen is over)
+    if leave == "q" and isinstance(typed, Input | TextArea):
+        await pilot.press("q")
+        assert app.screen is over, f"{name}: q is text"
+        leave = "escape"
+    await pilot.press(leave)
+    await until(lambda: app.screen is not over)
+
+
+def test_every_screen_over_the_panes_is_left_with_escape() -> None:
+    list(over_the_panes())  # imports them
+    fresh: list[type] = [ModalScreen]
+    kinds: set[type] = set()
+    while fresh:
+        kind = fresh.pop()
+        kinds.add(kind)
+        fresh += kind.__subclasses__()
+    ours = [kind for kind in kinds if kind.__module__.startswith("workbench.") and not kind.__subclasses__()]
+    assert len(ours) > 15
+    for kind in ours:
+        found = (each for base in kind.__mro__ for each in vars(base).get("BINDINGS", ()) if isinstance(each, Binding))
+        assert "escape" in [key for each in found for key in each.key.split(",")], kind.__name__

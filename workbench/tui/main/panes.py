@@ -23,7 +23,7 @@ from workbench.tui.main.timeline import Timeline
 from workbench.tui.messages import Jump, ShowBeside
 from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.help import Keys
-from workbench.tui.widgets.hints import chosen_names, key_hints
+from workbench.tui.widgets.hints import Hints, chosen, chosen_names, key_hints
 from workbench.tui.widgets.host import PaneName
 
 LOW = 30
@@ -208,10 +208,17 @@ class PaneScreen(WorkerScreen, Screen[None]):
         """The pane with the focus says which keys it has, in its lower border."""
         for _, pane in self.panes():
             if self.focused is not None and pane in self.focused.ancestors_with_self:
-                renamed = chosen_names((*type(self).BINDINGS, *_bindings(pane)), self.own_keys) if self.own_keys else {}
-                pane.border_subtitle = key_hints(pane.hints(), pane.size.width - 4, renamed)
+                pane.border_subtitle = key_hints(pane.hints(), pane.size.width - 4, self._renamed(pane))
             else:
                 pane.border_subtitle = ""
+
+    def _renamed(self, pane: Widget) -> dict[str, str]:
+        return chosen_names((*type(self).BINDINGS, *_bindings(pane)), self.own_keys) if self.own_keys else {}
+
+    def hints_here(self) -> Hints:
+        """The few keys of the pane with the focus, as the user has them."""
+        pane = dict(self.panes())[self.active_pane]
+        return chosen(pane.hints(), self._renamed(pane))
 
     def focus_pane(self, name: PaneName) -> None:
         """Show a pane and go there; in the chat, always to where one types."""

@@ -324,8 +324,8 @@ class MainScreen(PaneScreen):
         self.inspector.action_account()
 
     def show_help(self) -> None:
-        """Made from the registry, and from the keys of the panes."""
-        self.push(Help(self.REGISTRY, self.active_keys(), self.own_keys))
+        """The keys of the pane with the focus first, then the commands, then the keys of all panes."""
+        self.push(Help(self.REGISTRY, self.active_keys(), self.own_keys, self.active_pane, self.hints_here()))
 
     def show_palette(self) -> None:
         """All that can be done."""

@@ -16,6 +16,7 @@ from textual.widgets import Input, OptionList
 from textual.widgets import option_list as options_of
 
 from workbench.config.text import printable
+from workbench.tui.widgets.filter_field import FilterField
 
 MOST = 200
 """Options that are shown at a time; typing filters them."""
@@ -51,7 +52,7 @@ class Chooser(ModalScreen[str]):
         with Vertical() as box:
             box.border_title = self._title
             box.border_subtitle = "Enter takes it · Esc leaves it"
-            yield Input(placeholder="type to filter", compact=True)
+            yield FilterField(placeholder="type to filter", compact=True)
             yield OptionList(markup=False, compact=True)
 
     def on_mount(self) -> None:

@@ -23,8 +23,7 @@ from workbench.config.text import printable
 from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.columns import Column, Row, header, line
-from workbench.tui.widgets.command import Registry
-from workbench.tui.widgets.help import Help, Keys
+from workbench.tui.widgets.filter_field import FilterField
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.key_names import key_names
 
@@ -78,7 +77,6 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "take", "take it", id="finder.take", priority=True),
         Binding("escape", "leave", "close", id="finder.leave"),
-        Binding("f1", "help", "help", id="finder.help", show=False, priority=True),
         Binding("down", "move(1)", "the next", id="finder.down", show=False, priority=True),
         Binding("up", "move(-1)", "the one before", id="finder.up", show=False, priority=True),
         Binding("pagedown", "page(1)", "a page down", id="finder.page-down", show=False, priority=True),
@@ -130,7 +128,7 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
         """The list and what is told of the marked one, side by side where there is room."""
         with Vertical(classes="finder--box") as box:
             box.border_title = self.NAME
-            yield Input(placeholder=self.PLACEHOLDER, compact=True, id="finder-field")
+            yield FilterField(placeholder=self.PLACEHOLDER, compact=True, id="finder-field")
             with Container(classes="finder--body"):
                 with Vertical(classes="finder--list"):
                     yield Static(id="finder-head")
@@ -285,10 +283,6 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
     def action_read(self, lines: int) -> None:
         """Scroll what is told of the marked row."""
         self.page.scroll_relative(y=lines, animate=False)
-
-    def action_help(self) -> None:
-        """The keys of this screen, made from its bindings."""
-        self.app.push_screen(Help(Registry([]), [Keys(self.NAME, bindings_of(type(self)))], self.host.own_keys))
 
 
 def bindings_of(kind: type) -> list[Binding]:

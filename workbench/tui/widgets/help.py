@@ -1,9 +1,9 @@
-"""The help screen, made from the registry and from the bindings of the panes."""
+"""The help in layers: the keys of where one is, then the commands, then all other keys; searched as one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
@@ -11,12 +11,15 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.getters import query_one
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from workbench.context.items import SIGNS, state_words
 from workbench.tui.widgets.cells import wrapped
 from workbench.tui.widgets.command import Command, Registry
+from workbench.tui.widgets.filter_field import FilterField
+from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.key_names import key_names
 
 STATES = {
@@ -32,6 +35,10 @@ WIDE = 24
 """Columns of what comes before the explanation."""
 
 
+EDITING = ("composer.", "text.")
+"""How the ids of keys begin that move and edit in a text; the last layer."""
+
+
 class Keys(NamedTuple):
     """The bindings of a pane."""
 
@@ -39,11 +46,22 @@ class Keys(NamedTuple):
     bindings: Sequence[Binding]
 
 
+def keys_in(title: str, screen: Screen[Any]) -> Keys:
+    """The keys of a screen and of all that is in it, its own first; the nearer meaning of a key counts."""
+    found: dict[str, Binding] = {}
+    for widget in (screen, *screen.walk_children(Widget)):
+        for kind in type(widget).__mro__:
+            if kind.__module__.startswith("workbench."):
+                for each in vars(kind).get("BINDINGS", ()):
+                    found.setdefault(each.key, each)
+    return Keys(title, [each for each in found.values() if each.description])
+
+
 class Help(ModalScreen[None]):
     """Type to search; arrows and page keys scroll."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f1", "dismiss", "close this help", id="help.close", priority=True),
+        Binding("escape", "dismiss", "close this help", id="help.close", priority=True),
         Binding("down", "scroll(1)", "down", id="help.down", show=False, priority=True),
         Binding("up", "scroll(-1)", "up", id="help.up", show=False, priority=True),
         Binding("pagedown", "scroll(10)", "a page down", id="help.page-down", show=False, priority=True),
@@ -53,9 +71,13 @@ class Help(ModalScreen[None]):
     page = query_one(VerticalScroll)
     text = query_one("#help-text", Static)
 
-    def __init__(self, registry: Registry, panes: Sequence[Keys], own: Mapping[str, str]) -> None:
-        """`own`: the keys that the user chose, by the ids of their bindings."""
+    def __init__(
+        self, registry: Registry, panes: Sequence[Keys], own: Mapping[str, str], here: str = "", hints: Hints = ()
+    ) -> None:
+        """`own`: the keys that the user chose, by the ids of their bindings. `hints`: the few keys of where one is."""
         super().__init__()
+        self._here = here
+        self._hints = hints
         self._registry = registry
         self._panes = panes
         self._own = own
@@ -65,7 +87,7 @@ class Help(ModalScreen[None]):
         with Vertical() as box:
             box.border_title = "help"
             box.border_subtitle = "type to search · ↑ ↓ scroll · Esc closes"
-            yield Input(placeholder="search", compact=True)
+            yield FilterField(placeholder="search", compact=True)
             with VerticalScroll(can_focus=False):
                 yield Static(id="help-text")
 
@@ -98,17 +120,24 @@ class Help(ModalScreen[None]):
 
     def _sections(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         """Titles, and under each what to press or type with what it does."""
+        if self._hints:
+            yield f"{self._here}: the keys here", list(self._hints)
         for group, commands in self._registry.grouped():
             rows = []
             for command in commands:
                 typed = [f"/{slash}" for slash in command.slashes[:1]]
                 rows.append((" ".join([keys_of(command, self._own), *typed]).strip(), command.help))
-            yield group, rows
+            yield f"commands: {group}", rows
+        editing: list[tuple[str, str]] = []
         for pane in self._panes:
-            yield (
-                f"keys: {pane.title}",
-                [(key_names(self._own.get(each.id or "", each.key)), each.description) for each in pane.bindings],
-            )
+            rows = []
+            for each in pane.bindings:
+                is_editing = (each.id or "").startswith(EDITING) and not each.show
+                (editing if is_editing else rows).append(
+                    (key_names(self._own.get(each.id or "", each.key)), each.description)
+                )
+            yield f"keys: {pane.title}", rows
+        yield "editing keys", editing
         yield "states of an item", [(f"{sign} {state_words(state)}", STATES[state]) for state, sign in SIGNS.items()]
         signs = [("⚑", "pinned: passes every stage untouched"), ("~", "before a number: approximate")]
         yield "signs", signs

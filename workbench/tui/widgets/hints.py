@@ -16,12 +16,16 @@ Hints = Sequence[tuple[str, str]]
 
 def key_hints(hints: Hints, width: int, renamed: Mapping[str, str]) -> Content:
     """As many as the line holds, each whole. `renamed`: names of keys for which the user has chosen others."""
-    parts = []
-    for keys, word in hints:
-        shown = " ".join(renamed.get(key, key) for key in keys.split(" "))
-        parts.append(Content.assemble((shown, "bold $primary"), (f" {word}", "$foreground")))
+    parts = [
+        Content.assemble((keys, "bold $primary"), (f" {word}", "$foreground")) for keys, word in chosen(hints, renamed)
+    ]
     line = joined(parts, width - 2, "  ")
     return Content.assemble(" ", line, " ") if line else line
+
+
+def chosen(hints: Hints, renamed: Mapping[str, str]) -> Hints:
+    """The hints with the keys that the user has chosen."""
+    return [(" ".join(renamed.get(key, key) for key in keys.split(" ")), word) for keys, word in hints]
 
 
 def chosen_names(bindings: Iterable[BindingType], own_keys: Mapping[str, str]) -> dict[str, str]:
