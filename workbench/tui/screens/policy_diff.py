@@ -29,6 +29,7 @@ TOLD = 3
 class PolicyDiffScreen(Finder[str]):
     """A row per item; Enter opens what is sent of it under each. Gives back the event to show in the context."""
 
+    NAME = "two policies"
     PLACEHOLDER = "filter: a word of the item, who said it, or a state"
     EMPTY = "both send the same"
     BINDINGS: ClassVar[list[BindingType]] = [
