@@ -101,7 +101,7 @@ def test_by_hand_the_figures_the_summary_and_the_new_usage_are_shown(call: Call,
         "summarises   18 items",
         "keeps        6 events of that range",
         "asks         no model: the digest",
-        "prompt cache the same up to token",
+        "prompt cache kept up to token",
     ):
         assert line in shown.out
     assert "Digest of 18 items" in shown.out
@@ -200,7 +200,7 @@ def test_what_the_summary_before_held_and_this_one_dropped_is_shown(call: Call) 
 def test_with_a_summary_of_the_users_own_nobody_is_asked(call: Call, session: str, tmp_path: Path) -> None:
     (tmp_path / "own.md").write_text("All is well.\n")
     shown = call("compact", session, "--summary", tmp_path / "own.md", *WINDOW)
-    assert (shown.code, "asks         nobody: the summary is yours\n" in shown.out) == (0, True)
+    assert (shown.code, "asks         no model: the summary is yours\n" in shown.out) == (0, True)
 
 
 def test_hooks_may_veto_and_are_told(call: Call, session: str, tmp_path: Path) -> None:

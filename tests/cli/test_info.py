@@ -88,7 +88,7 @@ def test_models_are_found_and_shown(call: Call) -> None:
 def test_a_model_nobody_knows_says_so(call: Call) -> None:
     outcome = call("models", "show", "gtp-9o")
     assert outcome.code == 0
-    assert "Nobody knows this model; its window is a guess" in outcome.out
+    assert "Unknown model: its window is a guess" in outcome.out
 
 
 def test_the_users_models_win(call: Call, tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ def test_a_certain_one_is_undone() -> None:
 
 def test_undoing_a_replaced_one_says_that_nothing_changes() -> None:
     (change,) = undo(number([*TALK, compaction(1, 2), compaction(1, 4)]), 9)
-    assert change.what.endswith("the request stays as it is, because a later compaction replaces it")
+    assert change.what.endswith("the request does not change, because a later compaction replaces it")
 
 
 @pytest.mark.parametrize(

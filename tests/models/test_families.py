@@ -48,4 +48,4 @@ from workbench.models.tokens import tokenizer_for
 def test_the_tokenizer_of_a_model_is_told_from_its_name(model: str, tokenizer: str, exact: bool) -> None:
     found, is_exact, note = tokenizer_for(model)
     assert (found, is_exact) == (tokenizer, exact)
-    assert ("stands in" in note) == (not exact)
+    assert ("is used instead of" in note) == (not exact)

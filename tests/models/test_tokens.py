@@ -356,7 +356,7 @@ def test_an_unknown_tokenizer_is_a_wrong_call() -> None:
 )
 def test_a_stand_in_is_never_exact() -> None:
     gemini = counter_for("gemini/gemini-2.5-pro")
-    assert gemini.note == "o200k_base stands in for Gemini's own tokenizer, which is not public"
+    assert gemini.note == "o200k_base is used instead of Gemini's own tokenizer, which is not public"
     assert gemini.count("hello world") == Count(2, False)
 
 

@@ -88,7 +88,7 @@ def test_no_name_of_a_session_or_a_folder_sets_the_clipboard(tmp_path: Path) -> 
     start = f"import os, sys; os.chdir({str(project)!r}); from workbench.cli.main import main; sys.exit(main([]))"
     terminal = Terminal(command=(sys.executable, "-c", start), **folders)
     terminal.wait_for("no AI")
-    for command, shown in (("/rename", "enter takes it"), ("/instructions", "AGENTS.md")):
+    for command, shown in (("/rename", "Enter accept"), ("/instructions", "AGENTS.md")):
         terminal.press(f"{command}\r")
         terminal.wait_for(shown)
         terminal.rest()

@@ -159,5 +159,5 @@ def run_model(options: argparse.Namespace) -> int:
     print("\n".join(table((printable(info.name), ""), rows)))
     if info.window_source == "guess":
         near = f" Did you mean {', '.join(close)}?" if close else ""
-        print(f"\nNobody knows this model; its window is a guess. Set it under [models] in config.toml.{near}")
+        print(f"\nUnknown model: its window is a guess. Set it under [models] in config.toml.{near}")
     return 0

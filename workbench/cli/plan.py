@@ -205,7 +205,7 @@ def summary(found: FoundPlan) -> list[str]:
     """The lines under the table: model, policy, budget, verdict."""
     made, setup, source = found.plan, found.setup, found.source
     limits = made.limits
-    guess = " (a guess: nobody knows this model)" if limits.window_source == "guess" else f" ({limits.window_source})"
+    guess = " (a guess: unknown model)" if limits.window_source == "guess" else f" ({limits.window_source})"
     parts = [f"{name} {value:,}" for name, value in made.budget._asdict().items() if value]
     sent = sum(row.in_request for row in made.rows)
     model = printable(made.model) if made.model else "none named"

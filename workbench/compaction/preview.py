@@ -160,7 +160,7 @@ def preview_rows(preview: CompactionPreview, *, own: bool = False) -> list[tuple
         ("summarises", f"{items}, events {selected.first:,} to {selected.last:,}{replaced}: {selected.why}"),
         ("keeps", f"{counted(len(selected.kept), 'event')} of that range, with {selected.kept_tokens:,} tokens"),
         ("frees", f"about {cache.saved_per_request:,} of {preview.tokens_before:,} tokens"),
-        ("asks", "nobody: the summary is yours" if own else _asked(preview)),
+        ("asks", "no model: the summary is yours" if own else _asked(preview)),
         ("prompt cache", f"kept up to token {cache.first_changed:,}, invalidates {cache.rewritten:,} cached tokens"),
         ("pays back", paid_back(preview)),
     ]

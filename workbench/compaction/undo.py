@@ -215,7 +215,7 @@ def _effect(events: Sequence[Event], event: Event, revert: Revert) -> str:
     before = {event.seq for event in in_effect(controls).compactions}
     after = {event.seq for event in in_effect([*controls, _next(events, revert)]).compactions}
     if before == after:
-        return ": the request stays as it is, because a later compaction replaces it"
+        return ": the request does not change, because a later compaction replaces it"
     said = [f"compaction #{seq} is no longer active" for seq in sorted(before - after - {event.seq})]
     said += [f"compaction #{seq} is active again" for seq in sorted(after - before - {event.seq})]
     return f": {', '.join(said)}" if said else ""

@@ -270,7 +270,7 @@ def _built_in(name: str) -> ModelInfo | None:
         note = "o200k_base, in which the rehearsal model counts"
     elif is_local(name):
         window, can, exact = int(LOCAL_WINDOW * LOCAL_SHARE), frozenset[str](), False
-        note = f"o200k_base stands in; a window of {LOCAL_WINDOW:,} is taken for {LOCAL_SHARE:.0%} of that"
+        note = f"o200k_base is used instead; a window of {LOCAL_WINDOW:,} is taken for {LOCAL_SHARE:.0%} of that"
     else:
         return None
     return ModelInfo(

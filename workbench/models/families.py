@@ -40,14 +40,18 @@ def tokenizer_for(model: str) -> tuple[str, bool, str]:
     if "claude" in name:
         if _OLD_CLAUDE.search(name):
             return "claude", True, "Anthropic's own"
-        return "claude", False, "Anthropic's older tokenizer stands in for Claude's own, which is not public"
+        return "claude", False, "Anthropic's older tokenizer is used instead of Claude's own, which is not public"
     if "gemini" in name:
-        return STAND_IN, False, f"{STAND_IN} stands in for Gemini's own tokenizer, which is not public"
+        return STAND_IN, False, f"{STAND_IN} is used instead of Gemini's own tokenizer, which is not public"
     if name.startswith("gpt-"):
-        return STAND_IN, False, f"{STAND_IN} stands in for the tokenizer of newer OpenAI models, which is not at hand"
+        return (
+            STAND_IN,
+            False,
+            f"{STAND_IN} is used instead of the tokenizer of newer OpenAI models, which is not at hand",
+        )
     family = _FAMILY.match(name)
     whose = f"{family.group()}'s own tokenizer" if family else "the model's own tokenizer"
-    return STAND_IN, False, f"{STAND_IN} stands in for {whose}, which is not at hand"
+    return STAND_IN, False, f"{STAND_IN} is used instead of {whose}, which is not at hand"
 
 
 @lru_cache(maxsize=1024)

@@ -65,7 +65,7 @@ def tokens_report(opened: OpenSession, plan: ContextPlan, view: CompactionView |
         ("used", f"{use.tokens:,} of {limits.window:,} tokens ({share}) in the next request"),
         ("window", f"{limits.window:,} ({limits.window_source}), {_kept(plan)} kept for the answer"),
         *_turns(ledger),
-        ("next", view.next if view is not None else "not worked out yet"),
+        ("next", view.next if view is not None else "not known yet"),
         ("compaction", _threshold(opened, plan)),
         ("window full", in_turns(turns_that_fit(plan, view.forecast.growth if view else None)) or GROWTH_UNKNOWN),
         ("cost", _cost(ledger)),

@@ -37,7 +37,7 @@ def export(events: Sequence[Event], path: Path) -> int:
         with path.open("xb") as file:
             file.write(data)
     except FileExistsError:
-        raise Refused(f"{path}: is there already; expected the name of a new file") from None
+        raise Refused(f"{path}: already exists; expected the name of a new file") from None
     except (OSError, ValueError) as error:  # a name may be too long, or hold what no name can
         raise WrongCall(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
     return len(data)

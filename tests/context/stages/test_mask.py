@@ -106,7 +106,7 @@ def test_the_size_is_the_one_before_truncation() -> None:
 
 def test_the_reason_has_its_numbers() -> None:
     row = results(planned([GO, *iterations([words(100)] * 9)], preset("layers")))[3]
-    assert row.edits[-1].why.startswith("result 4 of 9 in the turn lies between the first 2 and the last 5; 100 tokens")
+    assert row.edits[-1].why.startswith("result 4 of 9 in the turn is between the first 2 and the last 5; 100 tokens")
 
 
 def test_calls_are_never_masked() -> None:

@@ -235,7 +235,7 @@ async def test_waiting_messages_are_shown_and_can_be_taken_back() -> None:
         await settle(pilot)
         text = screen_of(app)
         assert "1 more wait before these" in text
-        assert "waits 4: four [/b]  Alt+↑ takes it back" in text
+        assert "waits 4: four [/b]  Alt+↑ edits it" in text
         await pilot.press(*"mine", "alt+up")
         await settle(pilot)
         assert app.pane.composer.text == "four [/b]\n\nmine"

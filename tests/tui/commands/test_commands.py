@@ -200,7 +200,7 @@ async def test_a_session_is_exported_and_never_over_another_file(services: Servi
             screen.say(f"/export {name}")
             await pilot.app.workers.wait_for_complete()
             await settle(pilot)
-        assert "is there already" in told(pilot.app)
+        assert "already exists" in told(pilot.app)
         screen.say("/export nowhere/at/all.json")
         await pilot.app.workers.wait_for_complete()
         await settle(pilot)

@@ -141,3 +141,15 @@ async def test_facts_that_no_list_has_room_for_are_counted_beside_a_draft() -> N
 def test_a_view_can_be_replaced_without_making_it_anew() -> None:
     view = seen(log(talk(2)))
     assert replace(view, running=RunningCompaction(Progress("selecting"), 0.0)).history is view.history
+
+
+def test_of_two_thresholds_it_is_said_which_comes_first() -> None:
+    tight = seen(log(talk(8)), setup(sets=["compaction.threshold=0.95"]))
+    lines = " ".join(line.plain for line in descriptions.check_lines(tight, 200))
+    first = tight.curve.limit
+    assert first == 18_001
+    assert descriptions.next_line(tight).plain.startswith(f"▸ compacts at {first:,} (")
+    assert f"compacts at {first:,}, before the policy's 19,000: a longer request leaves too little" in lines
+    assert "before the policy's" not in " ".join(
+        line.plain for line in descriptions.check_lines(seen(log(talk(8))), 200)
+    )

@@ -46,7 +46,7 @@ def test_a_cut_row_shows_what_was_cut() -> None:
 def test_a_masked_row_shows_what_the_marker_hides() -> None:
     masked = row(12)
     text = said(make(masked, "diff", SHOWN.queries))
-    assert text.startswith("result 2 of 6 in the session lies between the first 1 and the last 2")
+    assert text.startswith("result 2 of 6 in the session is between the first 1 and the last 2")
     assert text.split("\n", 1)[1].startswith("- FAILED tests/test_login.py::test_login_7\n")
     assert "\n+ [result masked — ~220 tokens removed" in text
 
@@ -94,7 +94,7 @@ def test_the_tokens_joined_are_the_text(text: str) -> None:
 
 
 def test_nobody_to_ask_is_no_mistake() -> None:
-    assert "Nobody can be asked" in said(make(row(4), "tokens", None))
+    assert "not available here" in said(make(row(4), "tokens", None))
     assert "there is no event behind it" in said(make(row(4), "json", None))
     assert said(make(item(1, ""), "tokens", SHOWN.queries)) == "(empty)"
 

@@ -151,7 +151,7 @@ async def test_jumping_to_the_chat_and_back() -> None:
         summary = next(at for at, row in enumerate(app.pane.rows.lines.plan.rows) if row.kind == "summary")
         app.pane.rows.cursor = summary
         await press(pilot, "o")
-        assert app.told == "! the chat has no message for this row"
+        assert app.told == "! this row has no message in the chat"
 
 
 async def test_copying_rows() -> None:

@@ -338,7 +338,7 @@ async def test_the_largest_first_and_the_smallest_first() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await press(pilot, "s")
-        assert app.told == "largest first · Esc: all rows as they are sent"
+        assert app.told == "largest first · Esc: all rows, in order"
         assert app.pane.rows.cursor == 0, "who sorts wants to see the largest"
         assert "tokens▼" in app.query_one(Heads).render_line(0).text
         assert [line.lstrip("▌ ").split()[0] for line in lines_of(app.pane.rows)[:2]] == ["9", "21"]

@@ -101,7 +101,7 @@ async def test_a_name_that_nobody_knows_may_be_used_and_its_window_is_said_to_be
         await look(pilot, screen, "model")
         finder = await narrowed(pilot, "gtp-4o")
         assert values(finder) == ["gtp-4o"]
-        await seen(pilot, "use this name as it is", "~128k", "Nobody knows this model", "Did you mean")
+        await seen(pilot, "use this name as it is", "~128k", "Unknown model", "Did you mean")
         await pilot.press("enter")
         await settle(pilot)
         await until(lambda: screen.status.model == "gtp-4o")

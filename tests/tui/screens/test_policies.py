@@ -180,7 +180,7 @@ async def test_a_policy_is_saved_used_and_changed_again(services: Services, tmp_
         await listed(pilot)
         await change(pilot, "masking.keep_last", "7")
         await save(pilot, "")  # under the name it has
-        await seen(pilot, "is there already. Replace it?")
+        await seen(pilot, "already exists. Replace it?")
         await pilot.press("n")
         assert load_policy(str(path)).policy.masking.keep_last == 5
         await save(pilot, "")
@@ -242,7 +242,7 @@ max_tokens = 60
 
 def test_a_file_that_is_there_is_not_replaced_unless_that_is_meant_and_a_bad_one_never_stays() -> None:
     path = policy_files.save("mine", "layers", {"masking.keep_last": 4, "truncation.tools.a.b.max_tokens": 50})
-    with pytest.raises(Refused, match="is there already"):
+    with pytest.raises(Refused, match="already exists"):
         policy_files.save("mine", "layers", {})
     before = path.read_bytes()
     with pytest.raises(WorkbenchError):

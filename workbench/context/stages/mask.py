@@ -31,7 +31,7 @@ def mask(number: int, results: int, first: int, upto: int, scope: str, before: i
     `before`, `original` and `after` are the tokens of the result as cut, of the whole, and of the marker.
     """
     why = (
-        f"result {number + 1} of {results} in the {scope} lies between the first {first} and the last "
+        f"result {number + 1} of {results} in the {scope} is between the first {first} and the last "
         f"{results - upto}; {original:,} tokens replaced by a marker of {after:,}"
     )
     return Edit("mask", "masked", before, after, why)

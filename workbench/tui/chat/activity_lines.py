@@ -92,7 +92,7 @@ class QueuedMessages(Widget):
         width = self.content_size.width
         lines = [Content.styled(f"  {self._first} more wait before these", "$quiet")] if self._first else []
         for number in range(self._first, len(self.queue)):
-            back = "  Alt+↑ takes it back" if number == len(self.queue) - 1 else ""
+            back = "  Alt+↑ edits it" if number == len(self.queue) - 1 else ""
             text = f"waits {number + 1}: {printable(self.queue[number][:500])}"
             line = Content(text).truncate(max(width - len(back), 8), ellipsis=True)
             lines.append(Content.assemble(line, (back, "$quiet")))

@@ -149,13 +149,13 @@ class Composer(RestingTextArea, inherit_bindings=False):
     def _title(self) -> None:
         if self._search is not None:
             missing = "" if self._search.found is not None else " · nothing found"
-            keys = " · Ctrl+R older · Enter takes it · Esc leaves"
+            keys = " · Ctrl+R older · Enter use it · Esc cancel"
             self.border_title = Content.styled(f"history: {bare(self._search.query)}▏{missing}{keys}", "$accent")
             return
         if self.refusal:
             title = Content.styled(f"read-only: {bare(self.refusal)}", "$warning")
         elif self.editing is not None:
-            title = Content.styled(f"editing message {self.editing.seq}: sends into a fork · Esc leaves", "$warning")
+            title = Content.styled(f"editing message {self.editing.seq}: sends into a fork · Esc cancels", "$warning")
         else:
             title = Content("message")
         cost = cost_line(self.draft_cost) if self.text and self.draft_cost.total else None

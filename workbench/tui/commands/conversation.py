@@ -36,7 +36,7 @@ async def retry(host: Host, argument: str) -> None:
         raise Refused("nothing was said yet")
     cost = "at a price that is not known" if price is None else f"about ${price * status.tokens:,.4f} plus the answer"
     text = f"Ask {status.model} again? That sends about {status.tokens:,} tokens, {'free' if price == 0 else cost}."
-    if await host.ask(ConfirmDialog("ask again", text, "ask again", "leave it")):
+    if await host.ask(ConfirmDialog("ask again", text, "ask again", "cancel")):
         host.model.retry()
 
 

@@ -9,7 +9,7 @@ from workbench.tui.widgets.host import Host
 COMMANDS = Commands("program")
 
 
-@COMMANDS.add("settings", "settings", "what config.toml says and where it lies; theme, model and policy can be changed")
+@COMMANDS.add("settings", "settings", "what config.toml says and where it is; theme, model and policy can be changed")
 async def settings(host: Host, argument: str) -> None:
     """The screen says which command comes next."""
     from workbench.tui.screens.settings import SettingsScreen
@@ -19,7 +19,7 @@ async def settings(host: Host, argument: str) -> None:
         host.run(command)
 
 
-@COMMANDS.add("report", "error report", "what went wrong in the program itself: the newest report, and where it lies")
+@COMMANDS.add("report", "error report", "what went wrong in the program itself: the newest report, and where it is")
 def report(host: Host, argument: str) -> None:
     """For whoever mends it."""
     from workbench.tui.screens.fault_report import FaultReportScreen

@@ -51,8 +51,12 @@ def next_line(view: CompactionView) -> Content:
 
 
 def check_lines(view: CompactionView, width: int) -> list[Content]:
-    """Every trigger with its figures."""
+    """Every trigger with its figures; where two thresholds differ, which of them comes first and why."""
+    policy, first = view.decision.checks.threshold, view.curve.limit
     lines: list[Content] = []
+    if policy is not None and 0 < first < policy.fires_at:
+        why = f"{first:,}, before the policy's {policy.fires_at:,}: a longer request leaves too little for the answer"
+        lines += hanging(Content.styled("compacts at ", "$quiet"), why, width)
     for name, check in view.decision.checks.named:
         sign, colour = ("●", "bold $warning") if check.fired else ("○", "$quiet")
         head = Content.styled(f"{sign} {name:<10}{'fired' if check.fired else 'not yet':<8}", colour)

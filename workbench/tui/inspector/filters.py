@@ -78,7 +78,7 @@ def _term(word: str) -> Test:
     key, value = found.groups()
     make = _MAKERS.get(key)
     if make is None:
-        raise WrongCall(f'no such key: {key}: expected one of {" ".join(KEYS)} (text with a colon goes in "quotes")')
+        raise WrongCall(f'no such key: {key}: expected one of {" ".join(KEYS)} (text with a colon: in "quotes")')
     return make(value.replace('"', ""))
 
 

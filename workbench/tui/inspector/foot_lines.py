@@ -79,7 +79,7 @@ def arranged(lines: RowLines, width: int) -> Content:
         parts.append(Content(f"{len(lines.groups):,} groups by {wish.group}"))
     if wish.sort:
         parts.append(Content(f"{wish.sort} first"))
-    parts.append(Content.styled("Esc: all rows as they are sent", "$quiet"))
+    parts.append(Content.styled("Esc: all rows, in order", "$quiet"))
     return joined(parts, width)
 
 

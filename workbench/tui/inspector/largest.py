@@ -131,7 +131,7 @@ class LargestScreen(ModalScreen[ProposedOverrides]):
     BINDING_GROUP_TITLE = "The largest"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "agree", "mask the chosen ones", id="largest.agree"),
-        Binding("escape,q,L", "leave", "leave them as they are", id="largest.leave"),
+        Binding("escape,q,L", "leave", "cancel", id="largest.leave"),
     ]
 
     made: var[OverridePreview | None] = var(None)

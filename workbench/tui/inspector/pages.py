@@ -139,7 +139,7 @@ def _context(text: str, follows: bool, leads: bool) -> Iterator[TextLine]:
 def _tokens(item: Item, queries: SessionQueries | None) -> TextPage:
     text = item.original if item.text is None else item.text
     if queries is None or not text:
-        return TextPage([TextLine("(empty)" if queries else "Nobody can be asked for the tokens here.", "quiet")])
+        return TextPage([TextLine("(empty)" if queries else "The tokens are not available here.", "quiet")])
     shown = text[:TOKENS_FROM]
     tokens = queries.spans(shown)
     count = f"{len(tokens):,} tokens"

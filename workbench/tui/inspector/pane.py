@@ -340,7 +340,7 @@ class InspectorPane(Vertical):
         if item is not None and item.seq is not None:
             self.post_message(Jump(item.seq, "chat"))
         else:
-            self.row_list.notice = problem("the chat has no message for this row")
+            self.row_list.notice = problem("this row has no message in the chat")
 
     # Other screens
 

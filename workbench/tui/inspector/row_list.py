@@ -61,7 +61,7 @@ class RowList(Vertical):
         Binding("n", "step(1)", "the next match", id="inspector.next"),
         Binding("N", "step(-1)", "the match before", id="inspector.previous"),
         Binding("b", "group", "group by slot, turn, state or not at all", id="inspector.group"),
-        Binding("s", "sort", "the largest first, the smallest first, or as they are sent", id="inspector.sort"),
+        Binding("s", "sort", "largest first, smallest first, or in the order of the request", id="inspector.sort"),
         Binding("z", "fold_all", "fold or unfold all groups", id="inspector.fold-all"),
         Binding("full_stop", "hidden", "show or hide what is never sent: usage, snapshots", id="inspector.hidden"),
     ]
@@ -339,7 +339,7 @@ class RowList(Vertical):
         if self.notice is not None:
             return self.notice
         if self.ask.display and self.ask.topic == "search":
-            return Content.styled(f"search: Enter begins it, Esc leaves; {FORMS}", "$quiet")
+            return Content.styled(f"search: Enter starts, Esc cancels; {FORMS}", "$quiet")
         if self.ask.display and self.ask.topic == "filter" and (told := help_on(self.ask.value)):
             return Content.styled(told, "$quiet")
         if self.rows.start is not None and self.lines is not None:

@@ -182,9 +182,7 @@ class ModelsScreen(Finder[str]):
         if info.window_source == "guess":
             close = self._catalogue.close_matches(info.name)
             near = f" Did you mean {', '.join(close)}?" if close else ""
-            text = (
-                f"Nobody knows this model, so its window is a guess. It can be set under [models] in config.toml.{near}"
-            )
+            text = f"Unknown model: its window is a guess. Set it under [models] in config.toml.{near}"
             yield paragraph(text, "$warning")
 
     def take(self, value: str) -> None:

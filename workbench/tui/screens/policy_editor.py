@@ -199,8 +199,8 @@ class PolicyEditor(Finder[PolicyChange]):
             return
         over = policy_files.path_of(name).exists()
         if over:
-            what = f"{name} is there already. Replace it?"
-            if not await self.app.push_screen_wait(ConfirmDialog("save", what, "replace it", "leave it")):
+            what = f"{name} already exists. Replace it?"
+            if not await self.app.push_screen_wait(ConfirmDialog("save", what, "replace it", "cancel")):
                 return
         try:
             path = await self.host.in_background(partial(policy_files.save, name, self._ref, self._values(), over=over))

@@ -34,7 +34,7 @@ def save(name: str, ref: str, knobs: Mapping[str, Any], *, over: bool = False) -
     """
     path = path_of(name)
     if path.exists() and not over:
-        raise Refused(f"{path}: is there already")
+        raise Refused(f"{path}: already exists")
     before = path.read_bytes() if path.exists() else None
     try:
         replace_file(path, _written(path if path.exists() and Path(ref) == path else None, ref, knobs).encode())

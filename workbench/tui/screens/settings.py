@@ -41,7 +41,7 @@ def lines_of(settings: Settings, model: str, policy: str, theme: str) -> Iterato
     yield SettingRow("theme", theme, settings.theme, "The colours. Enter changes them, for good.", "theme", "kept")
     about = "All panes side by side, or one at a time; without it, as the terminal has room."
     yield SettingRow("layout", settings.layout, settings.layout, f"{about} Enter changes it.", "split", "kept")
-    yield SettingRow("model", model, settings.model, f"Whom you talk to. {first}", "model", "this session")
+    yield SettingRow("model", model, settings.model, f"The model that answers. {first}", "model", "this session")
     yield SettingRow("policy", policy, settings.policy, f"What the model gets to see. {new}.", "policy", "this session")
     others = ", ".join(settings.fallback)
     yield SettingRow("fallback", others, others, "Models to ask, in this order, where the first cannot answer.")

@@ -214,7 +214,7 @@ class ToolsScreen(Finder[None]):
     async def _forget(self, value: str) -> None:
         choice, pattern = self._approvals[value]
         what = f"{pattern} is {'allowed' if choice == 'always' else 'refused'} without asking. Ask again from now on?"
-        if await self.app.push_screen_wait(ConfirmDialog("approval", what, "ask again", "leave it")):
+        if await self.app.push_screen_wait(ConfirmDialog("approval", what, "ask again", "cancel")):
             try:
                 await self.host.model.compacting(lambda work: work.tools.forget(pattern))
             except WorkbenchError as error:

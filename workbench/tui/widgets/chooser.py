@@ -51,7 +51,7 @@ class Chooser(ModalScreen[str]):
         """The line to type in, and what matches."""
         with Vertical() as box:
             box.border_title = self._title
-            box.border_subtitle = "Enter takes it · Esc leaves it"
+            box.border_subtitle = "Enter accept · Esc cancel"
             yield FilterField(placeholder="type to filter", compact=True)
             yield OptionList(markup=False, compact=True)
 

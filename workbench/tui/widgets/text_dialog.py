@@ -25,7 +25,7 @@ def _anything(text: str) -> None:
 class TextDialog(ModalScreen[str | None]):
     """Enter takes the text, unless something is wrong with it; Escape leaves things as they are."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "leave it", id="asking.leave")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel", id="asking.leave")]
 
     field = query_one(Input)
     wrong = query_one("#asking-wrong", Static)
@@ -42,7 +42,7 @@ class TextDialog(ModalScreen[str | None]):
         """What is expected, the line, and what is wrong with it."""
         with Vertical(classes="asking--box") as box:
             box.border_title = self._title
-            box.border_subtitle = "Enter takes it · Esc leaves it"
+            box.border_subtitle = "Enter accept · Esc cancel"
             if self._about:
                 yield Static(Content.styled(printable(self._about), "$quiet"))
             yield Input(printable(self._text), compact=True)
