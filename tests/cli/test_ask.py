@@ -206,7 +206,7 @@ def test_no_expansion_is_smuggled_past_the_beginning_of_a_command(
     told = call("ask", f"call run_command with {request}", "--allow", "run_command:pytest *", "--json")
     assert not (project / "F").exists()
     [result] = [line for line in map(json.loads, told.out.splitlines()) if line["kind"] == "tool_result"]
-    assert "not allowed, and nobody is there to ask" in result["content"]
+    assert "not allowed, and there is nobody to ask" in result["content"]
 
 
 def test_a_command_that_its_beginning_allows_gets_its_words(call: Call) -> None:

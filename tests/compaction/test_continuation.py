@@ -63,9 +63,9 @@ async def test_an_earlier_summary_is_carried_on_and_the_excluded_is_not() -> Non
 
 
 async def test_nothing_to_go_on_from_is_refused() -> None:
-    with pytest.raises(CompactionRefused, match="nothing was said in this session"):
+    with pytest.raises(CompactionRefused, match="this session is empty"):
         await summarise_session(compactor(), number([Setting("title", "x")]))
-    with pytest.raises(WrongCall, match="the summary to go on from is empty"):
+    with pytest.raises(WrongCall, match="the summary is empty"):
         first_events("old", " ", [])
 
 

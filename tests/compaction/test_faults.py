@@ -86,7 +86,7 @@ FAULTS = {
     "empty": (says(" \n"), "empty: scripted wrote nothing"),
     "only thinking": (says("<think>", "hm", "</think>\n"), "empty: scripted wrote nothing"),
     "too long": (says(words(2_500)), "too_long: the summary has 2,500 tokens, and 1,000 were asked for"),
-    "larger than its source": (says(words(5_000)), "larger: the summary has 5,000 tokens, and what it stands for "),
+    "larger than its source": (says(words(5_000)), "larger: the summary has 5,000 tokens, and what it replaces "),
     "without an end": (says(words(100), finish="length"), "too_long: scripted came to no end within "),
     "cut half way": (Answer([*text("half of", " a sum"), Drop()]), "model: broken stream"),
     "no answer at all": (Answer(before="close"), "model: connection"),

@@ -339,7 +339,7 @@ def test_overflow_of_recent_turns_spares_the_latest_user_message_alone() -> None
     [
         ([], "the conversation is empty"),
         ([UserMessage("hello")], "there is only the turn that is going on"),
-        ([*named_turns([1]), Override("pin", 1, 2)], "all of it stays"),
+        ([*named_turns([1]), Override("pin", 1, 2)], "all of it is kept"),
         ([*named_turns([1]), Compaction(1, 2, "one"), UserMessage("hello")], "is summarised already"),
         ([UserMessage("go"), *iteration("a", "r")], r"\(compaction.keep_turns=2\), and nothing else is there to take"),
         (named_turns([1, 2]), "everything before the last 2 turns"),

@@ -63,7 +63,7 @@ async def _all(tries: int, chance: random.Random, project: Path, tally: Tally) -
         command = START + "".join(parts)
         with tally.watching(repr(command)):
             said = await _result(command, chance.choice(PATTERNS), project)
-            if "not allowed, and nobody is there to ask" not in said:
+            if "not allowed, and there is nobody to ask" not in said:
                 allowed += 1
                 words = shlex.split(command)[2:]
                 assert said == "".join(f"{word}\0" for word in words or [""]) + "\n[exit status 0]", said

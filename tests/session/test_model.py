@@ -239,7 +239,7 @@ async def test_a_switch_during_a_turn_holds_from_the_next(services: Services, mo
         on.model.switch_model("gpt-4o")
         await until(lambda: "from the next turn on" in on.told)
         on.model.open_session("other")
-        await until(lambda: "still at work" in on.told)
+        await until(lambda: "still working" in on.told)
         gate.set()
         await on.settled()
         on.model.send("two")
@@ -326,7 +326,7 @@ async def test_a_session_that_another_holds_is_read_only_until_it_is_free(
             await until(lambda: on.said[-1] == ("you", "more of theirs"))
             held.close()
             await until(lambda: on.read_only == "")
-            assert "this session is yours now" in on.told
+            assert "you can write here now" in on.told
             on.model.rename("mine")
             await on.settled()
             assert on.title == "mine"
@@ -337,7 +337,7 @@ async def test_a_file_is_looked_at_and_becomes_a_session_by_a_message(
 ) -> None:
     Script(answer("It does.")).play(monkeypatch)
     async with opened(services, str(talk)) as on:
-        assert "can only be looked at" in on.read_only
+        assert "a file is read-only" in on.read_only
         assert on.refusal == ""
         assert [kind for kind, _ in on.said] == ["system", "you", "ai", "tool", "ai", "you"]
         on.model.switch_policy("layers")

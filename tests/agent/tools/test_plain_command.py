@@ -73,7 +73,7 @@ async def test_whatever_a_beginning_allows_runs_the_words_of_shlex_and_starts_no
     assert not (place / "F").exists()
     words = plain_words(command)
     if words is None:
-        assert "not allowed, and nobody is there to ask" in str(result.content)
+        assert "not allowed, and there is nobody to ask" in str(result.content)
     else:
         assert list(words) == shlex.split(command)
         said = "\0".join(words[2:]) + "\0"

@@ -214,7 +214,7 @@ async def test_one_at_a_time_and_a_stop_by_hand(services: Services, script: Scri
         with pytest.raises(Refused, match=BUSY.partition(";")[0]):
             await on.model.compacting(lambda work: work.compactions.compact())
         on.model.new_session()
-        await until(lambda: "still at work" in on.told)
+        await until(lambda: "still working" in on.told)
         on.model.stop_compacting()
         with pytest.raises(Refused, match=STOPPED.partition(";")[0]):
             await first
@@ -297,7 +297,7 @@ async def test_a_file_can_be_previewed_but_not_compacted(services: Services, tmp
         draft = await drafted(on)
         assert draft.made_by == "digest"
         for work_on in (lambda work: work.drafts.accept(draft), lambda work: work.compactions.compact()):
-            with pytest.raises(Refused, match="a file can only be looked at"):
+            with pytest.raises(Refused, match="a file is read-only"):
                 await on.model.compacting(work_on)
 
 

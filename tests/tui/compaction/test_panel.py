@@ -135,7 +135,7 @@ async def test_text_from_elsewhere_is_never_markup() -> None:
 
 
 async def test_a_read_only_session_and_a_policy_without_compaction_say_so() -> None:
-    app = Host(seen(log(talk(8)), setup("layers"), fixed="a file can only be looked at"))
+    app = Host(seen(log(talk(8)), setup("layers"), fixed="a file is read-only"))
     async with app.run_test(size=(66, 12)) as pilot:
         await settle(pilot)
         text = screen_of(app)

@@ -42,7 +42,7 @@ RUNNING = RunningCompaction(Progress("summarising", 2, 3, 1_204), float("inf"))
 VIEWS: dict[str, CompactionView] = {
     "panel": seen(GROWN),
     "empty": seen([]),
-    "off": seen(log(talk(8)), setup("layers"), fixed="a file can only be looked at"),
+    "off": seen(log(talk(8)), setup("layers"), fixed="a file is read-only"),
     "held": seen(log(talk(8)), FIRED),
     "running": replace(seen(log(talk(8))), running=RUNNING),
 }

@@ -70,7 +70,7 @@ def test_what_is_found(text: str, seqs: list[int]) -> None:
         ("state:maskd", "state:maskd: expected one of sent, truncated, masked"),
         ("state:", "state:: expected one of sent"),
         ("stat:masked", "no such key: stat: expected one of state: tool:"),
-        ("http://x", "text with a colon goes in"),
+        ("http://x", "text with a colon: in"),
         ("turn:three", "turn:three: expected a number or a range"),
         (">many", ">many: expected a number of tokens, as in >2000, >2k or sent>2000"),
         ("<", "<: expected a number of tokens"),

@@ -44,7 +44,7 @@ async def test_a_session_goes_on_in_a_new_one_with_the_summary_that_was_agreed_t
         await until(lambda: pilot.app.screen is screen)
         await settle(pilot)
         assert screen.session_title == "continued: bugs"
-        assert "this is continued: bugs; the other one is as it was" in told(pilot.app)
+        assert "now in continued: bugs; the other session is unchanged" in told(pilot.app)
         assert screen.inspector.shown is not None
         [sent] = [row.text for row in screen.inspector.shown.plan.rows if row.slot == "summaries"]
         assert sent is not None
@@ -89,7 +89,7 @@ async def test_where_it_is_left_or_nothing_was_said_no_session_is_made(
         assert isinstance(page, ContinueScreen)
         page.editor.load_text(" ")
         await pilot.press("ctrl+s")
-        await seen(pilot, "the summary to go on from is empty")
+        await seen(pilot, "the summary is empty")
         await pilot.press("escape")
         await until(lambda: pilot.app.screen is screen)
         assert not [info for info in services.store.list() if info.title.startswith("continued")]

@@ -93,7 +93,7 @@ async def test_in_a_file_nothing_is_switched(services: Services, talk: Path) -> 
     async with program(services, ref=str(talk)) as (pilot, screen):
         await look(pilot, screen, "tools")
         await pilot.press("enter")
-        await seen(pilot, "a file can only be looked at")
+        await seen(pilot, "a file is read-only")
 
 
 async def test_saved_approvals_are_listed_and_taken_back(services: Services, tmp_path: Path) -> None:
