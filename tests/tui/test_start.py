@@ -17,6 +17,7 @@ import pytest
 from support.terminal import DEADLINE, Terminal
 from tui.play import until
 from workbench.config.errors import WrongCall
+from workbench.config.folders import work_folder
 from workbench.config.settings import load_settings
 from workbench.log.events import UserMessage
 from workbench.session.options import Options
@@ -108,9 +109,10 @@ def test_when_the_terminal_is_gone_the_program_ends(talk: Path) -> None:
 
 
 @pytest.mark.parametrize("colours", [{"NO_COLOR": "1"}, {"TERM": "linux", "TEXTUAL_COLOR_SYSTEM": "standard"}])
-def test_without_arguments_the_newest_session_opens_in_few_colours_too(colours: dict[str, str]) -> None:
+def test_without_arguments_the_folders_last_session_opens_in_few_colours_too(colours: dict[str, str]) -> None:
     with Services() as services:
-        services.store.create([UserMessage("the only thing ever said")], title="A talk").close()
+        said = [UserMessage("the only thing ever said")]
+        services.store.create(said, title="A talk", folder=work_folder()).close()
     terminal = Terminal(**colours)
     terminal.wait_for("the only thing")
     terminal.press(QUIT)
@@ -121,7 +123,7 @@ def test_without_arguments_the_newest_session_opens_in_few_colours_too(colours: 
 
 def test_without_anything_a_new_session_opens_and_is_not_kept() -> None:
     terminal = Terminal()
-    terminal.wait_for("no AI, /model")
+    terminal.wait_for("no model configured")
     terminal.press(QUIT)
     assert terminal.end() == 0
     with Services() as services:

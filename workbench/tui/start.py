@@ -13,7 +13,6 @@ from workbench.config.errors import WrongCall
 from workbench.config.garbage import start_without_collector
 from workbench.config.settings import load_settings
 from workbench.session.options import Options
-from workbench.tui.demo import folders
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
@@ -47,6 +46,8 @@ def run(source: str, options: Options, demo: str | None = None) -> int:
     if isinstance(ended, Exception):
         raise ended
     if ended is not None:
+        from workbench.tui.demo import folders  # late: before the first frame nothing of the log is needed
+
         with folders() as session:
             run(session, Options(), NOTE)
         return run(ended.back, options)
