@@ -108,11 +108,11 @@ async def test_focus_cursor_choice_and_warnings_are_seen_without_colours(colourl
     async with program(colourless, (120, 30), ref=str(talk)) as (pilot, screen):
         app = pilot.app
         assert "┏" in shown(app), "the composer has the focus"
-        assert "F2 chat" in reversed_text(app)
+        assert "F2 Chat" in reversed_text(app)
         await pilot.press("f3")
         await settle(pilot)
         assert "┏" not in shown(app)
-        assert "F3 context" in reversed_text(app)
+        assert "F3 Context" in reversed_text(app)
         await pilot.press("home")
         first = reversed_text(app)
         await pilot.press("down")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from textual.widgets import Input
 from support.talk import planned as plan_of
 from support.talk import preset, turns
 from tui.play import program, until
+from tui.recorded.long_run import as_file, inspector, run
 from tui.screens.looking import look, narrowed, seen, values
 from workbench.context.items import Edit
 from workbench.session.services import Services
@@ -123,3 +126,15 @@ async def test_any_policy_can_be_what_the_others_are_compared_with(many_results:
         await pilot.press("ctrl+b")
         await narrowed(pilot, "workbench")
         await until(lambda: "than codex" in str(lab.about.render()))
+
+
+async def test_of_an_imported_transcript_all_are_compared_with_what_was_recorded(
+    many_results: Services, tmp_path: Path
+) -> None:
+    async with inspector(many_results, as_file(tmp_path, run()), (120, 40)) as (pilot, screen):
+        screen.say("/policy layers")
+        await until(lambda: screen.status.policy == "layers")
+        lab = await look(pilot, screen, "lab")
+        await until(lambda: "…" not in str(lab.found.options[-1].prompt))
+        await narrowed(pilot, "layers")
+        await until(lambda: "recorded" in str(lab.about.render()))
