@@ -86,8 +86,7 @@ class Planner:
         self._shared = None
         self._events += fresh
         self._controls += [event for event in fresh if type(event.body) in CONTROL]
-        with collector_paused():
-            self._restart()
+        self._restart()
 
     def _changes_the_past(self, event: Event) -> bool:
         """Whether the conversation has to be built again for an event; for many at once it is built but once."""
@@ -173,13 +172,13 @@ class Planner:
 
     def _conversation_of(self, said: list[Event], ground: fold.Preconditions) -> tuple[Conversation, bool]:
         conversation = Conversation(self._meter, ground)
-        with conversation.measured_once():
+        with collector_paused(), conversation.measured_once():
             placed = all(map(conversation.add, said))
         if placed:
             return conversation, True
         ordered, unpaired = fold.in_order(said)
         conversation = Conversation(self._meter, replace(ground, unpaired=unpaired, ordered=said[-1].seq))
-        with conversation.measured_once():
+        with collector_paused(), conversation.measured_once():
             for event in ordered:
                 placed = conversation.add(event)
                 assert placed, "an event in order always has its place"
