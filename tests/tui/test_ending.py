@@ -29,7 +29,7 @@ def is_there(pid: int) -> bool:
 def at_work(folder: Path, command: Sequence[str] = WORKBENCH) -> tuple[Terminal, int]:
     """A screen on which a command runs that would go on for ever, and the command's process."""
     terminal = Terminal(cwd=folder, command=command)
-    terminal.wait_for("no AI, /model")
+    terminal.wait_for("no model configured")
     terminal.press("run echo $$ > started; exec sleep 9999\r")
     terminal.wait_for("allow once")
     terminal.press("\t")

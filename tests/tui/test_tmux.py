@@ -83,7 +83,7 @@ def test_a_conversation_survives_the_end_of_the_program(tmux: Tmux) -> None:
     start = f"{shlex.quote(sys.executable)} -m workbench"
     tmux.type(f"{start}; echo ended with $?")
     tmux.press("Enter")
-    tmux.wait_for("no AI, /model")
+    tmux.wait_for("no model configured")
     tmux.type("read note.txt")
     tmux.press("Enter")
     tmux.wait_for("the milk")
@@ -117,7 +117,7 @@ def test_a_compaction_by_hand_survives_it_too(tmux: Tmux) -> None:
     recording = shlex.quote(str(files("workbench") / "demo" / "session.jsonl"))
     tmux.type(f"{python} -m workbench import {recording} && {python} -m workbench; echo ended with $?")
     tmux.press("Enter")
-    tmux.wait_for("no AI, /model")
+    tmux.wait_for("no model configured")
     tmux.type("read note.txt")
     tmux.press("Enter")
     tmux.wait_for("That is what the tools gave")
