@@ -31,7 +31,7 @@ def start_ask() -> subprocess.Popen[bytes]:
 
 def start_screen() -> subprocess.Popen[bytes]:
     terminal = Terminal()
-    terminal.wait_for("[next: ")  # it is open
+    terminal.wait_for(" tokens ")  # it is open
     terminal.press("why?")
     terminal.wait_for("why?")
     terminal.press("\r")
