@@ -62,6 +62,13 @@ class Tmux:
             assert time.monotonic() < end, f"{text!r} did not appear in\n{seen}"
             time.sleep(0.05)
 
+    def wait_until_gone(self, text: str) -> None:
+        """Look until it is not there any more."""
+        end = time.monotonic() + DEADLINE
+        while text in (seen := self.screen):
+            assert time.monotonic() < end, f"{text!r} is still in\n{seen}"
+            time.sleep(0.05)
+
     def end(self) -> None:
         """The server and all it started."""
         subprocess.run(["tmux", "-S", self._socket, "kill-server"], capture_output=True, check=False)

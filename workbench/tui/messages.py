@@ -89,6 +89,10 @@ class ShowBeside(Message):
         self.pane = pane
 
 
+class HintsChanged(Message):
+    """Other keys matter in this pane now, though the focus is where it was."""
+
+
 class Travel(Message):
     """Look at the context as it was when a request was made; None goes to the newest request."""
 

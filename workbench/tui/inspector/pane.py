@@ -37,7 +37,7 @@ from workbench.tui.inspector.request import RequestScreen
 from workbench.tui.inspector.row_list import RowList, problem
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.inspector.treemap import Treemap
-from workbench.tui.messages import Decide, Jump, ShowBeside
+from workbench.tui.messages import Decide, HintsChanged, Jump, ShowBeside
 from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.reader import copy
 
@@ -122,6 +122,10 @@ class InspectorPane(Vertical):
     def show_beside(self, seq: int) -> None:
         """Put the cursor on the row of an event that is looked at elsewhere, unless a filter hides it."""
         self.row_list.reveal(seq, whatever=False)
+
+    def watch_detailed(self) -> None:
+        """Other keys matter then."""
+        self.post_message(HintsChanged())
 
     # What comes down
 

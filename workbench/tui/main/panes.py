@@ -20,7 +20,7 @@ from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.main.header import Header
 from workbench.tui.main.layout import BESIDE, PaneLayout
 from workbench.tui.main.timeline import Timeline
-from workbench.tui.messages import Jump, ShowBeside
+from workbench.tui.messages import HintsChanged, Jump, ShowBeside
 from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.help import Keys
 from workbench.tui.widgets.hints import Hints, chosen, chosen_names, key_hints
@@ -204,6 +204,7 @@ class PaneScreen(WorkerScreen, Screen[None]):
                 self.arrangement = self.arrangement.with_active(name)
         self.show_hints()
 
+    @on(HintsChanged)
     def show_hints(self) -> None:
         """The pane with the focus says which keys it has, in its lower border."""
         for _, pane in self.panes():
