@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from workbench.config.folders import WorkFolder
 from workbench.log import search
 from workbench.log.events import Body, Reasoning, ToolCall, ToolResult, UserMessage
 from workbench.log.store import Store
@@ -136,3 +137,19 @@ def test_an_index_of_another_version_is_built_anew(store: Store, path: Path, mon
         assert len(again.search("new")) == 2
         again.delete(session.id)
         assert terms(again) == []
+
+
+def test_what_was_said_in_a_folder_is_told_and_one_long_session_hides_no_other(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "LOOKED_AT", 8)
+    store.create([UserMessage("before")], folder=WorkFolder("/here"))
+    store.create([UserMessage("elsewhere")], folder=WorkFolder("/there"))
+    store.create([UserMessage("of no folder")])
+    store.create(
+        [UserMessage(f"long {number}") for number in range(10)]
+        + [Reasoning('{"kind":"user"}'), UserMessage("large " * 10_000)],
+        folder=WorkFolder("/here"),
+    )
+    said = [str(each.content)[:6] for each in store.said("/here")]
+    assert said == ["large ", "long 9", "long 8", "before"]

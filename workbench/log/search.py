@@ -15,11 +15,15 @@ from typing import Final, NamedTuple
 from workbench.log import large_texts
 from workbench.log.codec import SEARCH_VERSION, clean, decode, search_text
 from workbench.log.errors import BadEvent, damaged, expect
-from workbench.log.events import Body
+from workbench.log.events import Body, UserMessage
 
 INDEXED: Final = 64 * 1024
 """Characters of an event that can be found; what lies behind is rarely what anyone looks for. A change of
 this or of `_spaced` raises `SEARCH_VERSION` too."""
+LOOKED_AT: Final = 30_000
+"""Events that are looked through for what users said: a tenth of a second."""
+_ENVELOPE: Final = 120
+"""Characters of a line in which its kind stands, and what was said does not yet."""
 _AROUND: Final = 40
 """Characters of a snippet before the first word found; three times as many follow."""
 
@@ -86,6 +90,28 @@ def find(db: sqlite3.Connection, text: str, session: int | None, limit: int) -> 
         found = search_text(_body(db, data))
         hits.append(Hit(session_id, title, seq, name, _snippet(found, shown)))
     return hits
+
+
+def said(db: sqlite3.Connection, folder: str) -> list[UserMessage]:
+    """The users' messages in the sessions of a folder, the newest first, as far back as can be told quickly."""
+    found: list[tuple[int, str]] = []
+    left = LOOKED_AT
+    sessions = db.execute(
+        "SELECT key, events FROM sessions WHERE folder = ? AND NOT unused ORDER BY updated DESC, key DESC",
+        (clean(folder),),
+    )
+    for session, events in sessions:
+        looked = min(events, left // 2)  # one long session does not hide the others
+        found += db.execute(
+            """SELECT key, data FROM events
+               WHERE session = ? AND seq > ? AND instr(substr(data, 1, ?), '"kind":"user"')""",
+            (session, events - looked, _ENVELOPE),
+        )
+        left -= looked
+        if left < 2:
+            break
+    bodies = [_body(db, data) for _, data in sorted(found, reverse=True)]
+    return [body for body in bodies if isinstance(body, UserMessage)]
 
 
 def _query(words: list[str]) -> str:

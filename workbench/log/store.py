@@ -17,7 +17,7 @@ from workbench.log.codec import decode, settle
 from workbench.log.database import Database
 from workbench.log.drafts import Draft
 from workbench.log.errors import BadEvent, NotFound
-from workbench.log.events import Body, Event, Setting
+from workbench.log.events import Body, Event, Setting, UserMessage
 from workbench.log.ids import new_id
 from workbench.log.lock import WriterLock
 from workbench.log.search import Hit
@@ -31,6 +31,7 @@ _PAGE: Final = 1000
 # `list` is a method of the store, so its annotations cannot say `list`.
 Infos = list[SessionInfo]
 Hits = list[Hit]
+UserMessages = list[UserMessage]
 
 
 class Store:
@@ -176,6 +177,11 @@ class Store:
         key = None if session is None else self._find(session).key
         with self._database.read() as db:
             return search.find(db, text, key, limit)
+
+    def said(self, folder: str) -> UserMessages:
+        """What users said in the sessions of a folder, the newest first."""
+        with self._database.read() as db:
+            return search.said(db, folder)
 
     def import_events(self, lines: Iterable[str], source: str) -> Session:
         """A new session from exported lines, all or nothing; the events keep their ids, numbers and times."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import ClassVar
 
@@ -385,6 +385,12 @@ class Composer(RestingTextArea, inherit_bindings=False):
         else:
             self._search.older()
         self._show_found(self._search)
+
+    def add_past(self, search: HistorySearch, inputs: Iterable[str]) -> None:
+        """What was typed in other sessions; it comes behind what was typed in this one."""
+        search.add(inputs)
+        if search is self._search:
+            self._show_found(search)
 
     def _show_found(self, search: HistorySearch) -> None:
         found = search.found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 
 class HistorySearch:
@@ -12,7 +13,7 @@ class HistorySearch:
         """`inputs`: the newest first. `draft`: what stands in the input now, and comes back where nothing is taken."""
         self.draft = draft
         self.query = ""
-        self._inputs = iter(inputs)
+        self._inputs: Iterator[str] = iter(inputs)
         self._known: dict[str, None] = {}
         self._at = 0
         """How many matches lie before the one that is shown."""
@@ -39,8 +40,7 @@ class HistorySearch:
 
     def add(self, inputs: Iterable[str]) -> None:
         """Older ones, which took longer to find."""
-        first = self._inputs
-        self._inputs = iter([*first, *inputs])
+        self._inputs = chain(self._inputs, inputs)
 
     def _match(self, number: int) -> str | None:
         sought = self.query.lower()

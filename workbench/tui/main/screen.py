@@ -15,8 +15,10 @@ from textual.dom import DOMNode
 from textual.reactive import var
 from textual.screen import Screen
 
+from workbench.agent.mentions import as_written
 from workbench.config.background import background
 from workbench.config.errors import Refused, WorkbenchError
+from workbench.config.folders import work_folder
 from workbench.config.text import printable
 from workbench.session.compaction_values import CompactionView
 from workbench.session.context_view import ContextView
@@ -28,6 +30,7 @@ from workbench.session.updates import Notice
 from workbench.session.values import Activity, DraftCost, Live, Status, Transcript, UserQuestion, Welcome
 from workbench.tui import messages
 from workbench.tui.chat.activity_lines import is_working
+from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.inspector.pane import InspectorPane
@@ -184,6 +187,20 @@ class MainScreen(PaneScreen):
             self.model.send(text)
         else:
             self.run_command(*found)
+
+    @on(Composer.PastWanted)
+    def _past_wanted(self, message: Composer.PastWanted) -> None:
+        self.run_worker(self._find_past(message), group="past", exclusive=True)
+
+    async def _find_past(self, message: Composer.PastWanted) -> None:
+        """What was said in this folder, in whichever session."""
+        here = work_folder().path
+        try:
+            found = await self.in_background(lambda: self.services.store.said(here)) if here else []
+        except WorkbenchError as error:
+            self.tell(str(error), "error")
+        else:
+            self.chat.composer.add_past(message.search, [as_written(each.content) for each in found])
 
     @on(messages.Drafting)
     def _drafting(self, message: messages.Drafting) -> None:
