@@ -38,7 +38,7 @@ PLACES = {
     "question": "A question in the chat",
     "inspector": "The context inspector",
     "treemap": "The treemap of the context",
-    "largest": "The ten largest",
+    "largest": "The largest items",
     "detail": "The inspector's detail view",
     "text": "Any text with its own scroll bar",
     "ask": "The line for a filter or a search",

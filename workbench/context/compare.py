@@ -1,7 +1,7 @@
 """Two plans side by side: what the second frees, and from which token on the provider has to read it anew.
 
 Providers keep a prompt's beginning in a cache. So what counts is the first token that differs: all behind it is
-written again, however little of it changed.
+written again, however little of it changed. What is only added at the end costs nothing of the cache.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Effect(NamedTuple):
     first_changed: int | None
     """Tokens before the first difference, as near as whole rows tell; None: the requests are the same."""
     rewritten: int
-    """Tokens of the second request from there on: the part that no prompt cache has."""
+    """Tokens of the first request from there on: what a prompt cache has of it and cannot use any more."""
 
 
 class ItemTotal(NamedTuple):
@@ -60,7 +60,7 @@ def effect(before: ContextPlan, after: ContextPlan) -> Effect:
     if same is None:
         return Effect(freed, None, 0)
     same = min(same, before.totals.tokens, after.totals.tokens)
-    return Effect(freed, same, after.totals.tokens - same)
+    return Effect(freed, same, max(0, before.totals.tokens - REPLY_PRIMING - same))
 
 
 def changes(before: ContextPlan, after: ContextPlan) -> RequestChanges:

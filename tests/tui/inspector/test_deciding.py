@@ -40,7 +40,7 @@ async def test_a_decision_is_asked_first_with_what_it_does() -> None:
         await settle(pilot)
         await go_to(pilot, 21)
         await press(pilot, "m")
-        assert app.told.startswith("mask event 21? · frees 336 tokens · invalidates 126 cached tokens, from token ")
+        assert app.told.startswith("mask event 21? · frees 336 tokens · invalidates 459 cached tokens, from token ")
         assert app.told.endswith(" on · Enter apply  Esc cancel")
         assert app.asked == []
         await press(pilot, "escape")

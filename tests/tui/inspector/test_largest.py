@@ -1,4 +1,4 @@
-"""The ten largest that may be masked: what is proposed, what it frees, and that it is one decision."""
+"""The largest that can be masked: what is proposed, what it frees, and that it is one decision."""
 
 from __future__ import annotations
 
@@ -81,3 +81,15 @@ async def test_where_there_is_nothing_to_mask_it_says_so() -> None:
         assert "nothing to mask" in screen_of(app)
         await press(pilot, "enter", "space", "escape")
         assert decisions(app) == []
+
+
+async def test_only_what_frees_a_hundredth_of_the_window_is_chosen_beforehand() -> None:
+    app = Host(Model(BODIES, setup("workbench", "truncation.max_tokens=2000", window=40_000)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "L")
+        assert isinstance(app.screen, LargestScreen)
+        chosen = app.screen.list.chosen
+        assert chosen == {at for at, row in enumerate(app.screen.list.items) if row.tokens >= 400}
+        assert 0 < len(chosen) < len(app.screen.list.items)
+        assert "The largest items that can be masked" in screen_of(app)

@@ -205,7 +205,7 @@ async def test_a_range_shows_its_sum() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await press(pilot, "home", *["down"] * 5, "v", "down", "down")
-        assert app.told.startswith("3 rows chosen · 600 tokens · 7,302 if whole")
+        assert app.told.startswith("3 rows chosen · 600 tokens · 7,302 before cuts")
         lines = lines_of(app.pane.rows)
         assert [line[0] for line in lines[5:8]] == ["┃", "┃", "▌"]
         await press(pilot, "v")
@@ -227,7 +227,7 @@ async def test_the_sum_of_very_many_rows_comes_a_little_later() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await press(pilot, "shift+home")
-        assert app.told.startswith("5,000 rows chosen · 10,000 tokens · 15,000 if whole")
+        assert app.told.startswith("5,000 rows chosen · 10,000 tokens · 15,000 before cuts")
 
 
 # Filter, search, groups and order
@@ -275,7 +275,7 @@ async def test_the_line_to_type_in_says_what_it_wants() -> None:
         await press(pilot, "escape")
         assert not app.query_one(InputLine).display
         await press(pilot, "slash")
-        assert app.told.startswith("search: Enter begins it")
+        assert app.told.startswith("search: Enter starts")
 
 
 async def test_the_search_goes_from_match_to_match_and_around() -> None:
@@ -292,6 +292,10 @@ async def test_the_search_goes_from_match_to_match_and_around() -> None:
             seen.append(rows.cursor)
         assert seen == [7, 8, 9, 8, 7, 16]
         assert app.told == "match 6 of 6 for tool:run_command"
+        await press(pilot, "slash")
+        assert app.query_one(InputLine).value == "", "a search starts with an empty line"
+        await press(pilot, "escape", "n")
+        assert app.told == "match 1 of 6 for tool:run_command", "and the last one goes on"
         await press(pilot, "slash")
         await type_in(pilot, "nowhere", "enter")
         assert app.told == "! no row holds nowhere"

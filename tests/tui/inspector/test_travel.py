@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui.inspector.host import Model, decisions, host, lines_of, press, settle
+from tui.inspector.host import Model, decisions, go_to, host, lines_of, press, screen_of, settle, setup, type_in
 from workbench.config.errors import Refused
 from workbench.log.events import Override, UserMessage
 from workbench.tui.main.timeline import Timeline
@@ -65,3 +65,47 @@ async def test_before_the_first_request_there_is_no_timeline() -> None:
         assert not app.query_one(Timeline).display
         with pytest.raises(Refused, match="no request was made yet"):
             app.query_one(Timeline).action_step(-1)
+
+
+async def test_the_detail_shows_its_item_as_it_is_in_the_request_whatever_the_filter_hides() -> None:
+    app = host()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "f")
+        await type_in(pilot, "state:masked", "enter")
+        await go_to(pilot, 15)
+        await press(pilot, "enter")
+        assert "event 15 · m masked" in screen_of(app)
+        await press(pilot, "[", "[", "[", "[")
+        assert app.told.startswith("1 of ")
+        assert "event 15 · sent: 3" in screen_of(app), "and not the row that matches there"
+        await press(pilot, "[")
+        assert app.told.startswith("0 of ")
+        assert "event 15 · sent: 3" in screen_of(app)
+        await press(pilot, "{")
+        assert "event 15 · not in this request" in screen_of(app)
+        assert "It is not in this request." in screen_of(app)
+        await press(pilot, "}", "]")
+        assert "event 15 · m masked" in screen_of(app)
+
+
+async def test_a_request_that_only_adds_keeps_the_cache() -> None:
+    app = host(Model(made=setup("workbench")))
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "[")
+        assert "added" in app.told
+        assert app.told.endswith("prompt cache kept")
+
+
+async def test_under_a_filter_rows_are_counted_once() -> None:
+    app = host()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        assert " items · " in screen_of(app).splitlines()[-2]
+        assert " tokens before cuts · " in screen_of(app).splitlines()[-2]
+        await press(pilot, "f")
+        await type_in(pilot, "nowhere", "enter")
+        assert app.told.startswith("0 of 2")
+        assert " items" not in screen_of(app).splitlines()[-2]
+        assert " message framing" in screen_of(app).splitlines()[-2]

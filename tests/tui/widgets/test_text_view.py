@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 
 from tui.inspector.host import lines_of, press, settle, type_in
 from tui.small_app import SmallApp
+from workbench.tui.widgets.input_line import InputLine
 from workbench.tui.widgets.reader import COPIED_MOST, TextReader
 from workbench.tui.widgets.text_view import AT_ONCE, TextLine, TextPage, TextView, text_page
 
@@ -125,7 +126,9 @@ async def test_a_search_finds_marks_and_goes_around() -> None:
         await press(pilot, "slash")
         await type_in(pilot, "nowhere", "enter")
         assert app.said.startswith("no match for “nowhere”")
-        await press(pilot, "n", "slash", "x", "escape")
+        await press(pilot, "n", "slash")
+        assert app.query_one(InputLine).value == ""
+        await press(pilot, "x", "escape")
         assert app.focused is view
         assert app.said.startswith("no match for “nowhere”")
 

@@ -26,6 +26,7 @@ class DetailTabs(Widget):
 
     item: reactive[Item | None] = reactive(None)
     tab: reactive[str] = reactive("")
+    missing: reactive[bool] = reactive(False)
 
     def render(self) -> Content:
         """Two lines; the tab that is shown stands in brackets, so that it is told without colour."""
@@ -36,7 +37,9 @@ class DetailTabs(Widget):
         first = joined(
             [
                 Content.styled(fit(pages.title(item), min(len(pages.title(item)), width)), "bold $primary"),
-                Content.styled(pages.size(item), f"$state-{item.state}"),
+                Content.styled(pages.MISSING, "$warning")
+                if self.missing
+                else Content.styled(pages.size(item), f"$state-{item.state}"),
             ],
             width,
         )
@@ -69,6 +72,8 @@ class Detail(Vertical):
     queries: var[SessionQueries | None] = var(None)
     tab: var[str] = var("")
     """What is shown; the user's choice holds from row to row until the pane is closed."""
+    missing: var[bool] = var(False)
+    """Whether the request that is shown has no such item; `item` is then what it was in another."""
 
     reader = query_one(TextReader)
 
@@ -78,7 +83,7 @@ class Detail(Vertical):
 
     def compose(self) -> ComposeResult:
         """What it is, then the text."""
-        yield DetailTabs().data_bind(Detail.item, Detail.tab)
+        yield DetailTabs().data_bind(Detail.item, Detail.tab, Detail.missing)
         yield TextReader()
 
     def open(self, item: Item) -> None:
@@ -89,13 +94,18 @@ class Detail(Vertical):
 
     def show(self, item: Item | None) -> None:
         """Show another item; the same one, planned again, is read on where it was."""
-        if item == self.item and self.tab:
+        if item == self.item and self.tab and not self.missing:
             return
-        self.item = item
+        self.item, self.missing = item, False
         if item is not None:
             tab = self.tab if self._picked else pages.first_tab(item)
             self.tab = tab
             self._fill()
+
+    def miss(self) -> None:
+        """The request that is shown does not have the item."""
+        self.missing = True
+        self._fill()
 
     def action_tab(self, tab: str) -> None:
         """Look at the item another way."""
@@ -111,5 +121,7 @@ class Detail(Vertical):
 
     def _fill(self) -> None:
         item, tab = self.item, self.tab
-        if item is not None:
+        if self.missing:
+            self.reader.show(lambda _: pages.missing(), 0)
+        elif item is not None:
             self.reader.show(partial(pages.make, item, tab, self.queries), pages.weight(item, tab))

@@ -42,6 +42,8 @@ def _cache(effect: Effect) -> tuple[str, ...]:
     """What becomes of the prompt cache, from the fullest form to the shortest."""
     if effect.first_changed is None:
         return "no change to the request; prompt cache kept", "prompt cache kept"
+    if not effect.rewritten:
+        return ("prompt cache kept",)
     return (
         f"invalidates {effect.rewritten:,} cached tokens, from token {effect.first_changed:,} on",
         f"invalidates {effect.rewritten:,} cached tokens",
@@ -62,8 +64,11 @@ def changed(found: RequestChanges, width: int) -> Content:
     for mark, colour, items, tokens in kinds:
         if items:
             parts.append(Content.assemble((f"{MARKS[mark]} {items:,} {mark}", colour), f" ({tokens:+,})"))
-    parts.append(Content(f"first changed token {found.effect.first_changed:,}"))
-    parts.append(Content(f"invalidates {found.effect.rewritten:,} cached tokens"))
+    if found.effect.rewritten:
+        parts.append(Content(f"first changed token {found.effect.first_changed:,}"))
+        parts.append(Content(f"invalidates {found.effect.rewritten:,} cached tokens"))
+    else:
+        parts.append(Content("prompt cache kept"))
     return joined(parts, width)
 
 
@@ -89,7 +94,7 @@ def chosen(rows: int, tokens: int | None, original: int | None, width: int) -> C
     if tokens is not None:
         parts.append(Content(f"{tokens:,} tokens"))
         if original is not None and original != tokens:
-            parts.append(Content(f"{original:,} if whole"))
+            parts.append(Content(f"{original:,} before cuts"))
     parts.append(Content.styled("p pin  m mask  x exclude  r restore  y copy  Esc", "$quiet"))
     return joined(parts, width)
 

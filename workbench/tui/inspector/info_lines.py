@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from workbench.config.text import printable
+from workbench.config.text import counted, printable
 from workbench.session.context_view import ContextView
 
 
@@ -41,6 +41,8 @@ class TotalsLine(Widget):
     """The sums, as far as the line reaches."""
 
     shown: reactive[ContextView | None] = reactive(None)
+    filtered: reactive[bool] = reactive(False)
+    """Whether the rows are counted elsewhere, as those that match."""
 
     def render(self) -> Content:
         """One line, the important first."""
@@ -49,16 +51,18 @@ class TotalsLine(Widget):
         plan = self.shown.plan
         totals = plan.totals
         parts = [
-            f"{len(plan.rows):,} rows",
-            f"{totals.original_tokens:,} if whole",
-            f"{totals.items:,} content + {totals.framing:,} framing"
-            + (
-                f" {'+' if plan.unattributed > 0 else '−'} {abs(plan.unattributed):,} not here"
-                if plan.unattributed
-                else ""
-            ),
+            *([] if self.filtered else [counted(len(plan.rows), "item")]),
+            f"{totals.original_tokens:,} tokens before cuts",
+            f"{totals.items:,} content + {totals.framing:,} message framing{_rest(plan.unattributed)}",
             printable(self.shown.note),
         ]
         while len(parts) > 1 and len(" · ".join(parts)) > self.size.width:
             parts.pop()
         return Content.styled(" · ".join(parts), "$quiet")
+
+
+def _rest(tokens: int) -> str:
+    """What was reported and is in no row, or the other way round."""
+    if not tokens:
+        return ""
+    return f" + {tokens:,} not in file" if tokens > 0 else f" − {-tokens:,} not reported"

@@ -33,6 +33,8 @@ from workbench.tui.widgets.cells import fit
 MOST = 10
 LEAST_TOKENS = 50
 """Of a smaller item the marker would leave little to free."""
+WORTH = 0.01
+"""The share of the window from which on an item is proposed, and not only listed."""
 WHO = 16
 """Cells for who said it."""
 
@@ -40,6 +42,11 @@ WHO = 16
 def largest(plan: ContextPlan, count: int = MOST) -> list[Item]:
     """The largest items that may be masked, the largest first: one pass over what is sent."""
     return nlargest(count, _maskable(plan), key=lambda row: row.tokens)
+
+
+def worth(items: Sequence[Item], window: int) -> frozenset[int]:
+    """The places of those that are worth it."""
+    return frozenset(at for at, row in enumerate(items) if row.tokens >= window * WORTH)
 
 
 def _maskable(plan: ContextPlan) -> Iterator[Item]:
@@ -126,7 +133,7 @@ class LargestList(Widget, can_focus=True):
 
 
 class LargestScreen(ModalScreen[ProposedOverrides]):
-    """The ten largest: mask these."""
+    """The largest: mask these."""
 
     BINDING_GROUP_TITLE = "The largest"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -147,7 +154,7 @@ class LargestScreen(ModalScreen[ProposedOverrides]):
     def compose(self) -> ComposeResult:
         """The items, then what it would free."""
         with Vertical(classes="dialog") as box:
-            box.border_title = "The ten largest that may be masked"
+            box.border_title = "The largest items that can be masked"
             box.border_subtitle = "Space choose · a all or none · Enter mask these · Esc leave"
             yield LargestList()
             yield Static("looking for the largest…", id="largest-figures", markup=False)
@@ -159,9 +166,11 @@ class LargestScreen(ModalScreen[ProposedOverrides]):
     @work
     async def _look(self) -> None:
         self.list.items = tuple(await wrap_future(background(partial(largest, self._shown.plan))))
-        self.list.action_all()
+        self.list.chosen = worth(self.list.items, self._shown.plan.limits.window)
         self.list.focus()
-        if not self.list.items:
+        if self.list.items:
+            self.list.post_message(LargestList.Changed())  # also where none of them is worth it
+        else:
             self.figures.update(f"nothing to mask: no item of {LEAST_TOKENS} tokens or more may be masked")
 
     def on_largest_list_changed(self) -> None:

@@ -17,6 +17,7 @@ from workbench.tui.widgets.text_view import TOKENS, TextLine, TextPage, text_pag
 TOKENS_FROM = 20_000
 """Characters of a text whose tokens are shown one by one: more than anyone looks at, and soon done."""
 NEWLINE = "⏎"
+MISSING = "not in this request"
 SIGNED = {"removed": "- ", "added": "+ ", "same": "  "}
 
 
@@ -65,6 +66,13 @@ def make(item: Item, tab: str, queries: SessionQueries | None, most: int = 0) ->
             return _json(item, queries, most)
         case _:
             return text_page(item.original, most)
+
+
+def missing() -> TextPage:
+    """In place of an item that the request does not have."""
+    return TextPage(
+        [TextLine(f"It is {MISSING}.", "head"), TextLine("[ and ] go to others, } to the newest.", "quiet")]
+    )
 
 
 def title(item: Item) -> str:

@@ -25,12 +25,14 @@ from workbench.config.text import counted
 from workbench.context.compare import changes
 from workbench.context.items import Item
 from workbench.session.context_view import ContextView
+from workbench.session.row_lookup import row_of
 from workbench.session.values import Live
 from workbench.tui.inspector import foot_lines
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.inspector.detail import Detail
 from workbench.tui.inspector.info_lines import TotalsLine, VerdictLine
 from workbench.tui.inspector.largest import LargestScreen
+from workbench.tui.inspector.order import RowOrder
 from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides, Verb, choose, preview
 from workbench.tui.inspector.pages import TABS
 from workbench.tui.inspector.request import RequestScreen
@@ -43,7 +45,7 @@ from workbench.tui.widgets.reader import copy
 
 ROW_HINTS: Hints = (
     *(("Enter", "open"), ("f", "filter"), ("p", "pin"), ("m", "mask"), ("x", "exclude"), ("u", "undo")),
-    *(("T", "treemap"), ("L", "largest"), ("s", "sort"), ("b", "group"), ("[ ]", "requests"), ("?", "all keys")),
+    *(("T", "treemap"), ("L", "mask largest"), ("s", "sort"), ("b", "group"), ("[ ]", "requests"), ("?", "all keys")),
 )
 MAP_HINTS: Hints = (
     *(("Enter", "open"), ("Backspace", "back"), ("←↑↓→", "move"), ("T", "close"), ("b", "group"), ("m", "mask")),
@@ -73,7 +75,7 @@ class InspectorPane(Vertical):
         Binding("r", "decide('restore')", "restore: send it whole again", id="inspector.restore"),
         Binding("y", "copy", "copy the rows' texts", id="inspector.copy"),
         Binding("T", "treemap", "show or hide the treemap: what fills the context", id="inspector.treemap"),
-        Binding("L", "largest", "the ten largest that may be masked", id="inspector.largest"),
+        Binding("L", "largest", "mask the largest items", id="inspector.largest"),
         Binding("o", "jump", "go to the row's message in the chat", id="inspector.jump"),
         *(
             Binding(str(number), f"tab('{tab.key}')", f"the row: {tab.name}", id=f"inspector.{tab.key}")
@@ -93,6 +95,11 @@ class InspectorPane(Vertical):
     treemap = query_one(Treemap)
     rows = query_one(RowsView)
     detail = query_one(Detail)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._detail_of: ContextView | None = None
+        """The view that the item in the detail is from."""
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -155,11 +162,34 @@ class InspectorPane(Vertical):
     @on(RowsView.Moved)
     def _moved(self, message: RowsView.Moved) -> None:
         item = self.rows.item
-        if item is not None and self.detailed:
-            self.detail.show(item)
+        if self.detailed and self.shown is not None:
+            self._show_detail(self.shown, item)
         has_keys = self.rows.has_focus or self.treemap.has_focus
         if message.walked and has_keys and item is not None and item.seq is not None:
             self.post_message(ShowBeside(item.seq, "chat"))
+
+    def _show_detail(self, shown: ContextView, under_cursor: Item | None) -> None:
+        """The row under the cursor; in another request the same item again, whether or not a filter hides it there."""
+        lines, was, old = self.rows.lines, self.detail.item, self._detail_of
+        if lines is None or lines.plan is not shown.plan:
+            return  # the rows follow
+        self._detail_of = shown
+        grew = old is not None and old.at is None and shown.at is None and not lines.wish.filter
+        if old is None or old.plan is shown.plan or grew or was is None or was.seq is None:
+            if under_cursor is not None:
+                self.detail.show(under_cursor)
+            return
+        at = row_of(shown.plan.rows, was.seq)
+        again = shown.plan.rows[at] if at is not None else None
+        if again is not None and again.seq == was.seq:
+            self.detail.show(again)
+        else:
+            self.detail.miss()
+
+    def _open_detail(self, item: Item) -> None:
+        self.detailed = True
+        self._detail_of = self.shown
+        self.detail.open(item)
 
     # Opening and leaving
 
@@ -172,8 +202,7 @@ class InspectorPane(Vertical):
         elif self.detailed:
             self._close()
         elif self.rows.item is not None:
-            self.detailed = True
-            self.detail.open(self.rows.item)
+            self._open_detail(self.rows.item)
 
     def action_tab(self, tab: str) -> None:
         """Look at the row in one way."""
@@ -204,6 +233,11 @@ class InspectorPane(Vertical):
     def on_mount(self) -> None:
         """What is told under the rows is told over the treemap where it stands in their place."""
         self.watch(self.row_list, "notice", self._tell_in_map)
+        self.watch(self.row_list, "wish", self._count_once)
+
+    def _count_once(self, wish: RowOrder) -> None:
+        """While a filter counts what matches, the sums do not count the rows as well."""
+        self.query_one(TotalsLine).filtered = bool(wish.filter)
 
     def _tell_in_map(self, notice: Content | None) -> None:
         self.treemap.notice = None if notice is None or self.row_list.region else notice.plain
@@ -214,8 +248,7 @@ class InspectorPane(Vertical):
         message.stop()
         self.row_list.reveal_row(message.row)
         if message.opened and self.rows.item is not None:
-            self.detailed = True
-            self.detail.open(self.rows.item)
+            self._open_detail(self.rows.item)
 
     @on(RowList.Regrouped)
     def _regrouped(self, message: RowList.Regrouped) -> None:
@@ -292,7 +325,7 @@ class InspectorPane(Vertical):
         return shown
 
     def action_largest(self) -> None:
-        """The ten largest, to mask those that are chosen."""
+        """The largest, to mask those that are chosen."""
         shown = self._changeable()
         if shown is not None and shown.queries is not None:
             self.app.push_screen(LargestScreen(shown), self._agree_to_largest)

@@ -245,7 +245,7 @@ class RowList(Vertical):
 
     def action_search(self) -> None:
         """Open the line for the search."""
-        self.ask.open("search", self._wanted.text, FORMS)
+        self.ask.open("search", "", FORMS)
         self.tell()
 
     def _search(self, text: str) -> None:

@@ -40,7 +40,7 @@ class InputLine(Input):
         self.display = False
 
     def open(self, topic: str, text: str, hint: str = "") -> None:
-        """Ask for something, with what was said the last time."""
+        """Ask for something; `text` stands there already."""
         self.topic = topic
         self._before = text
         self.placeholder = hint or topic

@@ -72,15 +72,15 @@ class TextReader(Vertical):
         parts = [Content.styled("1 line" if length == 1 else f"{length:,} lines", "$quiet")]
         if view.page.note:
             parts.append(Content.styled(view.page.note, "$warning"))
-        if self.ask.value and not self.ask.display:
+        if view.wanted and not self.ask.display:
             found = f"match {view.at + 1:,} of {len(view.matches):,}" if view.matches else "no match"
-            parts.insert(0, Content(f"{found} for “{self.ask.value}”"))
+            parts.insert(0, Content(f"{found} for “{view.wanted}”"))
         parts.append(Content.styled("/ search · n next · y copy", "$quiet"))
         self.foot.said = joined(parts, max(1, self.foot.size.width))
 
     def action_find(self) -> None:
         """Open the line to type in."""
-        self.ask.open("search", self.ask.value)
+        self.ask.open("search", "")
 
     @on(InputLine.Entered)
     def _said(self, message: InputLine.Entered) -> None:

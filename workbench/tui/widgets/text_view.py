@@ -108,7 +108,7 @@ class TextView(ScrollView, can_focus=True):
         """What was found: lines of the page, and places in them."""
         self.at = -1
         """The match that is looked at."""
-        self._wanted = ""
+        self.wanted = ""
         self._wrap = lay_out((), 0)
         self._make: Make | None = None
 
@@ -141,8 +141,8 @@ class TextView(ScrollView, can_focus=True):
         self.refresh()
 
     def _done(self) -> None:
-        if self._wanted:
-            self.find(self._wanted)
+        if self.wanted:
+            self.find(self.wanted)
         self.post_message(self.Laid())
 
     @property
@@ -174,7 +174,7 @@ class TextView(ScrollView, can_focus=True):
 
     def find(self, wanted: str) -> None:
         """Look for a text, in any case of letters; an empty one finds nothing."""
-        self._wanted = wanted
+        self.wanted = wanted
         self._find(wanted)
 
     @work(exclusive=True, group="find")
@@ -252,11 +252,11 @@ class TextView(ScrollView, can_focus=True):
                 at = min(stop, end)
             if at >= end:
                 break
-        low = bisect_left(self.matches, (number, max(0, start - len(self._wanted))))
+        low = bisect_left(self.matches, (number, max(0, start - len(self.wanted))))
         while low < len(self.matches) and self.matches[low][0] == number and self.matches[low][1] < end:
             here = self.matches[low][1]
             name = "here" if low == self.at else "found"
-            found = _over(found, here, here + len(self._wanted), self._style(name))
+            found = _over(found, here, here + len(self.wanted), self._style(name))
             low += 1
         span = self.text_selection.get_span(number) if self.text_selection is not None else None
         if span is not None:
