@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from workbench.compaction.cache import effect, paid_back
 from workbench.compaction.prompts import RECALL_TOOLS, preface
 from workbench.compaction.requests import SourceBlock, SummaryRequests, SummarySource
-from workbench.compaction.source import previous_summary, transcript
+from workbench.compaction.source import blocks, previous_summary
 from workbench.compaction.summariser import cost_of
 from workbench.compaction.values import CompactionPreview, CompactionRefused, SelectedRange, Trigger
 from workbench.config.text import counted
@@ -46,12 +46,8 @@ class PreviewInputs:
 
 def source_of(selected: SelectedRange, policy: CompactionPolicy) -> SummarySource:
     """What the summariser reads of a range: a block for each item, and the summary that is updated."""
-    units = {item.id: item.unit for item in (*selected.items, *selected.beside)}
-    blocks: list[SourceBlock] = []
-    for text in transcript(selected):
-        item_id = text[1:].partition(" ")[0]  # a block begins with its id in brackets
-        blocks.append(SourceBlock(text, units.get(item_id, -1), item_id))
-    return SummarySource(tuple(blocks), previous_text(selected, policy))
+    read = tuple(SourceBlock(text, item.unit, item.id) for item, text in blocks(selected))
+    return SummarySource(read, previous_text(selected, policy))
 
 
 def previous_text(selected: SelectedRange, policy: CompactionPolicy) -> str:

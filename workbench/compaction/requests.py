@@ -81,10 +81,8 @@ def bare(setup: Setup) -> Setup:
         history=HistoryPolicy(),
         turn=TurnPolicy(),
     )
-    known = setup.counter
-    counter = TokenCounter(known.name, None, known.exact, known.note)
     limits = replace(setup.limits, least=NO_LIMIT)
-    return replace(setup, loaded=replace(setup.loaded, policy=policy), limits=limits, counter=counter)
+    return replace(setup, loaded=replace(setup.loaded, policy=policy), limits=limits, counter=setup.counter.apart())
 
 
 def planned(setup: Setup, prompt: Prompt, text: str) -> ContextPlan:
@@ -99,6 +97,8 @@ def lay_out(source: SummarySource, prompt: Prompt, setup: Setup, cap: int) -> Su
     `setup` is a bare one. The source is split at the borders of units, and a unit that fits nowhere is cut.
     """
     texts = [block.text for block in source.blocks]
+    for text in texts:
+        _suppose_block(text, setup.counter)
     # What is far too long is not read once more as a whole; joined, blocks cost a little less than alone.
     if sum(setup.counter.count(text).tokens - GAP for text in texts) <= setup.limits.capacity:
         whole = planned(setup, prompt, framed(texts, cap, previous=source.previous))
@@ -118,6 +118,12 @@ def lay_out(source: SummarySource, prompt: Prompt, setup: Setup, cap: int) -> Su
             return SummaryRequests(requests, source.previous)
         room -= over + GAP
     raise CompactionRefused("does_not_fit", f"the summary request does not fit: {requests[0].plan.verdict.why}")
+
+
+def _suppose_block(text: str, counter: TokenCounter) -> None:
+    """Take a block for what its head and the rest have: what an item says was counted when the log was planned."""
+    head, _, said = text.partition("\n")
+    counter.suppose(text, counter.count(head).tokens + counter.count(said).tokens + 1)
 
 
 def _planned_part(setup: Setup, prompt: Prompt, part: Sequence[str], cap: int, number: int, parts: int) -> ContextPlan:

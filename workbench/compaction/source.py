@@ -53,7 +53,10 @@ def _block(item: Item, stays: bool) -> str:
         case _:
             who = f"{item.role} {item.name}".rstrip()
     head = f"[{item.id} {who}{', stays in the request' if stays else ''}]"
-    return f"{head}\n{_FORGED.sub('([', said(item))}"
+    text = said(item)
+    if "\n[" in text or text.startswith("["):  # seldom so, and quicker to tell
+        text = _FORGED.sub("([", text)
+    return f"{head}\n{text}"
 
 
 def previous_summary(selected: SelectedRange) -> str:

@@ -23,6 +23,7 @@ from workbench.context.plan import ContextPlan, PlacedSummary
 from workbench.context.policy import Policy
 from workbench.context.stages import normalise
 from workbench.log.events import (
+    Body,
     Compaction,
     Event,
     Override,
@@ -72,6 +73,10 @@ class Planner:
         self._base = base_of(fixed_slots.FixedSlots(), ())
         self._shared: tuple[int, ContextPlan] | None = None
         """Of one that shares its conversation with another: how many cells that had, and the plan of then."""
+        self._built = 0
+        """How many events there were when the conversation was last built."""
+        self._trial: Planner | None = None
+        """The latest that shared ours: what it was tried for is mostly what comes next."""
         self.extend(events)
 
     # Taking in events
@@ -79,11 +84,11 @@ class Planner:
     def extend(self, events: Iterable[Event]) -> None:
         """Take in many events at once."""
         fresh = list(events)
-        if self._events and not any(map(self._changes_the_past, fresh)):
+        if self._events and (len(fresh) == 1 or not any(map(self._changes_the_past, fresh))):
             for event in fresh:
                 self.append(event)
             return
-        self._shared = None
+        self._shared = self._trial = None
         self._events += fresh
         self._controls += [event for event in fresh if type(event.body) in CONTROL]
         self._restart()
@@ -97,6 +102,7 @@ class Planner:
     def append(self, event: Event) -> None:
         """Take in one event."""
         shared, self._shared = self._shared, None
+        trial, self._trial = self._trial, None
         self._events.append(event)
         body = event.body
         if type(body) not in CONTROL:
@@ -119,18 +125,27 @@ class Planner:
         elif isinstance(body, SlotContent):
             self._in_effect = in_effect(self._controls)
             self._refill()
+        elif trial is not None and trial.has_tried(event, len(self._events)):
+            self._in_effect = in_effect(self._controls)
+            self._conversation, self._ordered = trial._conversation, trial._ordered
+            self._settle()
         else:
             self._restart(same=shared is None or shared[0] == len(self._conversation.cells))
 
     def reword(self, body: Compaction) -> None:
         """Another text for the compaction that came last; its range and what it keeps are the same."""
         last = self._events[-1]
-        assert isinstance(last.body, Compaction), "only a compaction can be reworded"
-        assert (last.body.first, last.body.last, last.body.kept) == (body.first, body.last, body.kept)
+        assert _same_range(last.body, body), "only a compaction can be reworded"
         self._events[-1] = self._controls[-1] = last._replace(body=body)
         self._in_effect = in_effect(self._controls)
-        self._summaries = self._place_summaries()
-        self._refill()
+        self._settle()
+
+    def has_tried(self, event: Event, length: int) -> bool:
+        """Whether this is the planner of as many events, built with the same compaction, whatever its text."""
+        if not self._built == length == len(self._events):
+            return False
+        last = self._events[-1]
+        return last.seq == event.seq and _same_range(last.body, event.body)
 
     def _is_inside(self, seq: int) -> bool:
         """Whether an event lies in the range of a standing compaction."""
@@ -148,6 +163,7 @@ class Planner:
         made = copy(self)
         made._events, made._controls = list(self._events), list(self._controls)
         made._shared = (len(self._conversation.cells), self.plan())
+        made._built, made._trial, self._trial = 0, None, made
         return made
 
     def _restart(self, *, same: bool = False) -> None:
@@ -167,8 +183,13 @@ class Planner:
             )
             ground = fold.Preconditions(self._in_effect.overrides, cover, kept)
             self._conversation, self._ordered = self._conversation_of(said, ground)
+        self._settle()
+
+    def _settle(self) -> None:
+        """The conversation is built: what stands around it follows."""
         self._summaries = self._place_summaries()
         self._refill()
+        self._built = len(self._events)
 
     def _conversation_of(self, said: list[Event], ground: fold.Preconditions) -> tuple[Conversation, bool]:
         conversation = Conversation(self._meter, ground)
@@ -240,6 +261,13 @@ class Planner:
         if self._shared is not None:
             return self._shared[1]
         return arrange(Arrangement(self._conversation, self._base, self._meter, self._model, self._live))
+
+
+def _same_range(one: Body, other: Body) -> bool:
+    """Whether two compactions differ in their texts only."""
+    if not (isinstance(one, Compaction) and isinstance(other, Compaction)):
+        return False
+    return (one.first, one.last, one.kept) == (other.first, other.last, other.kept)
 
 
 def plan(

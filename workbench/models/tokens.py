@@ -75,6 +75,13 @@ class TokenCounter:
         self._remembered = 0
         self._unsaved: list[tuple[str, bytes, int, bool]] = []
         self._dropping = Lock()
+        self._elder: TokenCounter | None = None
+
+    def apart(self) -> TokenCounter:
+        """A counter that remembers for itself: what this one knows it need not count, and adds nothing to it."""
+        made = TokenCounter(self.name, None, self.exact, self.note)
+        made._elder = self
+        return made
 
     def count(self, text: str) -> Count:
         """How many tokens the text has."""
@@ -172,6 +179,9 @@ class TokenCounter:
 
     def _count_new(self, text: str) -> Count:
         """Count a text that is not in memory: from the store, else by encoding it."""
+        known = self._elder.known(text) if self._elder is not None else None
+        if known is not None:
+            return known
         digest = b""
         if self._store is not None and len(text) >= STORED_FROM:
             digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -279,6 +289,10 @@ class CalibratedCounter(TokenCounter):
     def count(self, text: str) -> Count:
         """How many tokens the text has, about."""
         return self._scaled(self.plain.count(text))
+
+    def apart(self) -> TokenCounter:
+        """One without the factor."""
+        return self.plain.apart()
 
     def known(self, text: str) -> Count | None:
         """The count if it is in memory."""

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+from workbench.compaction.source import ends
 from workbench.models.tokens import counter
 from workbench.rehearsal.answers import RehearsedCall
 from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
@@ -18,6 +19,9 @@ WIDTH = 200
 
 READ = 2000
 """Characters of a line that are looked at; longer ones are data."""
+
+PRINTED = 4000
+"""Characters that are looked at of what a tool gave: its two ends."""
 
 MOST = 1500
 """Tokens of a summary where nobody says how many."""
@@ -45,10 +49,12 @@ _LIMIT = re.compile(
 _SAID = re.compile(
     r"^\W*(?P<role>user|human|assistant|ai|model|tool|system)\b[^:\n\]>]{0,40}[:\]>]\**\s*", re.IGNORECASE
 )
-_FRAME = re.compile(r"<(?P<tag>earlier_summary|record)>\n(?P<inside>.*?)\n</(?P=tag)>", re.DOTALL)
+_FRAMES = ("earlier_summary", "record")
 """Where the program's own requests put what is to be summarised; their sentences around it are no part of that."""
-_ENTRY = re.compile(r"^\[\S+ (?P<who>user|assistant|system|developer|call|result)\b[^\]\n]*\]$")
-"""How an entry begins in there: its id and who it is from."""
+_ENTRY = re.compile(
+    r"\[(?<![^\n]\[)\S{1,200} (?P<who>user|assistant|system|developer|call|result)\b[^\]\n]{0,200}\]$", re.MULTILINE
+)
+"""How an entry begins in there: its id and who it is from. A pattern that begins with a sign is found quickly."""
 _HEADING = re.compile(rf"^#+\s*({'|'.join(SECTIONS)})\s*$", re.IGNORECASE)
 _DECISION = re.compile(
     r"\b(?:decided?|decision|chose|chosen|agreed|we(?:'ll| will) use|let's use|instead of|"
@@ -56,8 +62,8 @@ _DECISION = re.compile(
     re.IGNORECASE,
 )
 _ERROR = re.compile(r"\b(?:\w*Error|\w*Exception|errors?|failed|failure|fatal|traceback|denied|not found)\b")
-_PERHAPS_ERROR = re.compile(r"Error|Exception|error|fail|fatal|traceback|denied|not found")
-"""What every error has, found in a fraction of the time."""
+_SIGNS = ("Error", "Exception", "error", "fail", "fatal", "traceback", "denied", "not found", "$", ">>>", "%")
+"""What every error and every command has, one by one: most of what tools print has none, and that is told quickly."""
 _FILE = re.compile(
     r"(?<![\w/.:-])(?:[\w.-]+/)+[\w.-]*\w|(?<![\w/.:@-])[\w-]+\.(?:[a-z]{1,4}|toml|json|yaml|lock)\b(?![\w(])"
 )
@@ -97,9 +103,31 @@ def _given(request: RehearsalRequest) -> list[RehearsalMessage]:
         asked = _ASKED.search(message.text)
         # The prompt's own sentences are no part of the conversation: it begins behind the paragraph that asks.
         rest = message.text[asked.end() :].partition("\n")[2] if asked else message.text
-        rest = "\n".join(each["inside"] for each in _FRAME.finditer(rest)) or rest
+        rest = "\n".join(rest[start:end] for start, end in _framed(rest)) or rest
         found.append(RehearsalMessage(message.role, rest, message.calls, message.call_id, message.is_error))
     return found
+
+
+def _framed(text: str) -> Iterator[tuple[int, int]]:
+    """Where the texts in frames begin and end. They are long: a pattern would take ten times as long to find them."""
+    at = 0
+    while starts := [(found, tag) for tag in _FRAMES if (found := text.find(f"<{tag}>\n", at)) >= 0]:
+        found, tag = min(starts)
+        start = found + len(tag) + 3
+        end = text.find(f"\n</{tag}>", start)
+        at = start
+        if end >= 0:
+            yield start, end
+            at = end + len(tag) + 4
+
+
+def _around(text: str) -> str:
+    """A text without what stands in frames."""
+    parts, at = [], 0
+    for start, end in _framed(text):
+        parts.append(text[at:start])
+        at = end
+    return "".join([*parts, text[at:]])
 
 
 def _most(request: RehearsalRequest) -> int:
@@ -107,7 +135,7 @@ def _most(request: RehearsalRequest) -> int:
     bounds = [MOST]
     for message in request.messages:
         if message.role in ("system", "developer") or message.text == request.asked:
-            for found in _LIMIT.finditer(_FRAME.sub("", message.text)):
+            for found in _LIMIT.finditer(_around(message.text)):
                 bounds.append(int(re.sub(r"\D", "", found["most"])))
     if request.max_tokens:
         bounds.append(request.max_tokens)
@@ -118,24 +146,46 @@ def _lines(message: RehearsalMessage) -> Iterator[tuple[str, str]]:
     """The lines of a message that belong in a section."""
     for call in message.calls:
         yield from _call(call)
-    role, section = message.role, ""
-    for line in message.text.split("\n"):
+    for who, text in _entries(message):
+        if who == "call":
+            for line in text.split("\n"):
+                yield from _call(RehearsedCall("", line[:READ]))
+        elif who == "tool":
+            yield from _printed(text)
+        else:
+            yield from _spoken(who, text)
+
+
+def _entries(message: RehearsalMessage) -> Iterator[tuple[str, str]]:
+    """Who says what: the entries of a record, or the message itself."""
+    who, at = message.role, 0
+    for entry in _ENTRY.finditer(message.text):
+        yield who, message.text[at : entry.start()]
+        who, at = _ROLES.get(entry["who"], entry["who"]), entry.end()
+    yield who, message.text[at:]
+
+
+def _printed(text: str) -> Iterator[tuple[str, str]]:
+    """What a tool gave: commands and errors, looked for in its two ends."""
+    text = ends(text, PRINTED)
+    if any(sign in text for sign in _SIGNS):
+        for line in text.split("\n"):
+            yield from _line("tool", line[:READ])
+
+
+def _spoken(role: str, text: str) -> Iterator[tuple[str, str]]:
+    """What somebody said, or an earlier summary."""
+    section = ""
+    for line in text.split("\n"):
         line = line[:READ]
         heading = _HEADING.match(line) if line.startswith("#") else None
-        entry = _ENTRY.match(line) if line.startswith("[") else None
-        said = _SAID.match(line)
-        if entry:
-            role, section = _ROLES.get(entry["who"], entry["who"]), ""
-            continue
-        if role == "call":
-            yield from _call(RehearsedCall("", line))
-            continue
         if heading:
             section = next(name for name in SECTIONS if name.lower() == heading[1].lower())
             continue
         if section and line.startswith("- "):
             yield section, line[2:]
             continue
+        said = _SAID.match(line)
         if said:
             role, section = said["role"].lower(), ""
             line = line[said.end() :]
@@ -166,7 +216,7 @@ def _line(role: str, line: str) -> Iterator[tuple[str, str]]:
         yield "Open questions", line
     if role != "tool" and _DECISION.search(line):
         yield "Decisions", line
-    if role != "user" and _PERHAPS_ERROR.search(line) and _ERROR.search(line):
+    if role != "user" and any(sign in line for sign in _SIGNS) and _ERROR.search(line):
         yield "Errors", line
     if role != "tool":
         for found in _FILE.finditer(line):
