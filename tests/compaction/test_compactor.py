@@ -272,7 +272,8 @@ async def test_a_log_that_is_planned_is_not_planned_from_its_beginning_for_a_com
     draft = made.edited(events, draft, draft.summary + "\nOne line more.")
     assert (len(planned), len(collected)) == (1, 1)
     body = made.body(draft)
-    planner.append(Event(len(events) + 1, "compaction", 0, body))
+    planner.extend([Event(len(events) + 1, "compaction", 0, body)])
+    assert len(planned) == 1
     assert planner.plan().size == draft.tokens_after == made.setup.plan(appended(events, body)).size
 
 

@@ -112,3 +112,21 @@ def test_a_planner_for_a_moment_plans_what_a_new_one_does_and_leaves_its_own_alo
     assert list(before.rows) == rows
     if not later:
         assert own.plan() == before
+
+
+@given(logs(), policies(), st.data())
+def test_what_was_tried_for_a_moment_and_then_comes_is_planned_like_any_other(
+    events: list[Event], policy: Policy, data: st.DataObject
+) -> None:
+    """The compaction that was tried, with another text; one of another range; or one that comes later."""
+    own = Planner(policy, ROOMY, COUNTER, events=events)
+    moment = own.at_this_moment()
+    last = max(1, len(events))
+    first = data.draw(st.integers(1, last))
+    moment.append(Event(len(events) + 1, "draft", 0, Compaction(first, last, "one summary")))
+    grown = list(events)
+    what = [Compaction(data.draw(st.sampled_from([first, 1])), last, "as it was edited"), UserMessage("next")]
+    for body in data.draw(st.sampled_from([what, what[::-1]])):
+        grown.append(Event(len(grown) + 1, f"later{len(grown)}", 0, body))
+        own.append(grown[-1])
+        assert own.plan() == Planner(policy, ROOMY, COUNTER, events=grown).plan()

@@ -190,6 +190,15 @@ def test_a_text_in_memory_is_never_encoded_again() -> None:
     assert [counter.count(text) for text in texts] == counts
 
 
+def test_a_counter_apart_counts_only_what_the_other_does_not_know() -> None:
+    known = TokenCounter("o200k_base", None, True, "")
+    known.suppose("counted before", 77)
+    apart = known.apart()
+    assert apart.count("counted before").tokens == 77
+    assert apart.count("not counted before") == counter("o200k_base").count("not counted before")
+    assert known.known("not counted before") is None
+
+
 def test_a_text_in_memory_is_known_and_another_is_not() -> None:
     counter = fresh()
     assert counter.known("hello") is None

@@ -219,14 +219,14 @@ class Planner:
             body = event.body
             assert isinstance(body, Compaction)
             first, last = span(event)
-            inside = [at for at, unit in enumerate(units) if any(first <= cells[c].seq <= last for c in unit.cells)]
+            inside = {cell.unit for cell in cells if first <= cell.event.seq <= last} - {-1}
             if not inside:
                 before = sum(cells[unit.cells[0]].seq < first for unit in units)
                 turn = units[before - 1].turn if before else 0
             elif body.place == "start":
-                before, turn = inside[0], units[inside[0]].turn
+                before, turn = min(inside), units[min(inside)].turn
             else:
-                before, turn = inside[-1] + 1, units[inside[-1]].turn
+                before, turn = max(inside) + 1, units[max(inside)].turn
             placed.append(PlacedSummary(before, self._summary_rows(event, body, turn)))
         return tuple(placed)
 

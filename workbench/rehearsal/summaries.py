@@ -61,12 +61,16 @@ _DECISION = re.compile(
     r"must|never|always|prefer|only use)\b",
     re.IGNORECASE,
 )
+_DECIDING = ("deci", "chose", "agreed", " use", "instead of", "must", "never", "always", "prefer")
+"""What every decision has."""
 _ERROR = re.compile(r"\b(?:\w*Error|\w*Exception|errors?|failed|failure|fatal|traceback|denied|not found)\b")
 _SIGNS = ("Error", "Exception", "error", "fail", "fatal", "traceback", "denied", "not found", "$", ">>>", "%")
 """What every error and every command has, one by one: most of what tools print has none, and that is told quickly."""
 _FILE = re.compile(
     r"(?<![\w/.:-])(?:[\w.-]+/)+[\w.-]*\w|(?<![\w/.:@-])[\w-]+\.(?:[a-z]{1,4}|toml|json|yaml|lock)\b(?![\w(])"
 )
+_PERHAPS_FILE = re.compile(r"/|\.[a-z]")
+"""What every file has."""
 _PROMPT = re.compile(r"^\s*(?:\$|>>>|%)\s+(?P<command>\S.*)$")
 _ROLES = {"developer": "system", "result": "tool"}
 _COMMANDS = ("command", "cmd", "script")
@@ -194,6 +198,8 @@ def _spoken(role: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _call(call: RehearsedCall) -> Iterator[tuple[str, str]]:
+    if not call.arguments.lstrip().startswith("{"):
+        return
     try:
         arguments = json.loads(call.arguments)
     except ValueError:
@@ -214,13 +220,18 @@ def _line(role: str, line: str) -> Iterator[tuple[str, str]]:
         yield "Open questions" if line.rstrip().endswith("?") else "Goals", line
     elif role in ("assistant", "ai", "model") and line.rstrip().endswith("?"):
         yield "Open questions", line
-    if role != "tool" and _DECISION.search(line):
+    if role != "tool" and _is_decision(line):
         yield "Decisions", line
     if role != "user" and any(sign in line for sign in _SIGNS) and _ERROR.search(line):
         yield "Errors", line
-    if role != "tool":
+    if role != "tool" and _PERHAPS_FILE.search(line):
         for found in _FILE.finditer(line):
             yield "Files", found.group()
+
+
+def _is_decision(line: str) -> bool:
+    low = line.lower()
+    return any(sign in low for sign in _DECIDING) and _DECISION.search(line) is not None
 
 
 def _written(found: Mapping[str, list[str]], most: int) -> str:
