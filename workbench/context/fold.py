@@ -32,9 +32,9 @@ def aside(tokens: int, unsure: bool = False) -> Edit:
     return Edit("fold", "aside", tokens, 0, why)
 
 
-def summarise(tokens: int, compaction: str) -> Edit:
+def summarise(tokens: int, compaction: int) -> Edit:
     """Leave out what a compaction stands for."""
-    return Edit("fold", "summarised", tokens, 0, f"summarised by the compaction {compaction}")
+    return Edit("fold", "summarised", tokens, 0, f"summarised by compaction #{compaction}")
 
 
 def leave_with_call(state: State, tokens: int) -> Edit:

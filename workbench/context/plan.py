@@ -80,6 +80,8 @@ class PlacedSummary(NamedTuple):
 
     before: int
     rows: tuple[Item, ...]
+    compaction: int
+    """Its event."""
 
 
 class PlanRows(Sequence[Item]):
@@ -296,7 +298,7 @@ class PlanRows(Sequence[Item]):
     def _edits(self, cell: Cell, state: State, cut: Edit | None) -> tuple[Edit, ...]:
         edits = edits_of(cell, state, self._view, self._cuts.results)
         if state == "summarised":
-            edits.append(fold.summarise(cell.tokens, self._summaries[cell.cover].rows[0].id))
+            edits.append(fold.summarise(cell.tokens, self._summaries[cell.cover].compaction))
         return tuple(edits) if cut is None else (*edits, cut)
 
     def _inserted(self, what: Item | int) -> Item:

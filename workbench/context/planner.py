@@ -227,7 +227,7 @@ class Planner:
                 before, turn = min(inside), units[min(inside)].turn
             else:
                 before, turn = max(inside) + 1, units[max(inside)].turn
-            placed.append(PlacedSummary(before, self._summary_rows(event, body, turn)))
+            placed.append(PlacedSummary(before, self._summary_rows(event, body, turn), event.seq))
         return tuple(placed)
 
     def _summary_rows(self, event: Event, body: Compaction, turn: int) -> tuple[Item, ...]:

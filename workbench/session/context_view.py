@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
-from workbench.context.control import CONTROL
+from workbench.context.control import CONTROL, reverted, span
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import (
+    Compaction,
     Event,
     Override,
     OverrideAction,
@@ -21,7 +22,7 @@ from workbench.log.events import (
 )
 from workbench.models.calibration import Calibration
 from workbench.models.ledger import Ledger
-from workbench.session.requests import RequestMark
+from workbench.session.requests import RequestMark, is_main
 
 
 class OverrideWish(NamedTuple):
@@ -41,6 +42,10 @@ class SessionQueries(Protocol):
 
     def what_if(self, decisions: Sequence[OverrideWish]) -> ContextPlan:
         """The plan as it would be with these overrides."""
+        ...
+
+    def summarised(self, seq: int) -> str:
+        """Which compaction first took an event out of the requests, and from which request on; empty: unknown."""
         ...
 
     def spans(self, text: str) -> list[str]:
@@ -98,11 +103,14 @@ def unattributed_words(tokens: int) -> str:
 class LogQueries:
     """The answers for a log under a setup."""
 
-    def __init__(self, events: Sequence[Event], setup: Setup, *, live: bool = False) -> None:
+    def __init__(
+        self, events: Sequence[Event], setup: Setup, requests: Sequence[RequestMark] = (), *, live: bool = False
+    ) -> None:
         """What is appended to `events` later does not exist here."""
         self._events = events
         self._length = len(events)
         self._setup = setup
+        self._requests = requests
         self._live = live
 
     def event(self, seq: int) -> Event | None:
@@ -118,9 +126,34 @@ class LogQueries:
         planner = self._setup.planner([*islice(self._events, self._length), *asked], live=self._live)
         return planner.plan()
 
+    def summarised(self, seq: int) -> str:
+        """Unknown where the user decided about the event: a pin may have kept it for a while."""
+        later = [event for event in islice(self._events, seq, self._length) if type(event.body) in CONTROL]
+        if any(isinstance(event.body, Override) and event.body.first <= seq <= event.body.last for event in later):
+            return ""
+        undone = reverted(later)
+        for event in later:
+            body = event.body
+            if isinstance(body, Compaction) and event.seq not in undone and _covers(event, body, seq):
+                return f"compaction #{event.seq}: {self._gone(seq, event.seq)}"
+        return ""
+
+    def _gone(self, seq: int, compaction: int) -> str:
+        """Which requests had an event that a compaction summarises, by their numbers."""
+        main = is_main(self._requests)
+        marks = [(number, mark.upto) for number, mark in enumerate(self._requests, 1) if main(mark)]
+        had = [number for number, upto in marks if seq <= upto < compaction]
+        after = next((f"request {number:,}" for number, upto in marks if upto >= compaction), "the next request")
+        return f"sent in requests {had[0]:,} to {had[-1]:,}, gone from {after}" if had else f"gone from {after}"
+
     def spans(self, text: str) -> list[str]:
         """By the tokenizer that counted the rows."""
         return self._setup.counter.spans(text)
+
+
+def _covers(event: Event, body: Compaction, seq: int) -> bool:
+    first, last = span(event)
+    return first <= seq <= last and all(kept.seq != seq for kept in body.kept)
 
 
 def runs(queries: SessionQueries, decided: Sequence[tuple[int, OverrideAction]]) -> list[OverrideWish]:

@@ -153,7 +153,7 @@ class OpenSession:
             setup.loaded.policy.description,
             setup.counter.note,
             len(self.events),
-            queries=LogQueries(self.events, setup, live=self.writable),
+            queries=LogQueries(self.events, setup, self.requests.marks, live=self.writable),
             requests=self.requests.marks,
             compact_at=compacts_at(setup.loaded.policy.compaction, self.plan),
             ledger=self.ledger,

@@ -157,7 +157,7 @@ class Model:
             policy.description,
             self.setup.counter.note,
             len(self.events),
-            queries=LogQueries(self.events, self.setup),
+            queries=LogQueries(self.events, self.setup, marks),
             requests=marks,
             compact_at=compacts_at(policy.compaction, self.plan()),
             ledger=self.ledger,

@@ -11,10 +11,11 @@ from rich.cells import cell_len
 
 from support.logs import texts
 from support.talk import words
-from tui.inspector.host import Model
+from tui.inspector.host import BODIES, Model
 from tui.inspector.sample import SAMPLE, item
 from workbench.context.items import Item
 from workbench.log.codec import decode
+from workbench.log.events import AssistantMessage, Compaction, Override, Revert, UserMessage
 from workbench.tui.inspector.pages import TABS, TOKENS_FROM, first_tab, make, size, title, weight
 from workbench.tui.widgets.text_view import TextPage, lay_out, matches, text_page
 
@@ -156,3 +157,24 @@ def test_nothing_is_wrapped_to_no_width() -> None:
 
 def test_matches_are_found_in_any_case_and_do_not_overlap() -> None:
     assert matches(text_page("aAaA\nb\nAA").lines, "aa") == [(0, 0), (0, 2), (2, 0)]
+
+
+def test_a_summarised_item_says_which_requests_had_it_and_which_compaction_took_it_out() -> None:
+    first = Compaction(4, 19, "The login test failed.")
+    again = Compaction(4, 26, "It was mended.")
+    bodies = [*BODIES, first, UserMessage("And now?"), AssistantMessage("Done.", "reply9"), again]
+    model = Model(bodies)
+    marks = model.requests.marks
+    shown = model.shown()
+    result = next(each for each in shown.plan.rows if each.seq == 12)
+    number = len(BODIES) + 1
+    had = [at for at, mark in enumerate(marks, 1) if 12 <= mark.upto < number]
+    told = said(make(result, "diff", shown.queries))
+    assert f"summarised by compaction #{len(bodies)}" in told
+    assert f"compaction #{number}: sent in requests {had[0]} to 8, gone from request 9" in told
+    undone = Model([*bodies, Revert(len(bodies)), Revert(number), again]).shown()
+    assert undone.queries is not None
+    assert undone.queries.summarised(12).endswith("gone from the next request")
+    pinned = Model([*bodies, Override("pin", 12, 12)]).shown()
+    assert pinned.queries is not None
+    assert pinned.queries.summarised(12) == ""

@@ -55,13 +55,13 @@ def make(item: Item, tab: str, queries: SessionQueries | None, most: int = 0) ->
     """A page of an item; at most so many characters of its text, where that is asked for."""
     match tab:
         case "sent":
-            return _sent(item, most)
+            return _sent(item, queries, most)
         case "diff":
-            return _diff(item, most)
+            return _diff(item, queries, most)
         case "tokens":
             return _tokens(item, queries)
         case "edits":
-            return _edits(item)
+            return _edits(item, queries)
         case "json":
             return _json(item, queries, most)
         case _:
@@ -94,20 +94,22 @@ def size(item: Item) -> str:
     return f"{state}{pinned}: {item.tokens:,} of {item.original_tokens:,} tokens{exact}"
 
 
-def _sent(item: Item, most: int) -> TextPage:
+def _sent(item: Item, queries: SessionQueries | None, most: int) -> TextPage:
     if item.text is None:
         why = printable(item.edits[-1].why) if item.edits else "it is not part of the request"
-        return TextPage([TextLine("Nothing of it is sent.", "head"), TextLine(why, "why")])
+        return TextPage([TextLine("Nothing of it is sent.", "head"), TextLine(why, "why"), *_gone(item, queries)])
     return text_page(item.text, most)
 
 
-def _diff(item: Item, most: int) -> TextPage:
+def _diff(item: Item, queries: SessionQueries | None, most: int) -> TextPage:
     if item.text == item.original:
         return TextPage([TextLine("It is sent as it is: nothing was cut.", "quiet")])
     if item.text is None:
         page = text_page(item.original, most)
         all_of_it = [TextLine(f"- {line.text}", "removed") for line in page.lines]
-        return TextPage([TextLine("Nothing of it is sent.", "head"), *_whys(item), *all_of_it], item.original)
+        return TextPage(
+            [TextLine("Nothing of it is sent.", "head"), *_whys(item), *_gone(item, queries), *all_of_it], item.original
+        )
     lines: list[TextLine] = [*_whys(item)]
     gone = []
     pieces = difference(item.original, item.text)
@@ -125,6 +127,12 @@ def _diff(item: Item, most: int) -> TextPage:
 def _whys(item: Item) -> Iterator[TextLine]:
     """Why it is not sent as it is, before all else."""
     yield from (TextLine(printable(edit.why), "why") for edit in item.edits)
+
+
+def _gone(item: Item, queries: SessionQueries | None) -> Iterator[TextLine]:
+    """Where a summarised item went out of the requests."""
+    if queries is not None and item.seq is not None and item.state == "summarised":
+        yield from (TextLine(said, "why") for said in (queries.summarised(item.seq),) if said)
 
 
 def _signed(text: str, kind: str) -> Iterator[TextLine]:
@@ -176,7 +184,7 @@ def _coloured(tokens: Iterable[str]) -> Iterator[TextLine]:
         yield TextLine(line, "text", tuple(spans))
 
 
-def _edits(item: Item) -> TextPage:
+def _edits(item: Item, queries: SessionQueries | None) -> TextPage:
     lines = [TextLine(size(item), "head"), TextLine("")]
     lines += [TextLine(f"{name.ljust(6)} {value}", "quiet") for name, value in _facts(item)]
     lines.append(TextLine(""))
@@ -187,6 +195,7 @@ def _edits(item: Item) -> TextPage:
             TextLine(f"{edit.stage}: {edit.before:,} → {edit.after:,} tokens, {state_words(edit.state)}", "head")
         )
         lines.append(TextLine(f"  {printable(edit.why)}", "why"))
+    lines += _gone(item, queries)
     return TextPage(lines, "\n".join(line.text for line in lines))
 
 
