@@ -38,7 +38,7 @@ STEPS: list[tuple[str, str]] = [
     ("Enter", "R ask again"),
     ("Esc", "Enter send"),
     ("F3", "p pin"),
-    ("f", "filter"),
+    ("f", "filter: words"),
     ("state:truncated", "state:truncated"),
     ("Enter", "1 of "),
     ("Enter", "over the cap of 1,600"),

@@ -164,7 +164,7 @@ class RowList(Vertical):
 
     def action_filter(self) -> None:
         """Open the line for the filter."""
-        self.ask.open("filter", self.wish.filter.text, FORMS)
+        self.ask.open("filter", self.wish.filter.text, "filter: words, state:truncated, tool:read_file, >2000 …")
         self.tell()
 
     def action_group(self) -> None:
@@ -245,7 +245,7 @@ class RowList(Vertical):
 
     def action_search(self) -> None:
         """Open the line for the search."""
-        self.ask.open("search", "", FORMS)
+        self.ask.open("search", "", "search: words, or what a filter takes")
         self.tell()
 
     def _search(self, text: str) -> None:
