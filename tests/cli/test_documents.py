@@ -64,7 +64,7 @@ def test_used_available_and_threshold_are_told(call: Call) -> None:
     assert found["totals"]["tokens"] + budget["free"] == 9_000
     told = call("compactions", session, *narrow).out
     assert f"{found['totals']['tokens']:,} of 10,000 tokens" in told
-    assert "above 7,000 tokens (70 % of 10,000)" in told
+    assert "compacts at 7,001 (70 %)" in told
 
 
 # layers

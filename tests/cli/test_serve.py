@@ -76,7 +76,7 @@ async def test_a_page_with_no_other_host_and_a_socket_with_the_screen(served: Se
                 assert answer.status == 200, each
         async with client.ws_connect(f"{served.root}ws?width=100&height=30", origin=served.root.rstrip("/")) as screen:
             seen = b""
-            while b"chat" not in seen:
+            while b"Chat" not in seen:
                 message = await screen.receive()
                 assert message.type == aiohttp.WSMsgType.BINARY, message
                 seen += message.data

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from workbench.compaction.undo import last_override, last_undoable
 from workbench.config.errors import WrongCall
 from workbench.config.text import whole_number
-from workbench.context.control import span_words
 from workbench.context.knobs import knob_table
 from workbench.context.load import preset_names, user_policies
 from workbench.log.events import Compaction, OverrideAction
+from workbench.tui.compaction.descriptions import before_undoing
 from workbench.tui.widgets.command import Commands, read_only
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.host import Host
@@ -163,7 +163,7 @@ async def undo(host: Host, argument: str) -> None:
     """An event like any other: nothing is lost."""
     override, last = await host.from_session(undoable)
     if host.active_pane == "compaction":
-        host.model.peel()
+        host.run("peel")
     elif override and host.active_pane == "context":
         host.model.undo_override()
     elif not last or await host.ask(ConfirmDialog(*last)):
@@ -175,8 +175,7 @@ def undoable(opened: OpenSession) -> tuple[bool, tuple[str, str, str, str] | Non
     newest = last_undoable(opened.events)
     asked = None
     if newest is not None and isinstance(newest.body, Compaction):
-        text = f"Compaction #{newest.seq} summarised the {span_words(newest)}. Undone, they are sent again."
-        asked = f"undo compaction #{newest.seq}", text, "undo it", "keep it"
+        asked = before_undoing(newest)
     return last_override(opened.events) is not None, asked
 
 

@@ -12,8 +12,9 @@ from workbench.compaction.record import STATUS_NAMES, CompactionEntry, Spread, S
 from workbench.compaction.undo import Node
 from workbench.compaction.values import Fact, SummaryDraft
 from workbench.config.text import printable
+from workbench.context.control import span_words
 from workbench.context.policy import Mode
-from workbench.log.events import Compaction
+from workbench.log.events import Compaction, Event
 from workbench.session.compaction_values import CompactionView, RunningCompaction, progress_text
 from workbench.tui.widgets.wrapped_lines import hanging
 
@@ -153,6 +154,12 @@ def branch_line(branch: Branch) -> Content:
     return Content(" · ").join(parts)
 
 
+def before_undoing(event: Event) -> tuple[str, str, str, str]:
+    """What is asked before a compaction is undone: a title, a text, and the two answers."""
+    text = f"Compaction #{event.seq} summarised the {span_words(event)}. Undone, they are sent again."
+    return f"undo compaction #{event.seq}", text, "undo it", "keep it"
+
+
 # Previews and drafts
 
 
@@ -169,7 +176,7 @@ def draft_line(draft: SummaryDraft, window: int) -> Content:
         Content.assemble(
             ("request ", "$quiet"),
             f"{preview.tokens_before:,} → {draft.tokens_after:,} of {window:,}",
-            (f", frees {percent(draft.freed, preview.tokens_before)}", "$quiet"),
+            (f", frees {draft.freed:,} ({percent(draft.freed, window)} of the window)", "$quiet"),
         ),
         Content.assemble(("kept ", "$quiet"), f"{len(audit.kept):,} of {facts:,} facts"),
     ]

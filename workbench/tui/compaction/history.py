@@ -192,10 +192,9 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
         host = self._host
         if host.read_only:
             self.notify(host.read_only, severity="warning", markup=False)
-        elif name == "undo":
-            host.model.undo(seq)
-        else:
-            host.model.redo(seq)
+            return
+        self.query_one("#history-head").display = False  # what it says was true before
+        (host.model.undo if name == "undo" else host.model.redo)(seq)
 
 
 def _figures(entry: CompactionEntry) -> Content:

@@ -19,7 +19,7 @@ from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.main.header import Header
 from workbench.tui.main.layout import BESIDE, PaneLayout
-from workbench.tui.main.timeline import Timeline
+from workbench.tui.main.timeline import HINTS, Timeline
 from workbench.tui.messages import HintsChanged, Jump, ShowBeside
 from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.help import Keys
@@ -206,12 +206,12 @@ class PaneScreen(WorkerScreen, Screen[None]):
 
     @on(HintsChanged)
     def show_hints(self) -> None:
-        """The pane with the focus says which keys it has, in its lower border."""
-        for _, pane in self.panes():
-            if self.focused is not None and pane in self.focused.ancestors_with_self:
-                pane.border_subtitle = key_hints(pane.hints(), pane.size.width - 4, self._renamed(pane))
-            else:
-                pane.border_subtitle = ""
+        """The pane with the focus says which keys it has, in its lower border; those of the timeline too."""
+        on_timeline = self.focused is self.timeline
+        active = self.arrangement.active if on_timeline else self._pane_of(self.focused)
+        for name, pane in self.panes():
+            hints = () if name != active else HINTS if on_timeline else pane.hints()
+            pane.border_subtitle = key_hints(hints, pane.size.width - 4, self._renamed(pane))
 
     def _renamed(self, pane: Widget) -> dict[str, str]:
         return chosen_names((*type(self).BINDINGS, *_bindings(pane)), self.own_keys) if self.own_keys else {}

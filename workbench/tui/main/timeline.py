@@ -19,7 +19,11 @@ from workbench.session.compaction_values import CompactionView
 from workbench.session.context_view import ContextView
 from workbench.session.requests import RequestMark
 from workbench.tui.messages import Travel
+from workbench.tui.widgets.hints import Hints
 
+HINTS: Hints = (
+    *(("← →", "walk"), ("Home", "first"), ("End", "newest"), ("t", "by number"), ("Esc", "input"), ("?", "all keys")),
+)
 EIGHTHS = "▁▂▃▄▅▆▇█"
 MADE, UNDONE, BESIDE, NEXT = "◆", "◇", "·", "▷"
 """A compaction, one that was undone, a request beside the conversation, and the request that comes next."""

@@ -94,7 +94,7 @@ def _parts(shown: ContextView, compaction: CompactionView | None, status: Status
         parts.append((1, Content(f"recorded {shown.reported:,}")))
     if activity.kind in DOING:
         parts.append((3, Content.styled(DOING[activity.kind], "bold $accent")))
-    if compaction is not None and not shown.view:
+    if compaction is not None and not shown.view and shown.at is None:
         parts.append((2, Content(compaction.next)))
     sign, ready, words = READY[status.ready]
     about = f": {words}" if words else ""

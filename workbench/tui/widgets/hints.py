@@ -15,12 +15,17 @@ Hints = Sequence[tuple[str, str]]
 
 
 def key_hints(hints: Hints, width: int, renamed: Mapping[str, str]) -> Content:
-    """As many as the line holds, each whole. `renamed`: names of keys for which the user has chosen others."""
+    """As many as the line holds, each whole, and always the last one, which leads to all others.
+
+    `renamed`: names of keys for which the user has chosen others.
+    """
     parts = [
         Content.assemble((keys, "bold $primary"), (f" {word}", "$foreground")) for keys, word in chosen(hints, renamed)
     ]
-    line = joined(parts, width - 2, "  ")
-    return Content.assemble(" ", line, " ") if line else line
+    if not parts:
+        return Content()
+    line = joined(parts[:-1], width - parts[-1].cell_length - 4, "  ")
+    return Content.assemble(" ", *((line, "  ") if line.plain.strip(" …") else ()), parts[-1], " ")
 
 
 def chosen(hints: Hints, renamed: Mapping[str, str]) -> Hints:
