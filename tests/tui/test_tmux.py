@@ -121,9 +121,10 @@ def figures(tmux: Tmux) -> str:
 def test_a_compaction_by_hand_survives_it_too(tmux: Tmux) -> None:
     python = shlex.quote(sys.executable)
     recording = shlex.quote(str(files("workbench") / "demo" / "session.jsonl"))
-    tmux.type(f"{python} -m workbench import {recording} && {python} -m workbench; echo ended with $?")
+    opened = f"{python} -m workbench open 'A penny short: order 1042'"
+    tmux.type(f"{python} -m workbench import {recording} && {opened}; echo ended with $?")
     tmux.press("Enter")
-    tmux.wait_for("no model configured")
+    tmux.wait_for("Enter send")
     tmux.type("read note.txt")
     tmux.press("Enter")
     tmux.wait_for("That is what the tools gave")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from textual.pilot import Pilot
@@ -62,8 +63,11 @@ async def panel(
 
 
 async def alone(pilot: Pilot[Any], key: str) -> None:
-    """The pane of this key alone on the main screen: the others take long to draw."""
-    await pilot.press(key, "f5")
+    """The pane of this key alone on the main screen, at any size: the others take long to draw."""
+    screen = pilot.app.screen
+    assert isinstance(screen, MainScreen)
+    screen.arrangement = replace(screen.arrangement, split=False)
+    await pilot.press(key)
     await rest(pilot)
 
 
