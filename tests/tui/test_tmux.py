@@ -113,8 +113,8 @@ def test_a_conversation_survives_the_end_of_the_program(tmux: Tmux) -> None:
 
 
 def figures(tmux: Tmux) -> str:
-    """The last compaction, as the panel tells it; nothing where it does not."""
-    found = re.search(r"last: [\d,]+ → [\d,]+", tmux.screen)
+    """How full the window is, as the first lines tell it; nothing where they do not."""
+    found = re.search(r"[\d,]+ of 16,000 tokens", tmux.screen)
     return found[0] if found else ""
 
 
