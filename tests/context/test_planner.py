@@ -125,7 +125,10 @@ def test_what_was_tried_for_a_moment_and_then_comes_is_planned_like_any_other(
     first = data.draw(st.integers(1, last))
     moment.append(Event(len(events) + 1, "draft", 0, Compaction(first, last, "one summary")))
     grown = list(events)
-    what = [Compaction(data.draw(st.sampled_from([first, 1])), last, "as it was edited"), UserMessage("next")]
+    what: list[Body] = [
+        Compaction(data.draw(st.sampled_from([first, 1])), last, "as it was edited"),
+        UserMessage("next"),
+    ]
     for body in data.draw(st.sampled_from([what, what[::-1]])):
         grown.append(Event(len(grown) + 1, f"later{len(grown)}", 0, body))
         own.append(grown[-1])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from workbench.config.folders import WorkFolder
 from workbench.log import search
+from workbench.log.codec import SEARCH_VERSION
 from workbench.log.events import Body, Reasoning, ToolCall, ToolResult, UserMessage
 from workbench.log.store import Store
 
@@ -131,7 +132,7 @@ def test_an_index_of_another_version_is_built_anew(store: Store, path: Path, mon
     session = store.create([UserMessage("old words"), ToolResult("c", "large words " * 1000)])
     store.close()
     monkeypatch.setattr(search, "search_text", lambda body: "new")
-    monkeypatch.setattr(search, "SEARCH_VERSION", search.SEARCH_VERSION + 1)
+    monkeypatch.setattr(search, "SEARCH_VERSION", SEARCH_VERSION + 1)
     with Store.open(path) as again:
         assert again.search("words") == []
         assert len(again.search("new")) == 2

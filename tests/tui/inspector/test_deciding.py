@@ -28,7 +28,7 @@ class Handing:
     def __init__(self, own: SessionQueries | None) -> None:
         assert own is not None
         self._own = own
-        self.event, self.spans = own.event, own.spans
+        self.event, self.spans, self.summarised = own.event, own.spans, own.summarised
 
     def what_if(self, decisions: Sequence[OverrideWish]) -> ContextPlan:
         return self._own.what_if(decisions)

@@ -67,9 +67,9 @@ async def test_none_chosen_is_nothing_done_and_escape_leaves_them() -> None:
         await press(pilot, "L", "a")
         assert "none is chosen" in screen_of(app)
         await press(pilot, "enter")
-        assert isinstance(app.screen, LargestScreen)
+        assert type(app.screen) is LargestScreen
         await press(pilot, "a", "end", "k", "escape")
-        assert not isinstance(app.screen, LargestScreen)
+        assert type(app.screen) is not LargestScreen
         assert decisions(app) == []
 
 

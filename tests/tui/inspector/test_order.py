@@ -202,7 +202,7 @@ def test_definitions_of_tools_are_one_line_until_they_are_unfolded() -> None:
     assert isinstance(head, RowGroup)
     assert (len(head.rows), head.about) == (2, "read_file, run_command")
     assert head.tokens == sum(row.tokens for row in rows.rows[1:3])
-    assert [item.who if (item := lines.item(at)) else "" for at in range(len(lines))] == ["system", "", "user"]
+    assert [row.who if (row := lines.item(at)) else "" for at in range(len(lines))] == ["system", "", "user"]
     opened = lines.fold(frozenset())
     assert [item.who if (item := opened.item(at)) else "" for at in range(len(opened))] == [
         *("system", "", "read_file", "run_command", "user")

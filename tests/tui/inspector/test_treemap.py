@@ -85,16 +85,16 @@ async def test_it_shows_what_fills_the_context_and_opens_down_to_the_item() -> N
         await press(pilot, "right", "down")
         assert app.pane.rows.item.seq == 21
         await press(pilot, "enter")
-        assert app.pane.detailed
+        assert app.pane.has_class("-detailed")
         assert app.pane.detail.item is not None
         assert app.pane.detail.item.seq == 21
         await press(pilot, "escape")
-        assert not app.pane.detailed
+        assert not app.pane.has_class("-detailed")
         await press(pilot, "escape")
         assert names(app)[treemap(app).cursor] == "read_file results"
         await press(pilot, "escape")
         assert not app.pane.mapped
-        assert isinstance(app.focused, RowsView)
+        assert app.pane.rows.has_focus
 
 
 async def test_a_narrow_pane_has_it_in_the_place_of_the_rows() -> None:
