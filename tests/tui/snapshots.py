@@ -207,6 +207,7 @@ def pictures(snapshot: SnapshotAssertion, tmp_path: Path) -> Iterator[Pictures]:
             patch.delenv(name, raising=False)
         for name, value in TERMINAL.items():
             patch.setenv(name, value)
+        patch.setenv("HOME", str(tmp_path))  # a folder is told by its way from here, whose name is another in every run
         time.tzset()
         patch.setattr(rows, "now", lambda: NOON)
         patch.setattr(ids, "time", SimpleNamespace(time_ns=lambda: NOON * 1_000_000))

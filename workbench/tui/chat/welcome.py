@@ -64,7 +64,7 @@ def _lines(welcome: Welcome, width: int) -> Iterator[WelcomeLine]:
     yield WelcomeLine(0, _key("Enter", "say something: type below and press Enter"), ("view-chat", ""))
     yield WelcomeLine(0, _key("Ctrl+O", "open a session, of this folder or another agent's"), ("sessions", ""))
     yield WelcomeLine(0, _key("F7", "choose a model"), ("model", ""))
-    yield WelcomeLine(2, _key("/demo", "no key needed: look around in a recorded session"), ("demo", ""))
+    yield WelcomeLine(2, _key("/demo", "look around in a recorded session, without a key"), ("demo", ""))
     yield BLANK
     yield from _model(welcome, width)
     yield from _list("sessions of this folder", SESSION, welcome.lists.sessions, width)
