@@ -31,9 +31,7 @@ def at_work(folder: Path, command: Sequence[str] = WORKBENCH) -> tuple[Terminal,
     terminal = Terminal(cwd=folder, command=command)
     terminal.wait_for("no model configured")
     terminal.press("run echo $$ > started; exec sleep 9999\r")
-    terminal.wait_for("allow once")
-    terminal.press("\t")
-    terminal.wait_for("and Enter choose")
+    terminal.wait_for("a key answers")
     terminal.press("y")
     started, end = folder / "started", time.monotonic() + DEADLINE
     while not (started.exists() and started.read_text()):

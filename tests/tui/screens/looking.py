@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from typing import Any
 
@@ -49,8 +50,9 @@ async def seen(pilot: Pilot[Any], *texts: str) -> None:
 
 
 def _held(pilot: Pilot[Any]) -> str:
-    """What the widgets hold: on the screen a long path may break a line anywhere."""
-    return "\n".join(str(each.render()) for each in pilot.app.screen.query(Static) if each.display)
+    """What the widgets hold, also without line breaks: on the screen a long path may break a line anywhere."""
+    held = "\n".join(str(each.render()) for each in pilot.app.screen.query(Static) if each.display)
+    return held + re.sub(r"\n\s*", "", held)
 
 
 def values(finder: Finder[Any]) -> list[str]:

@@ -16,9 +16,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.geometry import Region
 from textual.getters import query_one
 from textual.message import Message
 from textual.reactive import var
+from textual.strip import Strip
 from textual.widgets import Button, Static
 
 from workbench.config.text import printable, printable_lines
@@ -32,6 +34,17 @@ MOST_DETAIL = 400
 """Lines of what the question is about."""
 Part = str | tuple[str, str]
 _CHANGES = {"+": "$success", "-": "$error"}
+
+
+class _Title(Static):
+    """The first line of the box, which knows since when it can be read."""
+
+    painted_at = inf
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Paint it, and note down when."""
+        self.painted_at = min(self.painted_at, monotonic())
+        return super().render_lines(crop)
 
 
 class QuestionBox(Vertical, can_focus=True):
@@ -67,7 +80,7 @@ class QuestionBox(Vertical, can_focus=True):
     room: var[int] = var(20)
     """Lines that the box may take."""
 
-    title = query_one("#question-title", Static)
+    title = query_one("#question-title", _Title)
     detail = query_one("#question-detail", Static)
     around = query_one("#question-around", VerticalScroll)
     hint = query_one("#question-hint", Static)
@@ -78,14 +91,12 @@ class QuestionBox(Vertical, can_focus=True):
         self._answered = -1
         self._astray = False
         """Whether what is typed goes to the composer, and the focus is on its way there."""
-        self._seen_at = inf
-        """When the question was on the screen."""
         self._last_key = ""
         self._last_time = 0.0
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
-        yield Static(id="question-title")
+        yield _Title(id="question-title")
         with VerticalScroll(id="question-around", can_focus=False):
             yield Static(id="question-detail")
         yield Vertical(id="question-answers")
@@ -93,7 +104,7 @@ class QuestionBox(Vertical, can_focus=True):
 
     async def watch_question(self, before: UserQuestion | None, question: UserQuestion | None) -> None:
         """Show it."""
-        self._seen_at = inf
+        self.title.painted_at = inf
         had_focus = self.has_focus
         self.set_class(question is not None, "-asked")
         if question is None:
@@ -110,10 +121,6 @@ class QuestionBox(Vertical, can_focus=True):
             await self.buttons.remove_children()
             await self.buttons.mount_all(_Answer(choice, number) for number, choice in enumerate(question.choices))
         self._draw()
-        self.call_after_refresh(self._seen)
-
-    def _seen(self) -> None:
-        self._seen_at = monotonic()
 
     def watch_room(self) -> None:
         """Another size of the screen."""
@@ -170,7 +177,7 @@ class QuestionBox(Vertical, can_focus=True):
 
     def take_key(self, event: events.Key) -> bool:
         """Whether a key that was typed answers the question, or was held down since the one before."""
-        if self.question is None or event.time < self._seen_at or event.character is None:
+        if self.question is None or event.time < self.title.painted_at or event.character is None:
             return False
         answer = typed_answer(self.question, event.character)
         if answer is None:
