@@ -12,6 +12,7 @@ from tui.play import Script, answer, call, opened, until
 from workbench.log.events import AssistantMessage, Override, ToolResult, UserMessage
 from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import Text
+from workbench.session.open_session import OpenSession
 from workbench.session.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -305,3 +306,39 @@ async def test_quitting_in_the_middle_keeps_what_came(services: Services, monkey
     assert bodies[-1].finish == "cancelled"
     assert not any(isinstance(body, ToolResult) for body in bodies)
     assert sum(isinstance(body, UserMessage) for body in bodies) == 1
+
+
+async def test_a_turn_that_is_stopped_before_its_first_step_is_over(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(answer("one"), answer("two")).play(monkeypatch)
+    async with opened(services) as on:
+        turns = on.model._worker()._turns
+
+        def send_and_stop(open_now: OpenSession) -> None:
+            turns.send(open_now, "first")
+            turns.interrupt()
+
+        await on.ask(send_and_stop)
+        await on.settled()
+        assert on.queue == ("first",)
+        on.model.send("second")
+        await on.settled()
+        assert on.said == [("you", "first"), ("ai", "one"), ("you", "second"), ("ai", "two")]
+
+
+async def test_a_look_that_is_stopped_before_its_first_step_does_not_stop_later_ones(services: Services) -> None:
+    async with opened(services) as on:
+        compactions = on.model._worker().compactions
+
+        def look_and_stop(open_now: OpenSession) -> None:
+            compactions.show(open_now)
+            assert compactions._looking is not None
+            compactions._looking.cancel()  # as `close` does, before the first step
+
+        await on.ask(look_and_stop)
+        await on.settled()
+        before = on.values.pop("compaction")
+        await on.ask(compactions.show)
+        await on.settled()
+        assert on.compaction == before

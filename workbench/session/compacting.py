@@ -71,6 +71,15 @@ class SessionCompactions:
         self._stale = True
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
+            self._looking.add_done_callback(self._over)
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        """A task that is cancelled before its first step says nothing of its end itself."""
+        if task is self._looking:
+            self._looking = None
+        if task is self._settling:
+            self._settling = None
+        self._updates.poke()
 
     async def _look(self) -> None:
         try:
@@ -87,7 +96,6 @@ class SessionCompactions:
             self._updates.tell(Notice(f"{type(error).__name__}: {error}", "error", "this should not happen"))
         finally:
             self._looking = None
-            self._updates.poke()
 
     def _inputs(self, opened: OpenSession) -> CompactionInputs:
         self._figures.catch_up(opened.events)
@@ -185,6 +193,7 @@ class SessionCompactions:
         """A turn has ended well: compact beside whatever follows, where that is due."""
         if opened.agent is not None and self._settling is None:
             self._settling = asyncio.create_task(self._settle(opened, opened.agent))
+            self._settling.add_done_callback(self._over)
 
     async def _settle(self, opened: OpenSession, agent: Agent) -> None:
         try:

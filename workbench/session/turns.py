@@ -162,6 +162,13 @@ class Turns:
     def _start(self, opened: OpenSession, *, go_on: bool) -> None:
         """`go_on`: the first turn is one without a new message."""
         self._running = asyncio.create_task(self._run(opened, go_on))
+        self._running.add_done_callback(self._over)
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        """One that is cancelled before its first step says nothing of its end itself; its message still waits."""
+        if task is self._running:
+            self._running = None
+            self._updates.put(queue=tuple(self._waiting), activity=Activity())
 
     async def _run(self, opened: OpenSession, go_on: bool) -> None:
         """Turns, as long as messages wait. A failure stops them: the next would fail as well."""
