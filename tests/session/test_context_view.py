@@ -6,7 +6,8 @@ from hypothesis import given, settings
 
 from support import logs
 from support.talk import iteration, words
-from tui.inspector.host import Model, setup
+from tui.inspector.host import CUT, Model, setup, talk
+from workbench.context.items import State
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -107,3 +108,41 @@ def test_requests_go_forward_and_lie_in_the_log(log: list[Event]) -> None:
     for event in log:
         found.add(event)
         assert all(0 <= mark.upto < event.seq for mark in found.marks[-1:])
+
+
+def by_brute_force(model: Model, seq: int, state: State) -> list[int]:
+    """The numbers of the requests in which an event was in a state, each planned for itself; 0 is the next one."""
+    marks = [*enumerate((mark.upto for mark in model.requests.marks), 1), (0, len(model.events))]
+    return [
+        number for number, upto in marks for row in model.plan(upto).rows if row.seq == seq and row.state == state
+    ]
+
+
+def test_it_is_told_since_which_request_a_result_is_truncated_or_masked() -> None:
+    model = Model([*talk(), Override("exclude", 4, 4), UserMessage("On?"), AssistantMessage("Yes.", "reply9")])
+    queries = LogQueries(model.events, model.setup, model.requests.marks)
+    states: tuple[tuple[int, State], ...] = ((9, "truncated"), (12, "masked"), (4, "excluded"))
+    for seq, state in states:
+        had = by_brute_force(model, seq, state)
+        assert had and had[-1] == 0, "it is so now"
+        assert queries.since(seq, state) == f"{state} since request {had[0]}"
+    assert queries.since(9, "dropped") == ""
+
+
+def test_what_a_policy_left_out_says_since_when_and_in_a_past_request_until_when() -> None:
+    model = Model(talk(), setup("layers", "history.max_tokens=300", window=10_000))
+    queries = LogQueries(model.events, model.setup, model.requests.marks)
+    dropped = {row.seq: by_brute_force(model, row.seq, "dropped") for row in model.plan().rows if row.state == "dropped"}
+    assert dropped
+    for seq, had in dropped.items():
+        since = f"since request {had[0]}" if had[0] else "from the next request on"
+        assert seq is not None and queries.since(seq, "dropped") == f"dropped {since}"
+        sent = by_brute_force(model, seq, "sent")
+        if sent:
+            assert queries.since(seq, "sent") == f"sent in requests {sent[0]} to {sent[-1]}"
+
+
+def test_before_a_change_of_policy_requests_were_planned_otherwise_and_it_says_so() -> None:
+    model = Model([*talk(), Setting("policy", "workbench"), UserMessage("On?"), AssistantMessage("Yes.", "reply9")])
+    queries = LogQueries(model.events, model.setup, model.requests.marks)
+    assert queries.since(9, "truncated") == f"truncated at least since request {len(model.requests.marks)}"

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
 from workbench.context.control import CONTROL, reverted, span
+from workbench.context.items import State, state_words
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import (
@@ -18,11 +20,16 @@ from workbench.log.events import (
     Event,
     Override,
     OverrideAction,
+    Setting,
     SlotContent,
 )
 from workbench.models.calibration import Calibration
 from workbench.models.ledger import Ledger
 from workbench.session.requests import RequestMark, is_main
+from workbench.session.row_lookup import row_of
+
+MOST_PLANNED = 20_000
+"""Events of a log whose past requests are all planned to answer a question."""
 
 
 class OverrideWish(NamedTuple):
@@ -44,8 +51,8 @@ class SessionQueries(Protocol):
         """The plan as it would be with these overrides."""
         ...
 
-    def summarised(self, seq: int) -> str:
-        """Which compaction first took an event out of the requests, and from which request on; empty: unknown."""
+    def since(self, seq: int, state: State) -> str:
+        """From which request on an event is in a state; empty: unknown."""
         ...
 
     def spans(self, text: str) -> list[str]:
@@ -126,7 +133,46 @@ class LogQueries:
         planner = self._setup.planner([*islice(self._events, self._length), *asked], live=self._live)
         return planner.plan()
 
-    def summarised(self, seq: int) -> str:
+    def since(self, seq: int, state: State) -> str:
+        """The last requests in a row that had the event so: those before had it otherwise, or not at all."""
+        if state == "summarised":
+            return self._summarised(seq)
+        if self._length > MOST_PLANNED:
+            return ""
+        past = self._past
+        had = [_state_at(plan, seq) == state for _, plan in past]
+        last = len(had) - 1 - had[::-1].index(True) if True in had else -1
+        if last < 0:
+            return ""
+        first = last
+        while first and had[first - 1]:
+            first -= 1
+        words, number = state_words(state), past[first][0]
+        if last < len(had) - 1:
+            return f"{words} in requests {number:,} to {past[last][0]:,}"
+        if not number:
+            return f"{words} from the next request on"
+        return f"{words} {'at least ' if first == 0 and seq < self._changed else ''}since request {number:,}"
+
+    @cached_property
+    def _changed(self) -> int:
+        """The last change of model or policy: requests before it were planned otherwise than here. 0: none."""
+        events = islice(self._events, self._length)
+        return max((event.seq for event in events if _changes_policy(event)), default=0)
+
+    @cached_property
+    def _past(self) -> list[tuple[int, ContextPlan]]:
+        """The requests of the conversation by their numbers, and the next one as 0, under what holds now."""
+        main, planner = is_main(self._requests), self._setup.planner()
+        found = []
+        marks = [(number, mark.upto) for number, mark in enumerate(self._requests, 1) if main(mark)]
+        for number, upto in (*marks, (0, self._length)):
+            if self._changed <= upto <= self._length:
+                planner.extend(self._events[len(planner.events) : upto])
+                found.append((number, planner.plan()))
+        return found
+
+    def _summarised(self, seq: int) -> str:
         """Unknown where the user decided about the event: a pin may have kept it for a while."""
         later = [event for event in islice(self._events, seq, self._length) if type(event.body) in CONTROL]
         if any(isinstance(event.body, Override) and event.body.first <= seq <= event.body.last for event in later):
@@ -149,6 +195,15 @@ class LogQueries:
     def spans(self, text: str) -> list[str]:
         """By the tokenizer that counted the rows."""
         return self._setup.counter.spans(text)
+
+
+def _changes_policy(event: Event) -> bool:
+    return isinstance(event.body, Setting) and event.body.key in ("policy", "model", "knobs", "window")
+
+
+def _state_at(plan: ContextPlan, seq: int) -> State | None:
+    at = row_of(plan.rows, seq)
+    return plan.rows[at].state if at is not None and plan.rows[at].seq == seq else None
 
 
 def _covers(event: Event, body: Compaction, seq: int) -> bool:

@@ -16,7 +16,7 @@ from tui.inspector.sample import SAMPLE, item
 from workbench.context.items import Item
 from workbench.log.codec import decode
 from workbench.log.events import AssistantMessage, Compaction, Override, Revert, UserMessage
-from workbench.tui.inspector.pages import TABS, TOKENS_FROM, first_tab, make, size, title, weight
+from workbench.tui.inspector.pages import TABS, TOKENS_FROM, About, first_tab, make, size, title, weight
 from workbench.tui.widgets.text_view import TextPage, lay_out, matches, text_page
 
 MODEL = Model()
@@ -36,7 +36,7 @@ def test_a_cut_row_shows_what_was_cut() -> None:
     assert (cut.state, first_tab(cut)) == ("truncated", "diff")
     page = make(cut, "diff", SHOWN.queries)
     text = said(page)
-    assert text.startswith("over the cap of 600 tokens; kept the first+last 553 of 7,281 (both)\n"), "why comes first"
+    assert text.startswith("over the cap of 600 tokens; kept the beginning and the end: 553 of 7,281 tokens\n"), "why comes first"
     assert text.split("\n", 1)[1].startswith("  … 12 unchanged lines …\n    13  def test_login_13(client")
     assert "\n-   16  def test_login_16(client" in text
     assert "\n+ [truncated: kept first+last" in text
@@ -169,12 +169,24 @@ def test_a_summarised_item_says_which_requests_had_it_and_which_compaction_took_
     result = next(each for each in shown.plan.rows if each.seq == 12)
     number = len(BODIES) + 1
     had = [at for at, mark in enumerate(marks, 1) if 12 <= mark.upto < number]
-    told = said(make(result, "diff", shown.queries))
+    assert shown.queries is not None
+    about = About(since=shown.queries.since(12, "summarised"))
+    told = said(make(result, "diff", shown.queries, about=about))
     assert f"summarised by compaction #{len(bodies)}" in told
     assert f"compaction #{number}: sent in requests {had[0]} to 8, gone from request 9" in told
     undone = Model([*bodies, Revert(len(bodies)), Revert(number), again]).shown()
     assert undone.queries is not None
-    assert undone.queries.summarised(12).endswith("gone from the next request")
+    assert undone.queries.since(12, "summarised").endswith("gone from the next request")
     pinned = Model([*bodies, Override("pin", 12, 12)]).shown()
     assert pinned.queries is not None
-    assert pinned.queries.summarised(12) == ""
+    assert pinned.queries.since(12, "summarised") == ""
+
+
+def test_the_edits_say_what_the_share_is_a_share_of() -> None:
+    text = said(make(item(1, tokens=25), "edits", None, about=About(request=2_000)))
+    assert "share  1.2 % of the request's 2,000 tokens" in text
+
+
+@pytest.mark.parametrize("tab", ["diff", "edits"])
+def test_a_page_says_since_when_it_is_so(tab: str) -> None:
+    assert "masked since request 14" in said(make(row(12), tab, None, about=About(since="masked since request 14")))

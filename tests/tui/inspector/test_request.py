@@ -105,7 +105,7 @@ async def test_a_long_request_is_written_in_a_thread_and_one_of_the_past_says_so
 
 
 def said(by: str, ledger: Ledger | None = MODEL.ledger) -> str:
-    return "\n".join(line.text for line in page(ledger, "gpt-4o", by).lines)
+    return "\n".join(line.text for line in page(ledger, "gpt-4o", by, requests=MODEL.requests.marks).lines)
 
 
 def test_the_account_adds_up() -> None:
@@ -116,9 +116,9 @@ def test_the_account_adds_up() -> None:
     assert "calibration: learnt from" in text
     assert "the context grows by +43 tokens a turn\nall to gpt-4o\n" in text
     lines = text.split("\n")
-    head = next(at for at, line in enumerate(lines) if line.lstrip().startswith("event"))
-    assert lines[head + 1].split()[:5] == ["29", "2", "1,620", "1,633", "+13"], "the newest first"
-    assert lines[head + 4].split()[:4] == ["20", "1", "1,500", "nothing"], "what was not reported is not made up"
+    head = next(at for at, line in enumerate(lines) if line.lstrip().startswith("request "))
+    assert lines[head + 1].split()[:6] == ["8", "29", "2", "1,620", "1,633", "+13"], "the newest first"
+    assert lines[head + 4].split()[:5] == ["5", "20", "1", "1,500", "nothing"], "what was not reported is not made up"
 
 
 @requirement(

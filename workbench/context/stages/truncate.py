@@ -93,6 +93,7 @@ def fitting_parts(sizes: Sequence[int], room: int, counter: TokenCounter, item_i
 def _by_tokens(text: str, tokens: int, rule: TruncationRule, counter: TokenCounter, item_id: str) -> TruncatedText:
     cap = rule.max_tokens
     ends = {"head": "first", "tail": "last", "both": "first+last"}[rule.strategy]
+    part = {"head": "the beginning", "tail": "the end", "both": "the beginning and the end"}[rule.strategy]
 
     def marker(kept: int) -> str:
         return f"[truncated: kept {ends} ~{kept} of ~{tokens} tokens ({rule.strategy})] [id {item_id}]"
@@ -113,7 +114,7 @@ def _by_tokens(text: str, tokens: int, rule: TruncationRule, counter: TokenCount
         if len(str(kept)) != len(str(cap)) or counter.count(marker(kept)).tokens != guess:
             count = counter.joined(text, end, middle, start)
         if count.tokens <= cap:
-            why = f"over the cap of {cap:,} tokens; kept the {ends} {kept:,} of {tokens:,} ({rule.strategy})"
+            why = f"over the cap of {cap:,} tokens; kept {part}: {kept:,} of {tokens:,} tokens"
             return TruncatedText(text[:end] + middle + text[start:], *count, why)
         room -= max(1, count.tokens - cap)
     return _marker_alone(marker(0), tokens, f"cap of {cap:,} tokens", counter, lambda t: counter.count(t).tokens <= cap)
@@ -173,7 +174,7 @@ def _by_lines(
         sent = assemble(*_bytes_ends(head, tail, room))
         if len(sent.encode("utf-8", "replace")) <= rule.max_bytes:
             count = counter.count(sent)
-            why = f"{' and '.join(filter(None, over))}; kept {count.tokens:,} of {tokens:,} tokens (lines)"
+            why = f"{' and '.join(filter(None, over))}; kept its first and last lines: {count.tokens:,} of {tokens:,} tokens"
             return TruncatedText(sent, count.tokens, count.exact, why)
         room -= max(16, room // 10)
 

@@ -15,6 +15,7 @@ from textual.widget import Widget
 from workbench.config.text import printable, table
 from workbench.models.ledger import Ledger, LedgerRow, UsageTotals
 from workbench.session.context_view import ContextView
+from workbench.session.requests import RequestMark
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.reader import TextReader, TextScreen
 from workbench.tui.widgets.text_view import TextLine, TextPage
@@ -22,7 +23,9 @@ from workbench.tui.widgets.text_view import TextLine, TextPage
 ROW_CHARS = 100
 """About how long a line is."""
 EMPTY = "No requests yet."
-BY_REQUEST = ("event", "turn", "estimate", "reported", "unattributed", "cached", "answer", "cost", "time", "model")
+BY_REQUEST = (
+    *("request", "event", "turn", "estimate", "reported", "unattributed", "cached", "answer", "cost", "time", "model"),
+)
 BY_TURN = ("turn", "requests", "estimate", "reported", "unattributed", "cached", "answer", "cost", "time", "compacted")
 
 
@@ -35,11 +38,12 @@ def _seconds(value: float | None) -> str:
     return "" if not value else f"{value:.1f} s"
 
 
-def _request(row: LedgerRow) -> tuple[str, ...]:
+def _request(row: LedgerRow, number: int | None) -> tuple[str, ...]:
     reported = f"{row.prompt:,}" if row.reported else "nothing"
     unattributed = f"{row.unattributed:+,}" if row.reported else ""
     figures = (f"{row.cached:,}", f"{row.completion:,}", cost(row.cost), _seconds(row.seconds))
-    return str(row.seq), str(row.turn), f"{row.estimate:,}", reported, unattributed, *figures, printable(row.model)
+    where = ("" if number is None else f"{number:,}", str(row.seq), str(row.turn))
+    return *where, f"{row.estimate:,}", reported, unattributed, *figures, printable(row.model)
 
 
 def _sums(name: str, total: UsageTotals, compactions: Sequence[int] | None = None) -> tuple[str, ...]:
@@ -58,14 +62,17 @@ def _sums(name: str, total: UsageTotals, compactions: Sequence[int] | None = Non
     )
 
 
-def page(ledger: Ledger | None, model: str, by: str, most: int = 0) -> TextPage:
-    """The account as text: totals and calibration first, then the lines, newest first."""
+def page(
+    ledger: Ledger | None, model: str, by: str, most: int = 0, *, requests: Sequence[RequestMark] = ()
+) -> TextPage:
+    """The account as text: totals and calibration first, then the lines, newest first. `requests` number them."""
     if ledger is None or not ledger.rows:
         return TextPage([TextLine(EMPTY, "quiet")])
     lines = [*_summary(ledger, model), TextLine("")]
     count = most // ROW_CHARS or len(ledger.rows)
     if by == "request":
-        rows = [_request(row) for row in ledger.rows[: -count - 1 : -1]]
+        numbers = {mark.usage: number for number, mark in enumerate(requests, 1)}
+        rows = [_request(row, numbers.get(row.seq)) for row in ledger.rows[: -count - 1 : -1]]
         alone = len({row[-1] for row in rows}) == 1
         if alone:
             lines[-1:] = [TextLine(f"all to {rows[0][-1]}", "why"), TextLine("")]
@@ -153,5 +160,7 @@ class AccountScreen(TextScreen):
 
     def _fill(self) -> None:
         ledger = self._shown.ledger
-        make: Callable[[int], TextPage] = partial(page, ledger, self._shown.plan.model, self.by)
+        make: Callable[[int], TextPage] = partial(
+            page, ledger, self._shown.plan.model, self.by, requests=self._shown.requests
+        )
         self.reader.show(make, len(ledger.rows) * ROW_CHARS if ledger else 0)

@@ -73,7 +73,7 @@ def lay_out(width: int, events: int, marked: bool = False) -> Columns:
     roomy = width >= ROOMY
     gap = 2 if roomy else 1
     seq = max(3, len(str(events)))
-    who, tokens, share = (18, 9, 8) if roomy else (13, 8, 5)
+    who, tokens, share = (18, 9, 10) if roomy else (13, 8, 5)
     original = 8 if roomy else 0
     state = 12
     mark = 1 if marked else 0
@@ -92,7 +92,7 @@ def heads(columns: Columns, sort: Sorting = "") -> str:
         fit("who", columns.who),
         f"tokens{ARROWS[sort]}".rjust(columns.tokens),
         *(["original".rjust(columns.original)] if columns.original else []),
-        fit("share", columns.share),
+        fit("of request" if columns.share >= len("of request") else "share", columns.share),
         " ",
         fit("  state", columns.state),
         fit("what", columns.what),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from asyncio import wrap_future
 from functools import partial
 from typing import ClassVar
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -13,10 +15,11 @@ from textual.getters import query_one
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
+from workbench.config.background import background
 from workbench.context.items import Item
 from workbench.session.context_view import SessionQueries
 from workbench.tui.inspector import pages
-from workbench.tui.inspector.pages import TABS
+from workbench.tui.inspector.pages import TABS, About
 from workbench.tui.widgets.cells import fit, joined
 from workbench.tui.widgets.reader import TextReader
 
@@ -70,6 +73,8 @@ class Detail(Vertical):
 
     item: var[Item | None] = var(None)
     queries: var[SessionQueries | None] = var(None)
+    request: var[int] = var(0)
+    """Tokens of the request that the item is a share of."""
     tab: var[str] = var("")
     """What is shown; the user's choice holds from row to row until the pane is closed."""
     missing: var[bool] = var(False)
@@ -80,6 +85,7 @@ class Detail(Vertical):
     def __init__(self) -> None:
         super().__init__()
         self._picked = False
+        self._since = ""
 
     def compose(self) -> ComposeResult:
         """What it is, then the text."""
@@ -97,9 +103,21 @@ class Detail(Vertical):
         if item == self.item and self.tab and not self.missing:
             return
         self.item, self.missing = item, False
+        self._since = ""
         if item is not None:
             tab = self.tab if self._picked else pages.first_tab(item)
             self.tab = tab
+            self._fill()
+            self._find_since(item)
+
+    @work(exclusive=True)
+    async def _find_since(self, item: Item) -> None:
+        """Add from which request on it is so, unless somebody is reading further down by then."""
+        queries, seq = self.queries, item.seq
+        if queries is None or seq is None or item.state in ("sent", "aside"):
+            return
+        self._since = await wrap_future(background(partial(queries.since, seq, item.state)))
+        if self._since and item is self.item and not self.missing and self.reader.view.scroll_offset.y == 0:
             self._fill()
 
     def miss(self) -> None:
@@ -124,4 +142,4 @@ class Detail(Vertical):
         if self.missing:
             self.reader.show(lambda _: pages.missing(), 0)
         elif item is not None:
-            self.reader.show(partial(pages.make, item, tab, self.queries), pages.weight(item, tab))
+            self.reader.show(partial(pages.make, item, tab, self.queries, about=About(self.request, self._since)), pages.weight(item, tab))

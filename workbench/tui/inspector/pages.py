@@ -51,17 +51,31 @@ def weight(item: Item, tab: str) -> int:
     return {"sent": sent, "diff": sent + len(item.original)}.get(tab, len(item.original))
 
 
-def make(item: Item, tab: str, queries: SessionQueries | None, most: int = 0) -> TextPage:
+class About(NamedTuple):
+    """What of an item is not in the item itself."""
+
+    request: int = 0
+    """Tokens of the whole request; 0: unknown."""
+    since: str = ""
+    """From which request on it is as it is; empty: unknown, or not known yet."""
+
+
+NOTHING_KNOWN = About()
+
+
+def make(
+    item: Item, tab: str, queries: SessionQueries | None, most: int = 0, *, about: About = NOTHING_KNOWN
+) -> TextPage:
     """A page of an item; at most so many characters of its text, where that is asked for."""
     match tab:
         case "sent":
-            return _sent(item, queries, most)
+            return _sent(item, about, most)
         case "diff":
-            return _diff(item, queries, most)
+            return _diff(item, about, most)
         case "tokens":
             return _tokens(item, queries)
         case "edits":
-            return _edits(item, queries)
+            return _edits(item, about)
         case "json":
             return _json(item, queries, most)
         case _:
@@ -94,23 +108,23 @@ def size(item: Item) -> str:
     return f"{state}{pinned}: {item.tokens:,} of {item.original_tokens:,} tokens{exact}"
 
 
-def _sent(item: Item, queries: SessionQueries | None, most: int) -> TextPage:
+def _sent(item: Item, about: About, most: int) -> TextPage:
     if item.text is None:
         why = printable(item.edits[-1].why) if item.edits else "it is not part of the request"
-        return TextPage([TextLine("Nothing of it is sent.", "head"), TextLine(why, "why"), *_gone(item, queries)])
+        return TextPage([TextLine("Nothing of it is sent.", "head"), TextLine(why, "why"), *_since(about)])
     return text_page(item.text, most)
 
 
-def _diff(item: Item, queries: SessionQueries | None, most: int) -> TextPage:
+def _diff(item: Item, about: About, most: int) -> TextPage:
     if item.text == item.original:
         return TextPage([TextLine("It is sent as it is: nothing was cut.", "quiet")])
     if item.text is None:
         page = text_page(item.original, most)
         all_of_it = [TextLine(f"- {line.text}", "removed") for line in page.lines]
         return TextPage(
-            [TextLine("Nothing of it is sent.", "head"), *_whys(item), *_gone(item, queries), *all_of_it], item.original
+            [TextLine("Nothing of it is sent.", "head"), *_whys(item), *_since(about), *all_of_it], item.original
         )
-    lines: list[TextLine] = [*_whys(item)]
+    lines: list[TextLine] = [*_whys(item), *_since(about)]
     gone = []
     pieces = difference(item.original, item.text)
     for number, (kind, text) in enumerate(pieces):
@@ -129,10 +143,9 @@ def _whys(item: Item) -> Iterator[TextLine]:
     yield from (TextLine(printable(edit.why), "why") for edit in item.edits)
 
 
-def _gone(item: Item, queries: SessionQueries | None) -> Iterator[TextLine]:
-    """Where a summarised item went out of the requests."""
-    if queries is not None and item.seq is not None and item.state == "summarised":
-        yield from (TextLine(said, "why") for said in (queries.summarised(item.seq),) if said)
+def _since(about: About) -> Iterator[TextLine]:
+    """From which request on it is as it is."""
+    yield from (TextLine(said, "why") for said in (about.since,) if said)
 
 
 def _signed(text: str, kind: str) -> Iterator[TextLine]:
@@ -184,9 +197,9 @@ def _coloured(tokens: Iterable[str]) -> Iterator[TextLine]:
         yield TextLine(line, "text", tuple(spans))
 
 
-def _edits(item: Item, queries: SessionQueries | None) -> TextPage:
+def _edits(item: Item, about: About) -> TextPage:
     lines = [TextLine(size(item), "head"), TextLine("")]
-    lines += [TextLine(f"{name.ljust(6)} {value}", "quiet") for name, value in _facts(item)]
+    lines += [TextLine(f"{name.ljust(6)} {value}", "quiet") for name, value in _facts(item, about.request)]
     lines.append(TextLine(""))
     if not item.edits:
         lines.append(TextLine("No stage changed it."))
@@ -195,14 +208,16 @@ def _edits(item: Item, queries: SessionQueries | None) -> TextPage:
             TextLine(f"{edit.stage}: {edit.before:,} → {edit.after:,} tokens, {state_words(edit.state)}", "head")
         )
         lines.append(TextLine(f"  {printable(edit.why)}", "why"))
-    lines += _gone(item, queries)
+    lines += _since(about)
     return TextPage(lines, "\n".join(line.text for line in lines))
 
 
-def _facts(item: Item) -> Iterator[tuple[str, str]]:
+def _facts(item: Item, request: int) -> Iterator[tuple[str, str]]:
     yield "id", printable(item.id)
     yield "turn", str(item.turn)
     yield "slot", item.slot
+    if request > 0:
+        yield "share", f"{item.tokens / request:.1%} of the request's {request:,} tokens".replace("%", " %", 1)
     if item.call_id:
         yield "call", printable(item.call_id)
     if item.name:

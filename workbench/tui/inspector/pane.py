@@ -144,7 +144,7 @@ class InspectorPane(Vertical):
 
     def watch_shown(self, old: ContextView | None, new: ContextView | None) -> None:
         """Another plan: what was asked about it is worked out anew, and what changed is told."""
-        self.detail.queries = new.queries if new else None
+        self.detail.queries, self.detail.request = (new.queries, new.plan.size) if new else (None, 0)
         if new is None or old is None or (old.at, old.before) != (new.at, new.before) or new.at is not None:
             self.row_list.found = None
             if new is not None and new.before is not None:
