@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from support import logs
 from support.talk import iteration, words
-from tui.inspector.host import CUT, Model, setup, talk
+from tui.inspector.host import Model, setup, talk
 from workbench.context.items import State
 from workbench.log.events import (
     AssistantMessage,
@@ -113,9 +113,7 @@ def test_requests_go_forward_and_lie_in_the_log(log: list[Event]) -> None:
 def by_brute_force(model: Model, seq: int, state: State) -> list[int]:
     """The numbers of the requests in which an event was in a state, each planned for itself; 0 is the next one."""
     marks = [*enumerate((mark.upto for mark in model.requests.marks), 1), (0, len(model.events))]
-    return [
-        number for number, upto in marks for row in model.plan(upto).rows if row.seq == seq and row.state == state
-    ]
+    return [number for number, upto in marks for row in model.plan(upto).rows if row.seq == seq and row.state == state]
 
 
 def test_it_is_told_since_which_request_a_result_is_truncated_or_masked() -> None:
@@ -132,7 +130,9 @@ def test_it_is_told_since_which_request_a_result_is_truncated_or_masked() -> Non
 def test_what_a_policy_left_out_says_since_when_and_in_a_past_request_until_when() -> None:
     model = Model(talk(), setup("layers", "history.max_tokens=300", window=10_000))
     queries = LogQueries(model.events, model.setup, model.requests.marks)
-    dropped = {row.seq: by_brute_force(model, row.seq, "dropped") for row in model.plan().rows if row.state == "dropped"}
+    dropped = {
+        row.seq: by_brute_force(model, row.seq, "dropped") for row in model.plan().rows if row.state == "dropped"
+    }
     assert dropped
     for seq, had in dropped.items():
         since = f"since request {had[0]}" if had[0] else "from the next request on"

@@ -77,8 +77,8 @@ def test_everything_that_was_said_or_done_is_told_and_nothing_else() -> None:
         ("notice", "not compacted: would free 7 %"),
         ("notice", "hook: it failed"),
         ("notice", "snapshot of the work tree, before write_file"),
-        ("notice", "pin 5"),
-        ("notice", "mask 5 to 7"),
+        ("notice", "pinned #5"),
+        ("notice", "masked 3 items (#5 to #7)"),
         ("notice", "undid: masked 3 items (#5 to #7)"),
         ("notice", "window of gpt-4o: 9 tokens, as the provider says"),
         ("summary", "what was"),
@@ -92,6 +92,31 @@ def test_everything_that_was_said_or_done_is_told_and_nothing_else() -> None:
     assert transcript.index_of(10) == 5  # a result is at its call
     assert transcript.index_of(1) == 0
     assert transcript.standing(transcript[0]) is None
+
+
+def test_what_was_decided_at_once_is_one_line_and_so_is_its_undo_and_redo() -> None:
+    long = " ".join(["word"] * 400)
+    talk: list[Body] = [UserMessage("go")]
+    for number in range(4):
+        talk += [
+            ToolCall(f"c{number}", "run_command", "{}", f"r{number}"),
+            ToolResult(f"c{number}", long, "run_command"),
+        ]
+    masks = [Override("mask", 3, 3), Usage("gpt-4o", 9), Override("mask", 7, 7, joined=True)]
+    events = log(*talk, AssistantMessage("done"), *masks, Override("pin", 5, 5), *map(Revert, (13, 11)))
+    events += log(*[UserMessage("")] * len(events), *map(Revert, (15, 16)), Revert(18), Revert(14))[len(events) :]
+
+    def told(upto: int) -> list[str]:
+        transcript = LogTranscript(Entries(events[:upto]), SETUP.plan(events[:upto]))
+        return [entry.text for entry in map(transcript.__getitem__, range(len(transcript))) if entry.kind == "notice"]
+
+    plan = SETUP.plan(events[:13])
+    freed = sum(row.original_tokens - row.tokens for row in plan.rows if row.state == "masked")
+    assert freed > 700
+    masked = "masked 2 items (#3, #7)"
+    assert told(13) == [f"{masked}, frees {freed:,} tokens"]
+    assert told(16) == [masked, "pinned #5", f"undid: {masked}"]
+    assert told(20)[2:] == [f"undid: {masked}", f"redid: {masked}", "undid: masked #3", "undid: pinned #5"]
 
 
 def test_a_transcript_stays_as_it_was_when_the_log_grows() -> None:

@@ -177,7 +177,7 @@ def test_a_micro_compaction_masks_the_results_it_names() -> None:
         {"type": "system", "subtype": "microcompact_boundary", "sessionId": "s", "microcompactMetadata": noted},
     )
     why = "cleared by Claude Code's micro-compaction: 65,398 tokens before it, 45,149 saved"
-    assert bodies[4:] == [Override("mask", seq, seq, why, OLD_RESULT) for seq in (2, 4)]
+    assert bodies[4:] == [Override("mask", seq, seq, why, OLD_RESULT, joined=seq > 2) for seq in (2, 4)]
 
 
 def test_each_session_of_a_file_is_a_conversation() -> None:

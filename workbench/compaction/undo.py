@@ -15,6 +15,8 @@ from workbench.context.control import in_effect, reverted, span_words
 from workbench.log.events import Compaction, Event, Override, Revert
 
 _CONTROLS = (Compaction, Override, Revert)
+MOST_NAMED = 8
+"""Ranges of one decision that are named in a sentence."""
 
 
 class Change(NamedTuple):
@@ -180,23 +182,24 @@ def in_words(changes: Sequence[Change]) -> str:
     bodies = [change.target.body for change in changes]
     overrides = sorted((body for body in bodies if isinstance(body, Override)), key=lambda body: body.first)
     if len(overrides) == len(changes) > 1 and len({body.action for body in overrides}) == 1:
-        return f"{first.what.partition(':')[0]}: {_decided(overrides)}"
+        return f"{first.what.partition(':')[0]}: {decided(overrides)}"
     return "; ".join(change.what for change in changes)
 
 
 def what_was_done(event: Event) -> str:
     """What follows `undid`: `: masked #41` or ` compaction #90`."""
-    return f": {_decided([event.body])}" if isinstance(event.body, Override) else f" compaction #{event.seq}"
+    return f": {decided([event.body])}" if isinstance(event.body, Override) else f" compaction #{event.seq}"
 
 
-def _decided(overrides: Sequence[Override]) -> str:
-    """`masked 3 items (#41, #44, #50)`."""
+def decided(overrides: Sequence[Override]) -> str:
+    """`masked 3 items (#41, #44, #50)`; of many, the first."""
     action = overrides[0].action
     done = _DONE.get(action.removeprefix("un"), f"{action.removeprefix('un')}ned")
     done = f"un{done}" if action.startswith("un") else done
     count = sum(body.last - body.first + 1 for body in overrides)
     each = [f"#{body.first}" if body.first == body.last else f"#{body.first} to #{body.last}" for body in overrides]
-    return f"{done} {each[0]}" if count == 1 else f"{done} {count:,} items ({', '.join(each)})"
+    listed = [*each[: MOST_NAMED - 1], "…"] if len(each) > MOST_NAMED else each
+    return f"{done} {each[0]}" if count == 1 else f"{done} {count:,} items ({', '.join(listed)})"
 
 
 def _sentence(verb: str, events: Sequence[Event], event: Event, revert: Revert) -> str:

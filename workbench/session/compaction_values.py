@@ -84,6 +84,9 @@ class CompactionView:
     """Why there is nothing to compact now; empty where there is, or where the log is too long to look unasked."""
     would: str = ""
     """What a compaction by hand would do now; empty where that is not known, or nothing."""
+    cleared: tuple[int, ...] = ()
+    """The overrides in force that took something out of the requests: decisions by hand, or another agent's clearing of
+    old results. Of what was decided at once, the first."""
     fixed: str = ""
     """Why nothing can be changed; empty where it can."""
     running: RunningCompaction | None = None

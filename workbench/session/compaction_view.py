@@ -17,7 +17,7 @@ from workbench.compaction.triggers import compacts_at, decide
 from workbench.compaction.undo import tree
 from workbench.compaction.values import CompactionRefused, SelectedRange
 from workbench.config.text import counted
-from workbench.context.control import CONTROL, in_effect, span
+from workbench.context.control import CONTROL, in_effect, reverted, span
 from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
@@ -205,7 +205,20 @@ def view(inputs: CompactionInputs) -> CompactionView:
         metrics=metrics(found),
         nothing=nothing,
         would=would,
+        cleared=_cleared(inputs.events),
         fixed=inputs.fixed,
+    )
+
+
+def _cleared(events: Sequence[Event]) -> tuple[int, ...]:
+    gone = reverted([event for event in events if type(event.body) in CONTROL])
+    return tuple(
+        event.seq
+        for event in events
+        if isinstance(event.body, Override)
+        and event.body.action in ("mask", "exclude")
+        and not event.body.joined
+        and event.seq not in gone
     )
 
 

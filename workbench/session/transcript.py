@@ -6,7 +6,7 @@ from bisect import bisect_right
 
 from workbench.agent.mentions import as_written
 from workbench.compaction.record import CATEGORY as COMPACTION
-from workbench.compaction.undo import what_was_done
+from workbench.compaction.undo import decided, what_was_done
 from workbench.config.text import printable
 from workbench.context.plan import ContextPlan
 from workbench.context.tool_outcomes import outcome_of
@@ -35,6 +35,8 @@ TOLD_SETTINGS = ("model", "policy", "window", "knobs", LEFT_OUT)
 """Of the settings, those that change what the model sees, and what a transcript held besides the conversation."""
 MOST_BETWEEN = 20
 """Events before a result among which the snapshot is looked for that was taken before its tool ran."""
+MOST_FREED = 200
+"""Masked events whose tokens are added up for a line of the chat."""
 WHOLE = ("", "stop", "tool_calls", "end_turn")
 """How an answer ends that was not cut short."""
 BESIDE = (COMPACTION, "hook", "instructions", "snapshot")
@@ -53,6 +55,10 @@ class Entries:
         self._results: dict[str, int] = {}
         """By call: the index of its result."""
         self._calls: set[str] = set()
+        self._together: dict[int, list[int]] = {}
+        """By the event of an entry: overrides that were one decision, or reverts that undid one; they have one line."""
+        self._step: dict[int, int] = {}
+        """By override: the first that it was decided with."""
         self._turn = 0
         self._taken = 0
         self.has_talk = False
@@ -69,11 +75,33 @@ class Entries:
                 self._calls.add(body.call_id)
             if isinstance(body, ToolResult):
                 self._results.setdefault(body.call_id, index)
+            if self._goes_on(index, body):
+                continue
             if self._is_entry(body):
                 self.has_talk = self.has_talk or not isinstance(body, Setting | Snapshot | Override | Revert)
                 self._places.append(index)
                 self._turns.append(self._turn)
         self._taken = len(self.events)
+
+    def _goes_on(self, index: int, body: Body) -> bool:
+        """Whether an event is told with the one before it, as one decision, or as what undid one."""
+        if not isinstance(body, Override | Revert):
+            return False
+        last = next(reversed(self._together), -1)
+        if isinstance(body, Override):
+            together = body.joined and last >= 0 and isinstance(self.events[last].body, Override)
+            self._step[index] = last if together else index
+        else:
+            group = self._together.get(last, [])
+            together = group[-1:] == [index - 1] and self._undoes(index) == self._undoes(index - 1) is not None
+        self._together.setdefault(last if together else index, []).append(index)
+        return together
+
+    def _undoes(self, index: int) -> tuple[str, int] | None:
+        """Whether a revert undoes or brings back, and the decision it does so to; None: it is about something else."""
+        body = self.events[index].body
+        verb, target = self._reverted(body.target) if isinstance(body, Revert) else ("", 0)
+        return (verb, self._step[target - 1]) if target - 1 in self._step else None
 
     def _is_entry(self, body: Body) -> bool:
         match body:
@@ -133,22 +161,42 @@ class Entries:
                 return ChatEntry(event.seq, event.id, "summary", turn, summary)
             case Failure(category=category, message=message) if category not in BESIDE:
                 return ChatEntry(event.seq, event.id, "failure", turn, message)
-            case Revert(target=target):
-                return ChatEntry(event.seq, event.id, "notice", turn, self._undone(target))
+            case Revert() | Override():
+                return ChatEntry(event.seq, event.id, "notice", turn, self._changed(self._places[at], seen))
             case _:
                 return ChatEntry(event.seq, event.id, "notice", turn, told(body))
 
-    def _undone(self, target: int) -> str:
+    def decision(self, at: int, seen: int) -> list[Override]:
+        """The overrides that an entry tells of."""
+        bodies = [self.events[index].body for index in self._together.get(self._places[at], ()) if index < seen]
+        return [body for body in bodies if isinstance(body, Override)]
+
+    def _changed(self, index: int, seen: int) -> str:
+        """What was decided or undone, all that belongs together."""
+        indices = [each for each in self._together[index] if each < seen]
+        bodies = [self.events[each].body for each in indices]
+        verb = ""
+        if isinstance(bodies[0], Revert):
+            found = [self._reverted(body.target) for body in bodies if isinstance(body, Revert)]
+            verb, target = found[0]
+            event = self.events[target - 1] if 0 < target <= len(self.events) else None
+            if event is None or not isinstance(event.body, Override | Compaction):
+                return f"{verb} event {target}"
+            if isinstance(event.body, Compaction):
+                return f"{verb}{what_was_done(event)}"
+            bodies = [self.events[target - 1].body for _, target in found]
+        overrides = sorted((body for body in bodies if isinstance(body, Override)), key=lambda body: body.first)
+        return f"{verb}: {decided(overrides)}" if verb else decided(overrides)
+
+    def _reverted(self, target: int) -> tuple[str, int]:
         """What a revert undid; of one that reverts a revert, what it brought back."""
         verb = "undid"
         while 0 < target <= len(self.events):
-            event = self.events[target - 1]
-            if isinstance(event.body, Compaction | Override):
-                return f"{verb}{what_was_done(event)}"
-            if not isinstance(event.body, Revert) or event.body.target >= target:
+            body = self.events[target - 1].body
+            if not isinstance(body, Revert) or body.target >= target:
                 break
-            verb, target = "redid" if verb == "undid" else "undid", event.body.target
-        return f"{verb} event {target}"
+            verb, target = "redid" if verb == "undid" else "undid", body.target
+        return verb, target
 
     def _call(self, event: Event, body: ToolCall, seen: int) -> ChatCall:
         at = self._results.get(body.call_id, seen)
@@ -181,8 +229,6 @@ def _told(body: Body) -> str:
     match body:
         case Snapshot(why=why):
             return f"snapshot of the work tree{', ' + why if why else ''}"
-        case Override(action=action, first=first, last=last):
-            return f"{action} {first}" if first == last else f"{action} {first} to {last}"
         case Failure(category=category, message=message) if category == COMPACTION:
             return f"not compacted: {message.partition(': ')[2] or message}"
         case Failure(category=category, message=message):
@@ -216,7 +262,20 @@ class LogTranscript:
         at = index + self._length if index < 0 else index
         if not 0 <= at < self._length:
             raise IndexError(index)
-        return self._entries.entry(at, self._seen)
+        entry = self._entries.entry(at, self._seen)
+        freed = self._freed(self._entries.decision(at, self._seen)) if entry.kind == "notice" else 0
+        return entry._replace(text=f"{entry.text}, frees {freed:,} tokens") if freed else entry
+
+    def _freed(self, decision: list[Override]) -> int:
+        """What masking frees while it holds; 0 where that is not known, or takes long to find out."""
+        rows = () if self._plan is None else self._plan.rows
+        seqs = [seq for each in decision if each.action == "mask" for seq in range(each.first, each.last + 1)]
+        freed = 0
+        for seq in seqs if len(seqs) <= MOST_FREED else ():
+            at = row_of(rows, seq)
+            if at is not None and rows[at].seq == seq and rows[at].state == "masked":
+                freed += sum(edit.before - edit.after for edit in rows[at].edits if edit.stage == "override")
+        return freed
 
     def index_of(self, seq: int) -> int:
         """The place of the entry that shows an event, or of the nearest before it; 0 where there is none."""

@@ -289,9 +289,10 @@ class ClaudeCodeReader:
     def _micro_compaction(self, noted: dict[str, Any]) -> None:
         before, saved = number_in(noted, "preTokens"), number_in(noted, "tokensSaved")
         why = f"cleared by {NAME}'s micro-compaction: {before:,} tokens before it, {saved:,} saved"
-        for name in (*list_in(noted, "compactedToolIds"), *list_in(noted, "clearedAttachmentUUIDs")):
-            if isinstance(name, str) and name in self._clearable:
-                self.builder.add(Override("mask", *self._clearable[name], why, OLD_RESULT))
+        named = (*list_in(noted, "compactedToolIds"), *list_in(noted, "clearedAttachmentUUIDs"))
+        cleared = [self._clearable[name] for name in named if isinstance(name, str) and name in self._clearable]
+        for at, span in enumerate(cleared):
+            self.builder.add(Override("mask", *span, why, OLD_RESULT, joined=at > 0))
 
     def _compaction(self, summary: str) -> None:
         noted = dict_in(self._boundary, "compactMetadata")

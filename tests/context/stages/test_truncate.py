@@ -148,7 +148,7 @@ def test_none_cuts_nothing() -> None:
 def test_the_reason_has_its_numbers() -> None:
     made = cut(words(20_000), by_tokens("head", 2_000))
     assert made is not None
-    assert made.why.startswith("over the cap of 2,000 tokens; kept the first 1,9")
+    assert made.why.startswith("over the cap of 2,000 tokens; kept the beginning: 1,9")
 
 
 # By lines

@@ -28,7 +28,7 @@ class Handing:
     def __init__(self, own: SessionQueries | None) -> None:
         assert own is not None
         self._own = own
-        self.event, self.spans, self.summarised = own.event, own.spans, own.summarised
+        self.event, self.spans, self.since = own.event, own.spans, own.since
 
     def what_if(self, decisions: Sequence[OverrideWish]) -> ContextPlan:
         return self._own.what_if(decisions)

@@ -36,7 +36,9 @@ def test_a_cut_row_shows_what_was_cut() -> None:
     assert (cut.state, first_tab(cut)) == ("truncated", "diff")
     page = make(cut, "diff", SHOWN.queries)
     text = said(page)
-    assert text.startswith("over the cap of 600 tokens; kept the beginning and the end: 553 of 7,281 tokens\n"), "why comes first"
+    assert text.startswith("over the cap of 600 tokens; kept the beginning and the end: 553 of 7,281 tokens\n"), (
+        "why comes first"
+    )
     assert text.split("\n", 1)[1].startswith("  … 12 unchanged lines …\n    13  def test_login_13(client")
     assert "\n-   16  def test_login_16(client" in text
     assert "\n+ [truncated: kept first+last" in text

@@ -111,14 +111,14 @@ def said(by: str, ledger: Ledger | None = MODEL.ledger) -> str:
 def test_the_account_adds_up() -> None:
     text = said("request")
     total = MODEL.ledger.total
-    assert f"estimated {total.estimate:,} + unattributed +80 = reported {total.prompt:,} prompt tokens" in text
+    assert f"counted {total.estimate:,} + unattributed +80 = reported {total.prompt:,} prompt tokens" in text
     assert "8 requests in 2 turns: $0.0" in text
     assert "calibration: learnt from" in text
     assert "the context grows by +43 tokens a turn\nall to gpt-4o\n" in text
     lines = text.split("\n")
     head = next(at for at, line in enumerate(lines) if line.lstrip().startswith("request "))
-    assert lines[head + 1].split()[:6] == ["8", "29", "2", "1,620", "1,633", "+13"], "the newest first"
-    assert lines[head + 4].split()[:5] == ["5", "20", "1", "1,500", "nothing"], "what was not reported is not made up"
+    assert lines[head + 1].split()[:5] == ["8", "2", "1,620", "1,633", "+13"], "the newest first"
+    assert lines[head + 4].split()[:4] == ["5", "1", "1,500", "nothing"], "what was not reported is not made up"
 
 
 @requirement(
@@ -166,6 +166,10 @@ def test_several_models_have_a_column() -> None:
 
 def test_a_long_account_begins_with_the_newest() -> None:
     assert len(page(MODEL.ledger, "gpt-4o", "request", 300).lines) < len(page(MODEL.ledger, "gpt-4o", "request").lines)
+
+
+def test_the_account_fits_eighty_columns() -> None:
+    assert max(len(line) for line in said("request").split("\n")[6:]) <= 78
 
 
 async def test_the_account_is_told_by_request_or_by_turn() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.session.requests import RequestMark
-from workbench.tui.main.timeline import MADE, UNDONE, column_of, time_columns
+from workbench.tui.main.timeline import CLEARED, MADE, SIGNS, UNDONE, column_of, time_columns
 
 
 def requests(count: int) -> list[RequestMark]:
@@ -14,17 +16,34 @@ def requests(count: int) -> list[RequestMark]:
 
 
 def test_each_request_has_a_column_and_compactions_stand_where_they_were_made() -> None:
-    columns = time_columns(requests(5), [(15, False), (35, True), (99, False)], 250, 80)
+    columns = time_columns(requests(5), [(15, MADE), (35, UNDONE), (99, MADE)], 250, 80)
     assert [column.mark or column.size for column in columns] == [100, 101, MADE, 102, 103, UNDONE, 104, MADE, 250]
     assert [column.place for column in columns if not column.mark] == [0, 1, 2, 3, 4, 5]
 
 
-COMPACTIONS = st.lists(st.tuples(st.integers(0, 4_000), st.booleans()), max_size=10)
+def sized(*sizes: int, **changes: Any) -> list[RequestMark]:
+    return [RequestMark(at * 10, 1, "m", size, seq=at * 10 + 1)._replace(**changes) for at, size in enumerate(sizes)]
+
+
+def signs(marks: list[RequestMark], changes: list[tuple[int, str]]) -> list[str]:
+    return [column.mark or str(column.size) for column in time_columns(marks, changes, 9, 80)]
+
+
+def test_results_that_were_cleared_have_a_mark_whether_an_event_says_so_or_only_the_sizes() -> None:
+    assert signs(sized(100, 200), [(5, CLEARED)]) == ["100", CLEARED, "200", "9"], "cleared, and something new came"
+    assert signs(sized(100, 150, 90, 85), []) == ["100", "150", CLEARED, "90", "85", "9"]
+    assert signs(sized(100, 50), [(5, MADE)]) == ["100", MADE, "50", "9"], "the compaction says why already"
+    assert signs(sized(100, 50, purpose="side"), []) == ["100", "50", "9"]
+    other = [*sized(100), *sized(0, 50, model="other")[1:]]
+    assert signs(other, []) == ["100", "50", "9"], "another model counts otherwise"
+
+
+COMPACTIONS = st.lists(st.tuples(st.integers(0, 4_000), st.sampled_from(SIGNS)), max_size=10)
 
 
 @given(st.integers(0, 400), COMPACTIONS, st.integers(1, 200))
 def test_whatever_the_width_no_compaction_is_lost_and_the_order_is_kept(
-    count: int, compactions: list[tuple[int, bool]], width: int
+    count: int, compactions: list[tuple[int, str]], width: int
 ) -> None:
     columns = time_columns(requests(count), compactions, 1, width)
     whole = count + len(compactions) + 1
@@ -33,12 +52,13 @@ def test_whatever_the_width_no_compaction_is_lost_and_the_order_is_kept(
     if whole <= width:
         assert sum(bool(column.mark) for column in columns) == len(compactions)
     elif compactions:
-        assert any(column.mark for column in columns)
+        assert {MADE, UNDONE, CLEARED} & {column.mark for column in columns}
+        assert (MADE in {sign for _, sign in compactions}) == (MADE in {column.mark for column in columns})
     assert max(column.size for column in columns) == max((each.tokens for each in requests(count)), default=1)
 
 
 @given(st.integers(1, 400), COMPACTIONS, st.integers(1, 200))
-def test_every_request_is_found_in_a_column(count: int, compactions: list[tuple[int, bool]], width: int) -> None:
+def test_every_request_is_found_in_a_column(count: int, compactions: list[tuple[int, str]], width: int) -> None:
     columns = time_columns(requests(count), compactions, 1, width)
     last = -1
     for place in range(count + 1):

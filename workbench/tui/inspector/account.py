@@ -23,10 +23,8 @@ from workbench.tui.widgets.text_view import TextLine, TextPage
 ROW_CHARS = 100
 """About how long a line is."""
 EMPTY = "No requests yet."
-BY_REQUEST = (
-    *("request", "event", "turn", "estimate", "reported", "unattributed", "cached", "answer", "cost", "time", "model"),
-)
-BY_TURN = ("turn", "requests", "estimate", "reported", "unattributed", "cached", "answer", "cost", "time", "compacted")
+BY_REQUEST = ("request", "turn", "counted", "reported", "unattributed", "cached", "answer", "cost", "time", "model")
+BY_TURN = ("turn", "requests", "counted", "reported", "unattributed", "cached", "answer", "cost", "time", "compacted")
 
 
 def cost(value: float | None) -> str:
@@ -42,8 +40,8 @@ def _request(row: LedgerRow, number: int | None) -> tuple[str, ...]:
     reported = f"{row.prompt:,}" if row.reported else "nothing"
     unattributed = f"{row.unattributed:+,}" if row.reported else ""
     figures = (f"{row.cached:,}", f"{row.completion:,}", cost(row.cost), _seconds(row.seconds))
-    where = ("" if number is None else f"{number:,}", str(row.seq), str(row.turn))
-    return *where, f"{row.estimate:,}", reported, unattributed, *figures, printable(row.model)
+    name = f"event {row.seq}" if number is None else f"{number:,}"
+    return name, str(row.turn), f"{row.estimate:,}", reported, unattributed, *figures, printable(row.model)
 
 
 def _sums(name: str, total: UsageTotals, compactions: Sequence[int] | None = None) -> tuple[str, ...]:
@@ -99,7 +97,7 @@ def _summary(ledger: Ledger, model: str) -> Iterator[TextLine]:
         f"{_count(total.requests, 'request')} in {_count(len(ledger.turns), 'turn')}: {cost(total.cost)}{known}", "head"
     )
     yield TextLine(
-        f"estimated {total.estimate:,} + unattributed {total.unattributed:+,} = reported {total.prompt:,} prompt tokens"
+        f"counted {total.estimate:,} + unattributed {total.unattributed:+,} = reported {total.prompt:,} prompt tokens"
     )
     share = f" ({total.cached / total.prompt:.0%} of the prompts)".replace("%", " %") if total.prompt else ""
     thinking = f", of that thinking {total.reasoning:,}" if total.reasoning else ""

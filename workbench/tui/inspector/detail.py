@@ -142,4 +142,7 @@ class Detail(Vertical):
         if self.missing:
             self.reader.show(lambda _: pages.missing(), 0)
         elif item is not None:
-            self.reader.show(partial(pages.make, item, tab, self.queries, about=About(self.request, self._since)), pages.weight(item, tab))
+            self.reader.show(
+                partial(pages.make, item, tab, self.queries, about=About(self.request, self._since)),
+                pages.weight(item, tab),
+            )

@@ -25,8 +25,13 @@ HINTS: Hints = (
     *(("← →", "walk"), ("Home", "first"), ("End", "newest"), ("t", "by number"), ("Esc", "input"), ("?", "all keys")),
 )
 EIGHTHS = "▁▂▃▄▅▆▇█"
-MADE, UNDONE, BESIDE, NEXT = "◆", "◇", "·", "▷"
-"""A compaction, one that was undone, a request beside the conversation, and the request that comes next."""
+MADE, UNDONE, CLEARED, NEXT = "◆", "◇", "▾", "▷"
+"""A compaction, one that was undone, something that was taken out without one (results cleared or masked, messages left
+out), and the request that comes next."""
+SIGNS = (MADE, UNDONE, CLEARED)
+"""Where there is room for one only, the first of them that is there."""
+SMALLER = 0.9
+"""A request of less than this share of the one before has lost something."""
 FAR = 1_000_000
 """More requests than there are: to the first, or to the newest."""
 
@@ -37,37 +42,51 @@ class TimeColumn(NamedTuple):
     place: int
     """Of a request, among all; behind the last one: the next."""
     mark: str = ""
-    """The sign of a compaction, which has a column of its own."""
+    """The sign of a compaction or a clearing, which has a column of its own."""
     size: int = 0
     beside: bool = False
     """Whether only requests beside the conversation are in it."""
 
 
 def time_columns(
-    requests: Sequence[RequestMark], compactions: Sequence[tuple[int, bool]], size: int, width: int
+    requests: Sequence[RequestMark], changes: Sequence[tuple[int, str]], size: int, width: int
 ) -> list[TimeColumn]:
     """At most so many columns, from the first request to the next one, of `size` tokens.
 
-    `compactions`: their events, and whether they were undone. Where there are more columns than cells, several
-    share one: a compaction is never lost among them, and of sizes the largest counts.
+    `changes`: events that changed the requests after them, each with its sign. Where there are more columns than cells,
+    several share one: a compaction is never lost among them, and of sizes the largest counts.
     """
     found: list[TimeColumn] = []
-    waiting = sorted(compactions)
+    waiting = sorted(changes)
+    before: RequestMark | None = None
+    told = False
     for place, mark in enumerate(requests):
         while waiting and waiting[0][0] < mark.seq:
-            found.append(TimeColumn(place, UNDONE if waiting.pop(0)[1] else MADE))
-        found.append(TimeColumn(place, "", mark.tokens, mark.purpose != "turn"))
-    found += [TimeColumn(len(requests), UNDONE if undone else MADE) for _, undone in waiting]
+            found.append(TimeColumn(place, waiting.pop(0)[1]))
+            told = True
+        is_side = mark.purpose != "turn"
+        if not is_side:
+            if before is not None and not told and _is_smaller(before, mark):
+                found.append(TimeColumn(place, CLEARED))
+            before, told = mark, False
+        found.append(TimeColumn(place, "", mark.tokens, is_side))
+    found += [TimeColumn(len(requests), sign) for _, sign in waiting]
     found.append(TimeColumn(len(requests), "", size))
     if len(found) <= width or width < 1:
         return found
     return list(_squeezed(found, width))
 
 
+def _is_smaller(before: RequestMark, after: RequestMark) -> bool:
+    """Counts of two models, or of two counters, are not compared."""
+    kinds = [(mark.model, mark.reported is None) for mark in (before, after)]
+    return kinds[0] == kinds[1] and 0 < after.tokens < SMALLER * before.tokens
+
+
 def _squeezed(found: Sequence[TimeColumn], width: int) -> Iterator[TimeColumn]:
     for at in range(width):
         several = found[at * len(found) // width : (at + 1) * len(found) // width]
-        mark = next((one.mark for one in several if one.mark), "")
+        mark = min((one.mark for one in several if one.mark), key=SIGNS.index, default="")
         sizes = [one for one in several if not one.mark]
         beside = bool(sizes) and all(one.beside for one in sizes)
         yield TimeColumn(several[-1].place, mark, max((one.size for one in sizes), default=0), beside)
@@ -81,10 +100,10 @@ def column_of(columns: Sequence[TimeColumn], place: int) -> int:
     return min(at, len(columns) - 1)
 
 
-def all_compactions(history: Sequence[Node]) -> Iterator[tuple[int, bool]]:
-    """Every compaction with whether it was undone, those that a later one replaced among them."""
+def all_compactions(history: Sequence[Node]) -> Iterator[tuple[int, str]]:
+    """Every compaction with its sign, those that a later one replaced among them."""
     for node in history:
-        yield node.entry.event.seq, node.entry.status == "reverted"
+        yield node.entry.event.seq, UNDONE if node.entry.status == "reverted" else MADE
         yield from all_compactions(node.inside)
 
 
@@ -121,9 +140,10 @@ class Timeline(Widget, can_focus=True):
 
     def _columns(self, label: Content) -> list[TimeColumn]:
         assert self.shown is not None
-        history = self.compaction.history if self.compaction is not None else ()
+        view = self.compaction
+        changes = [] if view is None else [*all_compactions(view.history), *((seq, CLEARED) for seq in view.cleared)]
         room = self.content_size.width - label.cell_length
-        return time_columns(self.shown.requests, list(all_compactions(history)), self.shown.plan.size, room)
+        return time_columns(self.shown.requests, changes, self.shown.plan.size, room)
 
     def _label(self) -> Content:
         assert self.shown is not None
