@@ -159,8 +159,8 @@ def test_opencodes_sessions_are_numbered_as_its_reader_does(tmp_path: Path) -> N
             )
         db.commit()
     assert found(tmp_path) == [
-        AgentSession("opencode", f"{path}#2", WORK, "b", "m-1", 90),
-        AgentSession("opencode", f"{path}#1", WORK, "a", "m-1", 50),
+        AgentSession("opencode", f"{path}#2", WORK, "b", "m-1", 90, key="b"),
+        AgentSession("opencode", f"{path}#1", WORK, "a", "m-1", 50, key="a"),
     ]
 
 
@@ -185,9 +185,9 @@ def test_a_title_of_the_agents_own_wins_over_what_was_said(home: Path) -> None:
 def test_a_file_is_read_again_only_when_it_is_another(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
 
-    def look(path: str, beside: str = "") -> heads.TranscriptHead:
+    def look(path: str, agent: str, beside: str) -> heads.TranscriptHead:
         looked.append(path)
-        return read_head(path, beside)
+        return read_head(path, agent, beside)
 
     monkeypatch.setattr(finder, "read_head", look)
     finding = AgentSessionFinder({"HOME": str(home)})
@@ -229,7 +229,7 @@ def test_only_the_ends_of_a_file_are_read(tmp_path: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(heads, "open", Counted, raising=False)
-        assert read_head(str(path)).title == SAID
+        assert read_head(str(path), "Claude Code").title == SAID
     assert 0 < read <= HEAD + heads.TAIL < path.stat().st_size / 100
 
 

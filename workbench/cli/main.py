@@ -119,6 +119,7 @@ def _parser() -> _Parser:
     _add_mcp(commands)
     _add_info(commands)
     _add_sessions(commands)
+    _add_agents(commands)
     return parser
 
 
@@ -339,3 +340,17 @@ def _add_sessions(commands: Commands[_Parser]) -> None:
     made = "make the new store here and change nothing else; by default it takes the place of the damaged one"
     recover.add_argument("--output", "-o", metavar="FILE", help=made)
     _add_json(recover)
+
+
+def _add_agents(commands: Commands[_Parser]) -> None:
+    text = "the sessions of other agents on this machine, the last changed first"
+    parser = _command(commands, "agents", "cli.agents:run", text)
+    parser.add_argument(
+        "words", metavar="WORDS", nargs="*", help="those with these words in agent, folder, title or model"
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--here", action="store_true", help="those of this folder alone")
+    where.add_argument("--folder", metavar="DIR", help="those of this folder alone")
+    parser.add_argument("--running", action="store_true", help="those alone that are running")
+    parser.add_argument("--limit", type=_count, metavar="N", default=30, help="at most so many (30)")
+    _add_json(parser)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import shutil
-import sys
 from typing import Any, Literal, NamedTuple
 
 from workbench.cli.options import options_of
 from workbench.cli.sources import read_source
 from workbench.config.errors import Refused, WrongCall
-from workbench.config.text import fit, print_json, printable, table
+from workbench.config.text import fit, line_width, print_json, printable, table
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
@@ -158,7 +156,7 @@ def _item_json(row: Item, full: bool) -> dict[str, Any]:
 
 def _print_table(found: FoundPlan, full: bool) -> None:
     made = found.plan
-    columns = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() and not full else 0
+    columns = 0 if full else line_width()
     rows = [_table_row(row, None if full else 160) for row in made.rows]
     if made.unattributed:
         rows.append(("–", "", "–", f"{made.unattributed:,}", "", "  sent", _rest(made.unattributed)))

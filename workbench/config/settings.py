@@ -57,6 +57,8 @@ class _File(Table, frozen=True):
     """Servers whose tools the model may call, by name."""
     requests: _Table = NOTHING
     """How long and how often a provider is asked."""
+    agents: _Table = NOTHING
+    """Where else other agents have their sessions."""
     servers: _Table = NOTHING
     """The ports of model servers on this machine, by kind."""
     tools: _Table = NOTHING

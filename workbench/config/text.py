@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import sys
 import time
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -87,6 +89,11 @@ def table(
             shown.append(space + cell if column in right else cell + space)
         lines.append("  ".join(shown).rstrip())
     return lines
+
+
+def line_width() -> int:
+    """The columns of the terminal that is written to; 0: it is a file or a pipe, and lines may be of any length."""
+    return shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 0
 
 
 def whole_number(digits: str) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -12,10 +13,12 @@ from typing import NamedTuple
 from workbench.config.errors import WorkbenchError
 from workbench.live.heads import TITLE, read_head
 from workbench.live.homes import AgentHome, session_files
-from workbench.traces import aider
+from workbench.live.reports import LastReport, report_in
+from workbench.traces import aider, opencode
 from workbench.traces.formats import conversations, read_file
 from workbench.traces.tables import object_in, open_tables
 
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 MOST = 1_000
 """Files that are looked into, the last changed first."""
 
@@ -34,6 +37,16 @@ class AgentSession:
     model: str
     modified: int
     """Milliseconds since 1970."""
+    report: LastReport | None = None
+    """On its last request; None where the file has none at its end."""
+    key: str = ""
+    """The agent's own id, where the file's name does not tell it."""
+
+    @property
+    def id(self) -> str:
+        """The agent's own, or the name of the file."""
+        known = _UUID.findall(self.path)
+        return self.key or (known[-1] if known else Path(self.path).stem)
 
     @property
     def ref(self) -> str:
@@ -52,15 +65,17 @@ class _Stamp(NamedTuple):
 class AgentSessionFinder:
     """Looks for sessions. What was read of a file is kept until the file is another. Threads may share it."""
 
-    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, environ: Mapping[str, str] = os.environ, more: Sequence[str] = ()) -> None:
+        """`more`: the user's own places, homes of agents or patterns of files."""
         self._environ = environ
+        self._more = more
         self._known: dict[str, tuple[_Stamp, tuple[AgentSession, ...]]] = {}
         self._lock = Lock()
 
     def find(self, here: str = "", most: int = MOST) -> list[AgentSession]:
         """The sessions of all agents; what cannot be read is left out. `here`: the folder that is worked in."""
         files = []
-        for home, path in session_files(self._environ, here):
+        for home, path in session_files(self._environ, here, self._more):
             try:
                 found = os.stat(path)
             except OSError:
@@ -76,7 +91,7 @@ class AgentSessionFinder:
         known = self._known.get(path)
         if known is None or known[0] != stamp:
             try:
-                read = (*_of_database(home, path),) if path.endswith(".db") else (_of_file(home, path, stamp),)
+                read = (*_of_database(path),) if path.endswith(".db") else (_of_file(home, path, stamp),)
             except (OSError, WorkbenchError):
                 read = ()
             known = self._known[path] = (stamp, read)
@@ -92,15 +107,16 @@ def _log_changed(path: str) -> int:
 
 
 def _of_file(home: AgentHome, path: str, stamp: _Stamp) -> AgentSession:
-    head = read_head(path, home.beside)
-    if home.agent == aider.NAME:  # all chats of a folder are one file, of which the last is meant
+    head = read_head(path, home.agent, home.beside)
+    if head.agent == aider.NAME:  # all chats of a folder are one file, of which the last is meant
         path = f"{path}#{len(conversations(*read_file(path)))}"
-    return AgentSession(home.agent, path, head.folder, head.title, head.model, stamp.changed // 1_000_000)
+    return AgentSession(head.agent, path, head.folder, head.title, head.model, stamp.changed // 1_000_000, head.report)
 
 
-def _of_database(home: AgentHome, path: str) -> Iterator[AgentSession]:
+def _of_database(path: str) -> Iterator[AgentSession]:
     """The sessions of opencode, numbered as its reader does; those of sub-agents belong to another."""
-    rows = open_tables(path, Path(path)).rows("SELECT * FROM session ORDER BY time_created, id")
+    tables = open_tables(path, Path(path))
+    rows = tables.rows("SELECT * FROM session ORDER BY time_created, id")
     for number, row in enumerate(rows, 1):
         if row.get("parent_id"):
             continue
@@ -108,4 +124,14 @@ def _of_database(home: AgentHome, path: str) -> Iterator[AgentSession]:
         model = str(object_in(row, "model").get("id") or "")
         changed = row.get("time_updated")
         modified = changed if isinstance(changed, int) else 0
-        yield AgentSession(home.agent, f"{path}#{number}", texts["directory"], texts["title"][:TITLE], model, modified)
+        report = report_in([opencode.last_answer(tables, row["id"])]) if tables.has("message", "data") else None
+        yield AgentSession(
+            opencode.NAME,
+            f"{path}#{number}",
+            texts["directory"],
+            texts["title"][:TITLE],
+            model or (report.model if report is not None else ""),
+            modified,
+            report,
+            str(row["id"]),
+        )

@@ -1,4 +1,4 @@
-"""What the beginning and the end of a transcript tell of it: its folder, its title, its model. The rest is not read."""
+"""What the ends of a transcript tell: its folder, its title, its model, its last report. The rest is not read."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
-HEAD, TAIL = 16_384, 8_192
+from workbench.live.reports import LastReport, format_of, last_report
+from workbench.traces import aider
+
+HEAD, TAIL = 16_384, 65_536
 """Bytes that are read of every file."""
+LAST_LINES = 8_192
+"""Bytes at the end in which a title or another model may stand."""
 MORE = 262_144
 """Bytes of the beginning that are read where nothing was said in the first ones: instructions can be long."""
 TITLE = 120
@@ -32,24 +37,31 @@ class TranscriptHead(NamedTuple):
     folder: str = ""
     title: str = ""
     model: str = ""
+    agent: str = ""
+    report: LastReport | None = None
 
 
-def read_head(path: str, beside: str = "") -> TranscriptHead:
-    """Read the ends of a file. Raises OSError where it cannot be read."""
+def read_head(path: str, agent: str = "", beside: str = "") -> TranscriptHead:
+    """Read the ends of a file of an agent. Raises OSError where it cannot be read."""
     with open(path, "rb") as file:
         head = file.read(HEAD)
         size = os.fstat(file.fileno()).st_size
-        tail = _end(file, size)
+        end = _end(file, size)
+        tail = end[-LAST_LINES:]
         if path.endswith(".md"):
             return _of_aider(path, head, tail)
         title = _title(head, tail) or _first_said(head)
-        if not title and size > HEAD:
+        more = head
+        if size > HEAD and not (title and agent):
             file.seek(0)
-            title = _first_said(file.read(MORE))
+            more = file.read(MORE)
+            title = title or _first_said(more)
     folder = _last(_FOLDER.search(head)) or (_folder_beside(path, beside) if beside else "")
-    models = [_last(found) for part in (tail, head) for found in _MODEL.finditer(part)]
-    model = next((each for each in reversed(models) if not each.startswith("<")), "")
-    return TranscriptHead(folder, title[:TITLE], model)
+    model = _last_model(tail) or _last_model(end) or _last_model(head)
+    lines = (end if size > HEAD + TAIL else head + end).split(b"\n")
+    agent = agent or format_of(more)
+    report = last_report(agent, lines[1:] if size > HEAD + TAIL else lines)
+    return TranscriptHead(folder, title[:TITLE], (report and report.model) or model, agent, report)
 
 
 def _end(file: BinaryIO, size: int) -> bytes:
@@ -65,6 +77,12 @@ def _last(found: re.Match[bytes] | None) -> str:
         return str(json.loads(b'"' + found[1] + b'"'))
     except ValueError:
         return ""
+
+
+def _last_model(part: bytes) -> str:
+    """What an agent puts in place of a model, where it speaks itself, is none."""
+    models = [_last(found) for found in _MODEL.finditer(part)]
+    return next((each for each in reversed(models) if not each.startswith("<")), "")
 
 
 def _title(head: bytes, tail: bytes) -> str:
@@ -139,4 +157,4 @@ def _of_aider(path: str, head: bytes, tail: bytes) -> TranscriptHead:
     """aider writes Markdown into the folder it works in."""
     said, models = _AIDER_SAID.findall(tail) or _AIDER_SAID.findall(head), _AIDER_MODEL.findall(tail + head)
     title, model = ((each[-1] if each else b"").decode("utf-8", "replace").strip() for each in (said, models))
-    return TranscriptHead(os.path.dirname(path), title[:TITLE], model)
+    return TranscriptHead(os.path.dirname(path), title[:TITLE], model, aider.NAME)

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from glob import escape, iglob
 from pathlib import Path
+from typing import Annotated
 
+from msgspec import Meta
+
+from workbench.config.tables import Table
 from workbench.traces import aider, claude_code, codex, continue_dev, copilot, gemini_cli, kimi, opencode, pi, qwen
+
+
+class AgentPlaces(Table, frozen=True):
+    """`[agents]` of the user's settings."""
+
+    paths: Annotated[
+        tuple[str, ...],
+        Meta(description='a list of folders and patterns such as ["/mnt/box/.claude", "~/runs/*.jsonl"]'),
+    ] = ()
+    """Homes of agents besides their own, and patterns of transcripts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +60,39 @@ SUB_AGENT = "agent-"
 """How files of sub-agents begin that older versions of Claude Code keep beside the sessions."""
 
 
-def session_files(environ: Mapping[str, str], here: str) -> Iterator[tuple[AgentHome, str]]:
-    """All files that may be sessions; a home that does not exist costs one look. `here`: where aider may have one."""
+ANY = AgentHome("", "", "", "", "")
+"""Whose a file is, it has to tell itself."""
+AIDER = replace(ANY, agent=aider.NAME)
+
+
+def session_files(environ: Mapping[str, str], here: str, more: Sequence[str]) -> Iterator[tuple[AgentHome, str]]:
+    """All files that may be sessions, each once; a home that does not exist costs one look.
+
+    `here`: where aider may have one. `more`: homes of agents, and patterns of files.
+    """
     user = Path(environ.get("HOME") or os.path.expanduser("~"))
-    for home in HOMES:
-        named = environ.get(home.variable, "")
-        root = Path(named).expanduser() / home.inside if named else user / home.default
-        for path in iglob(f"{escape(str(root))}/{home.pattern}"):
-            if not os.path.basename(path).startswith(SUB_AGENT):
+    seen = set()
+    for home, pattern in [*_patterns(environ, user), *_more_patterns(user, more)]:
+        for path in iglob(pattern, recursive=True):
+            if path not in seen and not os.path.basename(path).startswith(SUB_AGENT):
+                seen.add(path)
                 yield home, path
     history = os.path.join(here, ".aider.chat.history.md")
     if here and os.path.exists(history):
-        yield AgentHome(aider.NAME, "", "", "", ""), history
+        yield AIDER, history
+
+
+def _patterns(environ: Mapping[str, str], user: Path) -> Iterator[tuple[AgentHome, str]]:
+    for home in HOMES:
+        named = environ.get(home.variable, "")
+        root = Path(named).expanduser() / home.inside if named else user / home.default
+        yield home, f"{escape(str(root))}/{home.pattern}"
+
+
+def _more_patterns(user: Path, more: Sequence[str]) -> Iterator[tuple[AgentHome, str]]:
+    for each in more:
+        path = os.path.join(user, each.replace("~", str(user), 1) if each.startswith("~/") else each)
+        if os.path.isdir(path):
+            yield from ((home, f"{escape(path)}/{home.pattern}") for home in HOMES)
+        else:
+            yield ANY, path

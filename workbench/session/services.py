@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.paths import config_dir
 from workbench.config.settings import FILE_NAME, Settings, load_settings
+from workbench.config.tables import read_table
 from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.store import Store
 from workbench.models.catalogue import LOCAL_PROVIDERS, Catalogue
@@ -60,9 +61,12 @@ class Services:
     @cached_property
     def agents(self) -> AgentSessionFinder:
         """The sessions of other agents on this machine."""
-        from workbench.live.finder import AgentSessionFinder  # late: it brings along the readers of their formats
+        # late: they bring along the readers of their formats
+        from workbench.live.finder import AgentSessionFinder
+        from workbench.live.homes import AgentPlaces
 
-        return AgentSessionFinder()
+        places = read_table(AgentPlaces, self.settings.agents, str(self.settings.file), "agents")
+        return AgentSessionFinder(more=places.paths)
 
     @cached_property
     def routes(self) -> ModelRoutes:

@@ -82,6 +82,16 @@ def _from_tables(tables: Tables, session: dict[str, Any]) -> Recording:
     return _conversation({"title": session["title"], "revert": object_in(session, "revert")}, messages)
 
 
+def last_answer(tables: Tables, session: str) -> Recording:
+    """The last answer of a session with its usage, and nothing else: what a list of sessions tells."""
+    query = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT 4"
+    for row in tables.rows(query, session):
+        message = _Message(str(row["id"]), object_in(row, "data"), [])
+        if number_in(dict_in(message.info, "tokens"), "output"):
+            return _conversation({}, [message])
+    return Recording()
+
+
 class _Message(NamedTuple):
     id: str
     info: dict[str, Any]

@@ -48,6 +48,7 @@ def lines_of(settings: Settings, model: str, policy: str, theme: str) -> Iterato
     yield from _table("keys", settings.keys, "Other keys for commands, by their names; the help lists them.")
     yield from _table("models", settings.models, "A model of your own, or your figures for a known one.")
     yield from _table("mcp", settings.mcp, "A server whose tools the model may call; /tools lists them.")
+    yield from _table("agents", settings.agents, "Where else other agents have their sessions.")
     yield from _table("servers", settings.servers, "The port of a model server on this machine.")
     yield from _table("requests", settings.requests, "How long and how often a provider is asked.")
     yield from _table("hooks", settings.hooks, "A command to run at a certain point of a turn.")

@@ -1,0 +1,58 @@
+"""`workbench agents`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from live.test_finder import SAID, SESSIONS, WORK, put
+from live.test_reports import REPORTS
+from support.calls import Call
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for agent, (path, lines) in SESSIONS.items():
+        put(tmp_path / path, [*lines, *([REPORTS[agent][0]] if agent in REPORTS else [])])
+    put(tmp_path / ".gemini/tmp/bakery/.project_root", WORK)
+    put(tmp_path / ".kimi-code/sessions/w/s/state.json", '{"cwd": "/srv/bakery"}')
+    return tmp_path
+
+
+@pytest.mark.usefixtures("home")
+def test_all_agents_sessions_are_listed(call: Call) -> None:
+    found = call("agents", "--json").json["sessions"]
+    assert {each["agent"] for each in found} == {*SESSIONS}
+    assert {each["title"] for each in found} == {SAID}
+    [codex] = [each for each in found if each["agent"] == "Codex"]
+    assert (codex["tokens"], codex["cached"], codex["window"], codex["share"]) == (1000, 900, 258_400, 0.0039)
+    assert codex["running"] is False
+    lines = call("agents").out.splitlines()
+    assert len(lines) == 1 + len(SESSIONS)
+    assert any("Codex" in line and "1,000" in line and "0%" in line and WORK in line for line in lines)
+
+
+@pytest.mark.usefixtures("home")
+def test_what_is_listed_can_be_opened(call: Call) -> None:
+    [source] = [each["source"] for each in call("agents", "claude", "--json").json["sessions"]]
+    assert call("plan", source, "--json").json["items"]
+
+
+@pytest.mark.usefixtures("home")
+def test_words_and_folders_choose(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [each["agent"] for each in call("agents", "COPI", "dough", "--json").json["sessions"]] == ["Copilot CLI"]
+    assert len(call("agents", "--folder", WORK, "--json").json["sessions"]) == len(SESSIONS)
+    assert call("agents", "--folder", str(tmp_path), "--json").json["sessions"] == []
+    monkeypatch.chdir(tmp_path)
+    assert "no session of another agent fits" in call("agents", "--here").out
+    assert call("agents", "--running", "--json").json["sessions"] == []
+    assert len(call("agents", "--limit", "2", "--json").json["sessions"]) == 2
+    refused = call("agents", "--here", "--folder", "x")
+    assert (refused.code, "not allowed with" in refused.err) == (2, True)
+
+
+def test_an_empty_machine_says_where_to_add_places(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert "[agents] in config.toml" in call("agents").out

@@ -1,0 +1,104 @@
+"""`workbench agents`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+from workbench.config.folders import shown_folder, work_folder
+from workbench.config.text import age, line_width, print_json, printable, table, width
+from workbench.live.finder import AgentSession
+from workbench.live.processes import at_work, running_agents
+from workbench.models.catalogue import Catalogue
+from workbench.session.services import Services
+
+ID = 8
+"""Characters of an id that are shown; so many tell sessions apart."""
+FOLDER = 32
+"""Characters of a folder that are shown."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """The sessions of other agents, the last changed first."""
+    folder = work_folder().path if options.here else os.path.realpath(options.folder) if options.folder else ""
+    with Services() as services:
+        found = [each for each in services.agents.find(work_folder().path) if _fits(each, options.words, folder)]
+        running = at_work(found, running_agents())
+        if options.running:
+            found = [each for each in found if each.path in running]
+        found = found[: options.limit]
+        windows = {each.path: _window(each, services.catalogue) for each in found}
+    if options.json:
+        print_json({"sessions": [_described(each, windows[each.path], each.path in running) for each in found]})
+    elif found:
+        rows = [_row(each, windows[each.path], each.path in running) for each in found]
+        heads = ("id", "agent", "folder", "tokens", "window", "age", "", "model", "title")
+        print("\n".join(table(heads, rows, frozenset({3, 4, 5}), line_width())))
+    else:
+        print(_none(options, folder))
+    return 0
+
+
+def _fits(session: AgentSession, words: list[str], folder: str) -> bool:
+    told = " ".join((session.agent, session.folder, session.title, session.model, session.id)).lower()
+    here = not folder or (session.folder and os.path.realpath(session.folder) == folder)
+    return bool(here) and all(word.lower() in told for word in words)
+
+
+def _window(session: AgentSession, catalogue: Catalogue) -> int | None:
+    """The model's window: as the agent says, else as the catalogue knows it; None where nobody does."""
+    if session.report is None:
+        return None
+    if session.report.window or not session.model:
+        return session.report.window or None
+    known = catalogue.find(session.model)
+    return None if known.window_source in ("fallback", "guess") else known.window
+
+
+def _share(session: AgentSession, window: int | None) -> float | None:
+    return session.report.prompt / window if session.report is not None and window else None
+
+
+def _row(session: AgentSession, window: int | None, running: bool) -> tuple[str, ...]:
+    share, report = _share(session, window), session.report
+    return (
+        session.id[:ID],
+        session.agent or "–",
+        _end(printable(shown_folder(session.folder))) or "–",
+        f"{report.prompt:,}" if report is not None else "–",
+        f"{share:.0%}" if share is not None else "–",
+        age(session.modified),
+        "running" if running else "",
+        printable(session.model) or "–",
+        printable(session.title) or "–",
+    )
+
+
+def _end(folder: str) -> str:
+    """The end of a path tells more than its beginning."""
+    return folder if width(folder) <= FOLDER else f"…{folder[1 - FOLDER :]}"
+
+
+def _described(session: AgentSession, window: int | None, running: bool) -> dict[str, Any]:
+    report, share = session.report, _share(session, window)
+    return {
+        "id": session.id,
+        "agent": session.agent,
+        "source": session.ref,
+        "folder": session.folder or None,
+        "title": session.title or None,
+        "model": session.model or None,
+        "tokens": None if report is None else report.prompt,
+        "cached": None if report is None else report.cached,
+        "window": window,
+        "share": None if share is None else round(share, 4),
+        "modified": session.modified,
+        "running": running,
+    }
+
+
+def _none(options: argparse.Namespace, folder: str) -> str:
+    if options.words or folder or options.running:
+        return "no session of another agent fits; without words and options, all are listed"
+    return "no sessions of other agents on this machine; other places can be added under [agents] in config.toml"

@@ -1,0 +1,89 @@
+"""Which agents run on this machine, and where."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
+from typing import NamedTuple
+
+import psutil
+
+from workbench.live.finder import AgentSession
+from workbench.traces import aider, claude_code, codex, continue_dev, copilot, gemini_cli, kimi, opencode, pi, qwen
+
+PROGRAMS = {
+    "claude": claude_code.NAME,
+    "claude-code": claude_code.NAME,
+    "codex": codex.NAME,
+    "gemini": gemini_cli.NAME,
+    "gemini-cli": gemini_cli.NAME,
+    "opencode": opencode.NAME,
+    "pi": pi.NAME,
+    "pi-coding-agent": pi.NAME,
+    "qwen": qwen.NAME,
+    "qwen-code": qwen.NAME,
+    "copilot": copilot.NAME,
+    "kimi": kimi.NAME,
+    "kimi-code": kimi.NAME,
+    "cn": continue_dev.NAME,
+    "aider": aider.NAME,
+}
+"""Agents by the names of their programs and of the packages these lie in."""
+_RUNNERS = ("node", "bun", "deno", "python", "python3", "uv", "uvx", "npx", "env", "sh", "bash")
+"""Programs that run another, which their first argument names."""
+
+
+class AgentProcess(NamedTuple):
+    """An agent at work."""
+
+    agent: str
+    folder: str
+    started: float
+    """Seconds since 1970."""
+
+
+def running_agents() -> list[AgentProcess]:
+    """The agents that run here. Of other users' processes nothing is known."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "cwd", "create_time"]):
+        agent = agent_of(process.info["cmdline"] or ())
+        if agent and process.info["cwd"]:
+            found.append(AgentProcess(agent, os.path.realpath(process.info["cwd"]), process.info["create_time"]))
+    return found
+
+
+def at_work(sessions: Sequence[AgentSession], processes: Sequence[AgentProcess]) -> frozenset[str]:
+    """The paths of the sessions that run: of each process, the last one that changed in its folder since it began."""
+    found: set[str] = set()
+    folders = {each.path: os.path.realpath(each.folder) for each in sessions if each.folder}
+    for process in sorted(processes, key=lambda each: each.started, reverse=True):
+        for session in sessions:
+            begun = session.modified / 1000 >= process.started
+            mine = session.agent == process.agent and folders.get(session.path) == process.folder
+            if begun and mine and session.path not in found:
+                found.add(session.path)
+                break
+    return frozenset(found)
+
+
+def agent_of(command: Sequence[str]) -> str:
+    """The agent that a command line starts; empty: none that is known."""
+    for path in _programs(command):
+        folders, name = PurePath(path).parts[:-1], PurePath(path).stem
+        # The script of a package may be called anything, as in `node_modules/@scope/package/bin/cli.js`.
+        packaged = (PROGRAMS.get(part, "") for part in reversed(folders) if "node_modules" in folders)
+        known = PROGRAMS.get(name) or next((agent for agent in packaged if agent), "")
+        if known:
+            return known
+    return ""
+
+
+def _programs(command: Sequence[str]) -> Iterable[str]:
+    """The program, and the script it runs where it is one that runs others. A title may hold all in one text."""
+    words = command[0].split(" ") if len(command) == 1 else command
+    if not words or not words[0]:
+        return
+    yield words[0]
+    if PurePath(words[0]).name.rstrip("0123456789.") in _RUNNERS:
+        yield from [word for word in words[1:] if word and not word.startswith("-")][:1]

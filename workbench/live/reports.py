@@ -1,0 +1,70 @@
+"""What an agent reported on its last request: the end of its file, read as the whole file would be."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from workbench.config.errors import WorkbenchError
+from workbench.log.events import Usage
+from workbench.traces.building import Recording
+from workbench.traces.formats import FORMATS
+from workbench.traces.reading import read_json
+
+MOST_REPORTS = 8
+"""Of these, the last that says something counts."""
+_REPORT = re.compile(rb'"(?:usage|usageMetadata|tokens|last_token_usage)"\s*:\s*\{')
+_WINDOW = re.compile(rb'"(?:model_context_window|contextWindow|context_window)"\s*:\s*(\d{1,9})\b')
+_READERS = {each.name: each.read for each in FORMATS}
+
+
+@dataclass(frozen=True, slots=True)
+class LastReport:
+    """What the provider said of the last request, as the agent wrote it down."""
+
+    prompt: int
+    cached: int = 0
+    completion: int = 0
+    cost: float | int | None = None
+    model: str = ""
+    window: int = 0
+    """As the agent says; 0: it does not."""
+
+
+def format_of(head: bytes) -> str:
+    """The agent that wrote a file which begins so; empty: none that is known."""
+    whole = head[: head.rfind(b"\n")] if b"\n" in head else head
+    text = whole.decode("utf-8", "replace")
+    try:
+        document = read_json("", text, skip=True)
+        return next((each.name for each in FORMATS if each.recognises(document)), "")
+    except (WorkbenchError, RecursionError):
+        return ""
+
+
+def last_report(agent: str, lines: list[bytes]) -> LastReport | None:
+    """The report in the last lines of a transcript, of which each is whole; None where there is none."""
+    telling = [number for number, line in enumerate(lines) if _REPORT.search(line)][-MOST_REPORTS:]
+    if not telling:
+        return None
+    # The last line with a report is mostly enough. Some formats need its reply too, and that of an error is empty.
+    found = report_in(_read(agent, [lines[telling[-1]]])) or report_in(_read(agent, lines[telling[0] :]))
+    windows = [int(each[1]) for number in telling if (each := _WINDOW.search(lines[number]))]
+    return found and replace(found, window=windows[-1] if windows else 0)
+
+
+def _read(agent: str, lines: list[bytes]) -> list[Recording]:
+    text = b"\n".join(lines).decode("utf-8", "replace")
+    try:
+        return _READERS[agent](read_json(agent, text, skip=True), text)
+    except (WorkbenchError, KeyError, RecursionError):
+        return []
+
+
+def report_in(recordings: list[Recording]) -> LastReport | None:
+    """The last report that says something."""
+    found = [body for recording in recordings for body in recording if isinstance(body, Usage) and body.prompt]
+    if not found:
+        return None
+    last = found[-1]
+    return LastReport(last.prompt or 0, last.cached, last.completion, last.cost, last.model)
