@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,7 +15,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.folders import WorkFolder, work_folder
 from workbench.log.events import UserMessage
 from workbench.session.services import Services
-from workbench.tui import messages
+from workbench.tui import demo, messages
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.widgets.dialogs import ConfirmDialog
 
@@ -351,3 +352,20 @@ async def test_a_store_that_cannot_tell_the_past_leaves_the_search(
         await pilot.press("ctrl+r")
         await until(lambda: "the disk failed" in told(pilot.app))
         assert screen.chat.composer.is_searching
+
+
+async def test_the_rows_are_there_after_what_happened_while_the_pane_was_hidden() -> None:
+    with demo.folders() as ref, Services() as services:
+        async with program(services, (120, 40), ref) as (pilot, _):
+
+            async def seen_rows() -> int:
+                await pilot.press("f3")
+                await settle(pilot)
+                return len(re.findall(r"^│.? *\d+  \w", shown(pilot.app), re.M))
+
+            assert await seen_rows() > 20
+            for keys in (("f4", "enter", "enter", "ctrl+s", "escape"), ("f4", "u", "y")):
+                for key in keys:
+                    await pilot.press(key)
+                    await settle(pilot)
+                assert await seen_rows() > 20

@@ -267,7 +267,8 @@ class RowsView(VirtualList[Look]):
         """Laid out once for each width."""
         key = (self.outer_size, self.events_count, bool(self.marks))
         if key != self._laid[0]:
-            width = self.scrollable_content_region.width
+            # Not by way of the region, which is empty while the pane is hidden: rows can come meanwhile.
+            width = self.outer_size.width - self.gutter.width
             if width != self._width:
                 self._strips.clear()
             self._width = width
