@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from workbench.compaction.audit import audit
 from workbench.compaction.compactor import DIGEST, Compactor
-from workbench.compaction.preview import previous_text, source_tokens, summary_cap
+from workbench.compaction.preview import RequestFigures, previous_text, request_figures, source_tokens, summary_cap
 from workbench.compaction.prompts import recall_note
 from workbench.compaction.summariser import Tell, aside, within_cap
 from workbench.compaction.values import Audit, CompactionRefused, Progress, SelectedRange
@@ -39,6 +39,12 @@ class SessionSummary(NamedTuple):
     audit: Audit
     cost: float | None = 0.0
     problems: tuple[str, ...] = ()
+
+
+async def figures_of_session(compactor: Compactor, events: Sequence[Event]) -> RequestFigures:
+    """What a summary of all of a session would ask of a model; raises CompactionRefused for an empty one."""
+    selected, cap = await aside(_whole_range, compactor, events)
+    return await aside(request_figures, compactor.preview_inputs(), selected, cap)
 
 
 async def summarise_session(

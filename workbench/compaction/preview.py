@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from workbench.compaction.cache import effect, paid_back
 from workbench.compaction.prompts import RECALL_TOOLS, preface
@@ -42,6 +43,19 @@ class PreviewInputs:
     def policy(self) -> CompactionPolicy:
         """The knobs of compaction."""
         return self.setup.loaded.policy.compaction
+
+
+class RequestFigures(NamedTuple):
+    """What would be asked for a summary."""
+
+    model: str
+    """Empty: the digest, which asks nobody."""
+    tokens: int
+    parts: int
+    cost: float | None
+    """Dollars, at the most; None where the price is not known."""
+    cap: int
+    """The most tokens the summary may have."""
 
 
 def source_of(selected: SelectedRange, policy: CompactionPolicy) -> SummarySource:
@@ -103,7 +117,7 @@ def preview_of(
     limits, policy = inputs.setup.limits, inputs.policy
     source = source_tokens(selected, plan)
     cap = summary_cap(policy, limits, source)
-    tokens, parts, cost = _request_figures(inputs, selected, cap) if inputs.model else (0, 0, 0.0)
+    asked = request_figures(inputs, selected, cap)
     recall = can_recall(events)
     stand_in = event_of(selected, " word" * cap, policy, recall)
     after = plan_with(stand_in)
@@ -116,10 +130,10 @@ def preview_of(
         source,
         cap,
         inputs.model,
-        tokens,
-        parts,
-        cost,
-        effect(plan, after, inputs.setup.info, cost),
+        asked.tokens,
+        asked.parts,
+        asked.cost,
+        effect(plan, after, inputs.setup.info, asked.cost),
         len(inside),
         inside[0].at if inside else 0,
         inside[-1].at if inside else 0,
@@ -131,17 +145,20 @@ def _seq(event: Event) -> int:
     return event.seq
 
 
-def _request_figures(inputs: PreviewInputs, selected: SelectedRange, cap: int) -> tuple[int, int, float | None]:
-    """Tokens, parts and the highest price of the requests; nothing where they do not fit, and the digest takes over."""
+def request_figures(inputs: PreviewInputs, selected: SelectedRange, cap: int) -> RequestFigures:
+    """What would be asked; nothing where it does not fit, and the digest takes over."""
+    if not inputs.model:
+        return RequestFigures("", 0, 0, 0.0, cap)
     try:
         layout = inputs.lay_out(selected, cap)
     except CompactionRefused:
-        return 0, 0, 0.0
+        return RequestFigures(inputs.model, 0, 0, 0.0, cap)
     asked = [Usage(inputs.model, each.plan.totals.tokens, completion=each.cap) for each in layout.requests]
     if len(layout.requests) > 1:
         # Merging reads every part once, and at the most each as long as it may be.
         asked.append(Usage(inputs.model, sum(each.cap for each in layout.requests) + cap, completion=cap))
-    return sum(usage.estimate for usage in asked), len(layout.requests), cost_of(asked, inputs.catalogue)
+    tokens, cost = sum(usage.estimate for usage in asked), cost_of(asked, inputs.catalogue)
+    return RequestFigures(inputs.model, tokens, len(layout.requests), cost, cap)
 
 
 # In words
@@ -156,16 +173,20 @@ def preview_rows(preview: CompactionPreview, *, own: bool = False) -> list[tuple
         ("summarises", f"{items}, events {selected.first:,} to {selected.last:,}{replaced}: {selected.why}"),
         ("keeps", f"{counted(len(selected.kept), 'event')} of that range, with {selected.kept_tokens:,} tokens"),
         ("frees", f"about {cache.saved_per_request:,} of {preview.tokens_before:,} tokens"),
-        ("asks", "no model: the summary is yours" if own else _asked(preview)),
+        ("asks", "no model: the summary is yours" if own else asked_for(_asked(preview))),
         ("prompt cache", f"kept up to token {cache.first_changed:,}, invalidates {cache.rewritten:,} cached tokens"),
         ("pays back", paid_back(preview)),
     ]
 
 
-def _asked(preview: CompactionPreview) -> str:
+def _asked(preview: CompactionPreview) -> RequestFigures:
+    return RequestFigures(preview.model, preview.request_tokens, preview.parts, preview.cost, preview.summary_cap)
+
+
+def asked_for(figures: RequestFigures) -> str:
+    """Who is asked for a summary, and what that costs."""
     asked = "no model: the digest is made from the text alone, and costs nothing"
-    if preview.model:
-        cost = "price unknown" if preview.cost is None else f"at most ${preview.cost:.4f}"
-        requests = counted(preview.parts, "request")
-        asked = f"{preview.model}: {preview.request_tokens:,} tokens in {requests}, {cost}"
-    return f"{asked}; a summary of at most {preview.summary_cap:,} tokens"
+    if figures.model:
+        cost = "price unknown" if figures.cost is None else f"at most ${figures.cost:.4f}"
+        asked = f"{figures.model}: {figures.tokens:,} tokens in {counted(figures.parts, 'request')}, {cost}"
+    return f"{asked}; a summary of at most {figures.cap:,} tokens"

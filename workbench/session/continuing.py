@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
-from workbench.compaction.continuation import SessionSummary, first_events, summarise_session
+from workbench.compaction.continuation import SessionSummary, figures_of_session, first_events, summarise_session
+from workbench.compaction.preview import RequestFigures
 from workbench.compaction.values import Progress
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
 from workbench.config.folders import work_folder
 from workbench.context.setup import Setup
 from workbench.log.events import Body, Setting, UserMessage
-from workbench.models.catalogue import REHEARSAL
+from workbench.models.catalogue import REHEARSAL, is_built_in
 from workbench.session import opening
 from workbench.session.compacting import BUSY, SessionCompactions
 from workbench.session.connection import compactor_for
@@ -27,6 +29,7 @@ class EarlierSession(NamedTuple):
     """A session to go on from."""
 
     id: str
+    """Empty for a file, of which a session is made only when another goes on from it."""
     title: str
     source: Source
     setup: Setup
@@ -34,12 +37,17 @@ class EarlierSession(NamedTuple):
 
 
 def earlier_session(services: Services, options: Options, ref: str) -> EarlierSession:
-    """The session of an id or title; without a model named anywhere the one that needs no key summarises, by rules."""
+    """The session of an id or title."""
     info = services.store.info(ref)
     with services.store.session(info.id, write=False) as session:
         source = as_source(info.id, session.events())
+    return _earlier(services, options, info.id, info.title, source)
+
+
+def _earlier(services: Services, options: Options, session: str, title: str, source: Source) -> EarlierSession:
+    """Without a model named anywhere the one that needs no key summarises, by rules."""
     model = source.model or services.settings.model or REHEARSAL
-    return EarlierSession(info.id, info.title, source, services.set_up(options, source._replace(model=model)))
+    return EarlierSession(session, title, source, services.set_up(options, source._replace(model=model)))
 
 
 def previous_session(services: Services, now: str) -> str:
@@ -75,6 +83,19 @@ def first_bodies(earlier: EarlierSession, summary: str, made: SessionSummary | N
     return first_events(earlier.id, summary, settings, made, recall=earlier.setup.calls_tools)
 
 
+class ContinuationOffer(NamedTuple):
+    """What would be summarised, and by whom. Nobody was asked yet."""
+
+    earlier: EarlierSession
+    options: Options
+    asked: RequestFigures
+
+    @property
+    def costs(self) -> bool:
+        """Whether something would be sent to a model that is not the program's own."""
+        return bool(self.asked.model) and not is_built_in(self.asked.model)
+
+
 class ContinuationDraft(NamedTuple):
     """A summary to look at and to edit. Nothing was made of it yet."""
 
@@ -90,38 +111,60 @@ class Continuing:
         services: Services,
         options: Options,
         compactions: SessionCompactions,
+        current: Callable[[], OpenSession],
         exchange: Callable[[Callable[[], OpenSession]], Awaitable[None]],
     ) -> None:
-        """`exchange` opens something else in place of what is open."""
+        """`current` is what is open now; `exchange` opens something else in its place."""
         self._services = services
         self._options = options
         self._compactions = compactions
+        self._current = current
         self._exchange = exchange
 
-    async def draft(self, ref: str) -> ContinuationDraft:
-        """A summary of a session; without a name, of the one that is open, or of the last one where that is empty."""
+    async def offer(self, ref: str) -> ContinuationOffer:
+        """A session to go on from; without a name the one that is open, or the last one where that is empty."""
+        opened = self._current()
+        now = opened.session.id if opened.session is not None else ""
+        general = self._options.for_any_session
+        if ref or not opened.said:
+            ref = ref or await in_background(previous_session, self._services, now)
+            earlier = await in_background(earlier_session, self._services, general, ref)
+        else:
+            title = opened.session.title if opened.session is not None else Path(opened.name).name
+            source = as_source(opened.name, list(opened.events), is_file=opened.session is None)
+            earlier = await in_background(_earlier, self._services, general, now, title, source)
+        options = self._options if now and earlier.id == now else general
+        async with compactor_for(self._services, options, earlier.setup) as compactor:
+            return ContinuationOffer(earlier, options, await figures_of_session(compactor, earlier.source.events))
+
+    async def draft(self, offer: ContinuationOffer, digest: bool = False) -> ContinuationDraft:
+        """A summary of what was offered."""
         if self._compactions.busy:
             raise Refused(BUSY)
-        opened = self._compactions.current()
-        now = opened.session.id if opened.session is not None else ""
-        if not ref:
-            ref = now if now and opened.said else await in_background(previous_session, self._services, now)
-        general = self._options.for_any_session
-        earlier = await in_background(earlier_session, self._services, general, ref)
-        options = self._options if earlier.id == now else general
+        tell = partial(self._compactions.progress, draft=True)
+        earlier, options = offer.earlier, offer.options
         try:
-            tell = partial(self._compactions.progress, draft=True)
-            return ContinuationDraft(earlier, await summarised(self._services, options, earlier, progress=tell))
+            made = await summarised(self._services, options, earlier, digest=digest, progress=tell)
+            return ContinuationDraft(earlier, made)
         finally:
             self._compactions.rest()
 
     async def begin(self, draft: ContinuationDraft, summary: str | None) -> None:
         """Open a session that begins with the summary, or with another text that the user made of it."""
-        services, made = self._services, draft.made
-        bodies = first_bodies(
-            draft.earlier, made.summary if summary is None else summary, made if summary is None else None
-        )
-        general = self._options.for_any_session
-        await self._exchange(
-            lambda: opening.begun(services, general, services.store.create(bodies, folder=work_folder()))
-        )
+        services, made, general = self._services, draft.made, self._options.for_any_session
+        text = made.summary if summary is None else summary
+        unchanged = made if summary is None else None
+
+        def make() -> OpenSession:
+            bodies = first_bodies(_kept(services, draft.earlier), text, unchanged)
+            return opening.begun(services, general, services.store.create(bodies, folder=work_folder()))
+
+        await self._exchange(make)
+
+
+def _kept(services: Services, earlier: EarlierSession) -> EarlierSession:
+    """With a session in the store, from which the originals can be read; a file is copied there."""
+    if earlier.id:
+        return earlier
+    with opening.stored_copy(services, earlier.title, earlier.source.model, earlier.source.events) as copy:
+        return earlier._replace(id=copy.id)

@@ -127,11 +127,15 @@ def begun(services: Services, options: Options, session: Session, *, fill: bool 
 
 def session_of(services: Services, options: Options, opened: OpenSession, upto: int | None = None) -> OpenSession:
     """A session that starts as a copy of a file."""
+    made = stored_copy(services, Path(opened.name).name, opened.setup.model, opened.events[:upto])
+    return open_session(services, options, made)
+
+
+def stored_copy(services: Services, title: str, model: str, events: Sequence[Event]) -> Session:
+    """A session of the store that has the events of a file."""
     # At the end, so that the events keep the numbers by which compactions and overrides name them.
-    more = [Setting("title", Path(opened.name).name)]
-    if opened.setup.model:
-        more.append(Setting("model", opened.setup.model))
-    return open_session(services, options, services.store.create_from(opened.events[:upto], *more))
+    more = [Setting("title", title), *([Setting("model", model)] if model else [])]
+    return services.store.create_from(events, *more)
 
 
 def fork(services: Services, options: Options, opened: OpenSession, at: int | None) -> OpenSession:

@@ -54,7 +54,7 @@ class SessionWorker:
         self._turns = Turns(services, options, updates, self.publish)
         self.compactions = SessionCompactions(updates, self._turns, self.publish)
         self.drafts = SummaryDrafts(services, self._turns, self.compactions, self.publish)
-        self.continuing = Continuing(services, options, self.compactions, self._exchange)
+        self.continuing = Continuing(services, options, self.compactions, self._current, self._exchange)
         self.tools = ToolSwitches(self._turns.free, self._turns.forget_approvals, self._writable, self._refill)
         self._opened: OpenSession | None = None
         self._glanced = False

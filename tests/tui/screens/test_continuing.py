@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from support.requirements import requirement
 from tui.play import SMALL, Script, answer, main_screen, program, settle, told, until
 from tui.screens.looking import seen
-from workbench.log.events import CONTINUED_FROM, AssistantMessage, Body, Compaction, Setting, UserMessage
+from workbench.log.events import CONTINUED_FROM, AssistantMessage, Body, Compaction, Setting, UserMessage, text_of
 from workbench.session.services import Services
 from workbench.tui.commands.palette import CommandHits
 from workbench.tui.screens.continuing import ContinueScreen
@@ -95,3 +97,52 @@ async def test_where_it_is_left_or_nothing_was_said_no_session_is_made(
         assert not [info for info in services.store.list() if info.title.startswith("continued")]
         names = [str(hit.prompt) async for hit in CommandHits(screen).discover()]
         assert any(name.startswith("continue from previous") for name in names)
+
+
+async def test_it_is_what_is_open_that_goes_on_a_file_among_others(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services.store.create([UserMessage("something else"), AssistantMessage("indeed", "r1")], title="another").close()
+    file = tmp_path / "talk.json"
+    file.write_text('[{"role": "user", "content": "what is left?"}, {"role": "assistant", "content": "two bugs"}]')
+    played = Script(answer(SUMMARY))
+    played.play(monkeypatch)
+    async with program(services, SMALL) as (pilot, screen):
+        screen.say(f"/open {file}")
+        await settle(pilot)
+        await pilot.press("f10")
+        await seen(pilot, "continue from: talk.json", "two bugs are", "begin the new session")
+        assert "something else" not in str(played.requests)
+        await pilot.press("ctrl+s")
+        await until(lambda: pilot.app.screen is screen)
+        await settle(pilot)
+        assert screen.session_title == "continued: talk.json"
+    origin, _ = began_with(services, "continued: talk.json")
+    with services.store.session(str(origin), write=False) as kept:
+        assert [text_of(event.body.content) for event in kept.events() if isinstance(event.body, UserMessage)] == [
+            "what is left?"
+        ], "the originals can be read from the new session"
+
+
+async def test_a_model_that_costs_is_not_asked_before_the_user_says_so(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services.store.create([Setting("model", "openai/gpt-4o"), *SAID], title="bugs").close()
+    played = Script(answer(SUMMARY))
+    played.play(monkeypatch)
+    async with program(services, SMALL) as (pilot, screen):
+        await pilot.press("f10")
+        await seen(pilot, "continue from: bugs", "openai/gpt-4o", "at most $0.0", "nothing was sent yet")
+        assert not played.requests
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is screen)
+        await pilot.press("f10")
+        await seen(pilot, "nothing was sent yet")
+        await pilot.press("d")
+        await seen(pilot, "by digest", "begin the new session")
+        assert not played.requests
+        await pilot.press("escape", "f10")
+        await seen(pilot, "nothing was sent yet")
+        await pilot.press("enter")
+        await seen(pilot, "two bugs are", "begin the new session")
+        assert len(played.requests) == 1

@@ -15,14 +15,16 @@ from textual.reactive import var
 from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
+from workbench.compaction.preview import asked_for
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable, printable_lines
-from workbench.session.continuing import ContinuationDraft
+from workbench.session.continuing import ContinuationDraft, ContinuationOffer
 from workbench.tui.compaction.descriptions import running_line
 from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.host import Host
 
+WRITE = (Button("enter", "write", "write the summary"), Button("d", "digest", "without a model"))
 LEAVE = Button("esc", "leave", "leave")
 BEGIN = Button("^s", "begin", "begin the new session")
 
@@ -30,12 +32,16 @@ BEGIN = Button("^s", "begin", "begin the new session")
 class ContinueScreen(WorkerScreen, ModalScreen[bool]):
     """True once the new session is open; nothing was made of it where this is left."""
 
+    AUTO_FOCUS = ""  # the editor takes the focus with the draft, and the letters not before
     BINDING_GROUP_TITLE = "Continue from a session"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "leave; nothing is made", id="continue.leave"),
+        Binding("enter", "write", "have the summary written", id="continue.write"),
+        Binding("d", "digest", "make the summary without a model", id="continue.digest"),
         Binding("ctrl+s", "begin", "begin the new session", id="continue.begin", priority=True),
     ]
 
+    offer: var[ContinuationOffer | None] = var(None)
     draft: var[ContinuationDraft | None] = var(None)
 
     box = query_one(".continuing--box", Vertical)
@@ -60,11 +66,11 @@ class ContinueScreen(WorkerScreen, ModalScreen[bool]):
             yield ButtonLine()
 
     def on_mount(self) -> None:
-        """The summary is written first."""
+        """The summary is written first; where that costs something, the user is asked before."""
         self.editor.display = False
         self.buttons.buttons = (LEAVE,)
         self._host.follow("compaction", self, self._told)
-        self._write()
+        self._look()
 
     def _told(self) -> None:
         view = self._host.compaction
@@ -72,16 +78,42 @@ class ContinueScreen(WorkerScreen, ModalScreen[bool]):
             self.said.update(running_line(view.running, time.monotonic()))
 
     @work(exclusive=True, group="work")
-    async def _write(self) -> None:
+    async def _look(self) -> None:
         ref = self._ref
         try:
-            draft = await self._host.model.compacting(lambda work: work.continuing.draft(ref))
+            offer = await self._host.model.compacting(lambda work: work.continuing.offer(ref))
+        except WorkbenchError as error:
+            self._fail(str(error))
+            return
+        self.box.border_title = f"continue from: {printable(offer.earlier.title or offer.earlier.id)}"
+        if not offer.costs:
+            self._write(offer)
+            return
+        self.offer = offer
+        self.said.update(printable(f"{asked_for(offer.asked)}; nothing was sent yet"))
+        self.buttons.buttons = (*WRITE, LEAVE)
+
+    def action_write(self) -> None:
+        """By the model that was named."""
+        if self.offer is not None:
+            self._write(self.offer)
+
+    def action_digest(self) -> None:
+        """Nobody is asked."""
+        if self.offer is not None:
+            self._write(self.offer, digest=True)
+
+    @work(exclusive=True, group="work")
+    async def _write(self, offer: ContinuationOffer, digest: bool = False) -> None:
+        self.offer = None
+        self.buttons.buttons = (LEAVE,)
+        try:
+            draft = await self._host.model.compacting(lambda work: work.continuing.draft(offer, digest))
         except WorkbenchError as error:
             self._fail(str(error))
             return
         self._first = "\n".join(printable_lines(draft.made.summary))
         self.draft = draft
-        self.box.border_title = f"continue from: {printable(draft.earlier.title or draft.earlier.id)}"
         made = draft.made
         facts = f"kept {len(made.audit.kept):,} of {len(made.audit.kept) + len(made.audit.lost):,} facts"
         self.said.update(printable("; ".join([f"the summary by {made.made_by}, which {facts}", *made.problems])))
@@ -116,4 +148,9 @@ class ContinueScreen(WorkerScreen, ModalScreen[bool]):
     @on(ButtonLine.ButtonPressed)
     def _pressed(self, event: ButtonLine.ButtonPressed) -> None:
         event.stop()
-        (self.action_begin if event.name == "begin" else self.action_leave)()
+        {
+            "write": self.action_write,
+            "digest": self.action_digest,
+            "begin": self.action_begin,
+            "leave": self.action_leave,
+        }[event.name]()
