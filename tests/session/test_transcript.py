@@ -102,7 +102,7 @@ def test_what_was_decided_at_once_is_one_line_and_so_is_its_undo_and_redo() -> N
             ToolCall(f"c{number}", "run_command", "{}", f"r{number}"),
             ToolResult(f"c{number}", long, "run_command"),
         ]
-    masks = [Override("mask", 3, 3), Usage("gpt-4o", 9), Override("mask", 7, 7, joined=True)]
+    masks: list[Body] = [Override("mask", 3, 3), Usage("gpt-4o", 9), Override("mask", 7, 7, joined=True)]
     events = log(*talk, AssistantMessage("done"), *masks, Override("pin", 5, 5), *map(Revert, (13, 11)))
     events += log(*[UserMessage("")] * len(events), *map(Revert, (15, 16)), Revert(18), Revert(14))[len(events) :]
 

@@ -174,7 +174,8 @@ def _by_lines(
         sent = assemble(*_bytes_ends(head, tail, room))
         if len(sent.encode("utf-8", "replace")) <= rule.max_bytes:
             count = counter.count(sent)
-            why = f"{' and '.join(filter(None, over))}; kept its first and last lines: {count.tokens:,} of {tokens:,} tokens"
+            kept = f"kept its first and last lines: {count.tokens:,} of {tokens:,} tokens"
+            why = f"{' and '.join(filter(None, over))}; {kept}"
             return TruncatedText(sent, count.tokens, count.exact, why)
         room -= max(16, room // 10)
 
