@@ -226,7 +226,7 @@ def test_what_stands_always_frees_at_least_its_share(turns: int, lines: int, pol
     body = made.body(draft)
     after = made.setup.plan(appended(events, body)).totals.tokens
     assert draft.preview.tokens_before - after >= 0.1 * draft.preview.tokens_before
-    assert draft.summary_tokens <= draft.preview.summary_cap
+    assert draft.text_tokens <= draft.preview.summary_cap
 
 
 def test_metadata_of_an_empty_cut_is_still_whole() -> None:

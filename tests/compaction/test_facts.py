@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,7 @@ from support.talk import iterations, planned, preset
 from workbench.compaction import fact_phrases, fact_words
 from workbench.compaction.facts import MOST, collect, facts_of_text
 from workbench.compaction.values import Fact
-from workbench.log.events import AssistantMessage, Body, ToolCall, ToolResult, UserMessage
+from workbench.log.events import AssistantMessage, Body, Override, ToolCall, ToolResult, UserMessage
 
 
 def facts_of(*bodies: Body) -> tuple[Fact, ...]:
@@ -204,3 +205,37 @@ def test_the_same_text_gives_the_same_facts_in_every_process() -> None:
     env = {**os.environ, "PYTHONHASHSEED": "1"}
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(facts_of_text(text, "e1"))
+
+
+@pytest.mark.parametrize("state", ["masked", "truncated"])
+def test_what_the_program_itself_wrote_is_no_fact(state: str) -> None:
+    long = " ".join(f"word{at}" for at in range(900))
+    bodies: list[Body] = [UserMessage(f"Keep `src/app.py`. {long}"), ToolCall("c1", "read_file", "{}", "r1")]
+    bodies += [
+        ToolResult("c1", long, "read_file"),
+        AssistantMessage("ok", "r2"),
+        UserMessage("on"),
+        AssistantMessage("k"),
+    ]
+    if state == "masked":
+        rows = planned([*bodies, Override("mask", 1, 3)], preset("confirm")).rows
+        assert [row.state for row in rows][:3] == ["masked", "sent", "masked"]
+    else:
+        policy = replace(preset("workbench"), truncation=replace(preset("workbench").truncation, max_tokens=100))
+        rows = planned(bodies, policy).rows
+        assert [row.state for row in rows][2] == "truncated"
+    found_ = collect(rows)
+    texts = [entry.fact.text for entry in found_.entries.values()]
+    assert not [text for text in texts if "token" in text or text in {row.id for row in rows}]
+
+
+def test_the_words_around_a_digest_are_no_facts() -> None:
+    digest = "Digest of 17 items (e01a_b to e09a_b), made without a model: lines taken from the record.\n"
+    assert (
+        facts_of_text(f"{digest}(12 more left out)\n[truncated: kept first ~8 of ~83 tokens (head)] [id x_1y]", "e")
+        == ()
+    )
+    assert [fact.text for fact in facts_of_text(f"{digest}131 tests pass in src/app.py", "e")] == [
+        "src/app.py",
+        "131 tests",
+    ]

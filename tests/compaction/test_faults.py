@@ -70,7 +70,7 @@ async def test_a_summary_over_its_cap_is_cut_to_it(session: Session) -> None:
     draft = await faulty(session, says(long))
     cap = draft.preview.summary_cap
     assert cap == 1_000
-    assert (draft.made_by, draft.summary_tokens <= cap) == ("scripted", True)
+    assert (draft.made_by, draft.text_tokens <= cap) == ("scripted", True)
     assert draft.summary.startswith(GOOD)
     assert long.startswith(draft.summary)
     assert re.fullmatch(r"too_long: the summary had 1,\d+ tokens and was cut to the cap of 1,000", draft.problems[0])

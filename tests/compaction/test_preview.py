@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 from support.drafts import appended, compactor, drafted, setup, work
 from support.logs import number
 from support.talk import ROOMY, planned, preset, summary_of, words
-from workbench.compaction.cache import effect, paid_back, shared_tokens
+from workbench.compaction.cache import effect, paid_back
 from workbench.compaction.preview import UNCAPPED, can_recall, event_of, source_of, summary_cap
 from workbench.compaction.prompts import RECALL_TOOLS
 from workbench.compaction.values import CompactionRefused
+from workbench.context import compare
 from workbench.context.policy import CompactionPolicy
-from workbench.log.events import AssistantMessage, Body, Compaction, Setting, SlotContent, UserMessage
+from workbench.log.events import AssistantMessage, Body, Compaction, Event, Setting, SlotContent, UserMessage
 from workbench.models.catalogue import Catalogue
+from workbench.models.framing import REPLY_PRIMING
 
 NOWHERE = "http://127.0.0.1:9/v1"
 """A model that is never asked."""
@@ -46,9 +48,13 @@ def test_a_preview_says_what_would_be_summarised_kept_and_freed() -> None:
     assert (preview.first_at, preview.last_at) == (events[0].at, events[23].at)
     assert preview.why == selected.why
     assert (preview.model, preview.request_tokens, preview.parts, preview.cost) == ("", 0, 0, 0.0)
-    assert preview.cache.saved_per_request == preview.tokens_before - (
-        preview.cache.first_changed + preview.cache.rewritten
-    )
+    policy = made.setup.loaded.policy.compaction
+    body = event_of(selected, " word" * preview.summary_cap, policy, preview.recall)
+    again = compare.effect(plan, made.setup.plan([*events, Event(len(events) + 1, "c", 0, body)]))
+    cache = preview.cache
+    assert (again.freed, again.first_changed, again.rewritten) == (
+        *(cache.saved_per_request, cache.first_changed, cache.rewritten),
+    ), "the context pane says the same of the same change"
 
 
 def test_the_request_to_the_summariser_is_planned_and_priced_before_it_is_made() -> None:
@@ -136,9 +142,9 @@ def test_the_cache_holds_up_to_the_first_row_that_changes() -> None:
     found = effect(before, after, PRICES, 0.5)
     shared = found.first_changed
     assert 50 <= shared <= 60, "the system prompt and its framing"
-    assert found.rewritten == after.totals.tokens - shared
+    assert found.rewritten == before.totals.tokens - REPLY_PRIMING - shared, "what the cache has and cannot use"
     assert found.saved_per_request == before.totals.tokens - after.totals.tokens
-    spent = found.rewritten * (12.5 - 1.0) + 0.5
+    spent = (after.totals.tokens - shared) * (12.5 - 1.0) + 0.5
     assert found.payback == pytest.approx(spent / (found.saved_per_request * 1.0))
 
 
@@ -187,6 +193,17 @@ def test_the_shared_beginning_is_never_more_than_either_request(same: int, left:
 
     policy = preset("confirm")
     before, after = planned(log("left", left), policy), planned(log("right", right), policy)
-    shared = shared_tokens(before, after)
-    assert 0 <= shared <= min(before.totals.tokens, after.totals.tokens)
-    assert (shared == 0) == (same == 0)
+    shared = effect(before, after, PRICES, None).first_changed
+    assert 0 <= shared <= max(before.totals.tokens, after.totals.tokens)
+    assert shared > 0 or same == 0
+
+
+async def test_a_summary_has_one_size_in_its_draft_in_the_log_and_in_the_request() -> None:
+    for policy in ("workbench", "confirm"):
+        made = compactor(made=setup(policy))
+        events = number(work(8))
+        draft = await drafted(made, events, digest=True)
+        body = made.body(draft)
+        rows = made.setup.plan([*events, Event(len(events) + 1, "c", 0, body)]).rows.in_request()
+        assert draft.summary_tokens == sum(row.tokens for row in rows if row.slot == "summaries")
+        assert body.meta["summary_tokens"] == draft.summary_tokens > draft.text_tokens

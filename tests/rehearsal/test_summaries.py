@@ -120,3 +120,14 @@ def test_what_a_tool_printed_in_a_record_is_nobodys_goal_and_long_output_is_read
         "## Files\n- src/parse.py",
         "## Errors\n- ValueError: at the start\n- OSError: at the end",
     ]
+
+
+def test_headings_of_an_earlier_summary_are_understood_and_no_line_is_a_heading() -> None:
+    earlier = "## Goals and preferences\n- It must stay on 3.11.\n\n## Facts and numbers\n- 18 of 130 fail.\n* twice\n"
+    prompt = f"{PROMPT}\n<earlier_summary>\n{earlier}# Odd ones\n- - why?\n</earlier_summary>"
+    text = summarise(RehearsalRequest((RehearsalMessage("user", prompt),)))
+    lines = text.split("\n")
+    assert not [line for line in lines if line.startswith(("- #", "- -", "- *"))]
+    assert lines[lines.index("## Goals") + 1] == "- It must stay on 3.11."
+    assert "- 18 of 130 fail." in lines[lines.index("## Decisions") :]
+    assert "- why?" in lines[lines.index("## Open questions") :]

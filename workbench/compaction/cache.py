@@ -6,10 +6,8 @@ changes the request where its range began: what stands before stays cached, what
 
 from __future__ import annotations
 
-from itertools import takewhile
-
 from workbench.compaction.values import CacheEffect, CompactionPreview
-from workbench.context.items import Item
+from workbench.context import compare
 from workbench.context.plan import ContextPlan
 from workbench.models.catalogue import ModelInfo
 
@@ -19,26 +17,26 @@ def effect(before: ContextPlan, after: ContextPlan, info: ModelInfo, once: float
 
     With the prices `read` of a cached token, `write` of one that enters the cache and the figures
 
-        first_changed = tokens of `after` up to the first row that `before` does not have in that place
-        rewritten     = tokens of `after` - first_changed
+        first_changed = tokens up to the first difference, as `context/compare` tells it
+        anew          = tokens of `after` - first_changed
         saved         = tokens of `before` - tokens of `after`
 
-    the next request costs `rewritten * (write - read)` more than if it were cached, once, and every request costs
+    the next request costs `anew * (write - read)` more than if it were cached, once, and every request costs
     `saved * read` less. So
 
-        payback = (rewritten * (write - read) + once) / (saved * read)   requests
+        payback = (anew * (write - read) + once) / (saved * read)   requests
 
     Where nobody knows a price for cached tokens, all are paid in full each time: `read` and `write` are the plain
     price, and only the summary has to be paid back. What costs nothing is paid back at once.
     """
-    first = shared_tokens(before, after)
-    rewritten = after.totals.tokens - first
-    saved = before.totals.tokens - after.totals.tokens
+    found = compare.effect(before, after)
+    saved, whole = found.freed, after.totals.tokens
+    first = whole if found.first_changed is None else found.first_changed
     read, write = _prices(info)
     payback = None
     if read is not None and write is not None and once is not None and saved > 0:
-        payback = _payback(rewritten * (write - read) + once, saved * read)
-    return CacheEffect(first, rewritten, saved, payback, read)
+        payback = _payback((whole - first) * (write - read) + once, saved * read)
+    return CacheEffect(first, found.rewritten, saved, payback, read)
 
 
 def _prices(info: ModelInfo) -> tuple[float | None, float | None]:
@@ -67,20 +65,3 @@ def paid_back(preview: CompactionPreview) -> str:
     if cache.price == 0:
         return "never: what it saves is free" if cache.payback is None else f"the model costs nothing; {in_tokens}"
     return f"after {cache.payback:.1f} requests" if cache.payback else "at once: it costs nothing"
-
-
-def shared_tokens(before: ContextPlan, after: ContextPlan) -> int:
-    """Tokens at the beginning that both requests have in common; framing is taken in proportion to the rows."""
-    new = list(after.rows.in_request())
-    same = list(
-        takewhile(lambda pair: _sent(pair[0]) == _sent(pair[1]), zip(before.rows.in_request(), new, strict=False))
-    )
-    if not new:
-        return 0
-    framing = after.totals.framing * len(same) // len(new)
-    return sum(row.tokens for _, row in same) + framing
-
-
-def _sent(row: Item) -> tuple[object, ...]:
-    """What of a row stands in the request."""
-    return row.role, row.kind, row.tool, row.text, row.call_id, row.name

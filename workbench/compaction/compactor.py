@@ -36,6 +36,7 @@ from workbench.compaction.summariser import (
 )
 from workbench.compaction.triggers import percent
 from workbench.compaction.values import (
+    Audit,
     CompactionPreview,
     CompactionRefused,
     Fact,
@@ -244,6 +245,14 @@ class Compactor:
         previous = previous_text(selected, self._policy)
         return digest_of(selected, cap, self.setup.counter, previous, self._facts_of(selected))
 
+    def digest_audit(self, preview: CompactionPreview) -> Audit:
+        """What the summary that needs no model would keep and lose: known before anything is asked of anyone."""
+        return self._audit(preview.selected, self.digest(preview.selected, preview.summary_cap))
+
+    def _audit(self, selected: SelectedRange, summary: str) -> Audit:
+        previous = previous_text(selected, self._policy)
+        return audit(selected, summary, previous=previous, facts=self._facts_of(selected))
+
     def _facts_of(self, selected: SelectedRange) -> FactCollection:
         """What a summary should not lose: read once for the digest, the audit, and every edit."""
         known = self._facts
@@ -263,13 +272,15 @@ class Compactor:
     def _drafted(self, events: Sequence[Event], preview: CompactionPreview, summary: str, made_by: str) -> SummaryDraft:
         """A draft with its audit and its figures, as the plan would have them."""
         selected = preview.selected
-        previous = previous_text(selected, self._policy)
-        audited = audit(selected, summary, previous=previous, facts=self._facts_of(selected))
-        tokens = self.setup.counter.count(summary).tokens
+        audited = self._audit(selected, summary)
         body = event_of(selected, summary, self._policy, preview.recall)
+        text, sent = self._size(summary), self._size(body.preface + summary) + self._size(body.acknowledgement)
         after = self._plan_with(events, body)
         self.setup.counter.flush()
-        return SummaryDraft(preview, summary, made_by, audited, tokens, after.size)
+        return SummaryDraft(preview, summary, made_by, audited, sent, text, after.size)
+
+    def _size(self, text: str) -> int:
+        return self.setup.counter.count(text).tokens
 
     # Editing
 
@@ -322,7 +333,8 @@ class Compactor:
 
 
 def _figures(made: SummaryDraft) -> dict[str, Any]:
-    return {"summary_tokens": made.summary_tokens, "tokens_after": made.tokens_after}
+    names = ("summary_tokens", "text_tokens", "tokens_after")
+    return {name: getattr(made, name) for name in names}
 
 
 def meta(draft: SummaryDraft) -> dict[str, Any]:

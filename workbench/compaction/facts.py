@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from workbench.compaction import fact_phrases, fact_words
-from workbench.compaction.source import ends, said
+from workbench.compaction.source import ends, said, without_own_words
 from workbench.compaction.values import Fact, FactKind
 from workbench.context.items import Item
 
@@ -74,7 +74,9 @@ class FactCollection:
     def read(self, item: Item) -> None:
         """Take in one item."""
         self._at += 1
-        text = said(item)
+        if item.state == "masked":
+            return  # what stands there was not said in the conversation
+        text = without_own_words(said(item)) if item.state == "truncated" else said(item)
         if item.kind == "tool_result":
             self._words(ends(text, RESULT), item.id, TOOL)
         elif item.kind == "tool_call":
@@ -132,8 +134,7 @@ class FactCollection:
             weight = TOOL
         entry = self.entries.get(key)
         if entry is None:
-            if text != event:  # markers name the event they stand in
-                self.entries[key] = _Entry(Fact(text, kind, event), weight, self._at)
+            self.entries[key] = _Entry(Fact(text, kind, event), weight, self._at)
         elif entry.last != self._at:
             entry.weight, entry.last = entry.weight + weight, self._at
         elif entry.weight < weight:
@@ -195,5 +196,5 @@ def collect(items: Iterable[Item]) -> FactCollection:
 def facts_of_text(text: str, event: str) -> tuple[Fact, ...]:
     """The same for a summary."""
     table = FactCollection()
-    table.read_text(text, event, ASSISTANT)
+    table.read_text(without_own_words(text), event, ASSISTANT)
     return table.listed()

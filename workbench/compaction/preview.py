@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from workbench.compaction.cache import effect, paid_back
+from workbench.compaction.fact_phrases import shortened
 from workbench.compaction.prompts import RECALL_TOOLS, preface
 from workbench.compaction.requests import SourceBlock, SummaryRequests, SummarySource
 from workbench.compaction.source import blocks, previous_summary
 from workbench.compaction.summariser import cost_of
-from workbench.compaction.values import CompactionPreview, CompactionRefused, SelectedRange, Trigger
+from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, SelectedRange, Trigger
 from workbench.config.text import counted
 from workbench.context.budget import Limits
 from workbench.context.control import CONTROL, in_effect
@@ -23,6 +24,8 @@ from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event, SlotContent, Usage
 from workbench.models.catalogue import Catalogue
 
+NAMED, MOST_NAMED = 40, 5
+"""Characters of a lost fact in a line, and how many of them are named there."""
 UNCAPPED = 4_000
 """Tokens of a summary where the policy names no cap: more is no summary."""
 
@@ -167,16 +170,35 @@ def request_figures(inputs: PreviewInputs, selected: SelectedRange, cap: int) ->
 def preview_rows(preview: CompactionPreview, *, own: bool = False) -> list[tuple[str, str]]:
     """What a compaction would do: what, and how much. `own`: the user gives the summary."""
     selected, cache = preview.selected, preview.cache
-    items = f"{counted(len(selected.items), 'item')} with {preview.source_tokens:,} tokens"
-    replaced = f"; replaces {counted(len(selected.previous), 'summary', 'summaries')}" if selected.previous else ""
     return [
-        ("summarises", f"{items}, events {selected.first:,} to {selected.last:,}{replaced}: {selected.why}"),
+        ("summarises", f"{summarised_words(selected, preview.source_tokens)}: {selected.why}"),
         ("keeps", f"{counted(len(selected.kept), 'event')} of that range, with {selected.kept_tokens:,} tokens"),
         ("frees", f"about {cache.saved_per_request:,} of {preview.tokens_before:,} tokens"),
         ("asks", "no model: the summary is yours" if own else asked_for(_asked(preview))),
         ("prompt cache", f"kept up to token {cache.first_changed:,}, invalidates {cache.rewritten:,} cached tokens"),
         ("pays back", paid_back(preview)),
     ]
+
+
+def summarised_words(selected: SelectedRange, tokens: int) -> str:
+    """What a summary is made from: how many items and earlier summaries, what they cost together, and where they are."""
+    earlier = len(selected.previous)
+    summaries = f" and {counted(earlier, 'earlier summary', 'earlier summaries')}" if earlier else ""
+    what = f"{counted(len(selected.items), 'item')}{summaries}"
+    return f"{what} with {tokens:,} tokens, events {selected.first:,} to {selected.last:,}"
+
+
+def loss_words(audit: Audit) -> str:
+    """How many facts a summary keeps, and which it loses, in a line."""
+    lost, facts = audit.lost, len(audit.kept) + len(audit.lost)
+    if not facts:
+        return "none found in what is summarised"
+    named = [shortened(fact.text, NAMED) for fact in lost[:MOST_NAMED]]
+    more = len(lost) - len(named) + audit.unlisted
+    listed = ", ".join([*named, *([f"{more:,} more"] if more else [])])
+    forgotten = f"; {len(audit.forgotten):,} of the summary before are gone" if audit.forgotten else ""
+    keeps = f"keeps {len(audit.kept):,} of {facts:,}; loses {listed}" if listed else f"keeps all {facts:,}"
+    return f"{keeps}{forgotten}"
 
 
 def _asked(preview: CompactionPreview) -> RequestFigures:

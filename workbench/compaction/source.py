@@ -15,6 +15,24 @@ tokens that most policies give a result."""
 _FORGED = re.compile(r"^\[(?=\S+ (?:user|assistant|system|developer|call|result)\b)", re.MULTILINE)
 """A line that looks like the head of a block. Nothing that somebody said may pass for what somebody else said."""
 
+_ID = r"(?: \[id \S{1,200}\])?"
+_OWN = re.compile(
+    rf"\[truncated: kept [^\]\n]{{0,200}}\]{_ID}"
+    rf"|\[\.\.\. omitted [^\]\n]{{0,100}} \.\.\.\](?: \[cut inside a line\])?{_ID}"
+    rf"|\[(?:result|message) masked — [^\]\n]{{0,100}}\]{_ID}"
+    r"|\[\.\.\. [\d,]+ characters left out \.\.\.\]"
+    r"|^Total output lines: \d+$"
+    r"|^Digest of [\d,]+ items \([^)\n]{0,400}\), made without a model[^\n]{0,100}$"
+    r"|^\([\d,]+ more left out\)$",
+    re.MULTILINE,
+)
+"""What Workbench itself writes into results that it cuts, and into a digest."""
+
+
+def without_own_words(text: str) -> str:
+    """A text without the program's own markers: their figures are no facts of the conversation."""
+    return _OWN.sub("", text)
+
 
 def said(item: Item) -> str:
     """What an item says, as the stages left it; what they left out altogether is read from the log, within bounds."""

@@ -137,7 +137,7 @@ class CacheEffect(NamedTuple):
     first_changed: int
     """The request stays the same up to this token."""
     rewritten: int
-    """Tokens behind it, which are written again."""
+    """Tokens of the request as it is now from there on: what a prompt cache has of them and cannot use any more."""
     saved_per_request: int
     payback: float | None
     """Requests until what is saved has paid for the rewriting and the summary; None: never, or prices unknown."""
@@ -187,6 +187,9 @@ class SummaryDraft:
     """The model's name, or `digest`."""
     audit: Audit
     summary_tokens: int
+    """As it is sent: the words that frame it are counted with it."""
+    text_tokens: int
+    """Of its text alone, which has a cap."""
     tokens_after: int
     """The plan's total with it."""
     seconds: float = 0.0

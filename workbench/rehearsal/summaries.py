@@ -55,7 +55,19 @@ _ENTRY = re.compile(
     r"\[(?<![^\n]\[)\S{1,200} (?P<who>user|assistant|system|developer|call|result)\b[^\]\n]{0,200}\]$", re.MULTILINE
 )
 """How an entry begins in there: its id and who it is from. A pattern that begins with a sign is found quickly."""
-_HEADING = re.compile(rf"^#+\s*({'|'.join(SECTIONS)})\s*$", re.IGNORECASE)
+_HEADING = re.compile(r"#{1,6}\s+(\w+)")
+_UNDER = {
+    "goals": "Goals",
+    "decisions": "Decisions",
+    "facts": "Decisions",
+    "files": "Files",
+    "commands": "Commands",
+    "tool": "Commands",
+    "errors": "Errors",
+    "open": "Open questions",
+}
+"""Sections by the first word of a heading: summaries that others wrote have headings of their own."""
+_BULLET = re.compile(r"\s*(?:[-*+•] +)+")
 _DECISION = re.compile(
     r"\b(?:decided?|decision|chose|chosen|agreed|we(?:'ll| will) use|let's use|instead of|"
     r"must|never|always|prefer|only use)\b",
@@ -184,11 +196,16 @@ def _spoken(role: str, text: str) -> Iterator[tuple[str, str]]:
         line = line[:READ]
         heading = _HEADING.match(line) if line.startswith("#") else None
         if heading:
-            section = next(name for name in SECTIONS if name.lower() == heading[1].lower())
-            continue
-        if section and line.startswith("- "):
-            yield section, line[2:]
-            continue
+            section = _UNDER.get(heading[1].lower(), "")
+            if section:
+                continue
+            line = line.lstrip("# ")
+        bullet = _BULLET.match(line)
+        if bullet:
+            line = line[bullet.end() :]
+            if section:
+                yield section, line
+                continue
         said = _SAID.match(line)
         if said:
             role, section = said["role"].lower(), ""

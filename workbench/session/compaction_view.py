@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from workbench.compaction.audit import audit
 from workbench.compaction.forecast import forecast, next_step
+from workbench.compaction.preview import source_tokens, summarised_words
 from workbench.compaction.record import CompactionEntry, Record, metrics, record
 from workbench.compaction.selection import select
 from workbench.compaction.triggers import compacts_at, decide
@@ -234,10 +235,8 @@ def _selected(inputs: CompactionInputs) -> tuple[str, str]:
         except CompactionRefused as refused:
             why = why or str(refused).removeprefix("nothing to compact: ")
         else:
-            tokens = sum(item.tokens for item in found.items)
-            items = f"{counted(len(found.items), 'item')} with {tokens:,} tokens"
             kept = f", and keep {counted(len(found.kept), 'event')} of them" if found.kept else ""
-            return "", f"summarise {items}: events {found.first:,} to {found.last:,}{kept}"
+            return "", f"summarise {summarised_words(found, source_tokens(found, inputs.plan))}{kept}"
     return why, ""
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from workbench.agent.compacting import CHANGED, Compacting, PlannedCompaction, failure_of
 from workbench.agent.hooks import Hooks
 from workbench.compaction.compactor import Compactor
-from workbench.compaction.values import CompactionPreview, CompactionRefused, Fact, SummaryDraft
+from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, SummaryDraft
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
 from workbench.session.compacting import BUSY, SessionCompactions
@@ -53,6 +53,11 @@ class SummaryDrafts:
         planned = await compacting.plan(opened.events, digest=digest, planner=planner)
         self._previewed = _Previewed(opened, compacting, planned)
         return planned.preview
+
+    async def loss(self, preview: CompactionPreview) -> Audit:
+        """What a summary without a model would lose of it: known before a model is asked."""
+        compactor = self._current(preview).planned.compactor
+        return await in_background(compactor.digest_audit, preview)
 
     async def compact(self, preview: CompactionPreview, digest: bool = False) -> CompactionOutcome:
         """Make what the user has agreed to, at once; raises Refused where the session has changed since."""

@@ -11,7 +11,7 @@ from support.logs import number
 from support.talk import turns
 from tui.compaction.long_talk import talk
 from tui.compaction.views import log, nested, seen, summary
-from workbench.compaction.values import Progress
+from workbench.compaction.values import Audit, Fact, Progress
 from workbench.log.events import Compaction, Failure, UserMessage
 from workbench.session.compaction_values import RunningCompaction, progress_text
 from workbench.tui.compaction import descriptions
@@ -22,10 +22,10 @@ def said(view: object) -> str:
 
 
 def test_what_comes_next_and_when() -> None:
-    assert said(seen(log(talk(8)))) == "▸ compacts at 16,000 (80 %), in about 11 turns"
+    assert said(seen(log(talk(8)))) == "▸ compacts at 16,000 (80 %), in about 11 turns · 5,931 now"
     assert said(seen(log(talk(8)), growth=None)).startswith("▸ compacts at 16,000 (80 %), in about ")
     sliding = setup("sliding", sets=["compaction.threshold=0"])
-    assert said(seen(log(turns(2)), sliding)) == "▸ compacts after 3 more turns"
+    assert said(seen(log(turns(2)), sliding)) == "▸ compacts after 3 more turns · 120 now"
 
 
 def test_a_trigger_that_fired_says_so_and_what_holds_it_back() -> None:
@@ -43,16 +43,6 @@ def test_a_trigger_that_fired_says_so_and_what_holds_it_back() -> None:
 def test_a_policy_without_compaction_says_so() -> None:
     layers = seen(log(talk(8)), setup("layers"))
     assert said(layers) == "○ no automatic compaction"
-
-
-def test_every_trigger_is_told_with_its_figures() -> None:
-    lines = [line.plain for line in descriptions.check_lines(seen(log(talk(8))), 60)]
-    assert lines[0].startswith("○ threshold not yet 5,")
-    assert lines[0].rstrip().endswith("< 80 %")
-    assert lines[2] == " " * 20 + "5,931 of the 18,000 it may have"
-    fired = descriptions.check_lines(seen(log(talk(8)), setup(sets=["compaction.threshold=0.25"])), 60)
-    assert fired[0].plain.startswith("● threshold fired   5,")
-    assert descriptions.check_lines(seen(log(talk(8))), 20)[0].plain == "○ threshold not yet"
 
 
 def test_the_last_one_in_figures() -> None:
@@ -131,11 +121,17 @@ def replace_draft(running: RunningCompaction) -> RunningCompaction:
     return running._replace(draft=True)
 
 
-async def test_facts_that_no_list_has_room_for_are_counted_beside_a_draft() -> None:
+async def test_a_draft_says_first_what_it_loses_then_what_it_frees() -> None:
     draft = await drafted(compactor(), number(work(8)), digest=True)
-    assert "lesser" not in descriptions.draft_line(draft, 20_000).plain
-    many = replace(draft, audit=draft.audit._replace(unlisted=285))
-    assert " facts · and lost 285 lesser ones · " in descriptions.draft_line(many, 20_000).plain
+    lost = tuple(Fact(f"lib/module_{at}.py", "path", "e1") for at in range(7))
+    many = replace(draft, audit=Audit(0.3, draft.audit.kept[:3], lost, unlisted=285))
+    rows = descriptions.draft_rows(many, 20_000)
+    assert rows[0] == ("facts", "keeps 3 of 10; loses " + ", ".join(f.text for f in lost[:5]) + ", 287 more")
+    assert rows[1][1].startswith(f"{draft.preview.tokens_before:,} → {draft.tokens_after:,} of 20,000 tokens, frees ")
+    assert rows[2] == ("summary", f"{draft.summary_tokens:,} tokens, by digest")
+    kept = replace(draft, audit=Audit(1.0, lost, ()), text_tokens=draft.preview.summary_cap + 1)
+    assert descriptions.draft_rows(kept, 20_000)[0] == ("facts", "keeps all 7")
+    assert "too long: its text has " in descriptions.draft_rows(kept, 20_000)[2][1]
 
 
 def test_a_view_can_be_replaced_without_making_it_anew() -> None:
@@ -145,11 +141,9 @@ def test_a_view_can_be_replaced_without_making_it_anew() -> None:
 
 def test_of_two_thresholds_it_is_said_which_comes_first() -> None:
     tight = seen(log(talk(8)), setup(sets=["compaction.threshold=0.95"]))
-    lines = " ".join(line.plain for line in descriptions.check_lines(tight, 200))
     first = tight.curve.limit
     assert first == 18_001
     assert descriptions.next_line(tight).plain.startswith(f"▸ compacts at {first:,} (")
-    assert f"compacts at {first:,}, before the policy's 19,000: a longer request leaves too little" in lines
-    assert "before the policy's" not in " ".join(
-        line.plain for line in descriptions.check_lines(seen(log(talk(8))), 200)
-    )
+    said = dict(descriptions.status_rows(tight))["compacts at"]
+    assert said.startswith(f"{first:,} tokens, before the policy's 19,000: a longer request leaves too little")
+    assert "compacts at" not in dict(descriptions.status_rows(seen(log(talk(8)))))

@@ -9,6 +9,7 @@ from tui.compaction.long_talk import talk
 from tui.compaction.views import Host, log, nested, screen_of, seen, settle
 from workbench.compaction.values import Progress
 from workbench.session.compaction_values import RunningCompaction
+from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.history import HistoryList
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.compaction.plot import Plot
@@ -48,7 +49,7 @@ async def test_the_border_names_the_keys_and_no_line_of_the_panel_does() -> None
             "H": "history",
             "M": "mode",
             "P": "policy",
-            "i": "info",
+            "i": "limits",
             "?": "all keys",
         }
         assert not app.query(ButtonLine)
@@ -84,7 +85,6 @@ async def test_a_few_lines_have_words_only_more_the_curve_and_many_everything() 
         await settle(pilot)
         assert app.query_one(Plot).size.height >= 4
         assert app.query_one(HistoryList).region
-        assert "○ overflow" in screen_of(app)
         await pilot.resize_terminal(120, 20)
         await settle(pilot)
         assert app.query_one(HistoryList).region.x > 50, "beside the curve"
@@ -142,3 +142,17 @@ async def test_a_read_only_session_and_a_policy_without_compaction_say_so() -> N
         assert "mode off (never)" in text
         assert "read-only" in text
         assert "no automatic compaction" in text
+
+
+async def test_the_panel_shows_one_limit_and_a_key_for_the_others() -> None:
+    view = seen(log(talk(8)), setup(sets=["compaction.threshold=0.95"]))
+    app = Host(view)
+    async with app.run_test(size=(140, 30)) as pilot:
+        await settle(pilot)
+        text = screen_of(app)
+        assert "▸ compacts at 18,001 (90 %)" in text
+        assert f"{view.tokens:,} now" in text
+        others = {f"{check.fires_at:,}" for check in view.decision.checks.all} | {"18,000", "19,000", "20,000"}
+        assert not [figure for figure in others - {"18,001"} if figure in text]
+    rows = " ".join(text for _, text in descriptions.status_rows(view))
+    assert all(figure in rows for figure in ("18,001", "19,000", "18,000"))

@@ -60,6 +60,7 @@ async def test_it_shows_what_would_be_summarised_and_asks_nobody(services: Servi
         await preview(pilot)
         text = shown(pilot.app)
         assert "nothing has been asked or changed yet" in text
+        assert "facts         a summary without a model keeps all 13; the draft shows what scripted would lose" in text
         assert "18 items with 4,224 tokens, events 3 to 31" in text
         assert f" of {screen.status.tokens:,} tokens" in text
         assert "kept            3  user" in text
@@ -74,12 +75,13 @@ async def test_a_draft_is_edited_with_live_figures_and_accepted(services: Servic
     async with panel(services) as (pilot, screen):
         found = await drafted(pilot)
         assert found.editor.has_focus
-        assert f"summary 42 of 1,000 tokens · request {screen.status.tokens:,} → " in shown(pilot.app)
+        assert f"request  {screen.status.tokens:,} → " in shown(pilot.app)
+        assert "facts    keeps 1 of 13; loses tests/test_1.py, " in shown(pilot.app), "what is lost comes first"
         assert "12 lost, 1 kept" in shown(pilot.app)
         found.editor.move_cursor(found.editor.document.end)
         await pilot.press("space", *"abc1232")
         await until(lambda: "11 lost, 2 kept" in shown(pilot.app))
-        assert "summary 42 of" not in shown(pilot.app)
+        assert "facts    keeps 2 of 13; loses " in shown(pilot.app)
         await pilot.press("ctrl+s")
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
         assert (await summaries(screen)) == [SUMMARY + " abc1232"]
@@ -224,20 +226,20 @@ async def test_every_button_does_what_its_key_does(services: Services, size: tup
             await pilot.click(line, offset=(text.index(label) + line.gutter.left, y))
             await rest(pilot)
 
-        await click("enter make the draft")
+        await click("Enter make the draft")
         await until(lambda: found.stage == "draft")
         await rest(pilot)
-        await click("tab summary")
+        await click("Tab summary")
         assert found.facts.has_focus
-        await click("tab summary")
+        await click("Tab summary")
         assert found.editor.has_focus
-        await click("^l put")
+        await click("Ctrl+L put")
         assert "ValueError" in found.editor.text
-        await click("esc discard")
+        await click("Esc discard")
         assert isinstance(pilot.app.screen, ConfirmDialog)
         await pilot.press("n")
         await rest(pilot)
-        await click("^s accept")
+        await click("Ctrl+S accept")
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
         assert len(await summaries(screen)) == 1
 

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from support.drafts import appended, compactor, drafted, work
 from support.logs import logs, number
 from support.talk import preset, turns
-from tui.compaction.views import SETUP, figures_of, seen
+from tui.compaction.long_talk import talk
+from tui.compaction.views import SETUP, figures_of, log, seen, summary
 from workbench.compaction.forecast import forecast
+from workbench.compaction.preview import preview_rows
 from workbench.compaction.record import record
 from workbench.compaction.selection import select
 from workbench.compaction.triggers import decide
@@ -146,3 +148,13 @@ def test_it_says_what_comes_next_and_what_can_be_undone(over: bool) -> None:
     assert made.last is not None
     assert made.forecast.limit == 16_000
     assert made.curve.limit == 16_000
+
+
+def test_what_would_be_summarised_has_the_figures_of_the_preview() -> None:
+    events = log([*talk(8), summary(3, 6)])
+    preview = compactor().preview(events, "manual")
+    assert preview.selected.previous, "a summary is part of it"
+    [(_, said), *_] = preview_rows(preview)
+    would = seen(events).would.removeprefix("summarise ").partition(", and keep")[0]
+    assert said.startswith(f"{would}: ")
+    assert f" and 1 earlier summary with {preview.source_tokens:,} tokens, events " in would

@@ -186,3 +186,21 @@ async def test_pieces_of_a_line_have_their_styles() -> None:
         )
         await settle(pilot)
         assert [segment.text for segment in view.render_line(0)][:3] == ["one", "two", "three"]
+
+
+async def test_a_line_may_go_on_under_its_beginning_and_is_copied_as_it_was() -> None:
+    line = TextLine("kept   12  " + "many words of what it says " * 6, hang=11)
+    app = One("")
+    async with app.run_test(size=(60, 24)) as pilot:
+        await settle(pilot)
+        reader = app.query_one(TextReader)
+        reader.show(lambda _: TextPage([line], line.text), 0)
+        await settle(pilot)
+        shown = [text.rstrip() for text in lines_of(reader.view) if text.strip()]
+        assert len(shown) >= 3
+        assert all(text.startswith(" " * 11 + "m") or text[11:].split()[0] in line.text for text in shown[1:])
+        assert all(text[:11].isspace() for text in shown[1:])
+        assert " ".join(" ".join(shown).split()) == " ".join(line.text.split())
+        await pilot.resize_terminal(18, 24)
+        await settle(pilot)
+        assert not lines_of(reader.view)[2].startswith("   "), "where there is no room, there is no indent"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from textual.content import Content
 
+from workbench.compaction.preview import loss_words
 from workbench.compaction.record import STATUS_NAMES, CompactionEntry, Spread, Status
 from workbench.compaction.undo import Node
 from workbench.compaction.values import Fact, SummaryDraft
@@ -16,7 +17,6 @@ from workbench.context.control import span_words
 from workbench.context.policy import Mode
 from workbench.log.events import Compaction, Event
 from workbench.session.compaction_values import CompactionView, RunningCompaction, progress_text
-from workbench.tui.widgets.wrapped_lines import hanging
 
 Rows = list[tuple[str, str]]
 """A report: what, and how much."""
@@ -44,25 +44,11 @@ def next_line(view: CompactionView) -> Content:
     if view.mode in ("off", "manual"):
         return Content.assemble(("○ ", "$quiet"), view.next)
     if decision.trigger is None:
-        return Content.assemble(("▸ ", "bold"), view.next)
+        return Content.assemble(("▸ ", "bold"), view.next, (f" · {view.tokens:,} now", "$quiet"))
     sign = {"none": "‖", "ask": "?", "compact": "!"}[decision.action]
     said = f"compaction due, but {decision.held}" if decision.held else view.next
     figures = decision.why.removesuffix(f"; {decision.held}")
     return Content.assemble((f"{sign} {printable(said)}", "bold $warning"), f" · {printable(figures)}")
-
-
-def check_lines(view: CompactionView, width: int) -> list[Content]:
-    """Every trigger with its figures; where two thresholds differ, which of them comes first and why."""
-    policy, first = view.decision.checks.threshold, view.curve.limit
-    lines: list[Content] = []
-    if policy is not None and 0 < first < policy.fires_at:
-        why = f"{first:,}, before the policy's {policy.fires_at:,}: a longer request leaves too little for the answer"
-        lines += hanging(Content.styled("compacts at ", "$quiet"), why, width)
-    for name, check in view.decision.checks.named:
-        sign, colour = ("●", "bold $warning") if check.fired else ("○", "$quiet")
-        head = Content.styled(f"{sign} {name:<10}{'fired' if check.fired else 'not yet':<8}", colour)
-        lines += hanging(head, printable(check.why), width)
-    return lines
 
 
 def running_line(running: RunningCompaction, now: float) -> Content:
@@ -163,29 +149,18 @@ def before_undoing(event: Event) -> tuple[str, str, str, str]:
 # Previews and drafts
 
 
-def draft_line(draft: SummaryDraft, window: int) -> Content:
-    """The figures of a draft."""
-    preview, audit = draft.preview, draft.audit
-    over = draft.summary_tokens > preview.summary_cap
-    size = f"{draft.summary_tokens:,} of {preview.summary_cap:,} tokens"
-    facts = len(audit.kept) + len(audit.lost)
-    parts = [
-        Content.assemble(
-            ("summary ", "$quiet"), (size + (" too long" if over else ""), "bold $error" if over else "bold")
-        ),
-        Content.assemble(
-            ("request ", "$quiet"),
-            f"{preview.tokens_before:,} → {draft.tokens_after:,} of {window:,}",
-            (f", frees {draft.freed:,} ({percent(draft.freed, window)} of the window)", "$quiet"),
-        ),
-        Content.assemble(("kept ", "$quiet"), f"{len(audit.kept):,} of {facts:,} facts"),
+def draft_rows(draft: SummaryDraft, window: int) -> Rows:
+    """The figures of a draft: what is lost first."""
+    preview = draft.preview
+    freed = f"frees {draft.freed:,} ({percent(draft.freed, window)} of the window)"
+    size = f"{draft.summary_tokens:,} tokens, by {draft.made_by}"
+    if draft.text_tokens > preview.summary_cap:
+        size += f"; too long: its text has {draft.text_tokens:,}, and at most {preview.summary_cap:,} are wanted"
+    return [
+        ("facts", loss_words(draft.audit)),
+        ("request", f"{preview.tokens_before:,} → {draft.tokens_after:,} of {window:,} tokens, {freed}"),
+        ("summary", size),
     ]
-    if audit.unlisted:
-        parts.append(Content.assemble(("and lost ", "$quiet"), f"{audit.unlisted:,} lesser ones"))
-    if audit.forgotten:
-        parts.append(Content.assemble(("forgotten ", "$quiet"), (f"{len(audit.forgotten):,}", "bold $warning")))
-    parts.append(Content.styled(f"by {printable(draft.made_by)}", "$quiet"))
-    return Content(" · ").join(parts)
 
 
 def fact_line(fact: Fact, word: str, seq: int | None) -> Content:
@@ -211,6 +186,7 @@ def status_rows(view: CompactionView) -> Rows:
     rows: Rows = [
         ("policy", f"{view.policy}; mode {view.mode}: {ABOUT_MODES[view.mode]}"),
         ("context", f"{view.tokens:,} of {view.window:,} tokens ({share} %)"),
+        *_first_limit(view),
     ]
     for name, check in view.decision.checks.named:
         rows.append((name, f"{'fired' if check.fired else 'not yet'}: {check.why}"))
@@ -220,6 +196,15 @@ def status_rows(view: CompactionView) -> Rows:
     if view.failed is not None:
         rows.append(("failed", f"event {view.failed.seq}, {view.failed.kind}: {view.failed.message}"))
     return [*rows, ("", ""), *_metrics(view)]
+
+
+def _first_limit(view: CompactionView) -> Rows:
+    """Where two thresholds differ: which of them comes first, and why."""
+    policy, first = view.decision.checks.threshold, view.curve.limit
+    if policy is None or not 0 < first < policy.fires_at:
+        return []
+    why = f"the policy's {policy.fires_at:,}: a longer request leaves too little for the answer"
+    return [("compacts at", f"{first:,} tokens, before {why}")]
 
 
 def _now(view: CompactionView) -> str:

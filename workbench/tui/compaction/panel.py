@@ -31,7 +31,7 @@ from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.wrapped_lines import WrappedLines, hanging
 
 TALL = 18
-"""Lines from which on there is room for every trigger and for the history."""
+"""Lines from which on there is room for the history."""
 LOW = 7
 """Lines under which the curve makes room for descriptions."""
 WIDE = 100
@@ -42,7 +42,7 @@ TICK = 1.0
 
 HINTS: Hints = (
     *(("c", "compact"), ("Enter", "preview"), ("u", "undo"), ("U", "redo"), ("D", "digest"), ("H", "history")),
-    *(("M", "mode"), ("P", "policy"), ("i", "info"), ("?", "all keys")),
+    *(("M", "mode"), ("P", "policy"), ("i", "limits"), ("?", "all keys")),
 )
 
 
@@ -85,16 +85,6 @@ class WouldLine(WrappedLines):
         return list(hanging(Content.styled("now would  ", "$quiet"), view.would, width))
 
 
-class TriggerList(WrappedLines):
-    """Every trigger that the policy sets, with its figures."""
-
-    compaction: reactive[CompactionView | None] = reactive(None, layout=True)
-
-    def lines(self, width: int) -> Sequence[Content]:
-        """One for each trigger, or more where it is long."""
-        return descriptions.check_lines(self.compaction, width) if self.compaction is not None else []
-
-
 class LastLine(Widget):
     """The newest compaction, or why there is none."""
 
@@ -114,7 +104,9 @@ class CompactionPanel(Vertical, can_focus=True):
         Binding("D", "run('digest')", "compact without a model", id="compaction.digest"),
         Binding("M", "run('mode')", "choose when to compact: auto, confirm, manual, off", id="compaction.mode"),
         Binding("H", "run('compactions')", "history, summaries and what they lost", id="compaction.history"),
-        Binding("i", "run('compaction-status')", "triggers, history and metrics in full", id="compaction.status"),
+        Binding(
+            "i", "run('compaction-status')", "all limits and triggers, history and metrics", id="compaction.status"
+        ),
     ]
 
     compaction: var[CompactionView | None] = var(None)
@@ -130,7 +122,6 @@ class CompactionPanel(Vertical, can_focus=True):
                 yield Plot().data_bind(CompactionPanel.compaction, CompactionPanel.shown)
             with Vertical(classes="compaction--facts"):
                 yield WouldLine().data_bind(CompactionPanel.compaction)
-                yield TriggerList().data_bind(CompactionPanel.compaction)
                 yield HistoryList()
         yield LastLine().data_bind(CompactionPanel.compaction)
 

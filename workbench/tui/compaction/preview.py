@@ -22,7 +22,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
 from workbench.compaction.compactor import DIGEST
-from workbench.compaction.preview import preview_rows
+from workbench.compaction.preview import loss_words, preview_rows
 from workbench.compaction.values import CompactionPreview, SummaryDraft
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable, printable_lines
@@ -53,19 +53,19 @@ TITLES: dict[Stage, str] = {
     "accepting": "draft: being accepted",
 }
 BUTTONS: dict[Stage, tuple[Button, ...]] = {
-    "working": (Button("esc", "leave", "leave"),),
-    "refused": (Button("esc", "leave", "leave"),),
+    "working": (Button("escape", "leave", "leave"),),
+    "refused": (Button("escape", "leave", "leave"),),
     "look": (
         Button("enter", "draft", "make the draft"),
         Button("d", "digest", "without a model"),
-        Button("esc", "leave", "leave"),
+        Button("escape", "leave", "leave"),
     ),
-    "drafting": (Button("esc", "leave", "stop"),),
+    "drafting": (Button("escape", "leave", "stop"),),
     "draft": (
-        Button("^s", "accept", "accept"),
-        Button("^l", "add", "put lost facts back"),
+        Button("ctrl+s", "accept", "accept"),
+        Button("ctrl+l", "add", "put lost facts back"),
         Button("tab", "switch", "summary or facts"),
-        Button("esc", "leave", "discard"),
+        Button("escape", "leave", "discard"),
     ),
     "accepting": (),
 }
@@ -174,10 +174,24 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
 
     def _look(self, preview: CompactionPreview) -> None:
         self.stage = "look"
-        self._tell(rows=preview_rows(preview))
+        self._tell(rows=[("facts", "working out what a summary would lose…"), *preview_rows(preview)])
+        self._foresee(preview)
         selected = preview.selected
         self.reader.show(lambda most: page(selected, most), 120 * (len(selected.items) + len(selected.beside)))
         self.reader.view.focus()
+
+    @work(exclusive=True, group="foresee")
+    async def _foresee(self, preview: CompactionPreview) -> None:
+        """What would be lost, as far as it can be told before a model is asked."""
+        try:
+            audit = await self._host.model.compacting(lambda work: work.drafts.loss(preview))
+        except WorkbenchError:
+            return  # the session has changed: the draft says so
+        if self.stage == "look" and preview is self._preview:
+            said = loss_words(audit)
+            if preview.model:
+                said = f"a summary without a model {said}; the draft shows what {preview.model} would lose"
+            self._tell(rows=[("facts", said), *preview_rows(preview)])
 
     # The draft
 
@@ -215,7 +229,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
     def _take(self, draft: SummaryDraft) -> None:
         """Another draft: its figures and its audit."""
         self._draft = draft
-        self._tell(descriptions.draft_line(draft, self._host.status.window))
+        self._tell(rows=descriptions.draft_rows(draft, self._host.status.window))
         self.facts.show_audit(draft.audit, seqs_of(draft.preview.selected))
 
     @on(TextArea.Changed)

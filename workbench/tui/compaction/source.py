@@ -19,13 +19,18 @@ from workbench.tui.widgets.text_view import TextLine, TextPage, text_page
 
 ROW = 76
 """Characters of a row that are shown."""
+HEAD = 46
+"""Cells before what a row says."""
 
 
 def page(selected: SelectedRange, most: int = 0) -> TextPage:
     """The rows of the range in order: what is summarised, and what is kept beside it."""
     kept = {item.id for item in selected.beside}
     rows = sorted((*selected.items, *selected.beside), key=lambda item: item.unit)
-    lines = [TextLine(_row(item, item.id in kept), "quiet" if item.id in kept else "text") for item in _few(rows, most)]
+    lines = [
+        TextLine(_row(item, item.id in kept), "quiet" if item.id in kept else "text", hang=HEAD)
+        for item in _few(rows, most)
+    ]
     head = [
         TextLine(f"summarised  the summary of event {event.seq}, which this one replaces", "head")
         for event in selected.previous

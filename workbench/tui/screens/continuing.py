@@ -25,8 +25,8 @@ from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.host import Host
 
 WRITE = (Button("enter", "write", "write the summary"), Button("d", "digest", "without a model"))
-LEAVE = Button("esc", "leave", "leave")
-BEGIN = Button("^s", "begin", "begin the new session")
+LEAVE = Button("escape", "leave", "leave")
+BEGIN = Button("ctrl+s", "begin", "begin the new session")
 
 
 class ContinueScreen(WorkerScreen, ModalScreen[bool]):

@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.style import Style
 
+from workbench.tui.widgets.key_names import key_name
 from workbench.tui.widgets.wrapped_lines import WrappedLines, flowing
 
 
@@ -18,6 +19,7 @@ class Button(NamedTuple):
     """Something to click, with its key."""
 
     key: str
+    """As a binding has it."""
     name: str
     label: str
     idle: bool = False
@@ -50,7 +52,7 @@ class ButtonLine(WrappedLines):
 
 def _drawn(button: Button) -> Content:
     made = Content.assemble(
-        (f" {button.key}", "$quiet" if button.idle else "bold $accent"),
+        (f" {key_name(button.key)}", "$quiet" if button.idle else "bold $accent"),
         (f" {button.label} ", "$quiet" if button.idle else ""),
     )
     return made.stylize(Style.from_meta({"button": button.name})).stylize_before("on $surface")

@@ -62,11 +62,14 @@ def wrapped(line: str, width: int) -> Iterator[str]:
         yield line[start:end]
 
 
-def cuts(line: str, width: int) -> Iterator[tuple[int, int]]:
-    """Where the pieces of a wrapped line begin and end; one piece at least. The blank at a cut belongs to neither."""
+def cuts(line: str, width: int, hang: int = 0) -> Iterator[tuple[int, int]]:
+    """Where the pieces of a wrapped line begin and end; one piece at least. The blank at a cut belongs to neither.
+
+    `hang`: how much narrower all pieces but the first are.
+    """
     at = 0
     while at < len(line):
-        end = _reach(line, at, width)
+        end = _reach(line, at, width - hang if at else width)
         if end < len(line):
             blank = line.rfind(" ", at + 1, end + 1)
             end = blank if blank > at else end

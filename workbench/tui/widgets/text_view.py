@@ -37,6 +37,12 @@ class TextLine(NamedTuple):
     style: str = "text"
     spans: tuple[tuple[int, str], ...] = ()
     """Where pieces with styles of their own end; none: all of it is in `style`."""
+    hang: int = 0
+    """Blanks before what does not fit in the first line, so that it stands under its beginning; narrow, there are none."""
+
+    def indent(self, width: int) -> int:
+        """How far its further lines are moved in."""
+        return self.hang if self.hang <= width // 2 else 0
 
 
 class TextPage(NamedTuple):
@@ -70,7 +76,7 @@ def lay_out(lines: Sequence[TextLine], width: int) -> TextLayout:
     made = TextLayout(array("L"), array("L"), array("L"))
     if width > 0:
         for number, line in enumerate(lines):
-            for start, end in cuts(line.text, width):
+            for start, end in cuts(line.text, width, line.indent(width)):
                 made.line.append(number)
                 made.start.append(start)
                 made.end.append(end)
@@ -217,11 +223,13 @@ class TextView(ScrollView, can_focus=True):
         number = self._wrap.line[at]
         line = self.page.lines[number]
         start, end = self._wrap.start[at], self._wrap.end[at]
-        segments = [
+        indent = line.indent(width) if start else 0
+        segments = [Segment(" " * indent, self.rich_style)] if indent else []
+        segments += [
             Segment(line.text[first:last], style) for first, last, style in self._pieces(number, line, start, end)
         ]
         # By its place in the text, not on the screen: what is selected with the mouse is copied as the lines it was.
-        return Strip(segments).adjust_cell_length(width, self.rich_style).apply_offsets(start, number)
+        return Strip(segments).adjust_cell_length(width, self.rich_style).apply_offsets(start - indent, number)
 
     @property
     def allow_select(self) -> bool:
