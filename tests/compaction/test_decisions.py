@@ -162,7 +162,7 @@ def test_our_own_finding_that_a_request_is_too_long_is_an_overflow() -> None:
     made = too_long()
     found = decision(made, turns(3, 100), preset("codex").compaction)
     assert (found.action, found.trigger, found.digest) == ("compact", "overflow", False)
-    assert found.why == f"{made.totals.tokens} tokens > 270 that a request may have"
+    assert found.why == f"{made.totals.tokens} tokens > 270, the most that a request may have"
 
 
 def test_so_is_the_providers() -> None:

@@ -181,7 +181,7 @@ def preview_rows(preview: CompactionPreview, *, own: bool = False) -> list[tuple
 
 
 def summarised_words(selected: SelectedRange, tokens: int) -> str:
-    """What a summary is made from: how many items and earlier summaries, what they cost together, and where they are."""
+    """What a summary is made from: how many items and summaries, what they cost together, and where they are."""
     earlier = len(selected.previous)
     summaries = f" and {counted(earlier, 'earlier summary', 'earlier summaries')}" if earlier else ""
     what = f"{counted(len(selected.items), 'item')}{summaries}"

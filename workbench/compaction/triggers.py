@@ -197,7 +197,8 @@ def _left_out(plan: ContextPlan) -> TriggerCheck:
     groups = len({row.unit for row in _turn_rows(plan) if row.edits and row.edits[-1].stage == "groups"})
     gone = [notice.edits[0].why] if notice else []
     gone += [f"{groups:,} iteration groups of the turn are left out"] if groups else []
-    told = f"{' and '.join(gone) or 'nothing is left out'}; the request has {total:,} of the {capacity:,} it may have"
+    size = f"the request has {total:,} of the {capacity:,} that leave the answer its room"
+    told = f"{' and '.join(gone) or 'nothing is left out'}; {size}"
     return TriggerCheck("threshold", bool(gone), told, total, capacity, capacity + 1)
 
 
@@ -217,7 +218,7 @@ def _overflow(plan: ContextPlan, told: bool) -> TriggerCheck:
     if told:
         why = f"the provider found {total:,} tokens too long; a request may have {capacity:,} by our count"
     else:
-        why = f"{total:,} tokens {'>' if fired else '<='} {capacity:,} that a request may have"
+        why = f"{total:,} tokens {'>' if fired else '<='} {capacity:,}, the most that a request may have"
     return TriggerCheck("overflow", fired, why, total, capacity, capacity + 1)
 
 

@@ -44,7 +44,7 @@ def next_line(view: CompactionView) -> Content:
     if view.mode in ("off", "manual"):
         return Content.assemble(("○ ", "$quiet"), view.next)
     if decision.trigger is None:
-        return Content.assemble(("▸ ", "bold"), view.next, (f" · {view.tokens:,} now", "$quiet"))
+        return Content.assemble(("▸ ", "bold"), view.next)
     sign = {"none": "‖", "ask": "?", "compact": "!"}[decision.action]
     said = f"compaction due, but {decision.held}" if decision.held else view.next
     figures = decision.why.removesuffix(f"; {decision.held}")

@@ -153,7 +153,9 @@ def _foot(curve: Curve, on_scale: bool, named: bool, width: int, number: int) ->
     if curve.limit and not named:
         where = f"{LINE}{LINE} compacts" if on_scale else "compacts above this scale,"
         parts.append(Content.styled(f"{where} at {curve.limit:,}", "$quiet"))
-    parts.append(Content.styled(f"tokens by {'request' if curve.requests else 'turn'}", "$quiet"))
+    parts.append(
+        Content.styled(f"tokens by {'request' if curve.requests else 'turn'}, {curve.sizes[-1]:,} now", "$quiet")
+    )
     return joined(parts, width)
 
 

@@ -38,7 +38,7 @@ class TextLine(NamedTuple):
     spans: tuple[tuple[int, str], ...] = ()
     """Where pieces with styles of their own end; none: all of it is in `style`."""
     hang: int = 0
-    """Blanks before what does not fit in the first line, so that it stands under its beginning; narrow, there are none."""
+    """Blanks before what does not fit in the first line: it stands under its beginning, where there is room."""
 
     def indent(self, width: int) -> int:
         """How far its further lines are moved in."""
