@@ -355,7 +355,8 @@ def test_workbench_acts_before_history_is_dropped_though_the_threshold_is_out_of
     assert (before.action, now.action, now.trigger) == ("none", "compact", "threshold")
     dropped = sum(row.state == "dropped" for row in made.rows)
     total = made.totals.tokens
-    assert now.why == f"{dropped} messages of history are left out; the request has {total:,} of the 3,000 it may have"
+    size = f"the request has {total:,} of the 3,000 that leave the answer its room"
+    assert now.why == f"{dropped} messages of history are left out; {size}"
 
 
 def test_workbench_acts_before_iterations_of_the_turn_are_dropped() -> None:
@@ -403,4 +404,4 @@ def test_the_documents_presets_drop_nothing_and_stay_literal(name: str) -> None:
     left_out = checks(made, number(log), record(number(log)), policy.compaction).left_out
     assert not left_out.fired
     total = made.totals.tokens
-    assert left_out.why == f"nothing is left out; the request has {total:,} of the 1,000 it may have"
+    assert left_out.why == f"nothing is left out; the request has {total:,} of the 1,000 that leave the answer its room"

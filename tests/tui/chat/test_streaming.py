@@ -8,6 +8,7 @@ from textual.content import Content
 
 from workbench.tui.chat.markdown import render
 from workbench.tui.chat.streaming import Blocks, Growing, Tail
+from workbench.tui.widgets.soft_wrap import copied
 
 TEXTS = st.text(alphabet=st.sampled_from(list("ab 漢`~-1.\n\n#>|")), max_size=400)
 CUTS = st.lists(st.integers(1, 9), min_size=1, max_size=20)
@@ -153,3 +154,15 @@ def test_very_long_lines_and_wide_characters_wrap() -> None:
         "x" * 10,
         "x" * 5,
     ]
+
+
+@given(st.lists(st.text(st.sampled_from("ab 漢\n"), max_size=30), max_size=12), st.integers(2, 20))
+def test_what_is_copied_while_it_comes_in_is_the_text_without_the_breaks_of_the_screen(
+    pieces: list[str], width: int
+) -> None:
+    tail = Tail(width)
+    for piece in pieces:
+        tail.feed(piece)
+    text = "".join(pieces)
+    got = copied([(row, 0, None) for row in tail.rows], 0) if pieces else ""
+    assert [line.rstrip(" ") for line in got.split("\n")] == [line.rstrip(" ") for line in text.split("\n")]

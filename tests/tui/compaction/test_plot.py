@@ -59,7 +59,7 @@ def test_it_says_how_much_and_when_in_thirty_columns_and_in_a_hundred_and_twenty
     assert wide[0].startswith("80.0k ┄")
     assert wide[-2].startswith("    0 │")
     assert MADE in wide[-2]
-    assert wide[-1] == "21 turns · ◆ 1 compacted · tokens by turn, 19,000 now"
+    assert wide[-1] == "21 turns · ◆ 1 compacted · tokens by turn, 16,000 now"
     narrow = drawn(GROWING, 30, 5)
     assert LINE in narrow[0]
     assert MADE in narrow[-2]

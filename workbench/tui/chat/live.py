@@ -52,7 +52,7 @@ class Thoughts:
             head = f"reasoning  {len(self._text):,} characters"
             return Content.assemble(_GUTTER, ("▾ " if self._is_open else "▸ ", "$quiet"), (head, "$quiet"))
         if self._is_open:
-            return Content.assemble(_GUTTER, "  ", (self._all.rows[line - 1], "$quiet"))
+            return Content.assemble(_GUTTER, "  ", self._all.rows[line - 1].stylize_before("$quiet"))
         return self._peek[line - 1]
 
 

@@ -12,7 +12,8 @@ from textual.content import Content
 
 from workbench.config.text import printable_lines
 from workbench.tui.chat import markdown
-from workbench.tui.widgets.cells import wrapped
+from workbench.tui.widgets.cells import cuts
+from workbench.tui.widgets.soft_wrap import soft_pieces
 
 _FENCE = re.compile(r"\s*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(`{3,}|~{3,})(.*)")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
@@ -79,10 +80,12 @@ class Tail:
     """Plain text wrapped as it grows. A row is settled as soon as there is another after it."""
 
     def __init__(self, width: int) -> None:
-        self.rows: list[str] = []
+        self.rows: list[Content] = []
         self.width = width
         self._text = ""
         """The text from where the last row begins."""
+        self._between: str | None = None
+        """What stood between that row and the one before it; None: a line of the text begins there."""
 
     def feed(self, more: str) -> None:
         """The text goes on."""
@@ -91,13 +94,12 @@ class Tail:
             self.rows.pop()
         *whole, last = self._text.split("\n")
         for line in whole:
-            self.rows.extend(wrapped(line, self.width))
-        pieces = list(wrapped(last, self.width))
-        self.rows.extend(pieces)
-        at = 0
-        for piece in pieces[:-1]:
-            at += len(piece)
-            at += last[at : at + 1] == " "  # the blank at which the line was cut
+            self.rows.extend(soft_pieces(line, self.width, between=self._between))
+            self._between = None
+        self.rows.extend(soft_pieces(last, self.width, between=self._between))
+        *settled, (at, _) = cuts(last, self.width)
+        if settled:
+            self._between = last[settled[-1][1] : at]
         self._text = last[at:]
 
 
@@ -146,7 +148,7 @@ class Growing:
     def __getitem__(self, line: int) -> Content:
         if line < len(self._done):
             return self._done[line]
-        return self._dressed(line, Content(self._tail.rows[line - len(self._done)]))
+        return self._dressed(line, self._tail.rows[line - len(self._done)])
 
     def _dressed(self, number: int, line: Content) -> Content:
         return Content.assemble(self._indent if number else self._first, line)

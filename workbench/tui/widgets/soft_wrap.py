@@ -28,12 +28,13 @@ def soft_lines(line: Content, width: int) -> Iterator[Content]:
             end = start + len(piece)
 
 
-def soft_pieces(line: str, width: int, style: str = "") -> Iterator[Content]:
-    """A line of plain text, cut as `cells.wrapped` does."""
+def soft_pieces(line: str, width: int, style: str = "", between: str | None = None) -> Iterator[Content]:
+    """A line of plain text, cut as `cells.wrapped` does; `between`: what stands before it, where it goes on itself."""
     end = 0
     for start, stop in cuts(line, width):
         piece = Content.styled(line[start:stop], style)
-        yield _after(line[end:start], piece) if start else piece
+        before = line[end:start] if start else between
+        yield piece if before is None else _after(before, piece)
         end = stop
 
 
