@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from functools import partial
 
 from workbench.config.errors import WrongCall
+from workbench.tui.main.timeline import FAR
 from workbench.tui.themes import load_themes
 from workbench.tui.widgets.chooser import Chooser, Option
 from workbench.tui.widgets.command import Commands
 from workbench.tui.widgets.host import PANES, Host, PaneName
 
 COMMANDS = Commands("view")
-FAR = 1_000_000
-"""More requests than there are."""
 
 
 def _add_pane(name: PaneName, key: str, text: str) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import NamedTuple
 
 from textual.content import Content
@@ -14,7 +12,7 @@ from textual.widget import Widget
 from workbench.config.text import printable
 from workbench.session.compaction_values import CompactionView, Curve
 from workbench.session.context_view import ContextView
-from workbench.tui.widgets.cells import joined, number
+from workbench.tui.widgets.cells import joined, number, painted
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 OVER = "▓"
@@ -94,10 +92,9 @@ def draw(curve: Curve, width: int, height: int, here: int | None = None, number:
     drawn = []
     for row in range(rows - 1, -1, -1):
         cells = [_cell(column, row, rows, top, line) for column in made]
-        runs = [("".join(sign for sign, _ in run), style) for style, run in groupby(cells, key=itemgetter(1))]
         rest = _named(curve.limit, room - len(made)) if row == line else " " * (room - len(made))
         label = _label(row, rows, top, curve.limit, line) if labelled else ""
-        drawn.append(Content.assemble((label, "$quiet"), *runs, (rest, "$warning")))
+        drawn.append(Content.assemble((label, "$quiet"), painted(cells), (rest, "$warning")))
     named = bool(_named(curve.limit, room - len(made)).strip(LINE)) if on_scale else False
     return [*drawn, _foot(curve, on_scale, named, width, number if here is not None else 0)] if foot else drawn
 

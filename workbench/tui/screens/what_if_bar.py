@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import NamedTuple
 
 from textual.content import Content
 
 from workbench.context.plan import ContextPlan
 from workbench.tui.widgets.bar import apportion
+from workbench.tui.widgets.cells import painted
 
 
 class PolicyPart(NamedTuple):
@@ -79,8 +78,7 @@ def policy_bar(parts: Sequence[int], other: int, scale: int, width: int) -> Cont
         cells[at] = (GHOST, "$quiet")
     if 0 < end < filled:
         cells[end] = (MARK, "bold $foreground")
-    runs = groupby(cells, key=itemgetter(1))
-    return Content.assemble(*(("".join(char for char, _ in run), style) for style, run in runs))
+    return painted(cells)
 
 
 def bar_legend(seen: Sequence[Sequence[int]], other: str) -> str:

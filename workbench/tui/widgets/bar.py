@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import NamedTuple
 
 from textual.content import Content
 
 from workbench.context.budget import Budget
 from workbench.session.values import Level, WindowUse
-from workbench.tui.widgets.cells import number
+from workbench.tui.widgets.cells import number, painted
 
 
 class BarSegment(NamedTuple):
@@ -99,8 +97,7 @@ def draw(budget: Budget, window: int, width: int, compact_at: int = 0) -> Conten
     if budget.free < 0:
         end = width * window // total
         found[end:] = [(char, "reverse $error") for char, _ in found[end:]]
-    runs = groupby(found, key=itemgetter(1))
-    return Content.assemble(*(("".join(char for char, _ in run), style) for style, run in runs))
+    return painted(found)
 
 
 class LegendForm(NamedTuple):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
@@ -54,6 +56,12 @@ def joined(parts: Iterable[Content], width: int, between: str = " · ") -> Conte
             return line or part.truncate(width, ellipsis=True)
         line = longer
     return line
+
+
+def painted(cells: Iterable[tuple[str, str]]) -> Content:
+    """Single cells, each with its style, as one line; neighbours of one style are one piece."""
+    runs = groupby(cells, key=itemgetter(1))
+    return Content.assemble(*(("".join(sign for sign, _ in run), style) for style, run in runs))
 
 
 def wrapped(line: str, width: int) -> Iterator[str]:
