@@ -31,7 +31,7 @@ from workbench.log.events import (
 )
 
 
-class _Form(NamedTuple):
+class CellForm(NamedTuple):
     """What a cell is by the kind of its event alone."""
 
     kind: Kind
@@ -57,14 +57,14 @@ def _described(body: Body) -> str:
 
 
 _FORMS = {
-    SystemMessage: _Form("message", "system", attrgetter("content")),
-    UserMessage: _Form("message", "user", attrgetter("content")),
-    AssistantMessage: _Form("message", "assistant", attrgetter("content")),
-    Reasoning: _Form("reasoning", "assistant", attrgetter("text")),
-    ToolCall: _Form("tool_call", "assistant", attrgetter("arguments")),
-    ToolResult: _Form("tool_result", "tool", attrgetter("content")),
+    SystemMessage: CellForm("message", "system", attrgetter("content")),
+    UserMessage: CellForm("message", "user", attrgetter("content")),
+    AssistantMessage: CellForm("message", "assistant", attrgetter("content")),
+    Reasoning: CellForm("reasoning", "assistant", attrgetter("text")),
+    ToolCall: CellForm("tool_call", "assistant", attrgetter("arguments")),
+    ToolResult: CellForm("tool_result", "tool", attrgetter("content")),
 }
-_ASIDE = _Form("aside", None, _described)
+_ASIDE = CellForm("aside", None, _described)
 _ASIDE_NAMES = {Usage: "usage", Snapshot: "snapshots", Failure: "errors", Reasoning: "thinking"}
 
 
@@ -119,20 +119,20 @@ class Cell:
         return self.event.id
 
     @property
-    def _form(self) -> _Form:
+    def form(self) -> CellForm:
         """What it is by the kind of its event."""
         return _FORMS.get(type(self.event.body), _ASIDE)
 
     @property
     def kind(self) -> Kind:
         """What the row is."""
-        return self._form.kind
+        return self.form.kind
 
     @property
     def role(self) -> str | None:
         """Who speaks; None for what is no part of the conversation."""
         body = self.event.body
-        return body.role if isinstance(body, SystemMessage) else self._form.role
+        return body.role if isinstance(body, SystemMessage) else self.form.role
 
     @property
     def name(self) -> str:
@@ -143,7 +143,7 @@ class Cell:
     @property
     def said(self) -> Content:
         """What the event says, with its parts."""
-        return self._form.said(self.event.body)
+        return self.form.said(self.event.body)
 
     @property
     def content(self) -> Content:

@@ -175,9 +175,8 @@ class Conversation:
         return True
 
     def _add_result(self, event: Event, body: ToolResult) -> bool:
-        at, why = self._pairs.match(body.call_id, self._in_newest_unit)
-        if self.ground.unpaired and event.seq in self.ground.unpaired:
-            at, why = -1, self.ground.unpaired[event.seq]
+        why = self.ground.unpaired.get(event.seq)
+        at, why = (-1, why) if why else self._pairs.match(body.call_id, self._in_newest_unit)
         if at < 0 and event.seq > self.ground.ordered and body.call_id in self._late:
             return False
         if at < 0:
@@ -205,9 +204,8 @@ class Conversation:
         if event.seq < call.seq:
             unit.early += 1
             self._late.add(body.call_id)
-        self._join(
-            unit, cell, cell.tokens if cut is None else cut.tokens, "tool_result", True, self._meter.author(cell)
-        )
+        tokens = cell.tokens if cut is None else cut.tokens
+        self._join(unit, cell, tokens, "tool_result", True, self._meter.tool_author(cell))
         if self._mask.active and cell.cover < 0:
             self._number(cell)
         return True
@@ -254,7 +252,8 @@ class Conversation:
             self._measure([self.cells[lacking[0]].unit])
 
     def _lacks_result(self, at: int) -> bool:
-        return self.cells[at].kind == "tool_call" and self.cells[at].partner < 0
+        cell = self.cells[at]
+        return cell.partner < 0 and type(cell.event.body) is ToolCall
 
     def missing(self) -> list[int]:
         """The calls of the newest unit that are sent and have no result yet."""

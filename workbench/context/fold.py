@@ -87,6 +87,8 @@ class _Buckets:
         """By call: its bucket."""
         self._newest = -1
         """The bucket of the newest message."""
+        self._rank = TEXT
+        """The highest rank in the last bucket."""
         self._reply = ""
         """The reply it holds; its further parts join it."""
         self._open = False
@@ -105,7 +107,7 @@ class _Buckets:
             case ToolResult():
                 self._result(event, body)
             case ToolCall():
-                self._pairs.call(body.call_id, len(self._bucket_of))
+                self._pairs.wait(body.call_id, len(self._bucket_of))
                 self._part(event, body.reply, CALL)
                 self._bucket_of.append(self._newest)
                 self._turn_of.append(self._turn)
@@ -123,18 +125,19 @@ class _Buckets:
 
     def _begin(self, event: Event, rank: int = TEXT, reply: str = "") -> None:
         self.buckets.append([(rank, event.seq, event)])
-        self._newest, self._reply, self._open = len(self.buckets) - 1, reply, False
+        self._newest, self._rank, self._reply, self._open = len(self.buckets) - 1, rank, reply, False
 
     def _part(self, event: Event, reply: str, rank: int) -> None:
         """A part of a reply."""
         if reply == self._reply if reply else self._open:
             self.buckets[self._newest].append((rank, event.seq, event))
+            self._rank = max(self._rank, rank)
         else:
             self._begin(event, rank, reply)
         self._open = not reply
 
     def _result(self, event: Event, body: ToolResult) -> None:
-        call, why = self._pairs.match(body.call_id, lambda at: self._bucket_of[at] == self._newest)
+        call, why = self._pairs.match(body.call_id, self._is_newest)
         if call < 0:
             self.unpaired[event.seq] = why
             self._beside(event)
@@ -144,7 +147,10 @@ class _Buckets:
         bucket = self._bucket_of[call]
         self.buckets[bucket].append((RESULT, event.seq, event))
         if bucket == self._newest:
-            self._open = False
+            self._open, self._rank = False, RESULT
+
+    def _is_newest(self, call: int) -> bool:
+        return self._bucket_of[call] == self._newest
 
     def pair_early(self) -> None:
         """Give the calls that got no result those of the same turn that came before them."""
@@ -170,8 +176,7 @@ class _Buckets:
         """Something that is never sent: it stays behind what came last."""
         if not self.buckets:
             self.buckets.append([])
-        bucket = self.buckets[-1]
-        bucket.append((max((rank for rank, _, _ in bucket), default=TEXT), event.seq, event))
+        self.buckets[-1].append((self._rank, event.seq, event))
 
 
 def in_order(events: Iterable[Event]) -> tuple[list[Event], dict[int, str]]:

@@ -50,9 +50,9 @@ class Meter:
         self.text = counter.count
         self.style = tool_style(provider)
         self.is_record = policy.name == RECORDED
+        """Whether what is planned was sent long ago, by another agent."""
         self.sends_thinking = False
         """Whether thinking is part of the request: of one that was recorded whole, it is."""
-        """Whether what is planned was sent long ago, by another agent."""
         self._model = model
         self._rules: dict[str, TruncationRule] = {}
         self._cuts = _CUTS.setdefault(counter, {})
@@ -87,13 +87,15 @@ class Meter:
 
     def author(self, cell: Cell) -> int:
         """What the author of a message, or the tool of a result, adds to its framing."""
-        if cell.kind == "tool_result":
-            return count_author(self.counter, cell.tool or "")
-        return count_name(self.counter, cell.name)
+        return self.tool_author(cell) if cell.kind == "tool_result" else count_name(self.counter, cell.name)
+
+    def tool_author(self, cell: Cell) -> int:
+        """The same for the result of a call, or for the call it is to answer."""
+        return count_author(self.counter, cell.tool or "")
 
     def repair_framing(self, call: Cell) -> int:
         """The tokens around the synthetic result of a call."""
-        return framing("tool_result", True, count_author(self.counter, call.tool or ""))
+        return framing("tool_result", True, self.tool_author(call))
 
     def cut(self, cell: Cell) -> TruncatedText | None:
         """A tool result over its cap."""

@@ -266,17 +266,20 @@ class PlanRows(Sequence[Item]):
         if cut is not None:
             state, tokens, content = "dropped", 0, None
         seq: int | None
-        seq, item_id, _, _ = cell.event
+        seq, item_id, _, body = cell.event
         if self._places is not None:
             seq = self._places.get(seq)
+        form = cell.form
+        said = form.said(body)
+        original = said if type(said) is str else text_of(said)
         # By place, not by name: there are very many rows, and names would make each take three times as long.
         return Item(
             item_id,
             seq,
             cell.turn,
-            self._slot(cell),
+            "turn" if cell.turn == self._cuts.turn else "history",
             cell.role,
-            cell.kind,
+            form.kind,
             cell.tool,
             state,
             tokens,
@@ -285,7 +288,7 @@ class PlanRows(Sequence[Item]):
             pinned,
             edits,
             content if content is None or type(content) is str else text_of(content),
-            cell.original,
+            original,
             content,
             cell.unit,
             cell.wire_id,

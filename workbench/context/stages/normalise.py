@@ -87,13 +87,17 @@ class Pairs:
         self._used: set[str] = set()
         """The ids on the wire."""
 
-    def call(self, call_id: str, at: int) -> tuple[str, str]:
-        """A call at place `at`: its id on the wire, and a note when that is not its own."""
+    def wait(self, call_id: str, at: int) -> None:
+        """A call at place `at` waits for its result."""
         waiting = self._open.get(call_id)
         if waiting is None:
             self._open[call_id] = [at]
         else:
             waiting.append(at)
+
+    def call(self, call_id: str, at: int) -> tuple[str, str]:
+        """The same, and its id on the wire, with a note when that is not its own."""
+        self.wait(call_id, at)
         if call_id not in self._used and _ID.fullmatch(call_id):
             self._used.add(call_id)
             return call_id, ""

@@ -127,10 +127,9 @@ class RowList(Vertical):
         self.tell()
 
     def watch_lines(self, lines: RowLines | None) -> None:
-        """Say what there is where there is nothing."""
+        """Say what there is where there is nothing; the line under the rows follows when they say that they moved."""
         self.empty = "" if lines is None or len(lines) else _nothing(lines)
         self.sort = lines.wish.sort if lines is not None else ""
-        self.tell()
 
     def watch_notice(self) -> None:
         """Said in the line under the rows."""

@@ -175,7 +175,11 @@ class RowsView(VirtualList[Look]):
         line = self.cursor
         if line == self._count - 1 and self.live is not None:
             line += 1  # who looks at the last row sees the answer come in below it
-        self.scroll_to_region(Region(0, line, 1, 1), animate=False, force=True)
+        top, height = self.scroll_offset.y, self.size.height
+        if line < top:
+            self.scroll_to(y=line, animate=False, force=True)
+        elif line >= top + height > top:
+            self.scroll_to(y=line - height + 1, animate=False, force=True)
 
     def action_move(self, lines: int) -> None:
         """Move the cursor by lines."""
@@ -255,11 +259,11 @@ class RowsView(VirtualList[Look]):
 
     def _look(self, scene: ListState, at: int) -> Look:
         """A row's look is made once for each scene: plans make their rows when they are asked for them."""
-        if at >= self._count:
-            return scene.look(at)
         found = self._looks.get(at)
         if found is None:
-            found = self._looks[at] = scene.look(at)
+            found = scene.look(at)
+            if isinstance(found.what, Item | RowGroup):
+                self._looks[at] = found
         return found
 
     @property
