@@ -42,7 +42,9 @@ class Held:
         self._names = fact_words.parts_of(found)
         self._keys = {key_of(kind, text) for word in found for kind, text in fact_words.kinds(word)}
         self._keys |= {key_of("number", number) for number in fact_phrases.numbers(summary)}
-        self._commits = [text for kind, text in self._keys if kind == "commit"]
+        self._commits = {text for kind, text in self._keys if kind == "commit"}
+        self._commit_lengths = {len(text) for text in self._commits}
+        self._commit_starts = {text[:end] for text in self._commits for end in range(1, len(text))}
         self._paths = {text for kind, text in self._keys if kind == "path"}
         self._lines = [_telling(line) for line in summary.split("\n") if line.strip()]
         self._tails = Counter(tail for path in {*paths} for tail in fact_words.tails(path))
@@ -58,7 +60,8 @@ class Held:
             case "identifier" | "error":
                 return key[1] in self._names
             case "commit":
-                return any(key[1].startswith(other) or other.startswith(key[1]) for other in self._commits)
+                shorter = (key[1][:length] in self._commits for length in self._commit_lengths)
+                return key[1] in self._commit_starts or any(shorter)
             case "constraint" | "todo":
                 return self._says(fact.text)
             case "quote":
