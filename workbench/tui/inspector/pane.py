@@ -122,6 +122,12 @@ class InspectorPane(Vertical):
         """To the rows, or to the treemap where that stands in their place."""
         (self.treemap if self.mapped and not self.row_list.display else self.rows).focus()
 
+    def search(self) -> None:
+        """Open the line for the search, under the rows."""
+        if self.mapped and not self.row_list.display:
+            self.action_treemap()
+        self.row_list.action_search()
+
     def show_event(self, seq: int) -> None:
         """Show the row of an event."""
         self.row_list.reveal(seq)

@@ -108,6 +108,11 @@ class PaneScreen(WorkerScreen, Screen[None]):
     def _tab(self, message: Header.PaneClicked) -> None:
         self.focus_pane(message.pane)
 
+    @on(Timeline.SearchWanted)
+    def _search(self) -> None:
+        self.focus_pane("context")
+        self.inspector.search()
+
     @on(Jump)
     def _jump(self, message: Jump) -> None:
         self.focus_pane("chat" if message.pane == "chat" else "context")

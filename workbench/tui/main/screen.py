@@ -37,7 +37,7 @@ from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.main.header import Header
 from workbench.tui.main.layout import PaneLayout
 from workbench.tui.main.panes import PaneScreen
-from workbench.tui.main.timeline import Timeline
+from workbench.tui.main.timeline import LETTERS, Timeline
 from workbench.tui.main.usage import ContextOverview
 from workbench.tui.widgets.command import Command, Registry
 from workbench.tui.widgets.help import Help
@@ -243,6 +243,19 @@ class MainScreen(PaneScreen):
     def action_command(self, name: str) -> None:
         """By key."""
         self.run(name)
+
+    def action_letter(self, name: str) -> None:
+        """By a key that would be typed elsewhere."""
+        self.run(name)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A bare letter does nothing where the keys are not its own: on the timeline, and in the chat for undo."""
+        if action == "letter":
+            if self.focused is self.timeline and parameters[0] not in LETTERS:
+                return False
+            if parameters[0] in ("undo", "redo") and self._pane_of(self.focused) == "chat":
+                return False
+        return super().check_action(action, parameters)
 
     def run(self, name: str, argument: str = "") -> None:
         """By name."""

@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
@@ -22,8 +23,13 @@ from workbench.tui.messages import Travel
 from workbench.tui.widgets.hints import Hints
 
 HINTS: Hints = (
-    *(("← →", "walk"), ("Home", "first"), ("End", "newest"), ("t", "by number"), ("Esc", "input"), ("?", "all keys")),
+    *(("← →", "walk"), ("Home", "first"), ("End", "newest"), ("t", "by number"), ("/", "search"), ("Esc", "input")),
+    ("?", "all keys"),
 )
+LETTERS = frozenset(
+    ("earlier", "later", "earliest", "newest", "go-to", "side-requests", "request", "ledger", "help", "input")
+)
+"""The commands whose letters work here. No other does: who walks through the past changes nothing by a slip."""
 EIGHTHS = "▁▂▃▄▅▆▇█"
 MADE, UNDONE, CLEARED, NEXT = "◆", "◇", "▾", "▷"
 """A compaction, one that was undone, something that was taken out without one (results cleared or masked, messages left
@@ -118,12 +124,16 @@ class Timeline(Widget, can_focus=True):
         Binding("end,G", f"step({FAR})", "the newest", id="timeline.newest"),
         Binding("pageup", "step(-10)", "ten requests back", id="timeline.ten-back"),
         Binding("pagedown", "step(10)", "ten requests on", id="timeline.ten-on"),
+        Binding("slash", "search", "search the rows of this request", id="timeline.search"),
     ]
 
     shown: reactive[ContextView | None] = reactive(None)
     compaction: reactive[CompactionView | None] = reactive(None)
     alone: reactive[bool] = reactive(False)
     """Whether side requests and sub-agents are passed over."""
+
+    class SearchWanted(Message):
+        """Search the rows of the request that is looked at."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -170,6 +180,10 @@ class Timeline(Widget, can_focus=True):
         return Content.assemble(label, *parts)
 
     # Walking
+
+    def action_search(self) -> None:
+        """Where the rows are."""
+        self.post_message(self.SearchWanted())
 
     def action_step(self, by: int) -> None:
         """Back through the requests, or forth; behind the last one is the next."""

@@ -131,7 +131,7 @@ class Registry:
         letters = [
             Binding(
                 ",".join(command.letters),
-                f"command('{command.name}')",
+                f"letter('{command.name}')",
                 command.title,
                 id=f"letter.{command.name}",
                 show=False,

@@ -1,0 +1,58 @@
+"""On the timeline a slip of the finger changes nothing, and a search begins where the rows are."""
+
+from __future__ import annotations
+
+import string
+
+from tui.play import program, settle, told, typed, until
+from workbench.session.services import Services
+from workbench.tui import demo
+from workbench.tui.main.screen import MainScreen
+from workbench.tui.widgets.dialogs import ConfirmDialog
+from workbench.tui.widgets.input_line import InputLine
+
+KEYS = {"g", "G", "h", "l", "t", "w", "a", "q"}
+"""The letters of the timeline."""
+
+
+def at(screen: MainScreen) -> int | None:
+    assert screen.shown is not None
+    return screen.shown.at
+
+
+async def test_letters_that_are_no_keys_of_the_timeline_do_nothing_and_slash_searches_the_rows() -> None:
+    with demo.folders() as ref, Services() as services:
+        async with program(services, (120, 40), ref) as (pilot, screen):
+            await pilot.press("f6", "left", "left")
+            await settle(pilot)
+            before = at(screen), len(screen.transcript)
+            assert before[0] is not None
+            for letter in sorted(set(string.ascii_letters) - KEYS):
+                await pilot.press(letter)
+            await settle(pilot)
+            assert (at(screen), len(screen.transcript)) == before
+            assert pilot.app.screen is screen
+            assert screen.focused is screen.timeline
+            assert "undid" not in told(pilot.app)
+            await pilot.press("slash")
+            await settle(pilot)
+            assert isinstance(screen.focused, InputLine)
+            await typed(pilot, "round")
+            assert "match 1 of " in screen.inspector.row_list.foot.said.plain
+            assert at(screen) == before[0], "of the request that is looked at"
+            await pilot.press("u")
+            await settle(pilot)
+            assert "undid: pinned #16" in told(pilot.app), "where the pane offers it"
+
+
+async def test_in_the_chat_undo_takes_a_key_that_nobody_types_by_chance() -> None:
+    with demo.folders() as ref, Services() as services:
+        async with program(services, (120, 40), ref) as (pilot, screen):
+            screen.chat.view.focus()
+            await settle(pilot)
+            await pilot.press("u", "U")
+            await settle(pilot)
+            assert pilot.app.screen is screen
+            assert not told(pilot.app)
+            await pilot.press("f9")
+            await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
