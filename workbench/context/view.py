@@ -29,10 +29,7 @@ class View(NamedTuple):
     overrides: Mapping[int, UserDecision]
     kept: Mapping[int, KeptEvent]
     """What compactions kept of their ranges, by sequence number."""
-    mask_first: int
-    mask_upto: int
-    mask_turn: int
-    """The only turn that is masked; -1: all of them."""
+    masked: mask.MaskedSpan
     latest: int
     """The sequence number of the latest user message while its turn is open: it is whole. 0: the turn is over."""
     is_record: bool = False
@@ -78,7 +75,7 @@ def fate_of(cell: Cell, view: View) -> Fate:
     else:
         masked, said = None, ""
     if masked is None:
-        masked = mask.lies_between(cell.number, cell.turn, view.mask_first, view.mask_upto, view.mask_turn)
+        masked = mask.lies_between(cell.number, cell.turn, view.masked)
     if masked:
         return "masked", cell.mask_tokens, said or mask.marker(cell.original_tokens, cell.id, cell.kind), cell.exact
     cut = cell.cut
@@ -137,7 +134,5 @@ def edits_of(cell: Cell, state: State, view: View, results: int) -> list[Edit]:
     if state == "masked" and own.masked:
         edits.append(override.mask(own, before, size, cell.mask_tokens))
     elif state == "masked":
-        scope = "session" if view.mask_turn < 0 else "turn"
-        span = (view.mask_first, view.mask_upto)
-        edits.append(mask.mask(cell.number, results, *span, scope, before, size, cell.mask_tokens))
+        edits.append(mask.mask(cell.number, results, view.masked, before, size, cell.mask_tokens))
     return edits

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.requirements import requirement
-from support.talk import iterations, planned, preset, results, rows_of, states, words
+from support.talk import ROOMY, iterations, planned, preset, results, rows_of, states, words
 from workbench.context.policy import MaskingPolicy
 from workbench.context.stages.mask import MaskWindow, marker
-from workbench.log.events import Override, UserMessage
+from workbench.log.events import AssistantMessage, Compaction, Override, UserMessage
 
 GO = UserMessage("go")
 
@@ -106,7 +108,32 @@ def test_the_size_is_the_one_before_truncation() -> None:
 
 def test_the_reason_has_its_numbers() -> None:
     row = results(planned([GO, *iterations([words(100)] * 9)], preset("layers")))[3]
-    assert row.edits[-1].why.startswith("result 4 of 9 in the turn is between the first 2 and the last 5; 100 tokens")
+    assert row.edits[-1].why.startswith(
+        "tool result 4 of 9 (of the turn): masking.keep_first and keep_last keep the first 2 and the last 5; 100 tokens"
+    )
+
+
+def test_the_reason_says_why_more_are_kept_than_the_setting_says() -> None:
+    policy = preset("workbench", "masking.batch_tokens=300", "masking.batch_ratio=0")
+    row = results(planned([GO, *iterations([words(101)] * 13)], policy))[3]
+    assert row.state == "masked"
+    assert (
+        "keep the first 2 and at least the last 5, 7 at this point because it masks in batches that free 300 tokens "
+        "(masking.batch_tokens); 101 tokens"
+    ) in row.edits[-1].why
+    smaller = preset("workbench", "masking.batch_tokens=900", "masking.batch_ratio=0.03")
+    narrow = replace(ROOMY, window=10_000)
+    row = results(planned([GO, *iterations([words(101)] * 13)], smaller, narrow))[3]
+    assert "because it masks in batches that free 300 tokens (masking.batch_ratio)" in row.edits[-1].why
+
+
+def test_the_reason_counts_what_can_be_masked_and_says_so() -> None:
+    log = [GO, *iterations([words(100)] * 21), AssistantMessage("Done."), UserMessage("and now?")]
+    whole = results(planned(log, preset("workbench", "masking.batch_tokens=0")))[2]
+    assert whole.edits[-1].why.startswith("tool result 3 of 21 (not counting summarised ones): ")
+    later = planned([*log, Compaction(1, 23, "eleven results")], preset("workbench", "masking.batch_tokens=0"))
+    reasons = [row.edits[-1].why for row in results(later) if row.state == "masked"]
+    assert reasons[0].startswith("tool result 3 of 10 (not counting summarised ones): ")
 
 
 def test_calls_are_never_masked() -> None:

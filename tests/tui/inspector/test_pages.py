@@ -49,7 +49,7 @@ def test_a_cut_row_shows_what_was_cut() -> None:
 def test_a_masked_row_shows_what_the_marker_hides() -> None:
     masked = row(12)
     text = said(make(masked, "diff", SHOWN.queries))
-    assert text.startswith("result 2 of 6 in the session is between the first 1 and the last 2")
+    assert text.startswith("tool result 2 of 6 (not counting summarised ones): masking.keep_first and keep_last keep the first 1 and the last 2")
     assert text.split("\n", 1)[1].startswith("- FAILED tests/test_login.py::test_login_7\n")
     assert "\n+ [result masked — ~220 tokens removed" in text
 
@@ -105,7 +105,7 @@ def test_nobody_to_ask_is_no_mistake() -> None:
 def test_the_edits_are_told_with_their_reasons() -> None:
     text = said(make(row(12), "edits", SHOWN.queries))
     assert text.startswith("m masked: 14 of 220 tokens\n\nid     e00012\nturn   1\nslot   history\ncall   call2")
-    assert "mask: 220 → 14 tokens, masked\n  result 2 of 6 in the session" in text
+    assert "mask: 220 → 14 tokens, masked\n  tool result 2 of 6" in text
     assert "No stage changed it." in said(make(row(4), "edits", None))
     assert "name   ann" in said(make(item(1, name="ann"), "edits", None))
 

@@ -5,18 +5,30 @@ Which those are is kept up as results arrive (`MaskWindow`), so that one more co
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from workbench.context.items import Edit, Kind
 from workbench.context.policy import MaskingPolicy
 
 _NONE = range(0)
 
 
-def lies_between(number: int, turn: int, first: int, upto: int, scope: int) -> bool:
-    """Whether the result `number` of a turn is masked: behind the first and before the last that are kept.
+class MaskedSpan(NamedTuple):
+    """Which results are masked: those from `first` up to `upto`."""
 
-    `scope` is the only turn that is masked; -1: all of them. A result below 0 has no number and is never masked.
-    """
-    return first <= number < upto and scope in (-1, turn)
+    first: int
+    upto: int
+    turn: int
+    """The only turn that is masked; -1: all of them."""
+    last: int = 0
+    """How many of the newest the policy keeps; more, where a batch is not full yet."""
+    batch: str = ""
+    """How much a batch frees, and the knob that says so."""
+
+
+def lies_between(number: int, turn: int, span: MaskedSpan) -> bool:
+    """Whether the result `number` of a turn is masked. One below 0 has no number and never is."""
+    return span.first <= number < span.upto and span.turn in (-1, turn)
 
 
 def marker(tokens: int, item_id: str, kind: Kind = "tool_result") -> str:
@@ -25,14 +37,19 @@ def marker(tokens: int, item_id: str, kind: Kind = "tool_result") -> str:
     return f"[{what} masked — ~{tokens} tokens removed] [id {item_id}]"
 
 
-def mask(number: int, results: int, first: int, upto: int, scope: str, before: int, original: int, after: int) -> Edit:
-    """Put a marker in place of a result: `number` of `results`, of which those from `first` to `upto` are masked.
+def mask(number: int, results: int, kept: MaskedSpan, before: int, original: int, after: int) -> Edit:
+    """Put a marker in place of a result: `number` of `results`.
 
     `before`, `original` and `after` are the tokens of the result as cut, of the whole, and of the marker.
     """
+    others = "not counting summarised ones" if kept.turn < 0 else "of the turn"
+    last = f"the last {kept.last}"
+    whole = results - kept.upto
+    if whole > kept.last:
+        last = f"at least {last}, {whole} at this point because it masks in batches that free {kept.batch}"
     why = (
-        f"result {number + 1} of {results} in the {scope} is between the first {first} and the last "
-        f"{results - upto}; {original:,} tokens replaced by a marker of {after:,}"
+        f"tool result {number + 1} of {results} ({others}): masking.keep_first and keep_last keep the first "
+        f"{kept.first} and {last}; {original:,} tokens replaced by a marker of {after:,}"
     )
     return Edit("mask", "masked", before, after, why)
 
@@ -51,6 +68,8 @@ class MaskWindow:
         self.active = bool(policy.keep_first or policy.keep_last)
         share = int(window * policy.batch_ratio) if policy.batch_ratio else policy.batch_tokens
         self._batch = min(policy.batch_tokens, share)
+        knob = "batch_ratio" if share < policy.batch_tokens else "batch_tokens"
+        self._said = f"{self._batch:,} tokens (masking.{knob})"
         self.upto = policy.keep_first
         self._freed: list[int] = []
         """By number: what masking a result would free."""
@@ -70,3 +89,7 @@ class MaskWindow:
         fresh = range(self.upto, self._counted)
         self.upto, self._waiting = self._counted, 0
         return fresh
+
+    def span(self, turn: int) -> MaskedSpan:
+        """What is masked now, in this turn alone or, with -1, in all of them."""
+        return MaskedSpan(self._first, self.upto, turn, self._last, self._said)
