@@ -38,6 +38,8 @@ class RequestMark(NamedTuple):
     """The `Request` event that has it whole; 0: it is inferred, or the event says only who asked and why."""
     usage: int = 0
     """The event of its report; 0: none."""
+    cached: int = 0
+    """How much of it the provider read from its cache."""
 
     @property
     def tokens(self) -> int:
@@ -114,6 +116,7 @@ class RequestMarks:
             reported=body.prompt,
             estimate=body.estimate,
             usage=seq,
+            cached=body.cached,
         )
         if at == self._open:
             self._close()

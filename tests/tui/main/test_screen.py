@@ -214,7 +214,7 @@ async def test_a_file_is_read_only_and_says_so(services: Services, talk: Path) -
 async def test_the_stand_in_says_that_it_is_no_ai(services: Services) -> None:
     for size in ((80, 24), (200, 60)):
         async with program(services, size) as (pilot, _):
-            assert "rehearsal: no AI, F7" in shown(pilot.app).splitlines()[1]
+            assert "no AI, F7" in shown(pilot.app).splitlines()[1]
             assert "rehearsal answers by rule, without AI" in " ".join(shown(pilot.app).split())
             assert told(pilot.app) == ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -66,6 +67,25 @@ def test_fullness_is_told_in_words_and_colour(tokens: int, words: str, colour: s
     assert f" · {words}" in made.plain
     at = made.plain.index(words)
     assert any(colour in str(span.style) for span in made.spans if span.start <= at < span.end)
+
+
+@pytest.mark.parametrize(
+    ("ready", "who"), [("rehearsal", "◌ no AI, F7"), ("no key", "○ no key, F7"), ("ready", "● rehearsal")]
+)
+def test_in_80_columns_it_is_said_when_the_context_is_compacted(ready: Any, who: str) -> None:
+    status = FULL._replace(ready=ready, model="rehearsal", max_output=None)
+    full = replace(COMPACTION, next="compacts at 12,001 (75 %), in about 12 turns")
+    made = usage_line(view(3_972, 16_000), full, status, IDLE, 78).plain
+    assert made == f"3,972 of 16,000 tokens · 25 % OK · compacts at 12,001 (75 %) · {who}"
+
+
+def test_a_past_request_has_its_own_share_from_the_cache() -> None:
+    marks = (RequestMark(4, 1, reported=5_420, cached=1_152), RequestMark(9, 1, reported=5_000), RequestMark(12, 1))
+    assert "cached 71 %" in line(view(700, requests=marks))
+    assert "cached 21 %" in line(view(700, requests=marks, at=0))
+    assert "last answer" not in line(view(700, requests=marks, at=0)), "that is the newest one's"
+    assert "cached 0 %" in line(view(700, requests=marks, at=1))
+    assert "cached" not in line(view(700, requests=marks, at=2)), "nobody wrote it down"
 
 
 def test_another_agents_request_says_what_it_is() -> None:

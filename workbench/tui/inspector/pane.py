@@ -44,8 +44,8 @@ from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.reader import copy
 
 ROW_HINTS: Hints = (
-    *(("Enter", "open"), ("f", "filter"), ("p", "pin"), ("m", "mask"), ("x", "exclude"), ("u", "undo")),
-    *(("T", "treemap"), ("L", "mask largest"), ("s", "sort"), ("b", "group"), ("[ ]", "requests"), ("?", "all keys")),
+    *(("Enter", "open"), ("f", "filter"), ("s", "sort"), ("T", "treemap"), ("L", "largest"), ("m", "mask")),
+    *(("u", "undo"), ("p", "pin"), ("x", "exclude"), ("b", "group"), ("[ ]", "requests"), ("?", "all keys")),
 )
 MAP_HINTS: Hints = (
     *(("Enter", "open"), ("Backspace", "back"), ("←↑↓→", "move"), ("T", "close"), ("b", "group"), ("m", "mask")),

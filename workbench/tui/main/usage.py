@@ -35,8 +35,8 @@ PURPOSES: dict[Purpose, str] = {
     "compaction": "compaction request",
 }
 BETWEEN = " · "
-Part = tuple[int, Content]
-"""Its rank, 0 is what must be seen, and what it says."""
+Part = tuple[int, Content, Content]
+"""Its rank, 0 is what must be seen; what it says, and what where there is little room."""
 
 
 class ContextOverview(Widget):
@@ -66,13 +66,14 @@ def usage_line(
     if shown is None or status.ready == "loading":
         return Content.styled(printable(activity.text) or "opening…", "$quiet")
     parts = _parts(shown, compaction, status, activity)
-    room, kept = width + len(BETWEEN), set[int]()
-    for _, at in sorted((rank, at) for at, (rank, _) in enumerate(parts)):
-        needed = parts[at][1].cell_length + len(BETWEEN)
-        if needed <= room or not kept:
-            room -= needed
-            kept.add(at)
-    line = Content(BETWEEN).join(part for at, (_, part) in enumerate(parts) if at in kept)
+    room, kept = width + len(BETWEEN), dict[int, Content]()
+    for _, at in sorted((part[0], at) for at, part in enumerate(parts)):
+        for said in parts[at][1:]:
+            needed = said.cell_length + len(BETWEEN)
+            if at not in kept and (needed <= room or not kept):
+                room -= needed
+                kept[at] = said
+    line = Content(BETWEEN).join(kept[at] for at in sorted(kept))
     return line if line.cell_length <= width else line.truncate(max(width, 1), ellipsis=True)
 
 
@@ -82,31 +83,46 @@ def _parts(shown: ContextView, compaction: CompactionView | None, status: Status
     use = WindowUse(plan.size, plan.limits.window)
     colour = LEVELS[use.level]
     share = f"{use.share:.0%}".replace("%", " %") if not 0 < use.share < 0.1 else f"{use.share:.1%}".replace("%", " %")
-    parts: list[Part] = [(1, Content.styled(said, "bold $accent")) for said in _which(shown)]
-    parts.append((0, Content.assemble((f"{use.tokens:,}", "bold"), f" of {use.window:,} tokens")))
-    parts.append((0, Content.styled(f"{share} {use.word}", f"bold {colour}")))
-    status_word, _ = plan.verdict
-    if status_word == "waiting":
-        parts.append((2, Content.styled("a tool call is open", "$warning")))
+    parts: list[Part] = []
+
+    def tell(rank: int, said: Content | str, short: Content | str = "") -> None:
+        whole = said if isinstance(said, Content) else Content(said)
+        parts.append((rank, whole, Content.assemble(short) if short else whole))
+
+    for which in _which(shown):
+        tell(1, Content.styled(which, "bold $accent"))
+    tell(0, Content.assemble((f"{use.tokens:,}", "bold"), f" of {use.window:,} tokens"))
+    tell(0, Content.styled(f"{share} {use.word}", f"bold {colour}"))
+    if plan.verdict[0] == "waiting":
+        tell(2, Content.styled("a tool call is open", "$warning"))
     if status.max_output is not None and shown.at is None:
-        parts.append((1, Content.styled(f"answer up to {status.max_output:,}", colour)))
+        tell(1, Content.styled(f"answer up to {status.max_output:,}", colour))
     if shown.view == "what-if" and shown.reported is not None:
-        parts.append((1, Content(f"recorded {shown.reported:,}")))
+        tell(1, f"recorded {shown.reported:,}")
     if activity.kind in DOING:
-        parts.append((3, Content.styled(DOING[activity.kind], "bold $accent")))
+        tell(3, Content.styled(DOING[activity.kind], "bold $accent"))
     if compaction is not None and not shown.view and shown.at is None:
-        parts.append((2, Content(compaction.next)))
+        tell(1, compaction.next, compaction.next.partition(", ")[0])
     sign, ready, words = READY[status.ready]
-    about = f": {words}" if words else ""
-    rank = 1 if status.ready in ("no key", "rehearsal") else 3
-    parts.append((rank, Content.assemble((f"{sign} ", ready), printable(status.model), (about, ready))))
-    parts.append((7, Content.assemble(("policy ", "$quiet"), printable(shown.policy))))
-    parts.append((5, Content("cost unknown" if status.cost is None else f"${status.cost:.4f}")))
-    if status.cached is not None:
-        parts.append((6, Content(f"cached {status.cached:.0%}".replace("%", " %"))))
-    if status.response:
-        parts.append((8, Content(f"last answer {status.response:,}")))
+    who = Content.assemble((f"{sign} ", ready), printable(status.model), (f": {words}" if words else "", ready))
+    needs_a_look = status.ready in ("no key", "rehearsal")
+    tell(1 if needs_a_look else 3, who, Content.styled(f"{sign} {words}", ready) if needs_a_look else "")
+    tell(7, Content.assemble(("policy ", "$quiet"), printable(shown.policy)))
+    tell(5, "cost unknown" if status.cost is None else f"${status.cost:.4f}")
+    cached = _cached(shown, status)
+    if cached is not None:
+        tell(6, f"cached {cached:.0%}".replace("%", " %"))
+    if status.response and shown.at is None:
+        tell(8, f"last answer {status.response:,}")
     return parts
+
+
+def _cached(shown: ContextView, status: Status) -> float | None:
+    """The share that came from the provider's cache: of the request that is looked at, else of the last one."""
+    if shown.at is None:
+        return status.cached
+    mark = shown.requests[shown.at]
+    return mark.cached / mark.reported if mark.reported else None
 
 
 def _which(shown: ContextView) -> list[str]:
