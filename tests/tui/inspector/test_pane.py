@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from textual.events import Key
 
 from tui.inspector.host import SUMMARISED, Host, Model, go_to, host, lines_of, press, settle
 from tui.inspector.sample import SAMPLE, item, plan_of
@@ -17,6 +18,7 @@ from workbench.tui.inspector.pages import TABS
 from workbench.tui.inspector.request import RequestScreen
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.messages import Jump
+from workbench.tui.widgets.input_line import InputLine
 from workbench.tui.widgets.text_view import TextView
 
 WIDE = (120, 40)
@@ -185,3 +187,19 @@ async def test_escape_goes_on_to_the_screen_where_there_is_nothing_to_leave() ->
         assert app.pane.check_action("back", ()) is False
         await press(pilot, "v")
         assert app.pane.check_action("back", ()) is True
+
+
+@pytest.mark.parametrize(("opens", "typed"), [("f", "tool:read"), ("slash", "sorts and masks")])
+async def test_keys_that_come_in_one_burst_with_the_filter_s_key_are_all_typed_into_it(opens: str, typed: str) -> None:
+    app = host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        order = app.list.wish
+        app.post_message(Key(opens, "/" if opens == "slash" else opens))
+        for letter in typed:
+            app.post_message(Key(letter, letter))
+        await settle(pilot)
+        assert isinstance(app.focused, InputLine)
+        assert app.focused.value == typed
+        assert app.list.wish._replace(filter=order.filter) == order, "no letter reached the rows"
+        assert app.pane.asked is None

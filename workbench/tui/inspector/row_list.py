@@ -56,8 +56,8 @@ class RowList(Vertical):
 
     BINDING_GROUP_TITLE = "Inspector"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f", "filter", "filter the rows", id="inspector.filter"),
-        Binding("slash", "search", "search the rows", id="inspector.search"),
+        Binding("f", "filter", "filter the rows", id="inspector.filter", priority=True),
+        Binding("slash", "search", "search the rows", id="inspector.search", priority=True),
         Binding("n", "step(1)", "the next match", id="inspector.next"),
         Binding("N", "step(-1)", "the match before", id="inspector.previous"),
         Binding("b", "group", "group by slot, turn, state or not at all", id="inspector.group"),
@@ -160,6 +160,11 @@ class RowList(Vertical):
         return arrange(shown.plan, wish, self._folded, lambda: wish is not self.wish, shown.rest)
 
     # Filter, groups and order
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The keys that open the line come before all others, so that what is typed right after them is typed into it;
+        in the line itself they are letters."""
+        return not self.ask.has_focus if action in ("filter", "search") else True
 
     def action_filter(self) -> None:
         """Open the line for the filter."""

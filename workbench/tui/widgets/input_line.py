@@ -47,7 +47,7 @@ class InputLine(Input):
         self.value = text
         self.cursor_position = len(text)
         self.display = True
-        self.focus()
+        self.screen.set_focus(self)  # at once: what is typed next belongs here
 
     @on(Input.Changed)
     def _changed(self, message: Input.Changed) -> None:
