@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from textual.binding import Binding
+from textual.events import Paste
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
 from textual.widgets import Input, TextArea
@@ -14,6 +15,7 @@ from textual.widgets import Input, TextArea
 from tui.play import program, settle, told, until
 from tui.screens.looking import listed, look, seen
 from workbench.session.services import Services
+from workbench.tui.chat.composer import Composer
 from workbench.tui.commands.keys import over_the_panes
 from workbench.tui.widgets.filter_field import FilterField
 from workbench.tui.widgets.finder import Finder, bindings_of
@@ -154,3 +156,22 @@ def test_every_screen_over_the_panes_is_left_with_escape() -> None:
     for kind in ours:
         found = (each for base in kind.__mro__ for each in vars(base).get("BINDINGS", ()) if isinstance(each, Binding))
         assert "escape" in [key for each in found for key in each.key.split(",")], kind.__name__
+
+
+async def test_a_question_mark_in_an_empty_input_is_help_and_anywhere_else_it_is_text(services: Services) -> None:
+    async with program(services, (120, 40)) as (pilot, screen):
+        composer = screen.query_one(Composer)
+        assert composer.has_focus
+        await pilot.press("question_mark")
+        await until(lambda: isinstance(pilot.app.screen, Help))
+        await pilot.press("question_mark")
+        await until(lambda: pilot.app.screen is screen)
+        assert composer.text == ""
+        await pilot.press("space", "question_mark")
+        await settle(pilot)
+        assert composer.text == " ?"
+        assert pilot.app.screen is screen
+        composer.clear()
+        pilot.app.post_message(Paste("?"))
+        await settle(pilot)
+        assert composer.text == "?"

@@ -19,7 +19,7 @@ from workbench.session.values import ChatEntry, DraftCost, Transcript
 from workbench.tui.chat.blocks import bare
 from workbench.tui.chat.completion import CompletionQuery, completion_query
 from workbench.tui.chat.history_search import HistorySearch
-from workbench.tui.messages import Drafting, EditAndResend, Send
+from workbench.tui.messages import Drafting, EditAndResend, Run, Send
 from workbench.tui.textual_patches import KEYBOARD, MOST_PASTED, RestingTextArea
 from workbench.tui.widgets.key_names import key_name
 
@@ -180,9 +180,15 @@ class Composer(RestingTextArea, inherit_bindings=False):
             await self.run_action(action)
 
     def _takes(self, event: events.Key) -> bool:
-        """Whether a key that would be typed is for the search of the history, or answers a question."""
+        """Whether a key that would be typed is for the search of the history, answers a question, or asks for help."""
         if self._search is None:
-            return not self.text and self.take_answer is not None and self.take_answer(event)
+            if self.text or self.editing is not None:
+                return False
+            if self.take_answer is not None and self.take_answer(event):
+                return True
+            if event.character == "?":
+                self.post_message(Run("help"))
+            return event.character == "?"
         if event.character is not None and event.is_printable:
             self._search.type(event.character)
         else:

@@ -139,7 +139,13 @@ class Help(ModalScreen[None]):
             yield f"keys: {pane.title}", rows
         yield "editing keys", editing
         yield "states of an item", [(f"{sign} {state_words(state)}", STATES[state]) for state, sign in SIGNS.items()]
-        signs = [("⚑", "pinned: passes every stage untouched"), ("~", "before a number: approximate")]
+        signs = [
+            ("⚑", "pinned: passes every stage untouched"),
+            ("~", "before a number: approximate"),
+            ("◆ ◇", "on the timeline: a compaction, and one that was undone"),
+            ("▾", "on the timeline: results cleared or masked, or messages left out"),
+            ("of request, share", "the bar in a row: its part of the tokens of the whole request"),
+        ]
         yield "signs", signs
 
 
