@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 
 from tui.inspector.host import lines_of, press, settle, type_in
 from tui.small_app import SmallApp
+from workbench.tui.compaction.source import HEAD
 from workbench.tui.widgets.input_line import InputLine
 from workbench.tui.widgets.reader import COPIED_MOST, TextReader
 from workbench.tui.widgets.text_view import AT_ONCE, TextLine, TextPage, TextView, text_page
@@ -204,3 +205,8 @@ async def test_a_line_may_go_on_under_its_beginning_and_is_copied_as_it_was() ->
         await pilot.resize_terminal(18, 24)
         await settle(pilot)
         assert not lines_of(reader.view)[2].startswith("   "), "where there is no room, there is no indent"
+
+
+def test_the_rows_of_a_preview_hang_at_eighty_columns_too() -> None:
+    assert TextLine("", hang=HEAD).indent(78) == HEAD
+    assert TextLine("", hang=HEAD).indent(60) == 0

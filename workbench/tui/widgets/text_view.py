@@ -27,6 +27,8 @@ AT_ONCE = 40_000
 """Characters that are laid out before the next frame. What is longer shows its beginning first."""
 MOST_SELECTED = 5_000
 """Lines that the mouse can select at once."""
+LEAST_ROOM = 24
+"""Cells that a line has beside its indent, or it has none."""
 TOKENS = ("token-0", "token-1", "token-2", "token-3")
 
 
@@ -42,7 +44,7 @@ class TextLine(NamedTuple):
 
     def indent(self, width: int) -> int:
         """How far its further lines are moved in."""
-        return self.hang if self.hang <= width // 2 else 0
+        return self.hang if width - self.hang >= LEAST_ROOM else 0
 
 
 class TextPage(NamedTuple):
@@ -229,7 +231,7 @@ class TextView(ScrollView, can_focus=True):
             Segment(line.text[first:last], style) for first, last, style in self._pieces(number, line, start, end)
         ]
         # By its place in the text, not on the screen: what is selected with the mouse is copied as the lines it was.
-        return Strip(segments).adjust_cell_length(width, self.rich_style).apply_offsets(start - indent, number)
+        return Strip(segments).adjust_cell_length(width, self.rich_style).apply_offsets(max(0, start - indent), number)
 
     @property
     def allow_select(self) -> bool:
