@@ -28,8 +28,8 @@ Word().run()
 QUIT = "\x11"
 OURS = "Workbench"
 """Stands in the first frame."""
-READY = "/model"
-"""Stands in the status line once a session is open."""
+READY = "no model configured"
+"""Stands in the welcome once a session is open."""
 CALM = 0.005
 """The share of a processor below which a program that was started is taken for settled."""
 

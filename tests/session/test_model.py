@@ -95,7 +95,7 @@ async def test_the_end_of_a_long_session_is_shown_before_it_is_planned(
         await until(lambda: watcher.values.get("queue") == ("one more",))
         watcher.model.send("not this one")
         await until(lambda: len(watcher.queue) == 2)
-        watcher.model.take_back(1, "not this one")
+        watcher.model.withdraw(1, "not this one")
         await until(lambda: watcher.values.get("queue") == ("one more",))
         gate.set()
         await watcher.settled()

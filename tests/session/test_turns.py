@@ -88,7 +88,7 @@ async def test_messages_wait_their_turn_and_can_be_taken_back(
         for text in ("second", "third"):
             on.model.send(text)
         await until(lambda: on.values.get("queue") == ("second", "third"))
-        on.model.take_back(1, "third")
+        on.model.withdraw(1, "third")
         await until(lambda: on.queue == ("second",))
         gate.set()
         await on.settled()

@@ -91,9 +91,9 @@ class SessionModel:
         """Say this, at once or when its turn comes."""
         self._do(lambda work: work.send(text))
 
-    def take_back(self, index: int, text: str) -> None:
+    def withdraw(self, index: int, text: str) -> None:
         """A waiting message is not to be sent."""
-        self._do(lambda work: work.take_back(index, text))
+        self._do(lambda work: work.withdraw(index, text))
 
     def interrupt(self) -> None:
         """Stop the model, and keep what came so far; where it does nothing, come back from the past."""

@@ -88,7 +88,7 @@ class Turns:
         else:
             self._updates.put(queue=tuple(self._waiting))
 
-    def take_back(self, index: int, text: str) -> None:
+    def withdraw(self, index: int, text: str) -> None:
         """A message that waits is not sent after all."""
         if index < len(self._waiting) and self._waiting[index] == text:
             self._waiting.pop(index)

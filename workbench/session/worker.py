@@ -266,10 +266,10 @@ class SessionWorker:
             self.compactions.not_now()
         self._turns.send(self._writable(), text)
 
-    async def take_back(self, index: int, text: str) -> None:
+    async def withdraw(self, index: int, text: str) -> None:
         """A message that waits is not sent after all."""
         if not self._no_longer_early(text):
-            self._turns.take_back(index, text)
+            self._turns.withdraw(index, text)
 
     def _no_longer_early(self, text: str) -> bool:
         """A message that waited for a plan no longer does; whether it did."""

@@ -34,7 +34,7 @@ _FINISH = {"tool-calls": "tool_calls", "length": "length", "content-filter": "re
 _QUESTION = "What did we do so far?"
 _INTERRUPTED = "[Tool execution was interrupted]"
 CLEARED = "cleared by opencode to make room"
-TAKEN_BACK = "undone in opencode"
+UNDONE = "undone in opencode"
 FAILED = "failed in opencode, which does not send it again"
 
 
@@ -113,7 +113,7 @@ def _conversation(session: dict[str, Any], messages: list[_Message]) -> Recordin
     reader.clear(None)
     back = text_in(dict_in(session, "revert"), "messageID")
     if back in reader.starts:
-        reader.exclude(reader.starts[back], TAKEN_BACK)
+        reader.exclude(reader.starts[back], UNDONE)
     return reader.builder.finish()
 
 

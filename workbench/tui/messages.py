@@ -34,7 +34,7 @@ class Interrupt(Message):
     """Stop what the model is doing; what came so far is kept."""
 
 
-class TakeBack(Message):
+class Withdraw(Message):
     """Take a waiting message out of the queue; the composer has its text already."""
 
     def __init__(self, index: int, text: str) -> None:

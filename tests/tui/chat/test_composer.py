@@ -10,7 +10,7 @@ from tui.play import told, until
 from workbench.session.values import Activity, DraftCost, Live
 from workbench.tui.chat.activity_lines import QueuedMessages
 from workbench.tui.chat.composer import LONG_LINE, cost_line
-from workbench.tui.messages import Drafting, Send, TakeBack
+from workbench.tui.messages import Drafting, Send, Withdraw
 from workbench.tui.textual_patches import KEYBOARD, MOST_PASTED
 
 TALK = said(("you", "first"), ("ai", "yes"), ("you", "second\nof two lines"), ("ai", "no"))
@@ -240,12 +240,12 @@ async def test_waiting_messages_are_shown_and_can_be_taken_back() -> None:
         await settle(pilot)
         assert app.pane.composer.text == "four [/b]\n\nmine"
         await pilot.click(QueuedMessages, offset=(8, 1))
-        assert [(message.index, message.text) for message in app.posted(TakeBack)] == [(3, "four [/b]"), (1, "two")]
+        assert [(message.index, message.text) for message in app.posted(Withdraw)] == [(3, "four [/b]"), (1, "two")]
         app.queue = ()
         await settle(pilot)
         assert "waits" not in screen_of(app)
         await pilot.press("alt+up")
-        assert len(app.posted(TakeBack)) == 2
+        assert len(app.posted(Withdraw)) == 2
 
 
 async def test_pages_scroll_the_chat_while_one_types() -> None:

@@ -16,9 +16,9 @@ from workbench.tui.inspector.columns import MARKS, Cells, cells, head_cells, hea
 from workbench.tui.inspector.order import RowGroup
 
 
-def width_of(made: Cells, gap: int, roomy: bool, marked: bool = False) -> int:
+def width_of(made: Cells, gap: int, wide: bool, marked: bool = False) -> int:
     shown = [made.seq, made.who, made.tokens, made.share, made.pin, made.state, *([made.mark] if marked else [])]
-    columns = [*shown, made.original] if roomy else shown
+    columns = [*shown, made.original] if wide else shown
     return sum(map(cell_len, columns)) + gap * len(columns) + cell_len(made.why + made.text)
 
 
@@ -72,7 +72,7 @@ def test_the_share_is_drawn_in_eighths(part: int, whole: int, bar: str) -> None:
 
 
 @given(st.integers(60, 250), st.booleans(), st.sampled_from([None, *MARKS]))
-def test_a_mark_takes_a_column_of_its_own(width: int, roomy: bool, mark: Mark | None) -> None:
+def test_a_mark_takes_a_column_of_its_own(width: int, wide: bool, mark: Mark | None) -> None:
     columns = lay_out(width, 10, marked=True)
     made = cells(SAMPLE[5], columns, " " * columns.share, mark)
     assert width_of(made, columns.gap, columns.original > 0, True) == width

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
@@ -15,22 +15,18 @@ from textual.reactive import var
 from textual.widgets import TextArea
 
 from workbench.config.text import counted
-from workbench.session.values import ChatEntry, DraftCost, Transcript
+from workbench.session.values import DraftCost
 from workbench.tui.chat.blocks import bare
 from workbench.tui.chat.completion import CompletionQuery, completion_query
-from workbench.tui.chat.history_search import HistorySearch
+from workbench.tui.chat.history_area import HistoryTextArea
 from workbench.tui.messages import Drafting, EditAndResend, Run, Send
-from workbench.tui.textual_patches import KEYBOARD, MOST_PASTED, RestingTextArea
+from workbench.tui.textual_patches import KEYBOARD, MOST_PASTED
 from workbench.tui.widgets.key_names import key_name
 
 LONG_LINE = 20_000
 """Characters in one line from which on lines are not wrapped: to wrap such a line anew for each key takes too long."""
 NEEDS_MODIFIERS = ("shift+enter", "ctrl+enter")
 """Keys that most terminals send as plain Enter."""
-MOST_LOOKED_AT = 2_000
-"""Entries that one key looks through for the user's message before."""
-MOST_SEARCHED = 20_000
-"""Entries that a search of the history looks through."""
 
 
 _OWN: list[BindingType] = [
@@ -41,7 +37,7 @@ _OWN: list[BindingType] = [
     Binding("up", "cursor_up", "a line up; from the first: your message before", id="composer.up", show=False),
     Binding("down", "cursor_down", "a line down; from the last: your next message", id="composer.down", show=False),
     Binding("tab", "complete", "take the completion, or go to the transcript", id="composer.complete"),
-    Binding("alt+up", "take_back", "edit the last waiting message", id="composer.take-back"),
+    Binding("alt+up", "edit_waiting", "edit the last waiting message", id="composer.edit-waiting"),
     Binding("pageup", "page(-1)", "scroll the chat up", id="composer.page-up", show=False),
     Binding("pagedown", "page(1)", "scroll the chat down", id="composer.page-down", show=False),
 ]
@@ -62,8 +58,8 @@ def _slug(action: str) -> str:
     return action.replace("(True)", "-select").replace("_", "-")
 
 
-class Composer(RestingTextArea, inherit_bindings=False):
-    """The draft, what it would cost, and the messages before it."""
+class Composer(HistoryTextArea, inherit_bindings=False):
+    """The draft, and what it would cost."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*_OWN, *_editing()]
 
@@ -93,13 +89,6 @@ class Composer(RestingTextArea, inherit_bindings=False):
     class Back(Message):
         """The last waiting message, please."""
 
-    class PastWanted(Message):
-        """A search of the history began: what was typed in other sessions is wanted too."""
-
-        def __init__(self, search: HistorySearch) -> None:
-            super().__init__()
-            self.search = search
-
     class ScrollPage(Message):
         """Scroll the transcript."""
 
@@ -107,32 +96,26 @@ class Composer(RestingTextArea, inherit_bindings=False):
             super().__init__()
             self.step = step
 
-    transcript: var[Transcript | None] = var(None)
     draft_cost: var[DraftCost] = var(DraftCost())
     refusal: var[str] = var("")
     """Why no message can be sent, where that is so; commands can all the same."""
-    editing: var[ChatEntry | None] = var(None)
-    """The message that is being said anew."""
     completing: var[bool] = var(False)
     """Whether completions are offered."""
 
     def __init__(self) -> None:
         super().__init__(soft_wrap=True, tab_behavior="focus", show_line_numbers=False, highlight_cursor_line=False)
-        self._past: int | None = None
-        """The entry that is shown in place of the draft."""
-        self._shown = ""
-        self._draft = ""
-        """What was typed before the past, or an edit, took its place."""
         self._wants: CompletionQuery | None = None
-        self._cleared = ""
-        """What Ctrl+C threw away; ↑ brings it back."""
-        self._search: HistorySearch | None = None
 
     def on_mount(self) -> None:
         """Say what this is for."""
         self._title()
 
     # What is told on the frame
+
+    def search_changed(self) -> None:
+        """Say what is searched for; meanwhile nothing is completed."""
+        self._title()
+        self._look(self.text)
 
     def watch_draft_cost(self) -> None:
         """Say what the draft would cost."""
@@ -243,10 +226,6 @@ class Composer(RestingTextArea, inherit_bindings=False):
         typed = self.text
         self._set(text if not typed.strip() else f"{text}\n\n{typed}")
 
-    def _set(self, text: str) -> None:
-        self.replace(bare(text), (0, 0), self.document.end, maintain_selection_offset=False)
-        self.move_cursor(self.document.end)
-
     def on_paste(self, event: events.Paste) -> None:
         """Pasted text loses what a terminal would act on."""
         event.prevent_default()
@@ -298,7 +277,7 @@ class Composer(RestingTextArea, inherit_bindings=False):
         else:
             self.post_message(self.Leave())
 
-    def action_take_back(self) -> None:
+    def action_edit_waiting(self) -> None:
         """The last waiting message comes back here."""
         self.post_message(self.Back())
 
@@ -333,91 +312,6 @@ class Composer(RestingTextArea, inherit_bindings=False):
         usable = [key for key in bound if KEYBOARD.tells_modifiers or key not in NEEDS_MODIFIERS]
         return key_name(usable[0]) if usable else "\\ Enter" if bound else "Ctrl+J"
 
-    # The past
-
-    def _go_back(self) -> bool:
-        if self._cleared and not self.text:
-            text, self._cleared = self._cleared, ""
-            self._set(text)
-            return True
-        if self.transcript is None or self.editing is not None:
-            return False
-        self._keep_draft()
-        start = len(self.transcript) if self._past is None else min(self._past, len(self.transcript))
-        return self._show_past(range(start - 1, max(start - 1 - MOST_LOOKED_AT, -1), -1))
-
-    def _go_on(self) -> bool:
-        if self.transcript is None or self._past is None:
-            return False
-        self._keep_draft()
-        end = len(self.transcript)
-        if not self._show_past(range(self._past + 1, min(self._past + 1 + MOST_LOOKED_AT, end))):
-            self._past = None
-            self._set(self._draft)
-        return True
-
-    def _keep_draft(self) -> None:
-        """What was typed, also over a message of the past, is there again at the end of the way."""
-        if self._past is None or self.text != self._shown:
-            self._draft = self.text
-
-    def _show_past(self, places: range) -> bool:
-        assert self.transcript is not None, "asked for by the keys alone"
-        for place in places:
-            entry = self.transcript[place]
-            if entry.kind == "you":
-                self._past = place
-                self._set(entry.text)
-                self._shown = self.text
-                return True
-        return False
-
-    def _inputs(self) -> Iterator[str]:
-        """What was typed before, the newest first."""
-        yield self._cleared
-        transcript = self.transcript
-        if transcript is None:
-            return
-        for at in range(len(transcript) - 1, max(-1, len(transcript) - 1 - MOST_SEARCHED), -1):
-            entry = transcript[at]
-            if entry.kind == "you":
-                yield entry.text
-
-    def action_search_history(self) -> None:
-        """Search what was typed before; again: further back."""
-        if self._search is None:
-            self._search = HistorySearch(self._inputs(), self.text)
-            self.post_message(self.PastWanted(self._search))
-        else:
-            self._search.older()
-        self._show_found(self._search)
-
-    def add_past(self, search: HistorySearch, inputs: Iterable[str]) -> None:
-        """What was typed in other sessions; it comes behind what was typed in this one."""
-        search.add(inputs)
-        if search is self._search:
-            self._show_found(search)
-
-    def _show_found(self, search: HistorySearch) -> None:
-        found = search.found
-        if found is not None:
-            self._set(found)
-        self._title()
-
-    @property
-    def is_searching(self) -> bool:
-        """Whether what is typed searches the history."""
-        return self._search is not None
-
-    def end_search(self, *, take: bool) -> None:
-        """Keep what was found to go on with, or have the draft back."""
-        search, self._search = self._search, None
-        if search is not None:
-            if not take:
-                self._set(search.draft)
-            self._title()
-            self._look(self.text)
-
     # Editing
 
     def action_copy(self) -> None:
@@ -434,19 +328,6 @@ class Composer(RestingTextArea, inherit_bindings=False):
             self.notify("cleared; ↑ brings it back", markup=False)
         else:
             raise SkipAction
-
-    def edit_message(self, entry: ChatEntry) -> None:
-        """Say a message anew; the draft waits."""
-        if self.editing is None:
-            self._draft = self._draft if self._past is not None else self.text
-        self._past = None
-        self.editing = entry
-        self._set(entry.text)
-
-    def leave_edit(self) -> None:
-        """Leave it as it was said; the draft is back."""
-        self.editing = None
-        self._set(self._draft)
 
 
 def cost_line(cost: DraftCost) -> Content:

@@ -25,7 +25,7 @@ from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.chat.welcome import WelcomeView
-from workbench.tui.messages import Drafting, Interrupt, TakeBack
+from workbench.tui.messages import Drafting, Interrupt, Withdraw
 from workbench.tui.widgets.command import Completion
 from workbench.tui.widgets.hints import Hints
 
@@ -199,19 +199,19 @@ class ChatPane(Vertical):
     @on(Composer.Back)
     def _last_back(self, message: Composer.Back) -> None:
         message.stop()
-        self._take_back(len(self.queue) - 1)
+        self._withdraw(len(self.queue) - 1)
 
     @on(QueuedMessages.OneWanted)
     def _one_back(self, message: QueuedMessages.OneWanted) -> None:
         message.stop()
-        self._take_back(message.index)
+        self._withdraw(message.index)
 
-    def _take_back(self, index: int) -> None:
+    def _withdraw(self, index: int) -> None:
         if 0 <= index < len(self.queue):
             text = self.queue[index]
             self.composer.give(text)
             self.composer.focus()
-            self.post_message(TakeBack(index, text))
+            self.post_message(Withdraw(index, text))
 
     # Completions
 

@@ -19,7 +19,7 @@ from workbench.session.values import Live
 from workbench.tui.inspector.order import TOOLS, Grouping, RowGroup, RowLines, Sorting, group_name
 from workbench.tui.widgets.cells import fit, fit_end, number
 
-ROOMY = 110
+WIDE = 110
 """From this width on there is room for the column of original sizes and for wider ones."""
 BLOCKS = " ▏▎▍▌▋▊▉█"
 BESIDE = 40
@@ -70,14 +70,14 @@ class Cells(NamedTuple):
 
 def lay_out(width: int, events: int, marked: bool = False) -> Columns:
     """The columns of a line of so many cells, for a log of so many events."""
-    roomy = width >= ROOMY
-    gap = 2 if roomy else 1
+    wide = width >= WIDE
+    gap = 2 if wide else 1
     seq = max(3, len(str(events)))
-    who, tokens, share = (18, 9, 10) if roomy else (13, 8, 5)
-    original = 8 if roomy else 0
+    who, tokens, share = (18, 9, 10) if wide else (13, 8, 5)
+    original = 8 if wide else 0
     state = 12
     mark = 1 if marked else 0
-    used = seq + mark * (1 + gap) + who + tokens + original + share + 1 + state + gap * (7 if roomy else 6)
+    used = seq + mark * (1 + gap) + who + tokens + original + share + 1 + state + gap * (7 if wide else 6)
     return Columns(seq, who, tokens, original, share, state, max(0, width - used), gap, mark)
 
 

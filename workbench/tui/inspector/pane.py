@@ -52,7 +52,7 @@ MAP_HINTS: Hints = (
     ("?", "all keys"),
 )
 DETAIL_HINTS: Hints = (("Esc", "close"), ("← →", "views"), ("/", "search"), ("y", "copy"), ("?", "all keys"))
-ROOMY = 110
+MAP_BESIDE = 110
 """From this width on the treemap stands beside the rows, below it in their place."""
 WIDE = 140
 """From this width on the detail stands beside the rows, below it under them."""
@@ -145,7 +145,7 @@ class InspectorPane(Vertical):
     def on_resize(self, event: Resize) -> None:
         """The pane's own width decides, not the screen's: there are other panes."""
         self.set_class(event.size.width >= WIDE, "-wide")
-        self.set_class(event.size.width >= ROOMY, "-roomy")
+        self.set_class(event.size.width >= MAP_BESIDE, "-map-beside")
         self.set_class(event.size.height < LOW, "-low")
 
     def watch_shown(self, old: ContextView | None, new: ContextView | None) -> None:

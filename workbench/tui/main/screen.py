@@ -230,9 +230,9 @@ class MainScreen(PaneScreen):
     def _interrupt(self) -> None:
         self.model.interrupt()
 
-    @on(messages.TakeBack)
-    def _take_back(self, message: messages.TakeBack) -> None:
-        self.model.take_back(message.index, message.text)
+    @on(messages.Withdraw)
+    def _withdraw(self, message: messages.Withdraw) -> None:
+        self.model.withdraw(message.index, message.text)
 
     @on(messages.Run)
     def _run(self, message: messages.Run) -> None:
