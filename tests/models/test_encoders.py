@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import splintr
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -131,6 +132,15 @@ def test_splintr_stays_within_bounds_on_texts_without_a_split(reference: Referen
     for run in RUNS:
         text = run * text_pieces.REACH
         assert encoder._encode(text) == reference[tokenizer](text)
+
+
+@pytest.mark.parametrize("tokenizer", OPENAI)
+def test_a_special_token_in_a_text_is_text_to_splintr_too(reference: Reference, tokenizer: str) -> None:
+    encoder = quick(tokenizer)
+    for token in splintr.Tokenizer.from_pretrained(tokenizer).special_tokens():
+        text = f"what {token}{token} says"
+        assert encoder._encode(text) == reference[tokenizer](text)
+        assert encoder.size(text) == len(reference[tokenizer](text))
 
 
 @pytest.mark.parametrize("tokenizer", OPENAI)

@@ -16,6 +16,7 @@ from functools import cache
 from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
+from struct import pack
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
@@ -52,6 +53,9 @@ TRIAL_IDS = {
     "cl100k_base": "4803ed6dd5b9d3e3b707cbb25867a26bb8cff809b1e055d0deda9ab43af90ece",
 }
 """SHA-256 of the ids that tiktoken gives for the trial, four bytes each, the lowest first."""
+
+SPECIAL = "<|"
+"""How every special token begins."""
 
 CLAUDE_FILE = "anthropic_tokenizer.json"
 
@@ -156,15 +160,18 @@ class PairEncoder:
 
 
 class QuickEncoder(PairEncoder):
-    """A byte pair tokenizer run by splintr, which can leave the ids in one piece of memory when nobody reads them."""
+    """A byte pair tokenizer run by splintr, which can leave the ids in one piece of memory when nobody reads them.
 
-    def __init__(self, library: splintr.Tokenizer) -> None:
+    That way it takes a special token in a text for one, so a text that may hold one goes the other way.
+    """
+
+    def __init__(self, library: splintr.AnyTokenizer) -> None:
         super().__init__(library)
         self._encode_flat = library.encode_flat
 
     def size(self, text: str) -> int:
         """How many tokens the text has: four bytes each."""
-        return len(self._encode_flat(text)) // 4
+        return len(self._encode(text)) if SPECIAL in text else len(self._encode_flat(text)) // 4
 
 
 def _whole_characters(data: bytes) -> int:
@@ -215,36 +222,47 @@ def load(tokenizer: str) -> Encoder | None:
 
 
 def _load_ranks(tokenizer: str) -> Encoder | None:
-    found = _rank_file(tokenizer)
-    if found is None:
+    folder = _rank_folder(tokenizer)
+    if folder is None:
         return None
-    folder, ranks = found
-    return _load_quick(tokenizer, ranks) or PairEncoder(_tiktoken(tokenizer, folder))
+    return _load_quick(tokenizer) or PairEncoder(_tiktoken(tokenizer, folder))
 
 
-def _rank_file(tokenizer: str) -> tuple[Path, bytes] | None:
-    """Where a sound rank file lies, and what is in it."""
+def _rank_folder(tokenizer: str) -> Path | None:
+    """Where a sound rank file lies."""
     name, digest = RANK_FILES[tokenizer]
     own = os.environ.get("TIKTOKEN_CACHE_DIR")
-    for folder in (tokenizer_folder(), Path(own) if own else None):
-        if folder is not None and (folder / name).is_file():
-            ranks = (folder / name).read_bytes()
-            if sha256(ranks).hexdigest() == digest:
-                return folder, ranks
+    for folder in filter(None, (tokenizer_folder(), Path(own) if own else None)):
+        file = folder / name
+        if file.is_file() and sha256(file.read_bytes()).hexdigest() == digest:
+            return folder
     return None
 
 
-def _load_quick(tokenizer: str, ranks: bytes) -> Encoder | None:
-    """The tokenizer run by splintr; None where that is not to be had, or does not give tiktoken's ids."""
+def _load_quick(tokenizer: str) -> Encoder | None:
+    """The tokenizer run by splintr; None where that is not to be had, or does not give tiktoken's ids.
+
+    It has the ranks in a form of its own, which is read in a third of the time. No other thread runs meanwhile, so
+    that the screen stands still for as long.
+    """
     try:
         import splintr
 
-        patterns = {"o200k_base": splintr.O200K_BASE_PATTERN, "cl100k_base": splintr.CL100K_BASE_PATTERN}
-        library = splintr.Tokenizer.from_bytes(ranks, patterns[tokenizer])
-        ids = library.encode_flat(TRIAL)
+        library = splintr.Tokenizer.from_pretrained(tokenizer)
+        plain = TRIAL.replace(SPECIAL, "")
+        sound = (
+            sha256(_packed(library.encode_ordinary(TRIAL))).hexdigest() == TRIAL_IDS[tokenizer]
+            and library.encode_flat(plain) == _packed(library.encode_ordinary(plain))
+            and all(token.startswith(SPECIAL) for token in library.special_tokens())
+        )
     except (ImportError, AttributeError, OSError, ValueError, TypeError):
         return None
-    return QuickEncoder(library) if sha256(ids).hexdigest() == TRIAL_IDS[tokenizer] else None
+    return QuickEncoder(library) if sound else None
+
+
+def _packed(ids: list[int]) -> bytes:
+    """Four bytes each, the lowest first."""
+    return pack(f"<{len(ids)}I", *ids)
 
 
 def _tiktoken(tokenizer: str, folder: Path) -> tiktoken.Encoding:
