@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from bench.material import TOKENIZER
 from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult, UserMessage
-from workbench.models.encoders import _rank_file, _tiktoken
+from workbench.models.encoders import _rank_folder, _tiktoken
 from workbench.models.framing import CALL, MESSAGE
 
 BUDGET = 100_000
@@ -27,9 +27,9 @@ one that goes by ids alone does less, and is shown without a limit, as is the us
 @cache
 def encoding() -> tiktoken.Encoding:
     """Bare tiktoken, with the rank file that we find without the network."""
-    found = _rank_file(TOKENIZER)
-    assert found is not None
-    return _tiktoken(TOKENIZER, found[0])
+    folder = _rank_folder(TOKENIZER)
+    assert folder is not None
+    return _tiktoken(TOKENIZER, folder)
 
 
 def encode_all(texts: Iterable[str]) -> int:
