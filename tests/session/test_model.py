@@ -166,15 +166,15 @@ async def test_a_decision_is_undone_and_redone_exactly(services: Services, monke
         await on.settled()
         before = on.shown.plan.rows
         ai = on.transcript[len(on.transcript) - 1]
-        for act, state in ((partial(on.model.decide, "exclude", ai.seq, ai.seq), "excluded"), (on.model.undo, "sent")):
+        for act, state in ((partial(on.model.decide, "exclude", ai.seq, ai.seq), "excluded"), (partial(on.model.revert, "undo"), "sent")):
             act()
             await on.settled()
             assert on.transcript.standing(ai).state == state
         assert on.shown.plan.rows == before
-        on.model.redo()
+        on.model.revert("redo")
         await on.settled()
         assert on.transcript.standing(ai).state == "excluded"
-        on.model.redo()
+        on.model.revert("redo")
         await on.settled()
         assert "nothing to redo" in on.told
         on.model.decide("pin", 1, 999)
@@ -317,7 +317,7 @@ async def test_a_session_that_another_holds_is_read_only_until_it_is_free(
         async with opened(services, "held") as on:
             assert "is open in" in on.read_only
             assert on.refusal == on.read_only
-            for act in (partial(on.model.send, "mine"), on.model.undo, partial(on.model.rename, "mine")):
+            for act in (partial(on.model.send, "mine"), partial(on.model.revert, "undo"), partial(on.model.rename, "mine")):
                 act()
                 await on.settled()
             assert on.said == [("you", "theirs")]

@@ -21,6 +21,7 @@ from workbench.session.updates import Notice, Show, UpdateQueue
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
+    from workbench.session.undoing import Which
     from workbench.session.worker import SessionWorker
 
 T = TypeVar("T")
@@ -113,25 +114,9 @@ class SessionModel:
         """An override by the user; `joined`: one decision with the override before it."""
         self._do(lambda work: work.decide(action, first, last, joined))
 
-    def undo(self, seq: int | None = None) -> None:
-        """Undo the last compaction or override, or the one of this event."""
-        self._do(lambda work: work.revert("undo", seq))
-
-    def undo_override(self) -> None:
-        """Undo the last override, whatever compactions came after it."""
-        self._do(lambda work: work.revert("override"))
-
-    def redo(self, seq: int | None = None) -> None:
-        """Bring it back."""
-        self._do(lambda work: work.revert("redo", seq))
-
-    def peel(self) -> None:
-        """Undo the newest compaction, whatever overrides came after it."""
-        self._do(lambda work: work.revert("peel"))
-
-    def undo_compactions(self) -> None:
-        """Undo every compaction."""
-        self._do(lambda work: work.revert("all"))
+    def revert(self, which: Which, seq: int | None = None) -> None:
+        """Undo or redo: the last change, the one of an event, or what the word says."""
+        self._do(lambda work: work.revert(which, seq))
 
     def stop_compacting(self) -> None:
         """Stop the compaction that is being made; nothing of it stays."""

@@ -9,7 +9,6 @@ from typing import Literal
 from workbench.agent.loop import Agent
 from workbench.agent.tools.base import Tool
 from workbench.compaction.triggers import compacts_at
-from workbench.compaction.undo import in_words, peel, redo, undo, undo_all_compactions, undo_override
 from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
@@ -23,9 +22,6 @@ from workbench.session.recorded import RecordedSession
 from workbench.session.requests import RequestMarks, last_reported
 from workbench.session.transcript import Entries, LogTranscript
 
-Which = Literal["undo", "override", "redo", "peel", "all"]
-"""undo and redo: the last compaction or override, or the one of an event; override: the last override, whatever
-compactions came after it; peel: the newest compaction, the other way round; all: every compaction."""
 FILE = "a file is read-only; a message makes a session of it"
 
 
@@ -166,22 +162,3 @@ class OpenSession:
     def transcript(self, plan: ContextPlan) -> LogTranscript:
         """The conversation, with what became of each part of it."""
         return LogTranscript(self.entries, plan)
-
-
-def revert(opened: OpenSession, which: Which, seq: int | None = None) -> str:
-    """Append what it takes; the result says what became of the request. Raises Refused where there is nothing to do."""
-    match which:
-        case "undo":
-            changes = undo(opened.events, seq)
-        case "override":
-            changes = undo_override(opened.events)
-        case "redo":
-            changes = redo(opened.events, seq)
-        case "peel":
-            changes = [peel(opened.events)]
-        case "all":
-            changes = undo_all_compactions(opened.events)
-    before = opened.plan.size
-    opened.append(*(change.revert for change in changes))
-    after, window = opened.plan.size, opened.plan.limits.window
-    return f"{in_words(changes)} · {before:,} → {after:,} of {window:,} tokens"

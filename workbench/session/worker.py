@@ -23,7 +23,7 @@ from workbench.session.compacting import SessionCompactions
 from workbench.session.context_view import ContextView
 from workbench.session.continuing import Continuing
 from workbench.session.drafting import SummaryDrafts
-from workbench.session.open_session import OpenSession, Which, revert
+from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
 from workbench.session.questions import make_session
 from workbench.session.services import Services
@@ -31,6 +31,7 @@ from workbench.session.time_travel import TimeTravel
 from workbench.session.tools import ToolSwitches
 from workbench.session.transcript import Entries, LogTranscript
 from workbench.session.turns import Turns
+from workbench.session.undoing import Which, revert
 from workbench.session.updates import Notice, UpdateQueue
 from workbench.session.values import Activity, Status, WelcomeLists
 from workbench.session.welcome import listed_agents, listed_sessions, welcome_of

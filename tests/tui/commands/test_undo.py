@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from tui.play import SMALL, program, settle, told, until
+from tui.screens.looking import seen
 from workbench.log.events import AssistantMessage, Compaction, Override, UserMessage
 from workbench.session.services import Services
 from workbench.tui.main.screen import MainScreen
@@ -39,16 +40,16 @@ async def test_in_the_context_overrides_are_undone_first_and_a_compaction_only_w
     async with on(services, *made) as (pilot, screen, last):
         await pilot.press("f3")
         await settle(pilot)
-        screen.run("undo")
+        await pilot.press("u")
         await until(lambda: "undid: excluded 2 items (#5, #7)" in told(pilot.app))
         assert "excluded" not in await active(screen)
         assert "summarised" in await active(screen), "the compaction came later, and stays"
-        screen.run("undo")
+        await pilot.press("u")
         await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
         await pilot.press("enter")
         await settle(pilot)
         assert "summarised" in await active(screen)
-        screen.run("undo")
+        await pilot.press("u")
         await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
         await pilot.press("y")
         await until(lambda: f"undid compaction #{last}" in told(pilot.app))
@@ -67,3 +68,20 @@ async def test_elsewhere_the_newest_change_is_undone_whatever_it_is(services: Se
         await settle(pilot)
         await pilot.press("f9")
         await until(lambda: "undid: excluded #5" in told(pilot.app))
+
+
+async def test_f9_undoes_the_compaction_that_was_just_made_in_every_pane(services: Services) -> None:
+    for pane in ("f2", "f3", "f4"):
+        async with on(services, Override("pin", 5, 5), Compaction(1, 2, "the first")) as (pilot, _, last):
+            await pilot.press(pane)
+            await settle(pilot)
+            await pilot.press("f9")
+            await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+            await pilot.press("y")
+            await until(lambda: f"undid compaction #{last}" in told(pilot.app))  # noqa: B023 - asked at once
+
+
+async def test_before_a_compaction_is_undone_it_is_said_what_is_sent_again(services: Services) -> None:
+    async with on(services, Override("mask", 2, 2), Compaction(1, 4, "the first")) as (pilot, _, _):
+        await pilot.press("f9")
+        await seen(pilot, "Undone: ", " → ", "what it summarised: 3 sent whole, 1 masked.")

@@ -16,8 +16,8 @@ from workbench.session.services import Services
 from workbench.tui.main.screen import MainScreen
 
 WINDOW = 20_000
-WAITING = ("commands", "leave")
-"""Workers that may wait for the user: commands, and the question before a loss."""
+WAITING = ("commands", "leave", "change")
+"""Workers that may wait for the user: commands, and the questions before a loss and before an undo."""
 SUMMARY = (
     "## Goal\nFix the bugs in src/app1.py to src/app8.py; never touch db/schema1.sql.\n\n## Decisions\n"
     "Port 9001 instead of 8001 (commit abc1231)."

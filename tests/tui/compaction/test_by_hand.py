@@ -84,7 +84,7 @@ async def test_yes_compacts_and_shows_the_summary_and_the_new_usage(
         assert f"compacted: {before:,} → {after:,} of 20,000 tokens ({after // 200} %)" in text
         assert "Port 9001 instead of 8001 (commit abc1231)." in text
         assert "12 lost, 1 kept" in text
-        await pilot.press("u")
+        await pilot.press("u", "y")
         await rest(pilot)
         assert "undone by #" in shown(pilot.app)
         assert screen.status.tokens == before
@@ -106,7 +106,7 @@ async def test_without_a_model_by_key_button_and_command(services: Services, mon
         await rest(pilot)
         assert "by digest" in shown(pilot.app)
         await pilot.press("escape")
-        screen.model.peel()
+        screen.model.revert("peel")
         await rest(pilot)
         await pilot.press("D")
         await rest(pilot)

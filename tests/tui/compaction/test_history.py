@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from tui.compaction.long_talk import WINDOW, panel, rest
 from tui.compaction.views import nested
 from tui.play import program, settle, shown, told, until
+from tui.screens.looking import seen
 from workbench.session.services import Services
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.inspector.rows import RowsView
@@ -58,6 +59,11 @@ async def test_the_tree_begins_with_the_newest_or_the_one_that_was_named(service
 async def test_each_is_undone_and_brought_back_by_its_own(services: Services) -> None:
     async with history(services) as (pilot, screen, found):
         await pilot.press("down", "u")
+        await seen(pilot, "undo compaction #44", "Undone: ", " sent whole", " of 20,000 tokens")
+        await pilot.press("escape")
+        await rest(pilot)
+        assert "undid" not in told(pilot.app), "it was only asked"
+        await pilot.press("u", "y")
         await rest(pilot)
         assert marked(found) == 44
         assert "undid compaction #44" in told(pilot.app)
@@ -66,7 +72,7 @@ async def test_each_is_undone_and_brought_back_by_its_own(services: Services) ->
         await pilot.press("U")
         await rest(pilot)
         assert "redid compaction #44" in told(pilot.app)
-        screen.model.undo_compactions()
+        screen.model.revert("all")
         await rest(pilot)
         assert screen.compaction is not None
         assert not screen.compaction.can_undo

@@ -243,18 +243,18 @@ async def test_undo_redo_peel_and_all_say_what_they_did_and_the_tokens(services:
         outcome = await on.model.compacting(lambda work: work.compactions.compact(digest=True))
         after = outcome.after
         for do, now, had in (
-            (on.model.undo, before, after),
-            (on.model.redo, after, before),
-            (on.model.peel, before, after),
-            (lambda: on.model.redo(outcome.seq), after, before),
-            (on.model.undo_compactions, before, after),
+            (lambda: on.model.revert("undo"), before, after),
+            (lambda: on.model.revert("redo"), after, before),
+            (lambda: on.model.revert("peel"), before, after),
+            (lambda: on.model.revert("redo", outcome.seq), after, before),
+            (lambda: on.model.revert("all"), before, after),
         ):
             do()
             await on.settled()
             assert on.notices[-1].text.endswith(f" · {had:,} → {now:,} of {WINDOW:,} tokens")
             assert view(on).tokens == now
         assert len(await bodies(on, Revert)) == 5
-        on.model.peel()
+        on.model.revert("peel")
         await on.settled()
         assert "nothing to undo: there is no active compaction" in on.told
 

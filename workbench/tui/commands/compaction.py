@@ -6,12 +6,12 @@ from workbench.compaction.values import CompactionPreview
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import whole_number
 from workbench.session.compaction_values import MODES, CompactionOutcome, CompactionView
-from workbench.tui.compaction.descriptions import ABOUT_MODES, before_undoing, percent, status_rows
+from workbench.tui.compaction.descriptions import ABOUT_MODES, percent, status_rows
 from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
 from workbench.tui.compaction.history import HistoryScreen
+from workbench.tui.compaction.undoing import undo
 from workbench.tui.widgets.chooser import Chooser, Option
 from workbench.tui.widgets.command import Commands, read_only
-from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.report import Report
 
@@ -71,7 +71,7 @@ def _show(host: Host, outcome: CompactionOutcome, *, quietly: bool = False) -> N
     if quietly:
         host.tell(f"{head}; F9 undoes it")
     else:
-        lines = [f"{head}; u undoes it, later F9", *outcome.problems]
+        lines = [f"{head}; u undoes it, and F9 as long as it is the last change", *outcome.problems]
         host.push(HistoryScreen(host, outcome.seq, "; ".join(lines)))
 
 
@@ -103,15 +103,13 @@ def stop(host: Host, argument: str) -> None:
 @COMMANDS.add("peel", "undo the newest compaction", "undo it, whatever overrides came after it", why_not=read_only)
 async def peel(host: Host, argument: str) -> None:
     """Asks first, since it may be an old one."""
-    made = [node.entry.event for node in _seen(host).history if node.entry.status == "standing"]
-    if not made or await host.ask(ConfirmDialog(*before_undoing(made[-1]))):
-        host.model.peel()
+    await undo(host, "peel")
 
 
 @COMMANDS.add("undo-compactions", "undo all compactions", "undo every compaction, the newest first", why_not=read_only)
 def undo_all(host: Host, argument: str) -> None:
     """The log still has them: each can be brought back."""
-    host.model.undo_compactions()
+    host.model.revert("all")
 
 
 @COMMANDS.add(

@@ -10,21 +10,21 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from workbench.compaction.undo import last_override, last_undoable
+from workbench.compaction.undo import last_override
 from workbench.config.errors import WrongCall
 from workbench.config.text import whole_number
 from workbench.context.knobs import knob_table
 from workbench.context.load import preset_names, user_policies
-from workbench.log.events import Compaction, OverrideAction
-from workbench.tui.compaction.descriptions import before_undoing
+from workbench.log.events import OverrideAction
+from workbench.tui.compaction import undoing
 from workbench.tui.widgets.command import Commands, read_only
-from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.report import Report
 from workbench.tui.widgets.text_dialog import TextDialog
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
+    from workbench.session.undoing import Which
     from workbench.tui.screens.policy_editor import PolicyChange
 
 COMMANDS = Commands("context")
@@ -154,35 +154,42 @@ _add_override("include", "send an excluded item again")
 @COMMANDS.add(
     "undo",
     "undo",
-    "undo the last change: an override or a compaction, which asks first; in a pane, what belongs there",
+    "undo the last change: an override, or a compaction, which asks first",
     keys=("f9",),
-    letters=("u",),
     why_not=read_only,
 )
 async def undo(host: Host, argument: str) -> None:
     """An event like any other: nothing is lost."""
-    override, last = await host.from_session(undoable)
+    await undoing.undo(host, "undo")
+
+
+@COMMANDS.add(
+    "undo-here",
+    "undo in this pane",
+    "undo the last override in the context, the newest compaction in its pane; else the last change",
+    letters=("u",),
+    slashes=(),
+    why_not=read_only,
+)
+async def undo_here(host: Host, argument: str) -> None:
+    """A compaction asks first."""
+    which: Which = "undo"
     if host.active_pane == "compaction":
-        host.run("peel")
-    elif override and host.active_pane == "context":
-        host.model.undo_override()
-    elif not last or await host.ask(ConfirmDialog(*last)):
-        host.model.undo()
+        which = "peel"
+    elif host.active_pane == "context" and await host.from_session(has_override):
+        which = "override"
+    await undoing.undo(host, which)
 
 
-def undoable(opened: OpenSession) -> tuple[bool, tuple[str, str, str, str] | None]:
-    """Whether there is an override to undo, and, where the last change is a compaction, what to ask before it."""
-    newest = last_undoable(opened.events)
-    asked = None
-    if newest is not None and isinstance(newest.body, Compaction):
-        asked = before_undoing(newest)
-    return last_override(opened.events) is not None, asked
+def has_override(opened: OpenSession) -> bool:
+    """Whether there is one to undo."""
+    return last_override(opened.events) is not None
 
 
 @COMMANDS.add("redo", "redo", "redo what was undone last", keys=("shift+f9",), letters=("U",), why_not=read_only)
 def redo(host: Host, argument: str) -> None:
     """The other way."""
-    host.model.redo()
+    host.model.revert("redo")
 
 
 async def choose_policy(host: Host) -> None:

@@ -13,9 +13,8 @@ from workbench.compaction.record import STATUS_NAMES, CompactionEntry, Spread, S
 from workbench.compaction.undo import Node
 from workbench.compaction.values import Fact, SummaryDraft
 from workbench.config.text import printable
-from workbench.context.control import span_words
 from workbench.context.policy import Mode
-from workbench.log.events import Compaction, Event
+from workbench.log.events import Compaction
 from workbench.session.compaction_values import CompactionView, RunningCompaction, progress_text
 
 Rows = list[tuple[str, str]]
@@ -138,12 +137,6 @@ def branch_line(branch: Branch) -> Content:
         *([Content.styled(f"by {printable(by)}", "$quiet")] if by else []),
     ]
     return Content(" · ").join(parts)
-
-
-def before_undoing(event: Event) -> tuple[str, str, str, str]:
-    """What is asked before a compaction is undone: a title, a text, and the two answers."""
-    text = f"Compaction #{event.seq} summarised the {span_words(event)}. Undone, they are sent again."
-    return f"undo compaction #{event.seq}", text, "undo it", "keep it"
 
 
 # Previews and drafts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -24,6 +24,7 @@ from workbench.config.text import printable
 from workbench.session.compaction_values import CompactionView, PastAudit
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
+from workbench.tui.compaction.undoing import undo
 from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.reader import TextReader
@@ -177,24 +178,30 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
         self.app.call_later(self._host.show_event, seq, "inspector")
 
     def action_undo(self) -> None:
-        """Take it back; what it stood for is sent again, or what it had replaced stands again."""
-        entry = self.history.marked
-        if entry is not None:
-            self._change("undo", entry.event.seq)
+        """Ask, and undo it; what it stood for is sent again, or what it had replaced stands again."""
+        self._change(partial(undo, self._host, "undo"))
 
     def action_redo(self) -> None:
         """The other way."""
-        entry = self.history.marked
-        if entry is not None:
-            self._change("redo", entry.event.seq)
+        self._change(self._redo)
 
-    def _change(self, name: str, seq: int) -> None:
-        host = self._host
+    async def _redo(self, seq: int) -> None:
+        self._host.model.revert("redo", seq)
+
+    @work(exclusive=True, group="change")
+    async def _change(self, change: Callable[[int], Awaitable[None]]) -> None:
+        entry, host = self.history.marked, self._host
+        if entry is None:
+            return
         if host.read_only:
             self.notify(host.read_only, severity="warning", markup=False)
             return
-        self.query_one("#history-head").display = False  # what it says was true before
-        (host.model.undo if name == "undo" else host.model.redo)(seq)
+        try:
+            await change(entry.event.seq)
+        except WorkbenchError as error:
+            self.notify(str(error), severity="error", markup=False)
+        else:
+            self.query_one("#history-head").display = False  # what it says was true before
 
 
 def _figures(entry: CompactionEntry) -> Content:

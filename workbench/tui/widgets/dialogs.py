@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from workbench.config.text import printable
+from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.buttons import Button, ButtonLine
 
 
-class ConfirmDialog(ModalScreen[bool]):
+class ConfirmDialog(WorkerScreen, ModalScreen[bool]):
     """A question whose default changes nothing."""
 
     BINDING_GROUP_TITLE = "Sure?"
@@ -23,12 +26,16 @@ class ConfirmDialog(ModalScreen[bool]):
         Binding("n,escape,enter,q", "answer(False)", "no", id="sure.no"),
     ]
 
-    def __init__(self, title: str, text: str, yes: str, no: str) -> None:
+    def __init__(
+        self, title: str, text: str, yes: str, no: str, effect: Callable[[], Awaitable[str]] | None = None
+    ) -> None:
+        """`effect` works out what yes would do, which is told as soon as it is known."""
         super().__init__()
         self._title = title
         self._text = text
         self._yes = yes
         self._no = no
+        self._effect = effect
 
     def compose(self) -> ComposeResult:
         """What it is about, and the two answers."""
@@ -41,6 +48,14 @@ class ConfirmDialog(ModalScreen[bool]):
     def on_mount(self) -> None:
         """The harmless one first."""
         self.query_one(ButtonLine).buttons = (Button("n", "no", self._no), Button("y", "yes", self._yes))
+        if self._effect is not None:
+            self._work_out(self._effect)
+
+    @work
+    async def _work_out(self, effect: Callable[[], Awaitable[str]]) -> None:
+        asked = self.query_one(".dialog--question", Static)
+        asked.update(f"? {self._text} Working out what undoing it does…")
+        asked.update(f"? {self._text} {printable(await effect())}")
 
     @on(ButtonLine.ButtonPressed)
     def _pressed(self, event: ButtonLine.ButtonPressed) -> None:

@@ -1,0 +1,84 @@
+"""Undo and redo on what is open: what is appended, what it said, and what undoing a compaction would do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Literal, NamedTuple
+
+from workbench.compaction.undo import Change, in_words, peel, redo, undo, undo_all_compactions, undo_override
+from workbench.context.control import span, span_words
+from workbench.context.plan import ContextPlan
+from workbench.context.setup import Setup
+from workbench.log.events import Compaction, Event
+from workbench.session.open_session import OpenSession
+
+Which = Literal["undo", "override", "redo", "peel", "all"]
+"""undo and redo: the last compaction or override, or the one of an event; override: the last override, whatever
+compactions came after it; peel: the newest compaction, the other way round; all: every compaction."""
+
+
+def _changes(events: Sequence[Event], which: Which, seq: int | None) -> list[Change]:
+    match which:
+        case "undo":
+            return undo(events, seq)
+        case "override":
+            return undo_override(events)
+        case "redo":
+            return redo(events, seq)
+        case "peel":
+            return [peel(events)]
+        case "all":
+            return undo_all_compactions(events)
+
+
+def revert(opened: OpenSession, which: Which, seq: int | None = None) -> str:
+    """Append what it takes; the result says what became of the request. Raises Refused where there is nothing to do."""
+    changes = _changes(opened.events, which, seq)
+    before = opened.plan.size
+    opened.append(*(change.revert for change in changes))
+    return f"{in_words(changes)} · {_sizes(before, opened.plan)}"
+
+
+def _sizes(before: int, plan: ContextPlan) -> str:
+    return f"{before:,} → {plan.size:,} of {plan.limits.window:,} tokens"
+
+
+class UndoQuestion(NamedTuple):
+    """What is asked before a compaction is undone."""
+
+    seq: int
+    about: str
+    effect: Callable[[], str]
+    """Works out what would be sent again. Plans the log anew, so it is for a thread."""
+
+
+def question_before(opened: OpenSession, which: Which, seq: int | None = None) -> UndoQuestion | None:
+    """None where no compaction would be undone: an override is undone unasked. Raises Refused where nothing would."""
+    [change, *_] = changes = _changes(opened.events, which, seq)
+    if not isinstance(change.target.body, Compaction):
+        return None
+    setup = opened.agent.setup if opened.agent is not None else opened.setup
+    about = f"Compaction #{change.target.seq} summarised the {span_words(change.target)}."
+    work = partial(_effect, list(opened.events), setup, opened.plan, changes, live=opened.writable)
+    return UndoQuestion(change.target.seq, about, work)
+
+
+_AS: dict[str, str] = {
+    "sent": "sent whole",
+    "truncated": "truncated",
+    "masked": "masked",
+    "summarised": "still in an earlier summary",
+    "dropped": "left out",
+    "excluded": "excluded",
+}
+
+
+def _effect(events: list[Event], setup: Setup, now: ContextPlan, changes: Sequence[Change], *, live: bool) -> str:
+    reverts = [Event(seq, f"undo-{seq}", 0, each.revert) for seq, each in enumerate(changes, len(events) + 1)]
+    after = setup.planner([*events, *reverts], live=live).plan()
+    first, last = span(changes[0].target)
+    states = Counter(row.state for row in after.rows if row.unit >= 0 and row.seq and first <= row.seq <= last)
+    items = ", ".join(f"{states[state]:,} {words}" for state, words in _AS.items() if states[state])
+    return f"Undone: {_sizes(now.size, after)}" + (f"; what it summarised: {items}." if items else ".")
