@@ -98,7 +98,7 @@ async def test_a_user_who_declines_is_asked_again_after_the_next_answer(
     total, window = made.plan.totals.tokens, FULL["window"]
     assert await settled(made) == []
     assert user.asked == [
-        f"Context usage at {total * 100 // window}% ({total:,}/{window:,} tokens). Compact conversation?"
+        f"Context usage at {total / window:.0%} ({total:,}/{window:,} tokens). Compact conversation?"
     ]
     steps = await said(made, "list the files here")
     assert len(bodies(steps, AssistantMessage)) >= 1

@@ -6,11 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from support.deciding import decision, failure, sized
 from support.requirements import requirement
 from support.talk import planned, preset, turns
 from workbench.compaction.triggers import question
+from workbench.config.text import percent
 from workbench.context.budget import Limits
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy
@@ -68,8 +71,11 @@ def test_the_question_has_the_figures() -> None:
     assert decision(sized(117_760, 128_000), [], preset("workbench").compaction, headless=False).question == asked
 
 
-def test_the_question_never_rounds_up() -> None:
-    assert question(89_999, 100_000).startswith("Context usage at 89% ")
+@given(st.integers(0, 10**7), st.integers(1, 10**7))
+def test_the_question_rounds_as_every_other_line_does(tokens: int, window: int) -> None:
+    said = percent(tokens / window).replace(" ", "")
+    assert question(tokens, window).startswith(f"Context usage at {said} (")
+    assert abs(float(said.rstrip("%")) - 100 * tokens / window) <= 0.5000001
 
 
 # No compaction loop: a cool-down, a limit and a circuit breaker

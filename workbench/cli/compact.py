@@ -22,7 +22,7 @@ from workbench.compaction.triggers import question
 from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, Progress, SummaryDraft
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
-from workbench.config.text import print_json, printable, printable_lines
+from workbench.config.text import percent, print_json, printable, printable_lines
 from workbench.context.setup import Setup
 from workbench.log.errors import ReadOnly
 from workbench.log.events import Body, Compaction, Event, Failure
@@ -161,16 +161,14 @@ def _print(job: Job, draft: SummaryDraft) -> None:
     window, audit = job.setup.limits.window, draft.audit
     print("\n".join(printable_lines(draft.summary)))
     print()
-    print(
-        f"audit    {len(audit.kept):,} of {len(audit.kept) + len(audit.lost):,} facts kept ({int(audit.score * 100)}%)"
-    )
+    print(f"audit    {len(audit.kept):,} of {len(audit.kept) + len(audit.lost):,} facts kept ({percent(audit.score)})")
     _print_facts("lost", audit.lost)
     if audit.unlisted:
         print(f"lost     {audit.unlisted:,} lesser facts beside these, which no list has room for")
     _print_facts("dropped", [fact._replace(text=f"{fact.text}, in the summary before") for fact in audit.forgotten])
     before, after = draft.preview.tokens_before, draft.tokens_after
     print(f"by       {printable(draft.made_by)}, {draft.preview.source_tokens:,} to {draft.summary_tokens:,} tokens")
-    print(f"context  {before:,} to {after:,} of {window:,} tokens ({after * 100 // max(window, 1)}%)")
+    print(f"context  {before:,} to {after:,} of {window:,} tokens ({percent(after / max(window, 1))})")
     if job.session is None:
         print("nothing was stored")
     else:

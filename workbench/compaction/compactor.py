@@ -23,7 +23,7 @@ from workbench.compaction.facts import FactCollection, collect
 from workbench.compaction.preview import PreviewInputs, event_of, preview_of, previous_text, source_of
 from workbench.compaction.record import details
 from workbench.compaction.requests import SummaryRequests, bare, lay_out
-from workbench.compaction.selection import select
+from workbench.compaction.selection import select_for
 from workbench.compaction.summariser import (
     FAR,
     Summariser,
@@ -34,7 +34,7 @@ from workbench.compaction.summariser import (
     setup_for,
     within_cap,
 )
-from workbench.compaction.triggers import percent
+from workbench.compaction.triggers import exact_percent
 from workbench.compaction.values import (
     Audit,
     CompactionPreview,
@@ -140,15 +140,7 @@ class Compactor:
         with collector_paused():
             planner = planner or setup.planner(events, live=self._live)
             plan = planner.plan()
-            selected = select(
-                plan,
-                events,
-                self._policy,
-                setup.limits,
-                setup.counter,
-                overflow=trigger == "overflow",
-                by_hand=trigger == "manual",
-            )
+            selected = select_for(setup, plan, events, trigger)
             plan_with = partial(self._plan_with, events, planner=planner)
             made = preview_of(self.preview_inputs(digest), events, plan, plan_with, selected, trigger, why)
             setup.counter.flush()
@@ -322,7 +314,8 @@ class Compactor:
         share, bound = Fraction(before - after, max(before, 1)), Fraction(str(self._policy.min_freed))
         if share > 0 and share >= bound:
             return ""
-        return f"would free {before - after:,} of {before:,} tokens = {percent(share, bound)} < {percent(bound)}"
+        told = f"{exact_percent(share, bound)} < {exact_percent(bound)}"
+        return f"would free {before - after:,} of {before:,} tokens = {told}"
 
     def body(self, draft: SummaryDraft) -> Compaction:
         """The event to append; raises CompactionRefused when it must not stand."""

@@ -8,9 +8,9 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from workbench.compaction.record import Record
-from workbench.compaction.triggers import checks, percent, share_of_window, tokens_behind
+from workbench.compaction.triggers import checks, exact_percent, share_of_window, tokens_behind
 from workbench.compaction.values import CompactionDecision, Trigger, TriggerCheck
-from workbench.config.text import counted
+from workbench.config.text import counted, percent
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy, Measure
 from workbench.log.events import Event
@@ -71,7 +71,7 @@ def _coming(
         return (False, left), Forecast("turns", check.limit, left, why)
     words = f"{'at' if policy.inclusive else 'above'} {check.limit:,} tokens"
     if check.trigger == "threshold":
-        words += f" ({percent(share_of_window(policy))} of {plan.limits.window:,})"
+        words += f" ({exact_percent(share_of_window(policy))} of {plan.limits.window:,})"
     return _at(check, words, growth)
 
 
@@ -111,6 +111,6 @@ def next_step(coming: Forecast, decision: CompactionDecision, policy: Compaction
         return f"compaction due, but {decision.held.partition(':')[0]}"
     if coming.trigger == "turns":
         return f"compacts after {counted(coming.limit if coming.turns is None else coming.turns, 'more turn')}"
-    share = f" ({coming.limit * 100 // window} %)" if window else ""
+    share = f" ({percent(coming.limit / window)})" if window else ""
     when = in_turns(coming.turns)
     return f"compacts at {coming.limit:,}{NEW[policy.measure]}{share}{when and f', {when}'}"

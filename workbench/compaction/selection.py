@@ -11,11 +11,12 @@ from dataclasses import replace
 
 from workbench.compaction.candidates import Candidates, RowUnit, candidates_in
 from workbench.compaction.strategies import Retained, StrategyChoice, StrategyInputs, choose
-from workbench.compaction.values import CompactionRefused, SelectedRange
+from workbench.compaction.values import CompactionRefused, SelectedRange, Trigger
 from workbench.context.budget import Limits
 from workbench.context.control import span
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy
+from workbench.context.setup import Setup
 from workbench.log.events import Event, KeptEvent
 from workbench.models.tokens import TokenCounter
 
@@ -50,6 +51,12 @@ def select(
     if _is_nothing(choice):
         raise CompactionRefused("nothing", f"nothing to compact: {_why_nothing(candidates, choice)}")
     return _range_of(candidates, choice, policy)
+
+
+def select_for(setup: Setup, plan: ContextPlan, events: Sequence[Event], trigger: Trigger) -> SelectedRange:
+    """The same for a trigger: whoever says what a compaction would take, and whoever takes it, asks here."""
+    policy, overflow, by_hand = setup.loaded.policy.compaction, trigger == "overflow", trigger == "manual"
+    return select(plan, events, policy, setup.limits, setup.counter, overflow=overflow, by_hand=by_hand)
 
 
 def _is_nothing(choice: StrategyChoice) -> bool:

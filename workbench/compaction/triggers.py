@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from workbench.compaction.record import Record
 from workbench.compaction.values import CompactionDecision, TriggerCheck, TriggerChecks
+from workbench.config.text import percent
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy, Mode
@@ -153,8 +154,8 @@ def _threshold(now: Measured, plan: ContextPlan, policy: CompactionPolicy) -> Tr
     fires_at = _fires_at(bound * max(window, 1), policy)
     fired = now.tokens >= fires_at
     guess = "the window is a guess" if plan.limits.window_source == "guess" else ""
-    share = percent(Fraction(now.tokens, max(window, 1)), bound)
-    told = f"{now.tokens:,} of {window:,} = {share} {_sign(fired, policy)} {percent(bound)}"
+    share = exact_percent(Fraction(now.tokens, max(window, 1)), bound)
+    told = f"{now.tokens:,} of {window:,} = {share} {_sign(fired, policy)} {exact_percent(bound)}"
     limit = fires_at if policy.inclusive else fires_at - 1
     return TriggerCheck("threshold", fired, told + _aside(now.what, guess), now.tokens, limit, fires_at)
 
@@ -165,7 +166,7 @@ def _sign(fired: bool, policy: CompactionPolicy) -> str:
     return ">" if fired else "<="
 
 
-def percent(share: Fraction, bound: Fraction | None = None) -> str:
+def exact_percent(share: Fraction, bound: Fraction | None = None) -> str:
     """A share in percent; with a bound, with as many digits as it takes to be seen on the right side of it."""
     value, digits = share * 100, 1
     if bound is None:
@@ -227,7 +228,8 @@ def _overflow(plan: ContextPlan, told: bool) -> TriggerCheck:
 
 def question(tokens: int, window: int) -> str:
     """What to ask before a compaction. The answer is no unless the user says otherwise."""
-    return f"Context usage at {tokens * 100 // max(window, 1)}% ({tokens:,}/{window:,} tokens). Compact conversation?"
+    share = percent(tokens / max(window, 1)).replace(" ", "")
+    return f"Context usage at {share} ({tokens:,}/{window:,} tokens). Compact conversation?"
 
 
 def decide(

@@ -143,3 +143,10 @@ def escaped_json(text: str) -> str:
 def counted(number: int, word: str, several: str = "") -> str:
     """A number of things."""
     return f"{number:,} {word}" if number == 1 else f"{number:,} {several or word + 's'}"
+
+
+def percent(share: float, digits: int | None = None) -> str:
+    """A share in per cent, rounded the same way everywhere; a small one has a digit more, unless told otherwise."""
+    if digits is None:
+        digits = 1 if 0 < abs(share) < 0.1 else 0
+    return f"{share:.{digits}%}".replace("%", " %")

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
+from workbench.config.text import percent
+
 RECENT = 60
 """Increments that the factor is learnt from."""
 LEAST_GROWTH = 100
@@ -74,7 +76,7 @@ class Calibration:
             known = f"; the factor of its family is {self.factor:.2f}" if self.factor != 1 else ""
             return f"no request to {self.model or 'the model'} has reported its tokens yet{known}"
         requests = "1 request" if self.samples == 1 else f"{self.samples:,} requests"
-        spread = "" if self.spread is None else f"{max(self.spread, 0.001):.1%}".replace("%", " %")
+        spread = "" if self.spread is None else percent(max(self.spread, 0.001), 1)
         off = f"; nine of ten estimates were within {spread}" if spread else ""
         return f"learnt from {requests}: {self.fixed:,} tokens + {self.factor:.3f} x our count{off}"
 

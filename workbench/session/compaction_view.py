@@ -13,7 +13,7 @@ from workbench.compaction.audit import audit
 from workbench.compaction.forecast import forecast, next_step
 from workbench.compaction.preview import source_tokens, summarised_words
 from workbench.compaction.record import CompactionEntry, Record, metrics, record
-from workbench.compaction.selection import select
+from workbench.compaction.selection import select_for
 from workbench.compaction.triggers import compacts_at, decide
 from workbench.compaction.undo import tree
 from workbench.compaction.values import CompactionRefused, SelectedRange
@@ -227,17 +227,12 @@ def _selected(inputs: CompactionInputs) -> tuple[str, str]:
     """Why a compaction by hand would come to nothing, or else what it would summarise."""
     if len(inputs.plan.rows) > FEW:
         return "", ""
-    setup, why = inputs.setup, ""
-    knobs = setup.loaded.policy.compaction
-    for tight in (False, True):
-        try:
-            found = select(inputs.plan, inputs.events, knobs, setup.limits, setup.counter, overflow=tight)
-        except CompactionRefused as refused:
-            why = why or str(refused).removeprefix("nothing to compact: ")
-        else:
-            kept = f", and keep {counted(len(found.kept), 'event')} of them" if found.kept else ""
-            return "", f"summarise {summarised_words(found, source_tokens(found, inputs.plan))}{kept}"
-    return why, ""
+    try:
+        found = select_for(inputs.setup, inputs.plan, inputs.events, "manual")
+    except CompactionRefused as refused:
+        return str(refused).removeprefix("nothing to compact: "), ""
+    kept = f", and keep {counted(len(found.kept), 'event')} of them" if found.kept else ""
+    return "", f"summarise {summarised_words(found, source_tokens(found, inputs.plan))}{kept}"
 
 
 def audit_again(setup: Setup, events: Sequence[Event], entry: CompactionEntry) -> PastAudit:

@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
+from workbench.config.text import percent
 from workbench.context.control import CONTROL, reverted, span
 from workbench.context.items import State, state_words
 from workbench.context.plan import ContextPlan
@@ -97,7 +98,7 @@ class ContextView:
         """In words, what of the request is in none of its rows."""
         tokens, learnt = self.plan.unattributed, self.calibration
         if self.plan.reported is None and learnt is not None:
-            spread = "" if learnt.spread is None else f", ±{learnt.spread:.1%}".replace("%", " %")
+            spread = "" if learnt.spread is None else f", ±{percent(learnt.spread, 1)}"
             return f"calibrated{spread}: {unattributed_words(tokens)}"
         return unattributed_words(tokens) if self.view or tokens < 0 else "counted by the provider, but not here"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from workbench.agent.mentions import with_files
 from workbench.compaction.forecast import in_turns
 from workbench.compaction.triggers import compacts_at, size_limit
+from workbench.config.text import percent
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import text_of
@@ -60,7 +61,7 @@ def tokens_report(opened: OpenSession, plan: ContextPlan, view: CompactionView |
     """What `/tokens` shows. `view` is what the compaction panel shows, so that both say the same."""
     limits, ledger = plan.limits, opened.ledger
     use = WindowUse(plan.size, limits.window)
-    share = f"{use.share:.1%}".replace("%", " %")
+    share = percent(use.share, 1)
     rows = [
         ("used", f"{use.tokens:,} of {limits.window:,} tokens ({share}) in the next request"),
         ("window", f"{limits.window:,} ({limits.window_source}), {_kept(plan)} kept for the answer"),
@@ -107,7 +108,7 @@ def _threshold(opened: OpenSession, plan: ContextPlan) -> str:
     """What the policy says, and what comes before that where a request may have less."""
     policy, window = opened.setup.loaded.policy.compaction, plan.limits.window
     limit, most = size_limit(policy, window), compacts_at(policy, plan)
-    share = f"{limit / max(window, 1):.0%}".replace("%", " %")
+    share = percent(limit / max(window, 1))
     by_size = f"from {limit:,} tokens{MEASURED[policy.measure]} on ({share})" if limit else ""
     by_turns = f"every {policy.turns:,} turns" if policy.turns else ""
     when = ", or ".join(filter(None, (by_size, by_turns)))

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from workbench.compaction.undo import Change, in_words, peel, redo, undo, undo_all_compactions, undo_override
 from workbench.context.control import span, span_words
+from workbench.context.items import State
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event
@@ -65,7 +66,7 @@ def question_before(opened: OpenSession, which: Which, seq: int | None = None) -
     return UndoQuestion(change.target.seq, about, work)
 
 
-_AS: dict[str, str] = {
+_AS: dict[State, str] = {
     "sent": "sent whole",
     "truncated": "truncated",
     "masked": "masked",

@@ -78,7 +78,7 @@ async def test_f9_undoes_the_compaction_that_was_just_made_in_every_pane(service
             await pilot.press("f9")
             await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
             await pilot.press("y")
-            await until(lambda: f"undid compaction #{last}" in told(pilot.app))  # noqa: B023 - asked at once
+            await until(lambda: f"undid compaction #{last}" in told(pilot.app))
 
 
 async def test_before_a_compaction_is_undone_it_is_said_what_is_sent_again(services: Services) -> None:

@@ -11,6 +11,8 @@ from textual.pilot import Pilot
 from support.requirements import requirement
 from tui.compaction.long_talk import SUMMARY, on_screen, panel, rest
 from tui.play import Script, answer, settle, shown, told, top, typed, until
+from tui.screens.looking import seen
+from workbench.config.text import percent
 from workbench.session.services import Services
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
@@ -81,10 +83,12 @@ async def test_yes_compacts_and_shows_the_summary_and_the_new_usage(
         assert entry.details.tokens_before == agreed.tokens_before
         await rest(pilot)
         text = shown(pilot.app)
-        assert f"compacted: {before:,} → {after:,} of 20,000 tokens ({after // 200} %)" in text
+        assert f"compacted: {before:,} → {after:,} of 20,000 tokens ({percent(after / 20_000)})" in text
         assert "Port 9001 instead of 8001 (commit abc1231)." in text
         assert "12 lost, 1 kept" in text
-        await pilot.press("u", "y")
+        await pilot.press("u")
+        await seen(pilot, "Undone: ")
+        await pilot.press("y")
         await rest(pilot)
         assert "undone by #" in shown(pilot.app)
         assert screen.status.tokens == before
@@ -165,6 +169,7 @@ async def test_where_there_is_nothing_to_compact_only_no_is_an_answer(services: 
     async with panel(services, ref="") as (pilot, screen):
         await asked(pilot)
         assert "nothing to compact: the conversation is empty" in shown(pilot.app)
+        assert "Compact conversation?" not in shown(pilot.app), "there is nothing to ask"
         await pilot.press("y")
         await rest(pilot)
         assert isinstance(top(pilot), CompactDialog)

@@ -63,7 +63,9 @@ async def test_each_is_undone_and_brought_back_by_its_own(services: Services) ->
         await pilot.press("escape")
         await rest(pilot)
         assert "undid" not in told(pilot.app), "it was only asked"
-        await pilot.press("u", "y")
+        await pilot.press("u")
+        await seen(pilot, "Undone: ")
+        await pilot.press("y")
         await rest(pilot)
         assert marked(found) == 44
         assert "undid compaction #44" in told(pilot.app)

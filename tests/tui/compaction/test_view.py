@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -158,3 +159,18 @@ def test_what_would_be_summarised_has_the_figures_of_the_preview() -> None:
     would = seen(events).would.removeprefix("summarise ").partition(", and keep")[0]
     assert said.startswith(f"{would}: ")
     assert f" and 1 earlier summary with {preview.source_tokens:,} tokens, events " in would
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 7), st.integers(0, 6), st.booleans())
+def test_the_pane_always_says_what_the_question_says(size: int, summarised: int, open_turn: bool) -> None:
+    bodies: list[Body] = talk(size)
+    bodies += [Compaction(1, len(bodies) * summarised // 6, "so far")] if summarised and bodies else []
+    events = log([*bodies, UserMessage("and now?")] if open_turn else bodies)
+    shown = seen(events)
+    if shown.nothing:
+        with pytest.raises(CompactionRefused, match=re.escape(f"nothing to compact: {shown.nothing}")):
+            compactor(made=SETUP).preview(events, "manual")
+    else:
+        compactor(made=SETUP).preview(events, "manual")
+        assert shown.would

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from workbench.compaction.values import CompactionPreview
 from workbench.config.errors import Refused, WrongCall
-from workbench.config.text import whole_number
+from workbench.config.text import percent, whole_number
 from workbench.session.compaction_values import MODES, CompactionOutcome, CompactionView
-from workbench.tui.compaction.descriptions import ABOUT_MODES, percent, status_rows
+from workbench.tui.compaction.descriptions import ABOUT_MODES, status_rows
 from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.undoing import undo
@@ -67,7 +67,7 @@ async def _make(host: Host, agreed: CompactionPreview, *, digest: bool) -> None:
 def _show(host: Host, outcome: CompactionOutcome, *, quietly: bool = False) -> None:
     """The summary and the new usage; only a note where the user has turned to something else."""
     usage = f"{outcome.before:,} → {outcome.after:,} of {outcome.window:,} tokens"
-    head = f"compacted: {usage} ({percent(outcome.after, outcome.window)})"
+    head = f"compacted: {usage} ({percent(outcome.after / max(outcome.window, 1))})"
     if quietly:
         host.tell(f"{head}; F9 undoes it")
     else:

@@ -12,7 +12,7 @@ from workbench.compaction.preview import loss_words
 from workbench.compaction.record import STATUS_NAMES, CompactionEntry, Spread, Status
 from workbench.compaction.undo import Node
 from workbench.compaction.values import Fact, SummaryDraft
-from workbench.config.text import printable
+from workbench.config.text import percent, printable
 from workbench.context.policy import Mode
 from workbench.log.events import Compaction
 from workbench.session.compaction_values import CompactionView, RunningCompaction, progress_text
@@ -27,11 +27,6 @@ ABOUT_MODES: dict[Mode, str] = {
 }
 SIGNS: dict[Status, str] = {"standing": "◆", "replaced": "▪", "reverted": "◇"}
 COLOURS: dict[Status, str] = {"standing": "$slot-summaries", "replaced": "$quiet", "reverted": "$quiet"}
-
-
-def percent(part: int, whole: int) -> str:
-    """A share in whole per cent."""
-    return f"{part * 100 // max(whole, 1)} %"
 
 
 # What comes next
@@ -145,7 +140,7 @@ def branch_line(branch: Branch) -> Content:
 def draft_rows(draft: SummaryDraft, window: int) -> Rows:
     """The figures of a draft: what is lost first."""
     preview = draft.preview
-    freed = f"frees {draft.freed:,} ({percent(draft.freed, window)} of the window)"
+    freed = f"frees {draft.freed:,} ({percent(draft.freed / max(window, 1))} of the window)"
     size = f"{draft.summary_tokens:,} tokens, by {draft.made_by}"
     if draft.text_tokens > preview.summary_cap:
         size += f"; too long: its text has {draft.text_tokens:,}, and at most {preview.summary_cap:,} are wanted"
@@ -175,10 +170,9 @@ def summary_of(entry: CompactionEntry) -> str:
 
 def status_rows(view: CompactionView) -> Rows:
     """Triggers, history and metrics, for `/compaction-status`."""
-    share = f"{view.tokens * 100 / max(view.window, 1):.1f}"
     rows: Rows = [
         ("policy", f"{view.policy}; mode {view.mode}: {ABOUT_MODES[view.mode]}"),
-        ("context", f"{view.tokens:,} of {view.window:,} tokens ({share} %)"),
+        ("context", f"{view.tokens:,} of {view.window:,} tokens ({percent(view.tokens / max(view.window, 1), 1)})"),
         *_first_limit(view),
     ]
     for name, check in view.decision.checks.named:

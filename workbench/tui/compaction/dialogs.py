@@ -75,7 +75,7 @@ class CompactDialog(WorkerScreen, ModalScreen[Answer]):
         try:
             self.preview = await self._host.model.compacting(lambda work: work.drafts.preview(self._digest))
         except WorkbenchError as error:
-            self.figures.note = Content.styled(printable(str(error)), "$warning")
+            self._refuse(str(error))
             return
         self.figures.note = Content()
         self.figures.rows = preview_rows(self.preview)
@@ -87,6 +87,13 @@ class CompactDialog(WorkerScreen, ModalScreen[Answer]):
             *digest,
             Button("p", "preview", "preview first"),
         )
+
+    def _refuse(self, why: str) -> None:
+        """There is no question any more."""
+        self.query_one(".dialog--question", Static).display = False
+        self.query_one(".dialog").border_subtitle = "Enter, Esc: close"
+        self.figures.note = Content.styled(printable(why), "$warning")
+        self.buttons.buttons = (Button("esc", "no", "close"),)
 
     @on(ButtonLine.ButtonPressed)
     def _pressed(self, event: ButtonLine.ButtonPressed) -> None:

@@ -80,9 +80,11 @@ class WouldLine(WrappedLines):
     def lines(self, width: int) -> Sequence[Content]:
         """The figures; nothing where they are not known."""
         view = self.compaction
-        if view is None or not view.would:
-            return []
-        return list(hanging(Content.styled("now would  ", "$quiet"), view.would, width))
+        if view is not None and view.would:
+            return list(hanging(Content.styled("now would  ", "$quiet"), view.would, width))
+        if view is not None and view.nothing and view.last is not None:  # before the first one, the last line says it
+            return list(hanging(Content.styled("nothing to compact: ", "$quiet"), printable(view.nothing), width))
+        return []
 
 
 class LastLine(Widget):

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
-from workbench.config.text import printable, table
+from workbench.config.text import percent, printable, table
 from workbench.models.ledger import Ledger, LedgerRow, UsageTotals
 from workbench.session.context_view import ContextView
 from workbench.session.requests import RequestMark
@@ -99,7 +99,7 @@ def _summary(ledger: Ledger, model: str) -> Iterator[TextLine]:
     yield TextLine(
         f"counted {total.estimate:,} + unattributed {total.unattributed:+,} = reported {total.prompt:,} prompt tokens"
     )
-    share = f" ({total.cached / total.prompt:.0%} of the prompts)".replace("%", " %") if total.prompt else ""
+    share = f" ({percent(total.cached / total.prompt, 0)} of the prompts)" if total.prompt else ""
     thinking = f", of that thinking {total.reasoning:,}" if total.reasoning else ""
     yield TextLine(f"cached {total.cached:,}{share}, answers {total.completion:,}{thinking}")
     calibration = ledger.calibration(model)

@@ -11,7 +11,7 @@ from textual.reactive import var
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.config.text import printable
+from workbench.config.text import percent, printable
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.tool_lines import call_line
@@ -131,7 +131,7 @@ def head_cells(group: RowGroup, by: Grouping, folded: bool, columns: Columns, to
     """What the head of a group shows: its name and its sums."""
     name = group_name(by, group.key)
     count = "1 row" if len(group.rows) == 1 else f"{len(group.rows):,} rows"
-    about = f"{group.tokens / total:.1%} of the request".replace("%", " %") if total > 0 else ""
+    about = f"{percent(group.tokens / total, 1)} of the request" if total > 0 else ""
     if not by and group.key == TOOLS:
         name, count, about = f"{len(group.rows):,} tools", "", printable(group.about[:LOOKED_AT])
     changed = group.original_tokens != group.tokens

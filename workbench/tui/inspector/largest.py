@@ -22,7 +22,7 @@ from textual.widgets import Static
 
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
-from workbench.config.text import counted, printable
+from workbench.config.text import counted, percent, printable
 from workbench.context.items import SIGNS, Item
 from workbench.context.plan import ContextPlan
 from workbench.session.context_view import ContextView
@@ -209,6 +209,6 @@ class LargestScreen(ModalScreen[ProposedOverrides]):
 def figures(made: OverridePreview, window: int) -> str:
     """What masking would do."""
     freed = made.effect.freed
-    share = f"{freed / max(window, 1):.1%}".replace("%", " %")
+    share = percent(freed / max(window, 1), 1)
     what = f"mask {counted(made.choice.rows, 'item')}: frees {freed:,} tokens ({share} of the window)"
     return f"{what}, invalidates {made.effect.rewritten:,} cached tokens"

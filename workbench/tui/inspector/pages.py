@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from workbench.config.text import printable, printable_lines
+from workbench.config.text import percent, printable, printable_lines
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.log.codec import encode
 from workbench.log.events import Event
@@ -217,7 +217,7 @@ def _facts(item: Item, request: int) -> Iterator[tuple[str, str]]:
     yield "turn", str(item.turn)
     yield "slot", item.slot
     if request > 0:
-        yield "share", f"{item.tokens / request:.1%} of the request's {request:,} tokens".replace("%", " %", 1)
+        yield "share", f"{percent(item.tokens / request, 1)} of the request's {request:,} tokens"
     if item.call_id:
         yield "call", printable(item.call_id)
     if item.name:

@@ -17,6 +17,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.config.background import background
+from workbench.config.text import percent
 from workbench.context.items import SIGNS
 from workbench.session.context_view import ContextView
 from workbench.tui.inspector.order import Grouping
@@ -259,7 +260,7 @@ def picture(part: Part, size: Size, whole: int, chosen: bool) -> list[str]:
     """The lines of a box: its name behind the letter of its state, its tokens, and what it says where there is room."""
     width, height = size
     name = f"{part.signs} {part.name}" if part.signs else part.name
-    share = f"{part.tokens / max(whole, 1):.0%}".replace("%", " %")
+    share = percent(part.tokens / max(whole, 1), 0)
     figures = f"{part.tokens:,} · {share}"
     left, bar, right, side, low, end = HEAVY if chosen else PLAIN
     if height < 3:

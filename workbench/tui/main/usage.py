@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from workbench.config.text import printable
+from workbench.config.text import percent, printable
 from workbench.log.events import Purpose
 from workbench.session.compaction_values import CompactionView
 from workbench.session.context_view import ContextView
@@ -82,7 +82,7 @@ def _parts(shown: ContextView, compaction: CompactionView | None, status: Status
     plan = shown.plan
     use = WindowUse(plan.size, plan.limits.window)
     colour = LEVELS[use.level]
-    share = f"{use.share:.0%}".replace("%", " %") if not 0 < use.share < 0.1 else f"{use.share:.1%}".replace("%", " %")
+    share = percent(use.share)
     parts: list[Part] = []
 
     def tell(rank: int, said: Content | str, short: Content | str = "") -> None:
@@ -111,7 +111,7 @@ def _parts(shown: ContextView, compaction: CompactionView | None, status: Status
     tell(5, "cost unknown" if status.cost is None else f"${status.cost:.4f}")
     cached = _cached(shown, status)
     if cached is not None:
-        tell(6, f"cached {cached:.0%}".replace("%", " %"))
+        tell(6, f"cached {percent(cached, 0)}")
     if status.response and shown.at is None:
         tell(8, f"last answer {status.response:,}")
     return parts

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from textual.content import Content
 
-from workbench.config.text import printable, printable_lines
+from workbench.config.text import percent, printable, printable_lines
 from workbench.tui.widgets.wrapped_lines import hanging
 
 MOST = 4_000
@@ -49,4 +49,4 @@ def tokens(count: int) -> str:
 
 def per_cent(part: float, whole: float) -> str:
     """A share, as in `12.3 %`."""
-    return f"{part / whole:.1%}".replace("%", " %") if whole else "–"
+    return percent(part / whole, 1) if whole else "–"
