@@ -48,6 +48,7 @@ class InputLine(Input):
         self.cursor_position = len(text)
         self.display = True
         self.screen.set_focus(self)  # at once: what is typed next belongs here
+        self.focus()  # and again, behind whatever was asked to take the focus just before
 
     @on(Input.Changed)
     def _changed(self, message: Input.Changed) -> None:
