@@ -8,6 +8,7 @@ that a plan made earlier can go on reading them while the session grows.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -91,8 +92,6 @@ class Cell:
     """What normalise sends instead of the original."""
     whole: int | None = None
     """What the original costs, where normalise changed it."""
-    cover: int = -1
-    """Which standing compaction summarises it; -1: none."""
 
     def __init__(self, event: Event, turn: int, unit: int, tokens: int, exact: bool) -> None:
         self.event = event
@@ -102,6 +101,14 @@ class Cell:
         self.tokens = tokens
         """What it costs, uncut."""
         self.exact = exact
+
+    def undecided(self) -> Cell:
+        """The same event as nobody has decided about it yet: neither masked nor kept in part."""
+        made = copy(self)
+        made.number, made.mask_tokens = -1, 0
+        if made.cut is not None and self.kind != "tool_result":
+            made.cut = None  # what a compaction kept of it
+        return made
 
     @property
     def original_tokens(self) -> int:

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from operator import attrgetter
 from typing import Any
 
@@ -206,8 +207,8 @@ class Conversation:
             self._late.add(body.call_id)
         tokens = cell.tokens if cut is None else cut.tokens
         self._join(unit, cell, tokens, "tool_result", True, self._meter.tool_author(cell))
-        if self._mask.active and cell.cover < 0:
-            self._number(cell)
+        if self._mask.active and event.seq not in self.ground.cover:
+            self._number(cell, len(self.cells) - 1)
         return True
 
     def _put(self, unit: Unit, event: Event, count: Count, name: str, blank: bool = False) -> None:
@@ -218,13 +219,53 @@ class Conversation:
             self._meter.fill_in(cell, normalise.EMPTY_MESSAGE)
         else:
             self._meter.put_in_chat_form(cell)
-        tokens = cell.tokens
-        if self.ground.kept:
-            kept = self.ground.kept.get(event.seq)
-            if kept is not None and kept.text and not is_blank(kept.text):
-                cell.cut = self._meter.kept(cell, kept.text)
-                tokens = cell.cut.tokens
-        self._join(unit, cell, tokens, "message", not unit.cells, self._meter.author(cell) if name else 0)
+        self._join(unit, cell, cell.tokens, "message", not unit.cells, self._meter.author(cell) if name else 0)
+
+    # The same once more
+
+    def again(self) -> Conversation:
+        """A copy that grows for itself: nothing that still changes is shared."""
+        made = copy(self)
+        for name in ("cells", "units", "openers", "held", "preamble", "repairs", "_results", "_asides"):
+            setattr(made, name, getattr(self, name)[:])
+        for name in ("_aside_kinds", "_held", "_pinned", "_early", "_late"):
+            setattr(made, name, getattr(self, name).copy())
+        made.sums, made._mask, made._pairs = self.sums.again(), self._mask.again(), self._pairs.again()
+        if self.units:  # the newest may still get cells, and its calls their results
+            made.units[-1] = newest = copy(self.units[-1])
+            newest.cells = newest.cells[:]
+            for at in newest.cells:
+                made.cells[at] = copy(self.cells[at])
+        return made
+
+    def under(self, ground: Preconditions) -> Conversation:
+        """The same events under other overrides and compactions; all were in order.
+
+        Nothing is paired, counted or cut to its cap once more: that would take ten times as long.
+        """
+        made = self.again()
+        made.ground, made.overrides, made._plain, made._measuring = ground, ground.overrides, False, False
+        made._pinned, made._held, made.held = set(), set(), []
+        made._mask, made._results = self._meter.mask_window(), []
+        made.sums = RunningSums(len(self.units))
+        spoken_of = {*ground.overrides, *ground.kept, *self.overrides, *self.ground.kept}
+        by_turn, cover = self._masking.scope == "turn", ground.cover
+        for at, cell in enumerate(made.cells):
+            if cell.unit < 0:
+                continue
+            seq, kind = cell.event.seq, type(cell.event.body)
+            if by_turn and kind is UserMessage:
+                made._unmask_turn()
+            touched, counts = seq in spoken_of, kind is ToolResult and seq not in cover
+            if touched or counts:
+                made.cells[at] = cell = cell.undecided()
+                made._decide(made.units[cell.unit], cell)
+            if counts and made._mask.active:
+                made._number(cell, at)
+        made._measuring = True
+        made._hold()
+        made._measure(number for number, unit in enumerate(made.units) if self.cells[unit.cells[0]].seq not in cover)
+        return made
 
     # Units
 
@@ -275,6 +316,7 @@ class Conversation:
             len(self.cells),
             self.overrides,
             self.ground.kept,
+            self.ground.cover,
             self._mask.span(self.turn if self._masking.scope == "turn" else -1),
             0 if self._is_over() else self.latest,
             self._meter.is_record,
@@ -315,32 +357,36 @@ class Conversation:
 
     def _join_special(self, unit: Unit, cell: Cell) -> None:
         """Look at what overrides and compactions say about a new cell."""
-        seq = cell.seq
-        cell.cover = self.ground.cover.get(seq, -1)
-        own = self.overrides.get(seq)
+        self._decide(unit, cell)
+        if self._measuring:
+            self._measure([cell.unit, *self._question()])
+
+    def _decide(self, unit: Unit, cell: Cell) -> None:
+        """What the user decided about a cell, and what a compaction kept of it."""
+        own, kept = self.overrides.get(cell.seq), self.ground.kept.get(cell.seq)
         if own is not None:
             unit.special = True
             if own.masked:
                 self._meter.set_mask(cell, own.text)
-        if seq in self.ground.kept:
+        if kept is not None:
             unit.special = True
-        if seq in self.ground.kept or (own is not None and own.pinned):
+            if cell.kind == "message" and kept.text and not is_blank(kept.text):
+                cell.cut = self._meter.kept(cell, kept.text)
+        if kept is not None or (own is not None and own.pinned):
             self._pinned.add(cell.unit)
             self._hold()
-        if self._measuring:
-            self._measure([cell.unit, *self._question()])
 
     # Masking
 
-    def _number(self, cell: Cell) -> None:
-        """Give a new result its number, and mask those that now lie in the middle."""
+    def _number(self, cell: Cell, at: int) -> None:
+        """Give a new result, which is the cell at this place, its number; mask those that now lie in the middle."""
         self._meter.set_mask(cell)
         freed = -_mask_delta(cell)
         if cell.tokens >= self._masking.min_tokens and freed > 0:
             cell.number = len(self._results)
         else:
             freed = 0
-        self._results.append(len(self.cells) - 1)
+        self._results.append(at)
         fresh = self._mask.add(freed)
         if fresh:
             self._masked([self.cells[self._results[number]] for number in fresh], 1)

@@ -204,7 +204,7 @@ def coverage(
     """
     ranges = [(index, event.seq, *span(event)) for index, event in enumerate(effective.compactions)]
     keeps = [_keeps(event) for event in effective.compactions]
-    ends = {unit.turn: cells[unit.cells[-1]].seq for unit in units}
+    ends = {unit.turn: cells[unit.cells[-1]].event.seq for unit in units}
     """By turn: its last event."""
     open_turns = {event.seq: _open_turn(event.seq, effective, cells, units) for event in effective.compactions}
     cover: dict[int, int] = {}
@@ -212,15 +212,17 @@ def coverage(
     unspoken = len(ranges) == 1 and not effective.overrides
     """Of nearly all events only the one range speaks: they are told at one glance."""
     for unit in units:
-        found: dict[int, int] = {}
-        seqs = [cells[at].seq for at in unit.cells]
+        seqs = [cells[at].event.seq for at in unit.cells]
         if unspoken and keeps[0].keys().isdisjoint(seqs):
             index, made, first, last = ranges[0]
-            if max(seqs) < first or min(seqs) > last:
+            least, most = min(seqs), max(seqs)
+            if most < first or least > last:
                 continue
-            if first <= min(seqs) and max(seqs) <= last and unit.turn != open_turns[made]:
-                cover.update(dict.fromkeys(seqs, index))
+            if first <= least and most <= last and unit.turn != open_turns[made]:
+                for seq in seqs:
+                    cover[seq] = index
                 continue
+        found: dict[int, int] = {}
         for seq in seqs:
             inside = [(index, made) for index, made, first, last in ranges if first <= seq <= last]
             taken = [(index, made) for index, made in inside if seq not in keeps[index]]

@@ -223,13 +223,13 @@ class PlanRows(Sequence[Item]):
         for summary in self._summaries:
             summaries.setdefault(summary.before, []).extend(summary.rows)
         missing = {*self._repairs[: self._repair_count], *self._open_repairs}
-        cells, length = self._view.cells, self._view.length
+        cells, length, cover = self._view.cells, self._view.length, self._view.cover
         for number in self._cuts.sent_units(summaries):
             if number in summaries:
                 yield from summaries[number]
             lacking = []
             for at in self._units[number].cells:
-                if at < length and cells[at].cover < 0:
+                if at < length and cells[at].seq not in cover:
                     row = self._row(cells[at])
                     if row.in_request:
                         yield row
@@ -301,7 +301,7 @@ class PlanRows(Sequence[Item]):
     def _edits(self, cell: Cell, state: State, cut: Edit | None) -> tuple[Edit, ...]:
         edits = edits_of(cell, state, self._view, self._cuts.results)
         if state == "summarised":
-            edits.append(fold.summarise(cell.tokens, self._summaries[cell.cover].compaction))
+            edits.append(fold.summarise(cell.tokens, self._summaries[self._view.cover[cell.seq]].compaction))
         return tuple(edits) if cut is None else (*edits, cut)
 
     def _inserted(self, what: Item | int) -> Item:

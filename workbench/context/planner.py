@@ -71,12 +71,10 @@ class Planner:
         self._conversation = Conversation(self._meter, fold.Preconditions())
         self._summaries: tuple[PlacedSummary, ...] = ()
         self._base = base_of(fixed_slots.FixedSlots(), ())
-        self._shared: tuple[int, ContextPlan] | None = None
-        """Of one that shares its conversation with another: how many cells that had, and the plan of then."""
         self._built = 0
         """How many events there were when the conversation was last built."""
         self._trial: Planner | None = None
-        """The latest that shared ours: what it was tried for is mostly what comes next."""
+        """The latest for another thread: what it was tried for is mostly what comes next."""
         self.extend(events)
 
     # Taking in events
@@ -88,7 +86,7 @@ class Planner:
             for event in fresh:
                 self.append(event)
             return
-        self._shared = self._trial = None
+        self._trial = None
         self._events += fresh
         self._controls += [event for event in fresh if type(event.body) in CONTROL]
         self._restart()
@@ -101,7 +99,6 @@ class Planner:
 
     def append(self, event: Event) -> None:
         """Take in one event."""
-        shared, self._shared = self._shared, None
         trial, self._trial = self._trial, None
         self._events.append(event)
         body = event.body
@@ -130,7 +127,7 @@ class Planner:
             self._conversation, self._ordered = trial._conversation, trial._ordered
             self._settle()
         else:
-            self._restart(same=shared is None or shared[0] == len(self._conversation.cells))
+            self._restart(same=True)
 
     def reword(self, body: Compaction) -> None:
         """Another text for the compaction that came last; its range and what it keeps are the same."""
@@ -155,14 +152,15 @@ class Planner:
         """Whether the newest unit was summarised, and now has a cell that the summary knows nothing of."""
         if not self._in_effect.compactions or not self._conversation.units:
             return False
-        cells = self._conversation.units[-1].cells
-        return self._conversation.cells[cells[-1]].cover < 0 <= self._conversation.cells[cells[0]].cover
+        cells, cover = self._conversation.units[-1].cells, self._conversation.ground.cover
+        first, last = (self._conversation.cells[at].seq in cover for at in (cells[0], cells[-1]))
+        return first and not last
 
     def at_this_moment(self) -> Planner:
         """A planner of the same log for another thread, which may use it up while this one goes on."""
         made = copy(self)
         made._events, made._controls = list(self._events), list(self._controls)
-        made._shared = (len(self._conversation.cells), self.plan())
+        made._conversation = self._conversation.again()
         made._built, made._trial, self._trial = 0, None, made
         return made
 
@@ -182,7 +180,11 @@ class Planner:
                 as_it_says=self._meter.is_record,
             )
             ground = fold.Preconditions(self._in_effect.overrides, cover, kept)
-            self._conversation, self._ordered = self._conversation_of(said, ground)
+            if self._ordered:
+                with collector_paused():
+                    self._conversation = self._conversation.under(ground)
+            else:
+                self._conversation, self._ordered = self._conversation_of(said, ground)
         self._settle()
 
     def _settle(self) -> None:
@@ -258,8 +260,6 @@ class Planner:
 
     def plan(self) -> ContextPlan:
         """The plan for the events so far."""
-        if self._shared is not None:
-            return self._shared[1]
         return arrange(Arrangement(self._conversation, self._base, self._meter, self._model, self._live))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from copy import copy
 from typing import NamedTuple
 
 
@@ -21,12 +22,20 @@ class RunningSums:
     Units that are always sent stand apart: in the sums they cost nothing.
     """
 
-    def __init__(self) -> None:
-        self.cost = [0]
-        self.framing = [0]
-        self.messages = [0]
+    def __init__(self, units: int = 0) -> None:
+        """So many units, which cost nothing yet."""
+        self.cost = [0] * (units + 1)
+        self.framing = [0] * (units + 1)
+        self.messages = [0] * (units + 1)
         self._apart: dict[int, UnitCost] = {}
         self._first_sent = 0
+
+    def again(self) -> RunningSums:
+        """A copy that grows for itself."""
+        made = copy(self)
+        made.cost, made.framing, made.messages = self.cost[:], self.framing[:], self.messages[:]
+        made._apart = self._apart.copy()
+        return made
 
     def open(self) -> None:
         """One more unit, which costs nothing yet."""

@@ -29,6 +29,8 @@ class View(NamedTuple):
     overrides: Mapping[int, UserDecision]
     kept: Mapping[int, KeptEvent]
     """What compactions kept of their ranges, by sequence number."""
+    cover: Mapping[int, int]
+    """Which standing compaction summarises an event, by sequence number."""
     masked: mask.MaskedSpan
     latest: int
     """The sequence number of the latest user message while its turn is open: it is whole. 0: the turn is over."""
@@ -63,7 +65,7 @@ def fate_of(cell: Cell, view: View) -> Fate:
     """What becomes of a cell before the cuts: the stages are asked in order, and the first that takes it decides."""
     if cell.unit < 0:
         return "dropped" if cell.fate else "aside", 0, None, cell.exact
-    if cell.cover >= 0:
+    if view.cover and cell.seq in view.cover:
         return "summarised", 0, None, cell.exact
     if view.overrides:
         own, is_latest = own_of(cell, view), cell.seq == view.latest

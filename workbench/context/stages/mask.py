@@ -5,6 +5,7 @@ Which those are is kept up as results arrive (`MaskWindow`), so that one more co
 
 from __future__ import annotations
 
+from copy import copy
 from typing import NamedTuple
 
 from workbench.context.items import Edit, Kind
@@ -76,6 +77,12 @@ class MaskWindow:
         self._waiting = 0
         self._counted = policy.keep_first
         """Those before this one lie in the middle, or among the first; what they free was added up."""
+
+    def again(self) -> MaskWindow:
+        """A copy that goes on for itself."""
+        made = copy(self)
+        made._freed = self._freed[:]
+        return made
 
     def add(self, freed: int) -> range:
         """One more result, which would free `freed` tokens; returns the numbers of those that become masked now."""

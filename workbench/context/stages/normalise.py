@@ -87,6 +87,13 @@ class Pairs:
         self._used: set[str] = set()
         """The ids on the wire."""
 
+    def again(self) -> Pairs:
+        """A copy that goes on for itself."""
+        made = Pairs()
+        made._open = {call_id: waiting[:] for call_id, waiting in self._open.items()}
+        made._used = self._used.copy()
+        return made
+
     def wait(self, call_id: str, at: int) -> None:
         """A call at place `at` waits for its result."""
         waiting = self._open.get(call_id)

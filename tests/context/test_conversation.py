@@ -1,0 +1,65 @@
+"""The conversation: looked at under other overrides and compactions, it is what it would have been with them."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.logs import logs, policies
+from support.talk import COUNTER, ROOMY
+from workbench.context import fold
+from workbench.context.control import CONTROL, InEffect, in_effect
+from workbench.context.conversation import Conversation
+from workbench.context.fold import Preconditions
+from workbench.context.measure import Meter
+from workbench.context.policy import Policy
+from workbench.context.view import fate_of
+from workbench.log.events import Compaction, Event, KeptEvent
+
+
+def built(meter: Meter, ground: Preconditions, events: list[Event]) -> tuple[Conversation, bool]:
+    """A conversation made event by event, and whether all had their places."""
+    made = Conversation(meter, ground)
+    with made.measured_once():
+        placed = all([made.add(event) for event in events if type(event.body) not in CONTROL])
+    return made, placed
+
+
+def ground_of(effective: InEffect, of: Conversation) -> Preconditions:
+    """What stands, for the events of a conversation."""
+    found = fold.coverage(effective, of.cells, of.units, of.latest)
+    return Preconditions(effective.overrides, found.cover, found.kept)
+
+
+def seen(made: Conversation) -> object:
+    """What a conversation says of its cells and what it costs."""
+    view = made.view()
+    cells = [(fate_of(cell, view), cell.partner, cell.wire_id, cell.original_tokens) for cell in made.cells]
+    sums = [made.sums.of(number) for number in range(len(made.units))]
+    return cells, sums, made.sums.cost, made.held, made.result_count, view.masked.upto, made.original_tokens, made.repairs
+
+
+@given(logs(), policies(), st.data())
+def test_a_conversation_under_other_compactions_is_the_one_that_was_built_with_them(
+    events: list[Event], policy: Policy, data: st.DataObject
+) -> None:
+    """From none to some, and from those to others; and the one before is left alone."""
+    meter = Meter(policy, ROOMY, COUNTER, "", "openai")
+    now, placed = built(meter, Preconditions(), events)
+    if not placed:
+        return
+    controls = [event for event in events if type(event.body) in CONTROL]
+    last = len(events)
+    for number in range(data.draw(st.integers(1, 2))):
+        first = data.draw(st.integers(1, max(1, last)))
+        kept = data.draw(st.lists(st.integers(1, max(1, last)), max_size=3, unique=True))
+        body = Compaction(
+            first, last, "so far", tuple(KeptEvent(seq, data.draw(st.sampled_from(["", "in part"]))) for seq in kept)
+        )
+        controls.append(Event(last + 1 + number, f"compaction{number}", 0, body))
+        ground = ground_of(in_effect(controls), now)
+        before = seen(now)
+        made = now.under(ground)
+        assert seen(made) == seen(built(meter, ground, events)[0])
+        assert seen(now) == before
+        now = made
