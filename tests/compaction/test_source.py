@@ -36,13 +36,8 @@ def test_each_block_says_who_under_which_id_and_what() -> None:
 
 def test_results_are_read_as_the_stages_left_them() -> None:
     log = [UserMessage("go"), *iterations([words(500)]), *named_turns([1])]
-    (block,) = (
-        text
-        for item, text in blocks(
-            range_of(log, preset("confirm", "truncation.strategy=head", "truncation.max_tokens=50"))
-        )
-        if item.kind == "tool_result"
-    )
+    selected = range_of(log, preset("confirm", "truncation.strategy=head", "truncation.max_tokens=50"))
+    (block,) = (block.text for block in blocks(selected) if " result " in block.head)
     assert "[truncated: kept first" in block
     assert COUNTER.count(block).tokens < 70
 

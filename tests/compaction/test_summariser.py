@@ -15,7 +15,8 @@ from support.requirements import requirement
 from support.talk import COUNTER, words
 from support.validity import problems
 from workbench.compaction.prompts import load
-from workbench.compaction.requests import LEAST_ROOM, SourceBlock, SummarySource, bare, lay_out, merge_groups, shorten
+from workbench.compaction.requests import LEAST_ROOM, SummarySource, bare, lay_out, merge_groups, shorten
+from workbench.compaction.source import SourceBlock
 from workbench.compaction.summariser import Summariser, SummariserAccess, setup_for
 from workbench.compaction.values import CompactionRefused, Progress
 from workbench.context.plan import ContextPlan
@@ -47,7 +48,7 @@ def record(plan: ContextPlan) -> str:
 def source(*sizes: int, previous: str = "") -> SummarySource:
     """Blocks of so many words, two to a unit."""
     return SummarySource(
-        tuple(SourceBlock(f"[b{at} user]\n{words(size)}", at // 2, f"b{at}") for at, size in enumerate(sizes)), previous
+        tuple(SourceBlock(f"[b{at} user]", words(size), at // 2, f"b{at}") for at, size in enumerate(sizes)), previous
     )
 
 

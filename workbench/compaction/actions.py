@@ -24,7 +24,7 @@ _PATCHED = re.compile(r"\*\*\* (?:Add|Update|Delete) File: ([^\\\n\"]{1,300})")
 _STATUS = re.compile(
     r"(?:exit(?:ed)?[ _](?:with )?(?:code|status)|return[ _]?code)(?:[ :=>\"]|is ){1,4}(-?\d{1,5})(?!\d)", re.IGNORECASE
 )
-_SIGNS = ("Error", "Exception", "error", "fatal: ", "panic: ", "FAILED", "command not found")
+_SIGNS = ("Error", "Exception", "error", "fatal", "panic", "FAILED", "command not found")
 """What an error is told by; looked for one by one first, because that is much quicker than a pattern."""
 _ERROR = re.compile(
     r"^(?:E +)?(?:[A-Za-z_]\w*\.)*_*[A-Z]\w*(?:Error|Exception)(?::|$)"
@@ -154,10 +154,10 @@ def exit_status(result: str) -> str:
 def error_line(result: str) -> str:
     """The last line of a result that speaks of an error: in a traceback, the one that says which."""
     text = ends(result, RESULT)
-    if any(sign in text for sign in _SIGNS):
-        for line in reversed(text.split("\n")):
-            line = line.strip()
-            # A line that ends so is code: `error: Schema,`, `readonly ValueError: string;`.
-            if _ERROR.search(line) and not line.endswith((",", ";", "{")) and not _NONE.search(line):
-                return shortened(line, COMMAND)
+    signs = [sign for sign in _SIGNS if sign in text]
+    lines = [line.strip() for line in text.split("\n") if any(sign in line for sign in signs)] if signs else []
+    for line in reversed(lines):
+        # A line that ends so is code: `error: Schema,`, `readonly ValueError: string;`.
+        if _ERROR.search(line) and not line.endswith((",", ";", "{")) and not _NONE.search(line):
+            return shortened(line, COMMAND)
     return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from workbench.context.cells import is_answer
 from workbench.context.control import CONTROL, NO_DECISION, InEffect, in_effect
@@ -13,8 +14,7 @@ from workbench.context.plan import ContextPlan
 from workbench.log.events import Compaction, Event
 
 
-@dataclass(frozen=True, slots=True)
-class RowUnit:
+class RowUnit(NamedTuple):
     """The rows of what stays or goes as a whole: a user message, or an assistant message with its calls and results."""
 
     number: int

@@ -35,10 +35,14 @@ USER, ASSISTANT, CALL, TOOL = 4, 3, 2, 1
 LEAST = 2
 """A fact weighs at least this. One mention in a tool's output is not enough, unless it is an error or a commit; nor is
 a name in code that the model wrote."""
-_TELLING: frozenset[FactKind] = frozenset({"error", "commit"})
-_IN_CODE: frozenset[FactKind] = frozenset({"identifier", "number"})
-_COMMON: frozenset[FactKind] = frozenset({"identifier", "url"})
-"""Tools print so many of them that being printed often says nothing."""
+_WEIGHTS: dict[int, dict[FactKind, int]] = {
+    USER: dict.fromkeys(MOST, USER),
+    ASSISTANT: dict.fromkeys(MOST, ASSISTANT),
+    CALL: dict.fromkeys(MOST, CALL) | {"identifier": TOOL, "number": TOOL},
+    # Tools print so many names and addresses that being printed often says nothing.
+    TOOL: dict.fromkeys(MOST, TOOL) | {"error": LEAST, "commit": LEAST, "identifier": 0, "url": 0},
+}
+"""The same for each kind."""
 
 Key = tuple[FactKind, str]
 
@@ -54,9 +58,17 @@ def key_of(kind: FactKind, text: str) -> Key:
 @dataclass(slots=True)
 class _Entry:
     fact: Fact
-    weight: int
-    last: int
+    kind: FactKind
+    weight: int = 0
+    last: int = -1
     """The number of the item it was last seen in."""
+
+    def mention(self, weight: int, at: int) -> None:
+        """One mention, in this item. An event counts once for a fact."""
+        if self.last != at:
+            self.weight, self.last = self.weight + weight, at
+        elif self.weight < weight:
+            self.weight = weight
 
 
 @dataclass(slots=True)
@@ -64,7 +76,8 @@ class FactCollection:
     """All facts of some texts, weighed."""
 
     entries: dict[Key, _Entry] = field(default_factory=dict)
-    _known: dict[str, list[tuple[Key, str]]] = field(default_factory=dict)
+    _known: dict[str, list[_Entry]] = field(default_factory=dict)
+    """What a word says; few words say something, and they come again and again."""
     _dull: set[str] = field(default_factory=set)
     """Words that were looked at and say nothing."""
     _listed: list[Key] = field(default_factory=list)
@@ -98,18 +111,26 @@ class FactCollection:
             self._add("constraint", fact_phrases.CONSTRAINTS.phrases(plain), event, weight)
 
     def _words(self, text: str, event: str, weight: int) -> None:
-        known, dull = self._known, self._dull
+        known, weights, at = self._known, _WEIGHTS[weight], self._at
         # Sorted, because the order of a set changes from run to run.
-        for word in sorted(fact_words.odd(text) - dull):
-            found = known.get(word)
-            if found is None:
-                found = [(key_of(kind, fact), fact) for kind, fact in fact_words.kinds(word)]
-                if not found:
-                    dull.add(word)
-                    continue
-                known[word] = found
-            for key, fact in found:
-                self._put(key, fact, event, weight)
+        for word in sorted(fact_words.odd(text) - self._dull):
+            for entry in known.get(word) or self._entries_of(word, event):
+                entry.mention(weights[entry.kind], at)
+
+    def _entries_of(self, word: str, event: str) -> list[_Entry]:
+        """What a word says that was not looked at yet; from then on it is known."""
+        found = [self._entry(key_of(kind, text), text, event) for kind, text in fact_words.kinds(word)]
+        if found:
+            self._known[word] = found
+        else:
+            self._dull.add(word)
+        return found
+
+    def _entry(self, key: Key, text: str, event: str) -> _Entry:
+        entry = self.entries.get(key)
+        if entry is None:
+            entry = self.entries[key] = _Entry(Fact(text, key[0], event), key[0])
+        return entry
 
     def _listed_todos(self, item: Item, arguments: str) -> None:
         steps = fact_phrases.listed_todos(item.tool or "", arguments)
@@ -121,24 +142,7 @@ class FactCollection:
 
     def _add(self, kind: FactKind, texts: Iterable[str], event: str, weight: int) -> None:
         for text in texts:
-            self._put(key_of(kind, text), text, event, weight)
-
-    def _put(self, key: Key, text: str, event: str, weight: int) -> None:
-        """One mention. An event counts once for a fact."""
-        kind = key[0]
-        if weight == TOOL and kind in _TELLING:
-            weight = LEAST
-        elif weight == TOOL and kind in _COMMON:
-            weight = 0
-        elif weight == CALL and kind in _IN_CODE:
-            weight = TOOL
-        entry = self.entries.get(key)
-        if entry is None:
-            self.entries[key] = _Entry(Fact(text, kind, event), weight, self._at)
-        elif entry.last != self._at:
-            entry.weight, entry.last = entry.weight + weight, self._at
-        elif entry.weight < weight:
-            entry.weight = weight
+            self._entry(key_of(kind, text), text, event).mention(_WEIGHTS[weight][kind], self._at)
 
     def listed(self) -> tuple[Fact, ...]:
         """The facts worth reading: by kind, and in the order in which they were first seen."""

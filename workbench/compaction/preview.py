@@ -10,7 +10,7 @@ from typing import NamedTuple
 from workbench.compaction.cache import effect, paid_back
 from workbench.compaction.fact_phrases import shortened
 from workbench.compaction.prompts import RECALL_TOOLS, preface
-from workbench.compaction.requests import SourceBlock, SummaryRequests, SummarySource
+from workbench.compaction.requests import SummaryRequests, SummarySource
 from workbench.compaction.source import blocks, previous_summary
 from workbench.compaction.summariser import cost_of
 from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, SelectedRange, Trigger
@@ -63,8 +63,7 @@ class RequestFigures(NamedTuple):
 
 def source_of(selected: SelectedRange, policy: CompactionPolicy) -> SummarySource:
     """What the summariser reads of a range: a block for each item, and the summary that is updated."""
-    read = tuple(SourceBlock(text, item.unit, item.id) for item, text in blocks(selected))
-    return SummarySource(read, previous_text(selected, policy))
+    return SummarySource(tuple(blocks(selected)), previous_text(selected, policy))
 
 
 def previous_text(selected: SelectedRange, policy: CompactionPolicy) -> str:

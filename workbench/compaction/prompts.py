@@ -115,7 +115,7 @@ def framed(blocks: Sequence[str], cap: int, *, previous: str = "", part: int = 1
     if previous:
         lines[0] += " Update the earlier summary with it: what still holds stays, what has changed is corrected."
         lines += ["", "<earlier_summary>", inert(previous), "</earlier_summary>"]
-    lines += ["", "<record>", "\n\n".join(map(inert, blocks)), "</record>", "", _length(cap)]
+    lines += ["", "<record>", inert("\n\n".join(blocks)), "</record>", "", _length(cap)]
     return "\n".join(lines)
 
 

@@ -6,12 +6,13 @@ planner and the same renderer as a turn. There is no second path to the wire.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
 from workbench.compaction.prompts import Prompt, framed, merge, merging
+from workbench.compaction.source import SourceBlock
 from workbench.compaction.values import CompactionRefused
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import NO_LIMIT, HistoryPolicy, MaskingPolicy, TruncationPolicy, TurnPolicy
@@ -30,18 +31,21 @@ LABEL = 8
 """Tokens that merging puts before a summary, and the gap."""
 TRIES = 4
 """Joined texts may cost a little more than their parts: then the parts get a little smaller, so often."""
+TOGETHER = 50
+"""The heads of so many blocks are counted at one go; each is taken for their mean, and the gaps make up for that."""
 MANY = 999
 """Stands for the number of parts while it is not known: no other has more digits."""
 
 
-class SourceBlock(NamedTuple):
-    """What the summariser reads of one item."""
+class SizedText(NamedTuple):
+    """A block, or a summary that is merged."""
 
     text: str
-    unit: int
-    """Blocks of one unit stay in one request."""
+    tokens: int
     id: str
-    """For the marker, where the block is too large and has to be cut."""
+    """For the marker, where it is too large and has to be cut."""
+    unit: int = 0
+    """What has the same stays in one request."""
 
 
 class SummarySource(NamedTuple):
@@ -96,19 +100,17 @@ def lay_out(source: SummarySource, prompt: Prompt, setup: Setup, cap: int) -> Su
 
     `setup` is a bare one. The source is split at the borders of units, and a unit that fits nowhere is cut.
     """
-    texts = [block.text for block in source.blocks]
-    for text in texts:
-        _suppose_block(text, setup.counter)
+    sized = _sized(source.blocks, setup.counter)
     # What is far too long is not read once more as a whole; joined, blocks cost a little less than alone.
-    if sum(setup.counter.count(text).tokens - GAP for text in texts) <= setup.limits.capacity:
-        whole = planned(setup, prompt, framed(texts, cap, previous=source.previous))
+    if sum(block.tokens - GAP for block in sized) <= setup.limits.capacity:
+        whole = planned(setup, prompt, framed([block.text for block in sized], cap, previous=source.previous))
         if whole.verdict.fits:
             return SummaryRequests((SummaryRequest(whole, cap),), "")
-    units = [tuple(group) for _, group in groupby(source.blocks, key=lambda block: block.unit)]
+    units = [tuple(group) for _, group in groupby(sized, key=lambda block: block.unit)]
     room = _room(setup, prompt, framed([""], cap, part=MANY, parts=MANY))
     for _ in range(TRIES):
         parts = _fill(units, room, setup.counter)
-        caps = [_part_cap(part, cap, setup.counter) for part in parts]
+        caps = [_part_cap(part, cap) for part in parts]
         requests = tuple(
             SummaryRequest(_planned_part(setup, prompt, part, most, number, len(parts)), most)
             for number, (part, most) in enumerate(zip(parts, caps, strict=True), 1)
@@ -120,17 +122,24 @@ def lay_out(source: SummarySource, prompt: Prompt, setup: Setup, cap: int) -> Su
     raise CompactionRefused("does_not_fit", f"the summary request does not fit: {requests[0].plan.verdict.why}")
 
 
-def _suppose_block(text: str, counter: TokenCounter) -> None:
-    """Take a block for what its head and the rest have: what an item says was counted when the log was planned."""
-    head, _, said = text.partition("\n")
-    counter.suppose(text, counter.count(head).tokens + counter.count(said).tokens + 1)
+def _sized(blocks: Sequence[SourceBlock], counter: TokenCounter) -> list[SizedText]:
+    """Blocks with what they cost: what an item says was counted when the log was planned."""
+    found: list[SizedText] = []
+    for at in range(0, len(blocks), TOGETHER):
+        some = blocks[at : at + TOGETHER]
+        heads = counter.count("\n\n".join(block.head for block in some)).tokens
+        head = -(-heads // len(some)) + 1
+        found += [SizedText(block.text, head + counter.count(block.said).tokens, block.id, block.unit) for block in some]
+    return found
 
 
-def _planned_part(setup: Setup, prompt: Prompt, part: Sequence[str], cap: int, number: int, parts: int) -> ContextPlan:
+def _planned_part(
+    setup: Setup, prompt: Prompt, part: Sequence[SizedText], cap: int, number: int, parts: int
+) -> ContextPlan:
     """One of several requests. Its blocks were counted one by one, and all of it is not counted once more."""
-    count, text = setup.counter.count, framed(part, cap, part=number, parts=parts)
-    frame = count(framed([""], cap, part=number, parts=parts)).tokens
-    setup.counter.suppose(text, frame + sum(count(block).tokens + GAP for block in part))
+    text = framed([block.text for block in part], cap, part=number, parts=parts)
+    frame = setup.counter.count(framed([""], cap, part=number, parts=parts)).tokens
+    setup.counter.suppose(text, frame + sum(block.tokens + GAP for block in part))
     return planned(setup, prompt, text)
 
 
@@ -144,33 +153,35 @@ def _room(setup: Setup, prompt: Prompt, empty: str) -> int:
     return room
 
 
-def _fill(units: Sequence[Sequence[SourceBlock]], room: int, counter: TokenCounter, gap: int = GAP) -> list[list[str]]:
-    """The texts of each part: as many whole units as fit."""
-    parts: list[list[str]] = [[]]
+def _fill(
+    units: Iterable[Sequence[SizedText]], room: int, counter: TokenCounter, gap: int = GAP
+) -> list[list[SizedText]]:
+    """What each part holds: as many whole units as fit."""
+    parts: list[list[SizedText]] = [[]]
     left = room
     for unit in units:
-        sizes = [counter.count(block.text).tokens + gap for block in unit]
-        texts = [block.text for block in unit]
-        if sum(sizes) > room:
-            texts = _shortened(unit, sizes, room, counter)
-            sizes = [counter.count(text).tokens + gap for text in texts]
-        if sum(sizes) > left and parts[-1]:
+        size = sum(block.tokens for block in unit) + gap * len(unit)
+        if size > room:
+            unit = _shortened(unit, room, gap, counter)
+            size = sum(block.tokens for block in unit) + gap * len(unit)
+        if size > left and parts[-1]:
             parts.append([])
             left = room
-        parts[-1] += texts
-        left -= sum(sizes)
+        parts[-1] += unit
+        left -= size
     return parts
 
 
-def _shortened(unit: Sequence[SourceBlock], sizes: Sequence[int], room: int, counter: TokenCounter) -> list[str]:
+def _shortened(unit: Sequence[SizedText], room: int, gap: int, counter: TokenCounter) -> list[SizedText]:
     """The texts of a unit that fits nowhere: the largest are cut, all to the same size."""
     cap, left = room, room
-    for at, size in enumerate(sorted(sizes)):
-        cap = left // (len(sizes) - at)
+    for at, size in enumerate(sorted(block.tokens + gap for block in unit)):
+        cap = left // (len(unit) - at)
         if size > cap:
             break
         left -= size
-    return [shorten(block.text, max(1, cap - GAP), counter, block.id) for block in unit]
+    texts = [shorten(block.text, max(1, cap - GAP), counter, block.id) for block in unit]
+    return [SizedText(text, counter.count(text).tokens, block.id) for text, block in zip(texts, unit, strict=True)]
 
 
 def shorten(text: str, cap: int, counter: TokenCounter, item_id: str) -> str:
@@ -179,9 +190,9 @@ def shorten(text: str, cap: int, counter: TokenCounter, item_id: str) -> str:
     return text if cut is None else cut.text
 
 
-def _part_cap(part: Sequence[str], cap: int, counter: TokenCounter) -> int:
+def _part_cap(part: Sequence[SizedText], cap: int) -> int:
     """A part's summary is at most half of the part, so that merging has less to read than there was."""
-    return max(LEAST_CAP, min(cap, sum(counter.count(text).tokens for text in part) // 2))
+    return max(LEAST_CAP, min(cap, sum(block.tokens for block in part) // 2))
 
 
 # Merging
@@ -203,8 +214,9 @@ def merge_groups(summaries: Sequence[str], setup: Setup, cap: int) -> list[Merge
     room = _room(setup, prompt, merging([""], cap))
     while room >= LEAST_ROOM:
         texts = [shorten(text, room // 2 - LABEL, setup.counter, "part") for text in summaries]
-        groups = _fill([(SourceBlock(text, at, "part"),) for at, text in enumerate(texts)], room, setup.counter, LABEL)
-        made = [MergeGroup(tuple(group), _merge_request(group, setup, prompt, cap)) for group in groups]
+        sized = ((SizedText(text, setup.counter.count(text).tokens, "part"),) for text in texts)
+        groups = [tuple(each.text for each in group) for group in _fill(sized, room, setup.counter, LABEL)]
+        made = [MergeGroup(group, _merge_request(group, setup, prompt, cap)) for group in groups]
         over = max(-group.request.plan.budget.free if group.request else 0 for group in made)
         if over <= 0:
             return made

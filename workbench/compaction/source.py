@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from workbench.compaction.values import SelectedRange
 from workbench.context.items import Item
 from workbench.log.events import Compaction
 
-LONGEST = 32_000
-"""Characters read of an item that is not sent now, and so has no text that the stages cut to its cap: about the 8,000
-tokens that most policies give a result."""
+LONGEST, LONGEST_RESULT = 32_000, 8_000
+"""Characters read of an item that is not sent now, and so has no text that the stages cut to its cap. What a tool gave so
+long ago tells by its two ends what came of it; a request for every few of them would cost more than it tells."""
 
 _FORGED = re.compile(r"^\[(?=\S+ (?:user|assistant|system|developer|call|result)\b)", re.MULTILINE)
 """A line that looks like the head of a block. Nothing that somebody said may pass for what somebody else said."""
@@ -36,7 +37,9 @@ def without_own_words(text: str) -> str:
 
 def said(item: Item) -> str:
     """What an item says, as the stages left it; what they left out altogether is read from the log, within bounds."""
-    return item.text if item.text is not None else ends(item.original, LONGEST)
+    if item.text is not None:
+        return item.text
+    return ends(item.original, LONGEST_RESULT if item.kind == "tool_result" else LONGEST)
 
 
 def ends(text: str, most: int) -> str:
@@ -47,22 +50,40 @@ def ends(text: str, most: int) -> str:
     return f"{text[:head]}\n[... {len(text) - head - tail:,} characters left out ...]\n{text[len(text) - tail :]}"
 
 
-def blocks(selected: SelectedRange) -> list[tuple[Item, str]]:
+class SourceBlock(NamedTuple):
+    """What the summariser reads of one item."""
+
+    head: str
+    """Who says it, under which id."""
+    said: str
+    """Apart from the head, since it was counted when the log was planned."""
+    unit: int
+    """Blocks of one unit stay in one request."""
+    id: str
+    """For the marker, where the block is too large and has to be cut."""
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return f"{self.head}\n{self.said}"
+
+
+def blocks(selected: SelectedRange) -> list[SourceBlock]:
     """What the summariser reads, one block for each item: who, under which id, and what.
 
     What stays beside the summary is read too, and marked: without the questions the answers would make no sense.
     """
     staying = {item.id for item in selected.beside}
     rows = sorted((*selected.items, *selected.beside), key=lambda item: item.unit)
-    return [(item, _block(item, item.id in staying)) for item in rows if item.state != "excluded"]
+    return [_block(item, item.id in staying) for item in rows if item.state != "excluded"]
 
 
 def transcript(selected: SelectedRange) -> list[str]:
     """The blocks as text alone."""
-    return [text for _, text in blocks(selected)]
+    return [block.text for block in blocks(selected)]
 
 
-def _block(item: Item, stays: bool) -> str:
+def _block(item: Item, stays: bool) -> SourceBlock:
     match item.kind:
         case "tool_call":
             who = f"call {item.tool}"
@@ -74,7 +95,7 @@ def _block(item: Item, stays: bool) -> str:
     text = said(item)
     if "\n[" in text or text.startswith("["):  # seldom so, and quicker to tell
         text = _FORGED.sub("([", text)
-    return f"{head}\n{text}"
+    return SourceBlock(head, text, item.unit, item.id)
 
 
 def previous_summary(selected: SelectedRange) -> str:

@@ -257,8 +257,8 @@ class PlanRows(Sequence[Item]):
         state, tokens, content, exact = fate_of(cell, view)
         cut = self._cut_edit(cell.unit, tokens) if content is not None else None
         pinned = False
-        if state == "sent" and cut is None and not cell.note and not view.overrides:
-            edits: tuple[Edit, ...] = ()
+        if state == "sent" and not cell.note and not view.overrides:
+            edits: tuple[Edit, ...] = () if cut is None else (cut,)
         else:
             edits = self._edits(cell, state, cut)
             own = view.overrides.get(cell.seq)
@@ -267,32 +267,31 @@ class PlanRows(Sequence[Item]):
             state, tokens, content = "dropped", 0, None
         seq: int | None
         seq, item_id, _, body = cell.event
+        kind, role, read = cell.form
+        said = read(body)
         if self._places is not None:
             seq = self._places.get(seq)
-        form = cell.form
-        said = form.said(body)
-        original = said if type(said) is str else text_of(said)
         # By place, not by name: there are very many rows, and names would make each take three times as long.
         return Item(
             item_id,
             seq,
             cell.turn,
-            "turn" if cell.turn == self._cuts.turn else "history",
-            cell.role,
-            form.kind,
+            self._slot(cell),
+            cell.role if role == "system" else role,
+            kind,
             cell.tool,
             state,
             tokens,
-            cell.original_tokens,
+            cell.tokens if cell.whole is None else cell.whole,
             exact,
             pinned,
             edits,
             content if content is None or type(content) is str else text_of(content),
-            original,
+            said if type(said) is str else text_of(said),
             content,
             cell.unit,
             cell.wire_id,
-            cell.name,
+            cell.name if kind == "message" else "",
         )
 
     def _slot(self, cell: Cell) -> Slot:

@@ -1,4 +1,5 @@
-"""What a request and its answer cost, counted in o200k; and how much of it a provider would have had in its cache."""
+"""What a request and its answer cost, counted in o200k, of very long messages a sample; and how much of it a provider
+would have had in its cache."""
 
 from __future__ import annotations
 
@@ -25,6 +26,11 @@ from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
 
 CACHE_STEP = 128
 """Providers keep prefixes in steps of so many tokens."""
+
+LONG = 200_000
+"""Characters from which on a message is not counted as a whole: the requests of a long compaction have many millions."""
+SAMPLES, SAMPLE = 25, 2_000
+"""How many stretches are counted of such a one, and their characters."""
 
 
 class PromptSegment(NamedTuple):
@@ -55,7 +61,7 @@ def segments(request: RehearsalRequest) -> list[PromptSegment]:
 def _segment(message: RehearsalMessage, called: Mapping[str, str]) -> PromptSegment:
     count = tokenizer()
     author = count_author(count, called.get(message.call_id, "")) + count_name(count, message.name)
-    tokens = MESSAGE + count.count(message.text).tokens + author
+    tokens = MESSAGE + _size(message.text) + author
     written = [message.role, message.name, message.call_id, message.text]
     for call in message.calls:
         tokens += CALL + count_call(count, call.tool, call.arguments).tokens
@@ -64,6 +70,14 @@ def _segment(message: RehearsalMessage, called: Mapping[str, str]) -> PromptSegm
         tokens += image_tokens("", url, detail).tokens
         written += (url, detail)
     return PromptSegment("\0".join(written), tokens)
+
+
+def _size(text: str) -> int:
+    if len(text) < LONG:
+        return tokenizer().count(text).tokens
+    step = len(text) // SAMPLES
+    counted = sum(tokenizer().count(text[at : at + SAMPLE]).tokens for at in range(0, step * SAMPLES, step))
+    return round(counted * len(text) / (SAMPLES * SAMPLE))
 
 
 def prompt_tokens(parts: list[PromptSegment]) -> int:
