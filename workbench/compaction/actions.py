@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from workbench.compaction.fact_phrases import shortened
@@ -102,7 +103,7 @@ def _fenced_commands(items: Sequence[Item], beside: Sequence[Item]) -> list[Comm
     own = {item.id for item in items}
     found: list[CommandRun] = []
     asked: tuple[str, str] | None = None
-    for item in sorted((*items, *beside), key=lambda item: item.unit):
+    for item in sorted((*items, *beside), key=attrgetter("unit")):
         if item.kind != "message":
             asked = None
         elif item.role == "assistant":

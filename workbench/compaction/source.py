@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from operator import attrgetter
 from typing import NamedTuple
 
 from workbench.compaction.values import SelectedRange
@@ -74,7 +75,7 @@ def blocks(selected: SelectedRange) -> list[SourceBlock]:
     What stays beside the summary is read too, and marked: without the questions the answers would make no sense.
     """
     staying = {item.id for item in selected.beside}
-    rows = sorted((*selected.items, *selected.beside), key=lambda item: item.unit)
+    rows = sorted((*selected.items, *selected.beside), key=attrgetter("unit"))
     return [_block(item, item.id in staying) for item in rows if item.state != "excluded"]
 
 

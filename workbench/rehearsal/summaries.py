@@ -165,7 +165,8 @@ def _lines(message: RehearsalMessage) -> Iterator[tuple[str, str]]:
     for who, text in _entries(message):
         if who == "call":
             for line in text.split("\n"):
-                yield from _call(RehearsedCall("", line[:READ]))
+                if "{" in line:
+                    yield from _call(RehearsedCall("", line[:READ]))
         elif who == "tool":
             yield from _printed(text)
         else:
@@ -186,13 +187,16 @@ def _printed(text: str) -> Iterator[tuple[str, str]]:
     text = ends(text, PRINTED)
     if any(sign in text for sign in _SIGNS):
         for line in text.split("\n"):
-            yield from _line("tool", line[:READ])
+            if any(sign in line for sign in _SIGNS):
+                yield from _line("tool", line[:READ])
 
 
 def _spoken(role: str, text: str) -> Iterator[tuple[str, str]]:
     """What somebody said, or an earlier summary."""
     section = ""
     for line in text.split("\n"):
+        if not line:
+            continue
         line = line[:READ]
         heading = _HEADING.match(line) if line.startswith("#") else None
         if heading:
@@ -239,7 +243,7 @@ def _line(role: str, line: str) -> Iterator[tuple[str, str]]:
         yield "Open questions", line
     if role != "tool" and _is_decision(line):
         yield "Decisions", line
-    if role != "user" and any(sign in line for sign in _SIGNS) and _ERROR.search(line):
+    if role != "user" and (role == "tool" or any(sign in line for sign in _SIGNS)) and _ERROR.search(line):
         yield "Errors", line
     if role != "tool" and _PERHAPS_FILE.search(line):
         for found in _FILE.finditer(line):
