@@ -18,8 +18,8 @@ from support.requirements import requirement
 from support.terminal import Terminal
 from workbench.cli import compact
 from workbench.compaction.continuation import PREFACE
+from workbench.compaction.progress import Progress
 from workbench.compaction.prompts import recall_note
-from workbench.compaction.values import Progress
 from workbench.log.codec import decode
 from workbench.log.events import CONTINUED_FROM, Compaction, Failure, Setting, UserMessage
 from workbench.log.store import Store

@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -19,10 +19,13 @@ from support.requirements import requirement
 from support.talk import iterations, words
 from workbench.compaction import compactor as compactor_module
 from workbench.compaction import facts, requests
+from workbench.compaction import progress as progress_module
 from workbench.compaction.compactor import NOBODY, TOO_WEAK, Compactor, meta
+from workbench.compaction.progress import Progress, Stage, Tell
 from workbench.compaction.prompts import load
 from workbench.compaction.record import record
-from workbench.compaction.values import CompactionRefused, Progress
+from workbench.compaction.summariser import watched
+from workbench.compaction.values import CompactionRefused
 from workbench.context.conversation import Conversation
 from workbench.context.load import PRESETS
 from workbench.log.codec import decode, encode
@@ -190,9 +193,48 @@ async def test_progress_is_told_in_order_and_from_the_callers_thread() -> None:
 
     async with Provider(says("They ", "fixed bugs.")) as provider:
         await drafted(compactor(provider.url), number(work(8)), progress=tell)
-    assert [step.stage for step in told if not step.characters] == ["summarising", "auditing"]
+    stages = dict.fromkeys(step.stage for step in told)
+    assert list(stages) == ["summarising", "collecting", "auditing"]
     assert max(step.characters for step in told) == len("They fixed bugs.")
     assert threads == {threading.get_ident()}
+
+
+async def test_progress_goes_forward_and_every_count_comes_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress_module, "EVERY", 7)
+    told: list[Progress] = []
+    async with Provider(says("They ", "fixed bugs.")) as provider:
+        made, events = compactor(provider.url), number(work(8))
+        preview = made.preview(events, "manual", progress=told.append)
+        await made.draft(events, preview, progress=told.append)
+    order = list(get_args(Stage))
+    assert [order.index(step.stage) for step in told] == sorted(order.index(step.stage) for step in told)
+    counts = {stage: [step.part for step in told if step.stage == stage] for stage in ("selecting", "collecting")}
+    rows, items = len(made.setup.plan(events).rows), len(preview.selected.items)
+    assert counts == {"selecting": [*range(0, rows, 7), rows], "collecting": [*range(0, items, 7), items]}
+    assert told[-1].stage == "auditing"
+
+
+async def test_whoever_stops_waiting_stops_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress_module, "EVERY", 1)
+    ended: asyncio.Queue[BaseException] = asyncio.Queue()
+    stopped, loop = threading.Event(), asyncio.get_running_loop()
+
+    def work_on(tell: Tell) -> None:
+        try:
+            for at, _ in enumerate(progress_module.told(range(1_000), 1_000, "collecting", tell)):
+                if at == 10:
+                    stopped.wait()
+        except BaseException as error:
+            loop.call_soon_threadsafe(ended.put_nowait, error)
+            raise
+
+    begun = asyncio.Event()
+    waiting = asyncio.create_task(watched(work_on, lambda _: begun.set()))
+    await begun.wait()
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    stopped.set()
+    assert type(await ended.get()).__name__ == "_NobodyWaits"
 
 
 async def test_selection_digest_and_audit_leave_the_loop_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,17 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.drafts import WINDOW, compactor, drafted, says, setup, work
+from support.drafts import MODEL, WINDOW, compactor, drafted, says, setup, work
 from support.logs import number
 from support.provider import Answer, Provider, piece, text, usage
 from support.requirements import requirement
 from support.talk import COUNTER, words
 from support.validity import problems
+from workbench.compaction.progress import Progress
 from workbench.compaction.prompts import load
 from workbench.compaction.requests import LEAST_ROOM, SummarySource, bare, lay_out, merge_groups, shorten
 from workbench.compaction.source import SourceBlock
 from workbench.compaction.summariser import Summariser, SummariserAccess, setup_for
-from workbench.compaction.values import CompactionRefused, Progress
+from workbench.compaction.values import CompactionRefused
 from workbench.context.plan import ContextPlan
 from workbench.context.render import messages
 from workbench.context.setup import Setup
@@ -173,7 +174,7 @@ async def test_parts_are_summarised_in_order_and_merged_with_the_earlier_summary
         ("summarising", 3, 3),
         ("merging", 1, 1),
     ]
-    assert told[-1] == Progress("merging", 1, 1, len("all of it"))
+    assert told[-1] == Progress("merging", 1, 1, len("all of it"), MODEL)
 
 
 async def test_merging_goes_on_in_rounds_until_one_is_left() -> None:

@@ -21,8 +21,8 @@ def built(meter: Meter, ground: Preconditions, events: list[Event]) -> tuple[Con
     """A conversation made event by event, and whether all had their places."""
     made = Conversation(meter, ground)
     with made.measured_once():
-        placed = all([made.add(event) for event in events if type(event.body) not in CONTROL])
-    return made, placed
+        placed = [made.add(event) for event in events if type(event.body) not in CONTROL]
+    return made, all(placed)
 
 
 def ground_of(effective: InEffect, of: Conversation) -> Preconditions:

@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 from workbench.agent.hooks import Hooks
 from workbench.compaction.compactor import Compactor
+from workbench.compaction.progress import Progress, Tell, silent
 from workbench.compaction.record import CATEGORY, record
-from workbench.compaction.summariser import Tell
+from workbench.compaction.summariser import watched
 from workbench.compaction.triggers import decide
 from workbench.compaction.values import (
     CompactionDecision,
     CompactionPreview,
     CompactionRefused,
-    Progress,
     SummaryDraft,
     Trigger,
 )
@@ -110,6 +110,7 @@ class Compacting:
         *,
         digest: bool = False,
         planner: Planner | None = None,
+        tell: Tell = silent,
     ) -> PlannedCompaction:
         """What a compaction would do now; raises CompactionRefused where there is nothing to compact.
 
@@ -117,11 +118,15 @@ class Compacting:
         """
         compactor, log = self.compactor, tuple(events)  # as it is now: it may grow meanwhile
         now = planner.at_this_moment() if planner is not None else None
-        made = await in_background(compactor.preview, log, trigger, why, digest=digest, planner=now)
+
+        def work(tell: Tell) -> CompactionPreview:
+            return compactor.preview(log, trigger, why, digest=digest, planner=now, progress=tell)
+
+        made = await watched(work, tell)
         return PlannedCompaction(compactor, log, made)
 
     async def draft(
-        self, planned: PlannedCompaction, *, digest: bool = False, tell: Tell | None = None
+        self, planned: PlannedCompaction, *, digest: bool = False, tell: Tell = silent
     ) -> tuple[list[Failure], SummaryDraft]:
         """The summary, and what went wrong with the hooks before it; raises CompactionRefused where there is none."""
         noted = await self._before(planned.preview)
@@ -155,9 +160,10 @@ class Compacting:
         told: asyncio.Queue[Progress | None] = asyncio.Queue()
 
         async def make() -> tuple[PlannedCompaction, list[Failure], SummaryDraft]:
-            told.put_nowait(Progress("selecting"))
-            wanted = planned or await self.plan(events, trigger, why, digest=digest, planner=planner)
-            return wanted, *await self.draft(wanted, digest=digest, tell=told.put_nowait)
+            tell = told.put_nowait
+            tell(Progress("selecting"))
+            wanted = planned or await self.plan(events, trigger, why, digest=digest, planner=planner, tell=tell)
+            return wanted, *await self.draft(wanted, digest=digest, tell=tell)
 
         making = asyncio.create_task(make())
         making.add_done_callback(lambda _: told.put_nowait(None))

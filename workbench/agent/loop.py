@@ -22,8 +22,9 @@ from workbench.agent.serving import Fallbacks
 from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
 from workbench.agent.tools.registry import Toolbox
 from workbench.compaction.compactor import Compactor
+from workbench.compaction.progress import Progress
 from workbench.compaction.triggers import ATTEMPTS
-from workbench.compaction.values import Progress, SummaryDraft, Trigger
+from workbench.compaction.values import SummaryDraft, Trigger
 from workbench.config.errors import WorkbenchError
 from workbench.config.folders import work_folder
 from workbench.context.plan import ContextPlan

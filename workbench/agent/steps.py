@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from workbench.agent.reply import ReplyInProgress
-from workbench.compaction.values import Progress
+from workbench.compaction.progress import Progress
 from workbench.context.plan import ContextPlan
 from workbench.log.events import Event, Failure
 from workbench.models.reply_parts import Part

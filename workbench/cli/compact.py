@@ -18,8 +18,9 @@ from workbench.cli.sources import read_source
 from workbench.compaction import prompts
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.preview import preview_rows
+from workbench.compaction.progress import Progress
 from workbench.compaction.triggers import question
-from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, Progress, SummaryDraft
+from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, SummaryDraft
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
 from workbench.config.text import percent, print_json, printable, printable_lines
@@ -137,9 +138,10 @@ def warn(lines: Any) -> None:
 
 
 def tell_progress(progress: Progress) -> None:
-    """A line for each stage; the characters that stream in between are for a screen."""
-    if not progress.characters:
-        part = f" part {progress.part} of {progress.parts}" if progress.parts > 1 else ""
+    """A line for each stage and request; what comes in between is for a screen."""
+    asks = progress.stage in ("summarising", "merging")
+    if not progress.characters and (asks or not progress.part):
+        part = f" part {progress.part} of {progress.parts}" if asks and progress.parts > 1 else ""
         print(f"· {progress.stage}{part}", file=sys.stderr)
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
+from workbench.compaction.progress import Progress
 from workbench.compaction.record import details
-from workbench.compaction.values import Progress
 from workbench.config.text import escaped_json, print_json, printable, printable_lines
 from workbench.context.stages.verdict import short_answer
 from workbench.log.codec import encode

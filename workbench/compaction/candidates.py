@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
+from workbench.compaction.progress import Tell, silent, told
 from workbench.context.cells import is_answer
 from workbench.context.control import CONTROL, NO_DECISION, InEffect, in_effect
 from workbench.context.items import Item
@@ -91,9 +92,9 @@ class Candidates:
         return [unit for unit in self.units[:end] if unit.number not in self.barred]
 
 
-def candidates_in(plan: ContextPlan, events: Iterable[Event]) -> Candidates:
+def candidates_in(plan: ContextPlan, events: Iterable[Event], tell: Tell = silent) -> Candidates:
     """The units of a plan, with what the log's own events say about them."""
-    units = _units(plan.rows)
+    units = _units(told(plan.rows, len(plan.rows), "selecting", tell))
     stands = in_effect([event for event in events if type(event.body) in CONTROL])
     open_from = _open_from(units)
     latest = next((unit.number for unit in units[open_from:] if unit.is_user), -1)

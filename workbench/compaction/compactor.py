@@ -21,6 +21,7 @@ from workbench.compaction.audit import audit, with_lost
 from workbench.compaction.digest import digest as digest_of
 from workbench.compaction.facts import FactCollection, collect
 from workbench.compaction.preview import PreviewInputs, event_of, preview_of, previous_text, source_of
+from workbench.compaction.progress import Progress, Tell, silent, told
 from workbench.compaction.record import details
 from workbench.compaction.requests import SummaryRequests, bare, lay_out
 from workbench.compaction.selection import select_for
@@ -28,10 +29,10 @@ from workbench.compaction.summariser import (
     FAR,
     Summariser,
     SummariserAccess,
-    Tell,
     aside,
     cost_of,
     setup_for,
+    watched,
     within_cap,
 )
 from workbench.compaction.triggers import exact_percent
@@ -40,7 +41,6 @@ from workbench.compaction.values import (
     CompactionPreview,
     CompactionRefused,
     Fact,
-    Progress,
     SelectedRange,
     SummaryDraft,
     Trigger,
@@ -131,16 +131,18 @@ class Compactor:
         *,
         digest: bool = False,
         planner: Planner | None = None,
+        progress: Tell = silent,
     ) -> CompactionPreview:
         """What a compaction would do now; raises CompactionRefused where there is nothing to compact.
 
-        `planner`: one that has planned these events already; it is used up.
+        `planner`: one that has planned these events already; it is used up. `progress` is told in this thread.
         """
         setup = self.setup
         with collector_paused():
             planner = planner or setup.planner(events, live=self._live)
             plan = planner.plan()
-            selected = select_for(setup, plan, events, trigger)
+            selected = select_for(setup, plan, events, trigger, progress)
+            progress(Progress("planning"))
             plan_with = partial(self._plan_with, events, planner=planner)
             made = preview_of(self.preview_inputs(digest), events, plan, plan_with, selected, trigger, why)
             setup.counter.flush()
@@ -170,10 +172,9 @@ class Compactor:
         preview: CompactionPreview,
         *,
         digest: bool = False,
-        progress: Tell | None = None,
+        progress: Tell = silent,
     ) -> SummaryDraft:
         """A summary by the model or, where that fails, by the digest; raises CompactionRefused when neither will do."""
-        tell = progress or (lambda _: None)
         started = time.monotonic()
         problems: list[str] = []
         cost: float | None = 0.0
@@ -182,16 +183,14 @@ class Compactor:
             preview = replace(preview, model="", request_tokens=0, parts=0, cost=0.0)
         await aside(self._check_worth, events, preview)
         if not digest:
-            text, problems, cost = await self.summary(preview.selected, preview.summary_cap, tell)
+            text, problems, cost = await self.summary(preview.selected, preview.summary_cap, progress)
             if text:
-                tell(Progress("auditing"))
                 try:
-                    made = await aside(self._by_model, events, preview, text)
+                    made = await watched(partial(self._by_model, events, preview, text), progress)
                 except CompactionRefused as refused:
                     problems.append(f"{refused.kind}: {refused}")
         if made is None:
-            tell(Progress("auditing"))
-            made = await aside(self._by_digest, events, preview)
+            made = await watched(partial(self._by_digest, events, preview), progress)
         problems = [*problems, *made.problems]
         return replace(made, seconds=time.monotonic() - started, cost=cost, problems=tuple(problems))
 
@@ -210,7 +209,7 @@ class Compactor:
             problems.append(f"{refused.kind}: {refused}")
         return text, problems, cost_of(writer.usages, self.catalogue)
 
-    def _by_model(self, events: Sequence[Event], preview: CompactionPreview, text: str) -> SummaryDraft:
+    def _by_model(self, events: Sequence[Event], preview: CompactionPreview, text: str, tell: Tell) -> SummaryDraft:
         tokens, cap = self.setup.counter.count(text).tokens, preview.summary_cap
         if tokens >= preview.source_tokens:
             size = f"the summary has {tokens:,} tokens, and what it replaces {preview.source_tokens:,}"
@@ -218,7 +217,7 @@ class Compactor:
         if tokens > FAR * cap:
             raise CompactionRefused("too_long", f"the summary has {tokens:,} tokens, and {cap:,} were asked for")
         summary, problems = within_cap(text, cap, self.setup.counter)
-        made = self._drafted(events, preview, summary, self.summariser.model)
+        made = self._drafted(events, preview, summary, self.summariser.model, tell)
         self._check(made)
         room = self.setup.limits.capacity
         if made.tokens_after > room:
@@ -226,30 +225,32 @@ class Compactor:
             raise CompactionRefused("does_not_fit", left)
         return replace(made, prompt_hash=prompts.load(self._policy.prompt).hash, problems=problems)
 
-    def _by_digest(self, events: Sequence[Event], preview: CompactionPreview) -> SummaryDraft:
-        text = self.digest(preview.selected, preview.summary_cap)
-        made = self._drafted(events, preview, text, DIGEST)
+    def _by_digest(self, events: Sequence[Event], preview: CompactionPreview, tell: Tell) -> SummaryDraft:
+        text = self.digest(preview.selected, preview.summary_cap, tell)
+        made = self._drafted(events, preview, text, DIGEST, tell)
         self._check(made)
         return made
 
-    def digest(self, selected: SelectedRange, cap: int) -> str:
+    def digest(self, selected: SelectedRange, cap: int, tell: Tell = silent) -> str:
         """The summary that needs no model."""
         previous = previous_text(selected, self._policy)
-        return digest_of(selected, cap, self.setup.counter, previous, self._facts_of(selected))
+        return digest_of(selected, cap, self.setup.counter, previous, self._facts_of(selected, tell))
 
     def digest_audit(self, preview: CompactionPreview) -> Audit:
         """What the summary that needs no model would keep and lose: known before anything is asked of anyone."""
         return self._audit(preview.selected, self.digest(preview.selected, preview.summary_cap))
 
-    def _audit(self, selected: SelectedRange, summary: str) -> Audit:
-        previous = previous_text(selected, self._policy)
-        return audit(selected, summary, previous=previous, facts=self._facts_of(selected))
+    def _audit(self, selected: SelectedRange, summary: str, tell: Tell = silent) -> Audit:
+        previous, facts = previous_text(selected, self._policy), self._facts_of(selected, tell)
+        tell(Progress("auditing"))
+        return audit(selected, summary, previous=previous, facts=facts)
 
-    def _facts_of(self, selected: SelectedRange) -> FactCollection:
+    def _facts_of(self, selected: SelectedRange, tell: Tell) -> FactCollection:
         """What a summary should not lose: read once for the digest, the audit, and every edit."""
         known = self._facts
         if known is None or known[0] is not selected.items:
-            known = self._facts = (selected.items, collect(selected.items))
+            items = told(selected.items, len(selected.items), "collecting", tell)
+            known = self._facts = (selected.items, collect(items))
         return known[1]
 
     def _lay_out(self, selected: SelectedRange, cap: int) -> SummaryRequests:
@@ -261,10 +262,12 @@ class Compactor:
             known = self._requests = (selected.items, cap, made)
         return known[2]
 
-    def _drafted(self, events: Sequence[Event], preview: CompactionPreview, summary: str, made_by: str) -> SummaryDraft:
+    def _drafted(
+        self, events: Sequence[Event], preview: CompactionPreview, summary: str, made_by: str, tell: Tell = silent
+    ) -> SummaryDraft:
         """A draft with its audit and its figures, as the plan would have them."""
         selected = preview.selected
-        audited = self._audit(selected, summary)
+        audited = self._audit(selected, summary, tell)
         body = event_of(selected, summary, self._policy, preview.recall)
         text, sent = self._size(summary), self._size(body.preface + summary) + self._size(body.acknowledgement)
         after = self._plan_with(events, body)

@@ -12,9 +12,10 @@ from typing import NamedTuple
 from workbench.compaction.audit import audit
 from workbench.compaction.compactor import DIGEST, Compactor
 from workbench.compaction.preview import RequestFigures, previous_text, request_figures, source_tokens, summary_cap
+from workbench.compaction.progress import Progress, Tell, silent
 from workbench.compaction.prompts import recall_note
-from workbench.compaction.summariser import Tell, aside, within_cap
-from workbench.compaction.values import Audit, CompactionRefused, Progress, SelectedRange
+from workbench.compaction.summariser import aside, within_cap
+from workbench.compaction.values import Audit, CompactionRefused, SelectedRange
 from workbench.config.errors import WrongCall
 from workbench.context.control import CONTROL, in_effect
 from workbench.context.plan import ContextPlan
@@ -48,18 +49,17 @@ async def figures_of_session(compactor: Compactor, events: Sequence[Event]) -> R
 
 
 async def summarise_session(
-    compactor: Compactor, events: Sequence[Event], *, digest: bool = False, progress: Tell | None = None
+    compactor: Compactor, events: Sequence[Event], *, digest: bool = False, progress: Tell = silent
 ) -> SessionSummary:
     """A summary of all of a session, by the model or by the digest; raises CompactionRefused for an empty one."""
-    tell = progress or (lambda _: None)
-    tell(Progress("selecting"))
+    progress(Progress("selecting"))
     selected, cap = await aside(_whole_range, compactor, events)
-    text, problems, cost = ("", [], 0.0) if digest else await compactor.summary(selected, cap, tell)
+    text, problems, cost = ("", [], 0.0) if digest else await compactor.summary(selected, cap, progress)
     made_by = compactor.summariser.model if text else DIGEST
     text, cut = within_cap(text, cap, compactor.setup.counter)
     if not text:
         text = await aside(compactor.digest, selected, cap)
-    tell(Progress("auditing"))
+    progress(Progress("auditing"))
     audited = await aside(audit, selected, text, previous=previous_text(selected, _policy(compactor)))
     return SessionSummary(text, made_by, audited, cost, (*problems, *cut))
 

@@ -129,7 +129,8 @@ def _sized(blocks: Sequence[SourceBlock], counter: TokenCounter) -> list[SizedTe
         some = blocks[at : at + TOGETHER]
         heads = counter.count("\n\n".join(block.head for block in some)).tokens
         head = -(-heads // len(some)) + 1
-        found += [SizedText(block.text, head + counter.count(block.said).tokens, block.id, block.unit) for block in some]
+        sizes = (head + counter.count(block.said).tokens for block in some)
+        found += [SizedText(block.text, size, block.id, block.unit) for block, size in zip(some, sizes, strict=True)]
     return found
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.compaction.candidates import Candidates, RowUnit, candidates_in
+from workbench.compaction.progress import Tell, silent
 from workbench.compaction.strategies import Retained, StrategyChoice, StrategyInputs, choose
 from workbench.compaction.values import CompactionRefused, SelectedRange, Trigger
 from workbench.context.budget import Limits
@@ -33,6 +34,7 @@ def select(
     *,
     overflow: bool = False,
     by_hand: bool = False,
+    tell: Tell = silent,
 ) -> SelectedRange:
     """What a compaction would replace now; raises `CompactionRefused` when that is nothing new.
 
@@ -41,7 +43,7 @@ def select(
     iteration groups of the open turn go too, and recent turns are no longer spared. `by_hand` they go where there is
     nothing else, because many an agent's transcript is one long turn; but what the policy spares stays.
     """
-    candidates = candidates_in(plan, events)
+    candidates = candidates_in(plan, events, tell)
     inputs = StrategyInputs(policy, limits, counter)
     choice = choose(candidates, inputs)
     if (overflow or _outgrown(plan, candidates)) and not _is_enough(choice, plan, limits):
@@ -53,10 +55,12 @@ def select(
     return _range_of(candidates, choice, policy)
 
 
-def select_for(setup: Setup, plan: ContextPlan, events: Sequence[Event], trigger: Trigger) -> SelectedRange:
+def select_for(
+    setup: Setup, plan: ContextPlan, events: Sequence[Event], trigger: Trigger, tell: Tell = silent
+) -> SelectedRange:
     """The same for a trigger: whoever says what a compaction would take, and whoever takes it, asks here."""
     policy, overflow, by_hand = setup.loaded.policy.compaction, trigger == "overflow", trigger == "manual"
-    return select(plan, events, policy, setup.limits, setup.counter, overflow=overflow, by_hand=by_hand)
+    return select(plan, events, policy, setup.limits, setup.counter, overflow=overflow, by_hand=by_hand, tell=tell)
 
 
 def _is_nothing(choice: StrategyChoice) -> bool:

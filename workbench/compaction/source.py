@@ -11,8 +11,8 @@ from workbench.context.items import Item
 from workbench.log.events import Compaction
 
 LONGEST, LONGEST_RESULT = 32_000, 8_000
-"""Characters read of an item that is not sent now, and so has no text that the stages cut to its cap. What a tool gave so
-long ago tells by its two ends what came of it; a request for every few of them would cost more than it tells."""
+"""Characters read of an item that is not sent now, and so has no text that the stages cut to its cap. What a tool gave
+so long ago tells by its two ends what came of it; a request for every few of them would cost more than it tells."""
 
 _FORGED = re.compile(r"^\[(?=\S+ (?:user|assistant|system|developer|call|result)\b)", re.MULTILINE)
 """A line that looks like the head of a block. Nothing that somebody said may pass for what somebody else said."""

@@ -6,6 +6,7 @@ provider that finds a request too long teaches us its limit, and the source is r
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
@@ -13,9 +14,10 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, ParamSpec, TypeVar
 
+from workbench.compaction.progress import Progress, Tell
 from workbench.compaction.prompts import Prompt
 from workbench.compaction.requests import SummaryRequest, SummaryRequests, SummarySource, bare, lay_out, merge_groups
-from workbench.compaction.values import CompactionRefused, Progress
+from workbench.compaction.values import CompactionRefused
 from workbench.config.background import in_background
 from workbench.config.garbage import collector_paused
 from workbench.context.budget import Limits, limits
@@ -42,7 +44,6 @@ SPARE = 2_000
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 """Thinking that a server of the user's own did not tell apart from the answer."""
 
-Tell = Callable[[Progress], None]
 ReadSource = Callable[[], SummarySource]
 """Reads what is to be summarised."""
 T = TypeVar("T")
@@ -60,6 +61,28 @@ async def aside(work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
             return work(*args, **more)
 
     return await in_background(quietly)
+
+
+class _NobodyWaits(Exception):
+    """What a thread was doing is not wanted any more."""
+
+
+async def watched(work: Callable[[Tell], T], tell: Tell) -> T:
+    """Run what takes long in a thread and hand on what it tells, in the caller's own thread.
+
+    Where the caller stops waiting, the work ends with the next word that it would tell.
+    """
+    loop, waiting = asyncio.get_running_loop(), True
+
+    def hand_on(progress: Progress) -> None:
+        if not waiting:
+            raise _NobodyWaits
+        loop.call_soon_threadsafe(tell, progress)
+
+    try:
+        return await aside(work, hand_on)
+    finally:
+        waiting = False
 
 
 def within_cap(text: str, cap: int, counter: TokenCounter) -> tuple[str, tuple[str, ...]]:
@@ -152,7 +175,7 @@ class Summariser:
 
     async def _answer(self, each: SummaryRequest, progress: Progress) -> str:
         """What the model writes. A stream that broke is asked for once more: half a summary is of no use."""
-        self._asked = each.plan.totals.tokens
+        self._asked, progress = each.plan.totals.tokens, progress._replace(model=self._setup.model)
         for last_try in (False, True):
             try:
                 return await self._stream(each, progress)

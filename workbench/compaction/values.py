@@ -207,13 +207,3 @@ class SummaryDraft:
     def ratio(self) -> float:
         """Source to summary."""
         return self.preview.source_tokens / max(1, self.summary_tokens)
-
-
-class Progress(NamedTuple):
-    """How far a running compaction is."""
-
-    stage: Literal["selecting", "summarising", "merging", "auditing"]
-    part: int = 0
-    parts: int = 0
-    characters: int = 0
-    """Of the summary so far."""

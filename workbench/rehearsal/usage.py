@@ -28,7 +28,7 @@ CACHE_STEP = 128
 """Providers keep prefixes in steps of so many tokens."""
 
 LONG = 200_000
-"""Characters from which on a message is not counted as a whole: the requests of a long compaction have many millions."""
+"""Characters from which on a message is not counted as a whole: those of a long compaction have many millions."""
 SAMPLES, SAMPLE = 25, 2_000
 """How many stretches are counted of such a one, and their characters."""
 

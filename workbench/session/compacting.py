@@ -16,8 +16,9 @@ from typing import Any
 from workbench.agent.compacting import PlannedCompaction
 from workbench.agent.loop import Agent, Steps
 from workbench.agent.steps import Appended, Step, Summarising
+from workbench.compaction.progress import Progress
 from workbench.compaction.record import CATEGORY, CompactionEntry, details
-from workbench.compaction.values import CompactionDecision, Progress
+from workbench.compaction.values import CompactionDecision
 from workbench.config.background import background
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.log.events import Compaction, Event, Failure

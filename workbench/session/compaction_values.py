@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from workbench.compaction.forecast import Forecast
+from workbench.compaction.progress import Progress, Stage
 from workbench.compaction.record import CompactionEntry, FailedCompaction, Metrics
 from workbench.compaction.undo import Node
-from workbench.compaction.values import CompactionDecision, Fact, Progress
+from workbench.compaction.values import CompactionDecision, Fact
+from workbench.config.text import printable
 from workbench.context.policy import Mode
 from workbench.session.requests import RequestMark
 
@@ -127,18 +129,27 @@ class CompactionOutcome(NamedTuple):
     """What went wrong on the way, though it was made; or why it was not."""
 
 
-Stage = Literal["selecting", "summarising", "merging", "auditing"]
 DOING: dict[Stage, str] = {
     "selecting": "choosing what to summarise",
+    "planning": "working out what it frees",
     "summarising": "summarising",
     "merging": "merging the parts",
-    "auditing": "checking what was kept",
+    "collecting": "looking for facts",
+    "auditing": "checking the summary",
 }
 
 
 def progress_text(progress: Progress) -> str:
     """How far a compaction is, in a few words."""
-    words = DOING[progress.stage]
-    if progress.stage == "summarising" and progress.parts > 1:
-        words += f" part {progress.part} of {progress.parts}"
-    return f"{words}, {progress.characters:,} characters" if progress.characters else words
+    stage, part, parts, characters, model = progress
+    words = DOING[stage]
+    if model:
+        words = f"asking {printable(model)}" if stage == "summarising" else f"{words} by {printable(model)}"
+    match stage:
+        case "selecting" if parts:
+            words = f"reading {part:,} of {parts:,} events"
+        case "collecting" if parts:
+            words += f" in {part:,} of {parts:,} items"
+        case "summarising" if parts > 1:
+            words += f"{',' if model else ''} part {part:,} of {parts:,}"
+    return f"{words}, {characters:,} characters" if characters else words

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from workbench.compaction.continuation import SessionSummary, figures_of_session, first_events, summarise_session
 from workbench.compaction.preview import RequestFigures
-from workbench.compaction.values import Progress
+from workbench.compaction.progress import Progress
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
 from workbench.config.folders import work_folder

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from workbench.agent.compacting import CHANGED, Compacting, PlannedCompaction, failure_of
 from workbench.agent.hooks import Hooks
 from workbench.compaction.compactor import Compactor
+from workbench.compaction.progress import Progress, silent
 from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, SummaryDraft
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
@@ -50,7 +51,14 @@ class SummaryDrafts:
         else:
             planner = opened.planner
             compacting = Compacting(Compactor(opened.setup, None, catalogue=self._services.catalogue), Hooks())
-        planned = await compacting.plan(opened.events, digest=digest, planner=planner)
+        is_alone = not self._compactions.busy  # of two, the one that is being made is told of
+        tell = partial(self._compactions.progress, draft=True) if is_alone else silent
+        try:
+            tell(Progress("selecting"))
+            planned = await compacting.plan(opened.events, digest=digest, planner=planner, tell=tell)
+        finally:
+            if is_alone:
+                self._compactions.rest()
         self._previewed = _Previewed(opened, compacting, planned)
         return planned.preview
 

@@ -12,6 +12,7 @@ from support.requirements import requirement
 from tui.compaction.long_talk import SUMMARY, on_screen, panel, rest
 from tui.play import Script, answer, settle, shown, told, top, typed, until
 from tui.screens.looking import seen
+from workbench.compaction import compactor, progress
 from workbench.config.text import percent
 from workbench.session.services import Services
 from workbench.tui.chat.question import QuestionBox
@@ -59,6 +60,55 @@ async def test_the_keys_work_in_the_composer_ask_with_the_figures_and_no_is_the_
             assert pilot.app.screen is screen
             assert screen.chat.composer.text == "hi"
             assert made(screen) == 0
+
+
+async def test_the_question_shows_how_far_its_figures_are_and_esc_stops_them(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "EVERY", 5)
+    select, go_on, ended = compactor.select, threading.Event(), threading.Event()
+
+    def held(*given: Any, tell: progress.Tell, **more: Any) -> Any:
+        def told(step: progress.Progress) -> None:
+            tell(step)
+            if step.part == 10:
+                go_on.wait()
+
+        try:
+            return select(*given, tell=told, **more)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(compactor, "select", held)
+    async with on_screen(services) as (pilot, screen):
+        await pilot.press("f8")
+        await until(lambda: "working out the effect: reading 10 of " in shown(pilot.app))
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is screen)
+        go_on.set()
+        await until(ended.is_set)
+        await rest(pilot)
+        assert screen.compaction is not None
+        assert screen.compaction.running is None
+        assert made(screen) == 0
+
+
+async def test_a_compaction_shows_how_much_it_has_read(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    Script(answer(SUMMARY)).play(monkeypatch)
+    monkeypatch.setattr(progress, "EVERY", 5)
+    collect, go_on = compactor.collect, threading.Event()
+
+    def held(items: Any) -> Any:
+        return collect(item for at, item in enumerate(items) if at != 11 or go_on.wait())
+
+    monkeypatch.setattr(compactor, "collect", held)
+    async with on_screen(services) as (pilot, _):
+        await asked(pilot, "f8")
+        await pilot.press("d")
+        await until(lambda: "compacting: looking for facts in 10 of 18 items" in shown(pilot.app))
+        go_on.set()
+        await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
+        await rest(pilot)
 
 
 @requirement("confirm", "commands", "after a yes the summary is shown")
@@ -129,7 +179,7 @@ async def test_it_can_be_stopped_or_left_to_go_on(services: Services, monkeypatc
     async with panel(services) as (pilot, screen):
         await asked(pilot)
         await pilot.press("y")
-        await until(lambda: isinstance(pilot.app.screen, ProgressDialog) and "summarising" in shown(pilot.app))
+        await until(lambda: isinstance(pilot.app.screen, ProgressDialog) and "asking scripted" in shown(pilot.app))
         await pilot.press("escape")
         await rest(pilot)
         gates[0].set()
@@ -138,11 +188,11 @@ async def test_it_can_be_stopped_or_left_to_go_on(services: Services, monkeypatc
         assert "stopped; nothing was changed" in told(pilot.app)
         await asked(pilot)
         await pilot.press("y")
-        await until(lambda: isinstance(pilot.app.screen, ProgressDialog) and "summarising" in shown(pilot.app))
+        await until(lambda: isinstance(pilot.app.screen, ProgressDialog) and "asking scripted" in shown(pilot.app))
         await pilot.press("b")
         await pilot.pause()
         assert pilot.app.screen is screen
-        assert "⟳ compacting: summarising" in shown(pilot.app), "the panel shows how far it is"
+        assert "⟳ compacting: asking scripted" in shown(pilot.app), "the panel shows how far it is"
         gates[1].set()
         await rest(pilot)
         assert made(screen) == 1
@@ -156,7 +206,7 @@ async def test_the_panel_stops_one(services: Services, monkeypatch: pytest.Monke
     async with panel(services) as (pilot, screen):
         await asked(pilot)
         await pilot.press("y")
-        await until(lambda: isinstance(pilot.app.screen, ProgressDialog) and "summarising" in shown(pilot.app))
+        await until(lambda: isinstance(pilot.app.screen, ProgressDialog) and "asking scripted" in shown(pilot.app))
         await pilot.press("b", "escape")
         await rest(pilot)
         gate.set()

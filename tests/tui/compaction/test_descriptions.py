@@ -11,7 +11,8 @@ from support.logs import number
 from support.talk import turns
 from tui.compaction.long_talk import talk
 from tui.compaction.views import log, nested, seen, summary
-from workbench.compaction.values import Audit, Fact, Progress
+from workbench.compaction.progress import Progress
+from workbench.compaction.values import Audit, Fact
 from workbench.log.events import Compaction, Failure, UserMessage
 from workbench.session.compaction_values import RunningCompaction, progress_text
 from workbench.tui.compaction import descriptions
@@ -104,17 +105,23 @@ def test_the_status_in_full_has_triggers_history_and_metrics() -> None:
     ("progress", "expected"),
     [
         (Progress("selecting"), "choosing what to summarise"),
+        (Progress("selecting", 41_200, 100_000), "reading 41,200 of 100,000 events"),
+        (Progress("planning"), "working out what it frees"),
+        (Progress("summarising", 2, 76, model="gpt-4o"), "asking gpt-4o, part 2 of 76"),
+        (Progress("summarising", 1, 1, 40, "gpt-4o"), "asking gpt-4o, 40 characters"),
+        (Progress("merging", 1, 1, model="gpt-4o"), "merging the parts by gpt-4o"),
+        (Progress("collecting", 2_000, 99_546), "looking for facts in 2,000 of 99,546 items"),
         (Progress("summarising", 1, 1, 1_204), "summarising, 1,204 characters"),
         (Progress("summarising", 2, 3), "summarising part 2 of 3"),
         (Progress("merging", 1, 1), "merging the parts"),
-        (Progress("auditing"), "checking what was kept"),
+        (Progress("auditing"), "checking the summary"),
     ],
 )
 def test_how_far_it_is(progress: Progress, expected: str) -> None:
     assert progress_text(progress) == expected
     running = RunningCompaction(progress, 100.0)
     assert descriptions.running_line(running, 112.7).plain == f"⟳ compacting: {expected} · 12 s"
-    assert descriptions.running_line(replace_draft(running), 100.0).plain.startswith("⟳ drafting: ")
+    assert descriptions.running_line(replace_draft(running), 100.0).plain.startswith(("⟳ drafting: ", "⟳ preview: "))
 
 
 def replace_draft(running: RunningCompaction) -> RunningCompaction:

@@ -63,8 +63,8 @@ async def test_the_next_turn_does_not_wait_for_a_compaction(services: Services, 
     script(answer(LONG), [gate, *answer(SUMMARY)], answer("And this."))
     async with on_talk(services, *AUTO) as on:
         on.model.send("go on")
-        await until(lambda: on.values["activity"].text == "summarising" and view(on).running is not None)
-        assert (on.activity.kind, on.activity.text) == ("compacting", "summarising")
+        await until(lambda: on.values["activity"].text == "asking scripted" and view(on).running is not None)
+        assert (on.activity.kind, on.activity.text) == ("compacting", "asking scripted")
         on.model.send("and that?")
         await until(lambda: on.said[-1] == ("ai", "And this."))
         assert view(on).running is not None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from support.drafts import setup
 from tui.compaction.long_talk import talk
 from tui.compaction.views import Host, log, nested, screen_of, seen, settle
-from workbench.compaction.values import Progress
+from workbench.compaction.progress import Progress
 from workbench.session.compaction_values import RunningCompaction
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.history import HistoryList

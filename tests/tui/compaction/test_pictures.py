@@ -16,7 +16,7 @@ from support.drafts import setup
 from tui.compaction.long_talk import SUMMARY, panel, rest, talk
 from tui.compaction.views import Host, log, nested, seen
 from tui.play import Script, answer, until
-from workbench.compaction.values import Progress
+from workbench.compaction.progress import Progress
 from workbench.session import opening
 from workbench.session.compaction_values import CompactionView, RunningCompaction
 from workbench.session.services import Services

@@ -168,7 +168,7 @@ async def test_a_draft_that_is_being_written_can_be_stopped(
     async with panel(services) as (pilot, screen):
         found = await preview(pilot)
         await pilot.press("enter")
-        await until(lambda: "⟳ drafting: summarising" in shown(pilot.app))
+        await until(lambda: "⟳ drafting: asking scripted" in shown(pilot.app))
         await pilot.press("escape")
         await rest(pilot)
         gate.set()

@@ -47,7 +47,8 @@ def next_line(view: CompactionView) -> Content:
 
 def running_line(running: RunningCompaction, now: float) -> Content:
     """How far the one is that is being made."""
-    what = "drafting" if running.draft else "compacting"
+    before = running.progress.stage in ("selecting", "planning")
+    what = ("preview" if before else "drafting") if running.draft else "compacting"
     seconds = f"{int(max(0.0, now - running.since))} s"
     return Content.assemble((f"⟳ {what}: ", "bold $accent"), f"{progress_text(running.progress)} · {seconds}")
 

@@ -19,6 +19,7 @@ from workbench.compaction.triggers import question
 from workbench.compaction.values import CompactionPreview
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
+from workbench.session.compaction_values import progress_text
 from workbench.tui.compaction import descriptions
 from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.buttons import Button, ButtonLine
@@ -26,7 +27,7 @@ from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.wrapped_lines import FigureTable
 
 Answer = Literal["no", "yes", "digest", "preview"]
-WORKING = "working out the effect…"
+WORKING = "working out the effect"
 TICK = 0.5
 """Seconds between two looks at the clock."""
 
@@ -52,6 +53,8 @@ class CompactDialog(WorkerScreen, ModalScreen[Answer]):
         self._digest = digest
         self.preview: CompactionPreview | None = None
         """What the user says yes to."""
+        self._problem = ""
+        """Why there is no such thing."""
 
     def compose(self) -> ComposeResult:
         """The question first, the answers last."""
@@ -66,16 +69,25 @@ class CompactDialog(WorkerScreen, ModalScreen[Answer]):
 
     def on_mount(self) -> None:
         """The figures come when they are worked out; until then only no is an answer."""
-        self.figures.note = Content(WORKING)
         self.buttons.buttons = (Button("n", "no", "no"),)
+        self._host.follow("compaction", self, self._told)
         self._work_out()
+
+    def _told(self) -> None:
+        """How far the figures are."""
+        if self.preview is None and not self._problem:
+            view = self._host.compaction
+            running = view.running if view is not None else None
+            how_far = f": {progress_text(running.progress)}" if running is not None else "…"
+            self.figures.note = Content(f"{WORKING}{how_far}")
 
     @work
     async def _work_out(self) -> None:
         try:
             self.preview = await self._host.model.compacting(lambda work: work.drafts.preview(self._digest))
         except WorkbenchError as error:
-            self._refuse(str(error))
+            self._problem = str(error)
+            self._refuse(self._problem)
             return
         self.figures.note = Content()
         self.figures.rows = preview_rows(self.preview)

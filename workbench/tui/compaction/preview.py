@@ -153,9 +153,9 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
         self.figures.note, self.figures.rows = note, tuple(rows)
 
     def _told(self) -> None:
-        """How far the draft is."""
+        """How far the figures are, or the draft."""
         view = self._host.compaction
-        if self.stage == "drafting" and view is not None and view.running is not None:
+        if self.stage in ("working", "drafting") and view is not None and view.running is not None:
             self._tell(descriptions.running_line(view.running, time.monotonic()))
 
     # The figures
