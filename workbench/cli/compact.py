@@ -18,7 +18,7 @@ from workbench.cli.sources import read_source
 from workbench.compaction import prompts
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.preview import preview_rows
-from workbench.compaction.progress import Progress
+from workbench.compaction.progress import Progress, silent
 from workbench.compaction.triggers import question
 from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, SummaryDraft
 from workbench.config.background import in_background
@@ -101,7 +101,7 @@ async def _compact(job: Job) -> SummaryDraft:
             planned = await compacting.plan(job.events, digest=digest)
             if not options.json:
                 _agree(planned.preview, setup, options.yes or options.dry_run, options.summary is not None)
-            tell = None if options.json else tell_progress
+            tell = silent if options.json else tell_progress
             noted, draft = await compacting.draft(planned, digest=digest, tell=tell)
             draft = await in_background(_edited, job, compactor, draft)
             said: list[Body] = [*noted]

@@ -9,6 +9,7 @@ import sys
 from workbench.cli.compact import BY_HAND, audit_json, tell_progress, warn
 from workbench.cli.options import options_of
 from workbench.compaction.continuation import SessionSummary
+from workbench.compaction.progress import silent
 from workbench.config.folders import work_folder
 from workbench.config.text import print_json, printable_lines
 from workbench.session import continuing
@@ -32,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _summarised(services: Services, options: argparse.Namespace, earlier: EarlierSession) -> SessionSummary:
-    tell = None if options.json else tell_progress
+    tell = silent if options.json else tell_progress
     made = await continuing.summarised(services, options_of(options), earlier, digest=options.digest, progress=tell)
     warn(made.problems)
     return made

@@ -14,6 +14,8 @@ from tui.play import Script, answer, settle, shown, told, top, typed, until
 from tui.screens.looking import seen
 from workbench.compaction import compactor, progress
 from workbench.config.text import percent
+from workbench.compaction.facts import collect
+from workbench.compaction.selection import select_for
 from workbench.session.services import Services
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
@@ -66,20 +68,20 @@ async def test_the_question_shows_how_far_its_figures_are_and_esc_stops_them(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "EVERY", 5)
-    select, go_on, ended = compactor.select, threading.Event(), threading.Event()
+    go_on, ended = threading.Event(), threading.Event()
 
-    def held(*given: Any, tell: progress.Tell, **more: Any) -> Any:
+    def held(setup: Any, plan: Any, events: Any, trigger: Any, tell: progress.Tell) -> Any:
         def told(step: progress.Progress) -> None:
             tell(step)
             if step.part == 10:
                 go_on.wait()
 
         try:
-            return select(*given, tell=told, **more)
+            return select_for(setup, plan, events, trigger, told)
         finally:
             ended.set()
 
-    monkeypatch.setattr(compactor, "select", held)
+    monkeypatch.setattr(compactor, "select_for", held)
     async with on_screen(services) as (pilot, screen):
         await pilot.press("f8")
         await until(lambda: "working out the effect: reading 10 of " in shown(pilot.app))
@@ -96,7 +98,7 @@ async def test_the_question_shows_how_far_its_figures_are_and_esc_stops_them(
 async def test_a_compaction_shows_how_much_it_has_read(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     Script(answer(SUMMARY)).play(monkeypatch)
     monkeypatch.setattr(progress, "EVERY", 5)
-    collect, go_on = compactor.collect, threading.Event()
+    go_on = threading.Event()
 
     def held(items: Any) -> Any:
         return collect(item for at, item in enumerate(items) if at != 11 or go_on.wait())
