@@ -36,7 +36,16 @@ def seen(made: Conversation) -> object:
     view = made.view()
     cells = [(fate_of(cell, view), cell.partner, cell.wire_id, cell.original_tokens) for cell in made.cells]
     sums = [made.sums.of(number) for number in range(len(made.units))]
-    return cells, sums, made.sums.cost, made.held, made.result_count, view.masked.upto, made.original_tokens, made.repairs
+    return (
+        cells,
+        sums,
+        made.sums.cost,
+        made.held,
+        made.result_count,
+        view.masked.upto,
+        made.original_tokens,
+        made.repairs,
+    )
 
 
 @given(logs(), policies(), st.data())

@@ -13,9 +13,9 @@ from tui.compaction.long_talk import SUMMARY, on_screen, panel, rest
 from tui.play import Script, answer, settle, shown, told, top, typed, until
 from tui.screens.looking import seen
 from workbench.compaction import compactor, progress
-from workbench.config.text import percent
 from workbench.compaction.facts import collect
 from workbench.compaction.selection import select_for
+from workbench.config.text import percent
 from workbench.session.services import Services
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
