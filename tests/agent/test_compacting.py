@@ -97,9 +97,7 @@ async def test_a_user_who_declines_is_asked_again_after_the_next_answer(
     made = agent(session, project, gateway, **FULL, means={"ask_first": user})
     total, window = made.plan.totals.tokens, FULL["window"]
     assert await settled(made) == []
-    assert user.asked == [
-        f"Context usage at {total / window:.0%} ({total:,}/{window:,} tokens). Compact conversation?"
-    ]
+    assert user.asked == [f"Context usage at {total / window:.0%} ({total:,}/{window:,} tokens). Compact conversation?"]
     steps = await said(made, "list the files here")
     assert len(bodies(steps, AssistantMessage)) >= 1
     assert len([step for step in steps if isinstance(step, Planned)]) == 2

@@ -166,7 +166,10 @@ async def test_a_decision_is_undone_and_redone_exactly(services: Services, monke
         await on.settled()
         before = on.shown.plan.rows
         ai = on.transcript[len(on.transcript) - 1]
-        for act, state in ((partial(on.model.decide, "exclude", ai.seq, ai.seq), "excluded"), (partial(on.model.revert, "undo"), "sent")):
+        for act, state in (
+            (partial(on.model.decide, "exclude", ai.seq, ai.seq), "excluded"),
+            (partial(on.model.revert, "undo"), "sent"),
+        ):
             act()
             await on.settled()
             assert on.transcript.standing(ai).state == state
@@ -317,7 +320,11 @@ async def test_a_session_that_another_holds_is_read_only_until_it_is_free(
         async with opened(services, "held") as on:
             assert "is open in" in on.read_only
             assert on.refusal == on.read_only
-            for act in (partial(on.model.send, "mine"), partial(on.model.revert, "undo"), partial(on.model.rename, "mine")):
+            for act in (
+                partial(on.model.send, "mine"),
+                partial(on.model.revert, "undo"),
+                partial(on.model.rename, "mine"),
+            ):
                 act()
                 await on.settled()
             assert on.said == [("you", "theirs")]

@@ -8,9 +8,8 @@ from typing import Any
 
 from workbench.config.folders import shown_folder, work_folder
 from workbench.config.text import age, line_width, print_json, printable, table, width
-from workbench.live.finder import AgentSession
+from workbench.live.finder import AgentSession, window_of
 from workbench.live.processes import at_work, running_agents
-from workbench.models.catalogue import Catalogue
 from workbench.session.services import Services
 
 ID = 8
@@ -28,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
         if options.running:
             found = [each for each in found if each.path in running]
         found = found[: options.limit]
-        windows = {each.path: _window(each, services.catalogue) for each in found}
+        windows = {each.path: window_of(each, services.catalogue) for each in found}
     if options.json:
         print_json({"sessions": [_described(each, windows[each.path], each.path in running) for each in found]})
     elif found:
@@ -44,16 +43,6 @@ def _fits(session: AgentSession, words: list[str], folder: str) -> bool:
     told = " ".join((session.agent, session.folder, session.title, session.model, session.id)).lower()
     here = not folder or (session.folder and os.path.realpath(session.folder) == folder)
     return bool(here) and all(word.lower() in told for word in words)
-
-
-def _window(session: AgentSession, catalogue: Catalogue) -> int | None:
-    """The model's window: as the agent says, else as the catalogue knows it; None where nobody does."""
-    if session.report is None:
-        return None
-    if session.report.window or not session.model:
-        return session.report.window or None
-    known = catalogue.find(session.model)
-    return None if known.window_source in ("fallback", "guess") else known.window
 
 
 def _share(session: AgentSession, window: int | None) -> float | None:

@@ -14,6 +14,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.live.heads import TITLE, read_head
 from workbench.live.homes import AgentHome, session_files
 from workbench.live.reports import LastReport, report_in
+from workbench.models.catalogue import Catalogue
 from workbench.traces import aider, opencode
 from workbench.traces.formats import conversations, read_file
 from workbench.traces.tables import object_in, open_tables
@@ -52,6 +53,16 @@ class AgentSession:
     def ref(self) -> str:
         """What opens it: of a file with sub-agents, the session itself."""
         return self.path if "#" in os.path.basename(self.path) else f"{self.path}#1"
+
+
+def window_of(session: AgentSession, catalogue: Catalogue) -> int | None:
+    """The window of its model: as the agent says, else as the catalogue knows it; None where nobody does."""
+    if session.report is None:
+        return None
+    if session.report.window or not session.model:
+        return session.report.window or None
+    known = catalogue.find(session.model)
+    return None if known.window_source in ("fallback", "guess") else known.window
 
 
 class _Stamp(NamedTuple):

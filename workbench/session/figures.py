@@ -51,10 +51,11 @@ def status(opened: OpenSession, plan: ContextPlan) -> Status:
 def draft_cost(setup: Setup, plan: ContextPlan, text: str) -> DraftCost:
     """What a message would add, with the files that it mentions, and what is left then."""
     if not text.strip():
-        return DraftCost(0, plan.size, plan.limits.capacity - plan.totals.tokens)
+        return DraftCost(0, plan.size, plan.limits.capacity - plan.totals.tokens, free=plan.budget.free)
     tokens, exact = setup.counter.count(text_of(with_files(text, Path.cwd())))
     more = tokens + MESSAGE
-    return DraftCost(tokens, plan.size + more, plan.limits.capacity - plan.totals.tokens - more, exact)
+    room = plan.limits.capacity - plan.totals.tokens - more
+    return DraftCost(tokens, plan.size + more, room, exact, plan.budget.free - more)
 
 
 def tokens_report(opened: OpenSession, plan: ContextPlan, view: CompactionView | None) -> Rows:

@@ -24,7 +24,7 @@ def approval(number: int, asked: approvals.ApprovalQuestion, arguments: str) -> 
         AnswerChoice("y", "once", "allow once"),
         AnswerChoice("n", "no", "deny once"),
         *map(partial(_narrow, call), asked.patterns),
-        AnswerChoice("v", "never", f"never: {_subject(asked.patterns[0])} (saved)"),
+        AnswerChoice("v", "never", f"never: {_subject(asked.patterns[0])} (saved)", lasts=True),
     )
     verb = {"run": "run a command", "write": "change a file"}.get(call.kind, "use a tool")
     title = f"{call.tool}: may the model {verb}?"

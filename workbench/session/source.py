@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, repeat
@@ -34,6 +35,8 @@ from workbench.traces.tables import Tables
 
 EVENT_BYTES = 500
 """An event of the store, on average."""
+MOST_FILES = 50
+"""Of the files that the beginning of a path may mean."""
 _TITLES = 3
 """So many conversations of a file are named where one has to be chosen."""
 _TITLE = 60
@@ -132,6 +135,26 @@ def split_ref(ref: str) -> tuple[str, int | None]:
     if found and not _is_file(ref):
         return found[1], whole_number(found[2])
     return ref, None
+
+
+def paths_like(text: str) -> list[str]:
+    """The files and folders that a path, or the beginning of one, may mean; none for what does not look like one."""
+    if not (text.startswith(("/", "~", ".")) or os.sep in text):
+        return []
+    whole = os.path.expanduser(text)
+    try:
+        if os.path.isfile(split_ref(whole)[0]):
+            return [whole]
+        folder, begin = os.path.split(whole)
+        with os.scandir(folder or ".") as entries:
+            found = [
+                entry.path.removeprefix("./") + (os.sep if entry.is_dir() else "")
+                for entry in entries
+                if entry.name.startswith(begin) and (begin or not entry.name.startswith("."))
+            ]
+    except (OSError, ValueError):
+        return []
+    return sorted(found)[:MOST_FILES]
 
 
 def setting(events: Iterable[Event], key: str) -> str:

@@ -113,6 +113,8 @@ class AnswerChoice(NamedTuple):
     label: str
     saved: str = ""
     """The answer that the key's capital gives: the same, kept beyond the session. None where it is empty."""
+    lasts: bool = False
+    """Whether the answer itself is kept beyond the session."""
 
 
 class UserQuestion(NamedTuple):
@@ -135,8 +137,10 @@ class DraftCost(NamedTuple):
     total: int = 0
     """The request with it."""
     room: int = 0
-    """What is left then; less than nothing where it does not fit."""
+    """What a request may still have then; less than nothing where it does not fit."""
     exact: bool = True
+    free: int = 0
+    """What is free then, as in the budget; less than nothing where it takes of the reserve."""
 
 
 class Status(NamedTuple):

@@ -105,7 +105,7 @@ ASKED = UserQuestion(
         AnswerChoice("y", "once", "allow once"),
         AnswerChoice("n", "no", "deny once"),
         AnswerChoice("c", "session rm -rf build", "this command (this session)", "always rm -rf build"),
-        AnswerChoice("v", "never", "never: rm -rf build (saved)"),
+        AnswerChoice("v", "never", "never: rm -rf build (saved)", lasts=True),
     ),
     "no",
 )

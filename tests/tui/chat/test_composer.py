@@ -84,7 +84,7 @@ async def test_every_change_is_told_so_that_it_can_be_counted() -> None:
         await pilot.press("h")
         await pilot.press("i")
         assert [message.text for message in app.posted(Drafting)] == ["h", "hi"]
-        app.draft_cost = DraftCost(212, 84_422, 43_578)
+        app.draft_cost = DraftCost(212, 84_422, 47_578, free=43_578)
         await settle(pilot)
         assert "212 tokens, leaves 43,578" in screen_of(app)
         await pilot.press("backspace", "backspace")

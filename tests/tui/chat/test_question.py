@@ -6,6 +6,7 @@ import pytest
 from textual.events import Key, Paste
 
 from tui.chat.host import ASKED, Host, said, screen_of, settle
+from tui.play import until
 from workbench.session.values import Activity, AnswerChoice
 from workbench.tui.chat import question
 from workbench.tui.chat.transcript import TranscriptView
@@ -35,12 +36,10 @@ async def test_a_question_shows_what_it_is_about_and_its_answers_with_their_keys
         ("y", "once"),
         ("n", "no"),
         ("c", "session rm -rf build"),
-        ("C", "always rm -rf build"),
-        ("v", "never"),
         ("Y", "once"),
     ],
 )
-async def test_while_nothing_is_typed_a_key_answers_at_once(key: str, answer: str) -> None:
+async def test_while_nothing_is_typed_a_key_answers(key: str, answer: str) -> None:
     app = Host(said(("you", "go")))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
@@ -48,22 +47,68 @@ async def test_while_nothing_is_typed_a_key_answers_at_once(key: str, answer: st
         await settle(pilot)
         assert app.pane.box.has_focus
         await pilot.press(key)
-        assert answers(app) == [(7, answer)]
+        await until(lambda: answers(app) == [(7, answer)])
         assert app.pane.composer.text == ""
 
 
-async def test_a_key_answers_at_once_from_the_empty_input_too() -> None:
+@pytest.mark.parametrize(("key", "answer"), [("C", "always rm -rf build"), ("v", "never")])
+async def test_an_answer_that_is_saved_needs_enter(key: str, answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(question, "PAUSE", 0.001)
     app = Host(said(("you", "go")))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         app.question = ASKED
         await settle(pilot)
+        await pilot.press(key)
+        await settle(pilot)
+        assert answers(app) == []
+        assert "Enter saves this answer" in screen_of(app)
+        await pilot.press("enter")
+        assert answers(app) == [(7, answer)]
+
+
+async def test_enter_after_a_key_gives_its_answer_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(question, "PAUSE", 3600)
+    app = Host(said(("you", "go")))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app.question = ASKED
+        await settle(pilot)
+        await pilot.press("y", "enter")
+        assert answers(app) == [(7, "once")]
+
+
+@pytest.mark.parametrize("message", ["Look at it first", "never mind", "can you", "very good", "Can you", "yes, but"])
+async def test_a_message_is_never_an_answer(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(question, "PAUSE", 3600)  # nobody types that slowly
+    app = Host(said(("you", "go")))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app.question = ASKED
+        await settle(pilot)
+        await pilot.press(*({" ": "space", ",": "comma"}.get(char, char) for char in message))
+        await settle(pilot)
+        assert answers(app) == []
+        assert app.pane.composer.text == message
+
+
+async def test_the_chats_key_goes_to_the_question_while_nothing_is_typed() -> None:
+    app = Host(said(("you", "go")))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app.question = ASKED
+        await settle(pilot)
+        await pilot.press("tab")
+        await settle(pilot)
+        assert not app.pane.box.has_focus
         app.pane.take_focus()
         await settle(pilot)
-        assert app.pane.composer.has_focus
-        assert "a key answers · Tab: choose · Esc: deny once" in screen_of(app)
+        assert app.pane.box.has_focus
+        await pilot.press("x", "backspace")
+        await settle(pilot)
+        assert app.pane.box.has_focus
         await pilot.press("y")
-        assert answers(app) == [(7, "once")]
+        await until(lambda: answers(app) == [(7, "once")])
         assert app.pane.composer.text == ""
 
 
@@ -95,7 +140,7 @@ async def test_a_draft_keeps_the_focus_and_tab_goes_to_the_question() -> None:
         await settle(pilot)
         assert "a key answers · ↑ ↓ and Enter choose" in screen_of(app)
         await pilot.press("y")
-        assert answers(app) == [(7, "once")]
+        await until(lambda: answers(app) == [(7, "once")])
         app.question = None
         await settle(pilot)
         assert app.pane.composer.has_focus
@@ -168,14 +213,17 @@ async def test_a_key_that_is_held_down_answers_one_question(
         app.question = ASKED
         await settle(pilot)
         await pilot.press("y")
+        await until(lambda: answers(app) == expected[:1])
         app.question = ASKED._replace(number=8)
         await settle(pilot)
         await pilot.press("y")
+        if not held:
+            await until(lambda: answers(app) == expected)
         await settle(pilot)
         assert answers(app) == expected
         assert app.pane.composer.text == ""
         await pilot.press("n")
-        assert answers(app)[1] == (8, "no" if held else "once")
+        await until(lambda: answers(app)[1:] == [(8, "no" if held else "once")])
 
 
 async def test_arrows_choose_and_enter_gives_the_answer() -> None:

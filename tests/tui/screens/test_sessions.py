@@ -216,3 +216,26 @@ async def test_without_any_session_the_way_to_one_is_named(services: Services) -
         await seen(pilot, "keys: sessions", "Ctrl+D", "delete")
         await pilot.press("escape", "escape")
         await until(lambda: pilot.app.screen is screen)
+
+
+async def test_a_path_opens_a_file_and_a_folder_lists_what_is_in_it(
+    services: Services, talks: dict[str, str], project: Path, tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs"
+    (runs / "deep").mkdir(parents=True)
+    (runs / ".hidden").write_text("")
+    path = runs / "talk.json"
+    path.write_text(json.dumps([{"role": "user", "content": "why?"}, {"role": "assistant", "content": "because"}]))
+    async with program(services, (160, 40)) as (pilot, screen):
+        await look(pilot, screen, "sessions")
+        assert values(await narrowed(pilot, str(tmp_path / "ru")))[:1] == [f"{runs}/"]
+        await pilot.press("enter")
+        finder = await listed(pilot)
+        assert values(finder) == [f"{runs}/deep/", str(path)]
+        assert values(await narrowed(pilot, f"{path}#1")) == [f"{path}#1"]
+        assert values(await narrowed(pilot, f"{runs}/none")) == []
+        await seen(pilot, "no file is called so")
+        await narrowed(pilot, str(path))
+        await seen(pilot, "Enter opens this file")
+        await pilot.press("enter")
+        await until(lambda: "talk.json" in screen.session_title)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from workbench.config.text import counted
 from workbench.context.budget import Limits, capped
 from workbench.context.items import Slot
 from workbench.context.plan import Verdict
@@ -27,7 +28,7 @@ def verdict(limits: Limits, total: int, slots: Mapping[Slot, int], waiting: Sequ
             over += ", learnt from the provider (/model NAME forgets it, --window N sets another)"
         return Verdict("too_large", f"{spent}, {over}; the largest part is {largest} with {slots[largest]:,}")
     if waiting:
-        return Verdict("waiting", f"waiting for the result of {len(waiting)} calls ({', '.join(waiting)})")
+        return Verdict("waiting", f"{counted(len(waiting), 'tool call')} without a result so far")
     return Verdict("fits", f"{spent} of {limits.window:,}")
 
 

@@ -50,7 +50,7 @@ class ActivityLine(Widget):
             word = DOING.get(self.activity.kind, self.activity.kind)
             words = f"{word}: {printable(self.activity.text)}" if self.activity.text else word
             parts.append(Content.assemble(("● ", "$accent"), (words, "bold")))
-        if is_working(self.activity):
+        if is_working(self.activity) and self.activity.kind != "waiting":  # there, Esc is the question's
             parts.append(Content.assemble(("Esc", "bold $quiet"), (" stop", "$quiet")))
         count, coming = self.below
         if count or coming:

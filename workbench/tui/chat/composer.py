@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
@@ -141,7 +140,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
             title = Content.styled(f"editing message {self.editing.seq}: sends into a fork · Esc cancels", "$warning")
         else:
             title = Content("message")
-        cost = cost_line(self.draft_cost) if self.text and self.draft_cost.total else None
+        cost = cost_line(self.draft_cost) if self.text.strip() and self.draft_cost.tokens else None
         self.border_title = title if cost is None else Content.assemble(title, " · ", cost)
 
     # Sending
@@ -163,12 +162,10 @@ class Composer(HistoryTextArea, inherit_bindings=False):
             await self.run_action(action)
 
     def _takes(self, event: events.Key) -> bool:
-        """Whether a key that would be typed is for the search of the history, answers a question, or asks for help."""
+        """Whether a key that would be typed is for the search of the history, or asks for help."""
         if self._search is None:
             if self.text or self.editing is not None:
                 return False
-            if self.take_answer is not None and self.take_answer(event):
-                return True
             if event.character == "?":
                 self.post_message(Run("help"))
             return event.character == "?"
@@ -205,9 +202,6 @@ class Composer(HistoryTextArea, inherit_bindings=False):
     def _is_whole_command(self) -> bool:
         """Whether what was typed is a command already, so that Enter runs it."""
         return self.text.rstrip() in self.commands or " " in self.text.strip()
-
-    take_answer: Callable[[events.Key], bool] | None = None
-    """While a question is open: whether a key answers it. Asked where nothing is typed."""
 
     commands: frozenset[str] = frozenset()
     """The completions on offer, as they would stand here."""
@@ -331,8 +325,9 @@ class Composer(HistoryTextArea, inherit_bindings=False):
 
 
 def cost_line(cost: DraftCost) -> Content:
-    """`212 tokens, leaves 43,578`, or that it does not fit."""
+    """`212 tokens, leaves 43,578`, what it takes of the reserve, or that it does not fit."""
     tokens = f"{'' if cost.exact else 'about '}{counted(cost.tokens, 'token')}"
     if cost.room >= 0:
-        return Content(f"{tokens}, leaves {cost.room:,}")
+        left = f"leaves {cost.free:,}" if cost.free >= 0 else f"takes {-cost.free:,} of the reserve"
+        return Content(f"{tokens}, {left}")
     return Content.assemble((f"does not fit: {-cost.room:,} too many", "bold $error"), f" · {tokens}")

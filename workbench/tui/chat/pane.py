@@ -124,8 +124,8 @@ class ChatPane(Vertical):
         return (("Enter", "send"), (self.composer.newline_key, "new line"), *INPUT_HINTS)
 
     def take_focus(self) -> None:
-        """To where one types."""
-        self.composer.focus()
+        """To where one types; while a question is open and nothing is typed, to that."""
+        (self.box if self.question is not None and not self.composer.text else self.composer).focus()
 
     def show_event(self, seq: int) -> None:
         """Go to the entry of an event and mark it."""
@@ -144,7 +144,6 @@ class ChatPane(Vertical):
 
     def watch_question(self, question: UserQuestion | None) -> None:
         """A question takes the keys where nobody is typing."""
-        self.composer.take_answer = None if question is None else self.box.take_key
         focused = self.screen.focused if self.is_mounted else None
         if question is None or focused is None or self not in focused.ancestors or self.composer.text:
             return
@@ -155,6 +154,8 @@ class ChatPane(Vertical):
     @on(Drafting)
     def _drafting(self, message: Drafting) -> None:
         self.box.draft = bool(message.text)
+        if self.question is not None and not message.text and self.composer.has_focus:
+            self.box.focus()
 
     @on(QuestionBox.Done)
     def _answered(self, message: QuestionBox.Done) -> None:

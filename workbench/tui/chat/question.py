@@ -1,8 +1,9 @@
 """A question in place: what only the user can decide.
 
-While nothing is typed in the composer, the question has the keys: those of its answers answer it at once, whatever else
-is typed goes into the composer. Over a draft it waits until Tab leads to it. A key that was pressed before the question
-could be seen, or that answered the question before it, is no answer.
+While nothing is typed in the composer, the question has the keys: those of its answers answer it, whatever else is
+typed goes into the composer. Over a draft it waits until Tab leads to it. No message is taken for an answer: a key
+counts when no other letter follows it at once, and an answer that is kept beyond the session needs Enter too. A key
+that was pressed before the question could be seen, or that answered the question before it, is no answer.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from textual.getters import query_one
 from textual.message import Message
 from textual.reactive import var
 from textual.strip import Strip
+from textual.timer import Timer
 from textual.widgets import Button, Static
 
 from workbench.config.text import printable, printable_lines
@@ -28,6 +30,8 @@ from workbench.session.questions import typed_answer
 from workbench.session.values import AnswerChoice, UserQuestion
 from workbench.tui.messages import Answered
 
+PAUSE = 0.3
+"""Seconds after which a letter is no longer the first one of a word."""
 HELD = 0.5
 """Seconds in which the key that answered one question does not answer the next: it is held down, or hit twice."""
 MOST_DETAIL = 400
@@ -77,6 +81,8 @@ class QuestionBox(Vertical, can_focus=True):
     draft: var[bool] = var(False)
     """Whether something is typed in the composer, so that its keys go there."""
     chosen: var[int] = var(0)
+    always: var[bool] = var(False)
+    """Whether the chosen answer is to be kept, as its capital asks for."""
     room: var[int] = var(20)
     """Lines that the box may take."""
 
@@ -91,6 +97,9 @@ class QuestionBox(Vertical, can_focus=True):
         self._answered = -1
         self._astray = False
         """Whether what is typed goes to the composer, and the focus is on its way there."""
+        self._typed = ""
+        """A letter that chose an answer, and may still turn out to begin a word."""
+        self._waiting: Timer | None = None
         self._last_key = ""
         self._last_time = 0.0
 
@@ -105,6 +114,7 @@ class QuestionBox(Vertical, can_focus=True):
     async def watch_question(self, before: UserQuestion | None, question: UserQuestion | None) -> None:
         """Show it."""
         self.title.painted_at = inf
+        self._wait_no_more()
         had_focus = self.has_focus
         self.set_class(question is not None, "-asked")
         if question is None:
@@ -117,6 +127,7 @@ class QuestionBox(Vertical, can_focus=True):
         self._fit()
         answers = [choice.answer for choice in question.choices]
         self.set_reactive(QuestionBox.chosen, answers.index(question.default) if question.default in answers else 0)
+        self.set_reactive(QuestionBox.always, False)
         async with self.batch():
             await self.buttons.remove_children()
             await self.buttons.mount_all(_Answer(choice, number) for number, choice in enumerate(question.choices))
@@ -135,21 +146,27 @@ class QuestionBox(Vertical, can_focus=True):
         """Mark the answer that Enter gives."""
         self._draw()
 
+    def watch_always(self) -> None:
+        """Mark how long it holds."""
+        self._draw()
+
     def _draw(self) -> None:
         if self.question is None:
             return
         for button in self.buttons.query(_Answer):
-            button.choose(button.number == self.chosen)
+            button.choose(button.number == self.chosen, self.always)
         default = next((each.label for each in self.question.choices if each.answer == self.question.default), "")
         escape = f"Esc: {printable(default)}"
         # `has_focus` is set only after the handlers of focus and blur, which draw.
         focused = self.screen.focused
-        if focused is self:
+        if focused is self and self._lasts:
+            text = f"Enter saves this answer · {escape}"
+        elif focused is self:
             text = f"a key answers · ↑ ↓ and Enter choose · {escape}"
         elif focused is None or self.parent not in focused.ancestors:
             text = "F2 and Tab, then a key answers" if self.draft else "F2, then a key answers"
         else:
-            text = f"{'Tab, then a key answers' if self.draft else 'a key answers · Tab: choose'} · {escape}"
+            text = f"Tab, then a key answers · {escape}"
         self.hint.update(Content.styled(text, "$quiet"))
 
     def on_focus(self) -> None:
@@ -171,22 +188,44 @@ class QuestionBox(Vertical, can_focus=True):
             return
         event.stop()
         event.prevent_default()
-        if self._astray or not self.take_key(event):
-            self._astray = True
-            self.post_message(self.StrayTyping(event.character))
-
-    def take_key(self, event: events.Key) -> bool:
-        """Whether a key that was typed answers the question, or was held down since the one before."""
-        if self.question is None or event.time < self.title.painted_at or event.character is None:
-            return False
-        answer = typed_answer(self.question, event.character)
+        if event.character == self._typed or self._is_held(event):
+            return
+        is_early = self._astray or self._typed or event.time < self.title.painted_at
+        answer = None if is_early else typed_answer(self.question, event.character)
+        typed = self._typed + event.character
+        self._wait_no_more()
         if answer is None:
-            return False
-        if event.character != self._last_key or event.time - self._last_time > HELD:
-            self._last_key = event.character
-            self._answer(answer)
-        self._last_time = event.time
-        return True
+            self._astray = True
+            self.post_message(self.StrayTyping(typed))
+            return
+        self._choose(answer)
+        self._typed = event.character
+        if not self._lasts:
+            self._waiting = self.set_timer(PAUSE, self.action_press)
+
+    def _is_held(self, event: events.Key) -> bool:
+        """Whether the key answered the question before, and is still held down."""
+        held = event.character == self._last_key and event.time - self._last_time <= HELD
+        if held:
+            self._last_time = event.time
+        return held
+
+    def _choose(self, answer: str) -> None:
+        assert self.question is not None
+        for number, choice in enumerate(self.question.choices):
+            if answer in (choice.answer, choice.saved):
+                self.chosen, self.always = number, answer == choice.saved
+
+    @property
+    def _lasts(self) -> bool:
+        """Whether the chosen answer is kept beyond the session."""
+        return self.question is not None and (self.always or self.question.choices[self.chosen].lasts)
+
+    def _wait_no_more(self) -> None:
+        self._typed = ""
+        if self._waiting is not None:
+            self._waiting.stop()
+            self._waiting = None
 
     def on_paste(self, event: events.Paste) -> None:
         """A paste was never meant as an answer."""
@@ -195,13 +234,17 @@ class QuestionBox(Vertical, can_focus=True):
 
     def action_choose(self, step: int) -> None:
         """To another answer."""
+        self._wait_no_more()
         if self.question is not None:
-            self.chosen = (self.chosen + step) % len(self.question.choices)
+            self.chosen, self.always = (self.chosen + step) % len(self.question.choices), False
 
     def action_press(self) -> None:
         """Give the chosen answer."""
         if self.question is not None:
-            self._answer(self.question.choices[self.chosen].answer)
+            self._last_key, self._last_time = self._typed, monotonic()
+            self._wait_no_more()
+            chosen = self.question.choices[self.chosen]
+            self._answer(chosen.saved if self.always else chosen.answer)
 
     def action_default(self) -> None:
         """Give the answer that changes nothing."""
@@ -232,11 +275,12 @@ class _Answer(Button, can_focus=False):
         self.number = number
         self._choice = choice
 
-    def choose(self, is_chosen: bool) -> None:
-        """Mark it where Enter gives it."""
+    def choose(self, is_chosen: bool, always: bool) -> None:
+        """Mark it where Enter gives it, for this time or for good."""
         self.set_class(is_chosen, "-chosen")
         key, label = printable(self._choice.key), printable(self._choice.label)
-        saved: list[Part] = [", ", (key.upper(), "bold underline"), " always"] if self._choice.saved else []
+        how = "bold reverse" if is_chosen and always else ""
+        saved: list[Part] = [", ", (key.upper(), "bold underline"), (" always", how)] if self._choice.saved else []
         self.label = Content.assemble("▸ " if is_chosen else "  ", (key, "bold underline"), f" {label}", *saved)
 
 

@@ -25,7 +25,7 @@ DOING = {
     "asking": "asked",
     "answering": "answering",
     "tools": "running tools",
-    "waiting": "waiting for you",
+    "waiting": "waiting for you, F2",
     "compacting": "compacting",
 }
 PURPOSES: dict[Purpose, str] = {
@@ -93,14 +93,14 @@ def _parts(shown: ContextView, compaction: CompactionView | None, status: Status
         tell(1, Content.styled(which, "bold $accent"))
     tell(0, Content.assemble((f"{use.tokens:,}", "bold"), f" of {use.window:,} tokens"))
     tell(0, Content.styled(f"{share} {use.word}", f"bold {colour}"))
-    if plan.verdict[0] == "waiting":
+    if plan.verdict[0] == "waiting" and activity.kind != "waiting":
         tell(2, Content.styled("a tool call is open", "$warning"))
     if status.max_output is not None and shown.at is None:
         tell(1, Content.styled(f"answer up to {status.max_output:,}", colour))
     if shown.view == "what-if" and shown.reported is not None:
         tell(1, f"recorded {shown.reported:,}")
     if activity.kind in DOING:
-        tell(3, Content.styled(DOING[activity.kind], "bold $accent"))
+        tell(0 if activity.kind == "waiting" else 3, Content.styled(DOING[activity.kind], "bold $accent"))
     if compaction is not None and not shown.view and shown.at is None:
         tell(1, compaction.next, compaction.next.partition(", ")[0])
     sign, ready, words = READY[status.ready]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import ClassVar, NamedTuple
@@ -13,12 +14,13 @@ from textual.content import Content
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.folders import shown_folder, work_folder
 from workbench.config.text import age, printable, when
-from workbench.live.finder import AgentSession
+from workbench.live.finder import AgentSession, window_of
 from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult, UserMessage, text_of
 from workbench.log.search import Hit
 from workbench.log.session import SessionInfo
 from workbench.log.store import Store
 from workbench.session.services import Services
+from workbench.session.source import paths_like
 from workbench.tui.screens.text_blocks import blocks, pairs, paragraph
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
@@ -35,6 +37,7 @@ LONG, SHORT = 400, 80
 AROUND = 6
 """Events before and behind one that was found by its words."""
 HITS = 100
+TRANSCRIPT = "A transcript of another agent is shown as it was recorded; the file stays as it is."
 
 
 class SessionChoice(NamedTuple):
@@ -49,8 +52,8 @@ class SessionsScreen(Finder[SessionChoice]):
     """All sessions, the last changed first; below them those of other agents on this machine."""
 
     NAME = "sessions"
-    PLACEHOLDER = "a part of the title, or words that were said"
-    EMPTY = "No session has this in its title, nor in what was said."
+    PLACEHOLDER = "a part of the title, words that were said, or the path of a file"
+    EMPTY = "No session has this in its title, nor in what was said, and no file is called so."
     COLUMNS = (
         Column("title"),
         Column("folder", 22, least=62),
@@ -77,6 +80,8 @@ class SessionsScreen(Finder[SessionChoice]):
         """Whether other folders' sessions are left out; None: not where this one has none."""
         self._infos: dict[str, SessionInfo] = {}
         self._hits: dict[str, Hit] = {}
+        self._files: list[str] = []
+        """Files and folders that what was typed may mean."""
         self._agents: dict[str, AgentSession] | None = None
         """Other agents' sessions by what opens them; None: they are still looked for."""
 
@@ -101,11 +106,13 @@ class SessionsScreen(Finder[SessionChoice]):
         rows = [self._row(info) for info in infos.values() if info.id not in hits]
         rows += [self._hit_row(hit, infos[hit.session_id]) for hit in hits.values()]
         rows = [*rows, *self._agent_rows(text, folder)][:MOST]
+        self._files = await self.host.in_background(partial(paths_like, text.strip()))
+        rows = [*map(_file_row, self._files), *rows]
         note = f"the {MOST} that were changed last; type to find the others" if len(rows) >= MOST else ""
         if not rows and self._only_here:
             note = "none of this folder; Tab looks in all folders"
         elif not rows and not text.strip():
-            note = "There is no session yet: Ctrl+N begins one."
+            note = "There is no session yet: Ctrl+N begins one. A path opens a file."
         if self._agents is None:
             note = note or "looking for other agents' sessions…"
         return FinderResult(rows, note)
@@ -143,6 +150,9 @@ class SessionsScreen(Finder[SessionChoice]):
 
     async def tell(self, value: str) -> Content:
         """What the log says of it, and the last things said, or those around what was found."""
+        if value in self._files:
+            about = "Enter goes into this folder." if value.endswith(os.sep) else f"Enter opens this file. {TRANSCRIPT}"
+            return blocks(Content.styled(printable(value), "bold"), paragraph(about))
         if value not in self._infos:
             return self._told_of_agent(value)
         info, hit = self._infos[value], self._hits.get(value)
@@ -169,6 +179,7 @@ class SessionsScreen(Finder[SessionChoice]):
             ("agent", each.agent),
             ("folder", printable(shown_folder(each.folder))),
             ("model", printable(each.model)),
+            ("tokens", _reported(each, self.host.services)),
             ("changed", when(each.modified)),
             ("file", printable(each.path)),
         ]
@@ -176,7 +187,11 @@ class SessionsScreen(Finder[SessionChoice]):
         return blocks(Content.styled(printable(each.title), "bold"), pairs(facts, self.wide), paragraph(about))
 
     def take(self, value: str) -> None:
-        """Open it."""
+        """Open it; of a folder, list what is in it."""
+        if value in self._files and value.endswith(os.sep):
+            self.field.value = value
+            self.field.cursor_position = len(value)
+            return
         hit = self._hits.get(value)
         self.dismiss(SessionChoice(value, hit.seq if hit else None))
 
@@ -246,6 +261,19 @@ class SessionsScreen(Finder[SessionChoice]):
 
 def _agents(services: Services, here: str) -> list[AgentSession]:
     return [each for each in services.agents.find(here) if each.title]
+
+
+def _reported(session: AgentSession, services: Services) -> str:
+    """How full its window was at the last request."""
+    if session.report is None:
+        return ""
+    window = window_of(session, services.catalogue)
+    of = f" of {window:,} ({session.report.prompt / window:.0%})" if window else ""
+    return f"{session.report.prompt:,}{of} in its last request"
+
+
+def _file_row(path: str) -> Row:
+    return Row(path, (Content.assemble("  ", (printable(path), "$accent")), "file", "", "", ""))
 
 
 def _check_title(text: str) -> None:
