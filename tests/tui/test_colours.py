@@ -53,7 +53,7 @@ def walked(talk: Path, **environment: str) -> bytes:
     everything = b""
     for keys, text in (
         *((F3, "exclude"), (F1, "type to search"), (F1, "exclude"), (TOKENS, "counted by"), ("q", "exclude")),
-        *((F9, "a file is read-only"), (PALETTE, "Search for commands")),
+        *((F9, "A file is read-only"), (PALETTE, "Search for commands")),
     ):
         terminal.rest()
         everything, terminal.seen = everything + terminal.seen, b""

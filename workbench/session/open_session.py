@@ -21,8 +21,7 @@ from workbench.session.context_view import ContextView, LogQueries
 from workbench.session.recorded import RecordedSession
 from workbench.session.requests import RequestMarks, last_reported
 from workbench.session.transcript import Entries, LogTranscript
-
-FILE = "a file is read-only; a message makes a session of it"
+from workbench.session.values import FILE
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from workbench.agent import approvals
 from workbench.agent.approval_patterns import COMMAND, exact
 from workbench.agent.tools.base import ProposedCall
 from workbench.compaction.values import CompactionDecision
-from workbench.session.values import AnswerChoice, UserQuestion
+from workbench.session.values import A_COPY, AnswerChoice, UserQuestion
 
 MOST_DETAIL = 20_000
 """Characters of a file or a command that a question shows."""
@@ -112,8 +112,7 @@ def make_session(number: int, name: str) -> UserQuestion:
         AnswerChoice("y", "yes", "make a session of it and send the message there"),
         AnswerChoice("n", "no", "cancel"),
     )
-    detail = "A file is read-only. The new session starts as a copy of it; the file does not change."
-    return UserQuestion(number, "import", f"Make a session of {name}?", detail, choices, "no")
+    return UserQuestion(number, "import", f"Make a session of {name}?", A_COPY, choices, "no")
 
 
 def compact(number: int, decision: CompactionDecision) -> UserQuestion:

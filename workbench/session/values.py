@@ -13,6 +13,10 @@ from workbench.context.tool_outcomes import Outcome, outcome_of
 EntryKind = Literal["you", "ai", "reasoning", "tool", "summary", "notice", "failure", "system"]
 """notice: a snapshot, a switch of model or policy, a compaction, an override; told in one quiet line."""
 
+FILE = "a file is read-only; a session can be made of it"
+"""Why nothing can be changed, where it is for that."""
+A_COPY = "A file is read-only. The new session starts as a copy of it; the file does not change."
+
 
 class ChatCall(NamedTuple):
     """A tool call and what came of it."""

@@ -262,10 +262,18 @@ class SessionWorker:
                 self.held -= 1
             if answer != "yes":
                 return
-            await self._exchange(lambda: opening.session_of(self._services, self._options.for_any_session, opened))
+            await self._go_on_in_a_copy(opened)
         if not self._turns.busy:  # a turn that cannot go on without an answer waits for it, and the message with it
             self.compactions.not_now()
         self._turns.send(self._writable(), text)
+
+    async def make_session(self) -> None:
+        """Go on in a session that starts as a copy of the file that is open, at its next request."""
+        await self._go_on_in_a_copy(self._current())
+        self._come_home()
+
+    async def _go_on_in_a_copy(self, opened: OpenSession) -> None:
+        await self._exchange(lambda: opening.session_of(self._services, self._options.for_any_session, opened))
 
     async def withdraw(self, index: int, text: str) -> None:
         """A message that waits is not sent after all."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from textual.message import Message
@@ -99,6 +100,14 @@ class Travel(Message):
     def __init__(self, place: int | None) -> None:
         super().__init__()
         self.place = place
+
+
+class NeedsSession(Message):
+    """Something was asked for that cannot be done to a file; it is done once there is a session of it."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        super().__init__()
+        self.then = then
 
 
 class Run(Message):

@@ -26,8 +26,9 @@ pytestmark = pytest.mark.usefixtures("project")
 async def test_what_cannot_be_done_now_says_why(services: Services, talk: Path) -> None:
     async with program(services, SMALL, ref=str(talk)) as (pilot, screen):
         screen.run_command(REGISTRY["undo"])
-        await pilot.pause()
-        assert "undo: a file is read-only" in told(pilot.app)
+        await seen(pilot, "Make a session of", "A file is read-only.")
+        await pilot.press("escape")
+        assert screen.read_only
         names = [str(hit.prompt) async for hit in CommandHits(screen).discover()]
         assert not any(name.startswith("undo") for name in names)
 

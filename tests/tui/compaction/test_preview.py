@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tui.compaction.long_talk import SUMMARY, panel, rest
+from tui.compaction.long_talk import SUMMARY, panel, rest, stored
 from tui.play import Script, answer, shown, top, until
 from workbench.log.events import Compaction
 from workbench.models.failures import ModelFailure
@@ -121,6 +121,15 @@ async def test_chosen_things_alone_are_put_back_and_their_source_can_be_read(ser
         await until(lambda: "10 lost, 3 kept" in shown(pilot.app))
         assert "path: tests/test_3.py" in found.editor.text
         assert "ValueError" not in found.editor.text
+
+
+async def test_escape_leaves_a_draft_that_cost_nothing_and_was_not_touched(services: Services) -> None:
+    async with panel(services, ref=stored(services, model="rehearsal")) as (pilot, screen):
+        found = await drafted(pilot)
+        assert found.stage == "draft"
+        await pilot.press("escape")
+        await rest(pilot)
+        assert top(pilot) is screen
 
 
 async def test_discarding_asks_unless_it_cost_nothing(services: Services) -> None:

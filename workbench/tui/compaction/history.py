@@ -193,10 +193,9 @@ class HistoryScreen(WorkerScreen, ModalScreen[None]):
         entry, host = self.history.marked, self._host
         if entry is None:
             return
-        if host.read_only:
-            self.notify(host.read_only, severity="warning", markup=False)
-            return
         try:
+            if not await host.make_writable():
+                return
             await change(entry.event.seq)
         except WorkbenchError as error:
             self.notify(str(error), severity="error", markup=False)

@@ -21,12 +21,12 @@ from textual.reactive import var
 from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
-from workbench.compaction.compactor import DIGEST
 from workbench.compaction.preview import loss_words, preview_rows
 from workbench.compaction.values import CompactionPreview, SummaryDraft
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable, printable_lines
 from workbench.session.compaction_values import CompactionOutcome
+from workbench.session.values import FILE
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.source import SourceScreen, page, seqs_of
@@ -69,6 +69,9 @@ BUTTONS: dict[Stage, tuple[Button, ...]] = {
     ),
     "accepting": (),
 }
+
+
+OF_A_FILE = Button("^s", "accept", "make a session of the file, and preview it there")
 
 
 class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
@@ -135,6 +138,8 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
         self.reader.display = stage in ("look", "drafting")
         self.editor.display = self.facts.display = drafted
         self.buttons.buttons = BUTTONS[stage]
+        if stage == "draft" and self._host.read_only == FILE:
+            self.buttons.buttons = (OF_A_FILE, *BUTTONS[stage][1:])
         self._write_title()
 
     def _write_title(self) -> None:
@@ -283,9 +288,18 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
 
     def action_accept(self) -> None:
         """Make it stand."""
-        if self.stage == "draft":
+        if self.stage == "draft" and self._host.read_only == FILE:
+            self._make_session()
+        elif self.stage == "draft":
             self.stage = "accepting"
             self._accept()
+
+    @work(exclusive=True, group="accept")
+    async def _make_session(self) -> None:
+        """Its plan need not be the file's, so what would be summarised is looked at again there."""
+        if await self._host.make_writable():
+            self.dismiss()
+            self._host.run("preview")
 
     @work(exclusive=True, group="accept")
     async def _accept(self) -> None:
@@ -315,8 +329,8 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
 
     @property
     def _is_dear(self) -> bool:
-        edited = self.editor.text != self._first
-        return edited or (self._draft is not None and self._draft.made_by != DIGEST)
+        """Whether it was edited, or paid for; what a key brings back in a moment is not asked about."""
+        return self.editor.text != self._first or (self._draft is not None and self._draft.cost != 0)
 
     @work(exclusive=True, group="leave")
     async def _throw_away(self) -> None:

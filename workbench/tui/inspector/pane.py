@@ -7,6 +7,7 @@ asks `ContextView.queries`, in a thread.
 from __future__ import annotations
 
 from asyncio import wrap_future
+from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
@@ -26,7 +27,7 @@ from workbench.context.compare import changes
 from workbench.context.items import Item
 from workbench.session.context_view import ContextView
 from workbench.session.row_lookup import row_of
-from workbench.session.values import Live
+from workbench.session.values import FILE, Live
 from workbench.tui.inspector import foot_lines
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.inspector.detail import Detail
@@ -39,7 +40,7 @@ from workbench.tui.inspector.request import RequestScreen
 from workbench.tui.inspector.row_list import RowList, problem
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.inspector.treemap import Treemap
-from workbench.tui.messages import Decide, HintsChanged, Jump, ShowBeside
+from workbench.tui.messages import Decide, HintsChanged, Jump, NeedsSession, ShowBeside
 from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.reader import copy
 
@@ -304,13 +305,16 @@ class InspectorPane(Vertical):
 
     def action_decide(self, verb: Verb) -> None:
         """Ask before anything is changed, with what it would do."""
-        shown = self._changeable()
+        self._decide(verb, self._chosen())
+
+    def _decide(self, verb: Verb, items: list[Item]) -> None:
+        shown = self._changeable(lambda: self._decide(verb, self._as_now(items)))
         if shown is None:
             return
         try:
             if shown.queries is None or len(self.rows.chosen) > MOST_CHOSEN:
                 raise WorkbenchError(f"expected at most {MOST_CHOSEN:,} rows of a session")
-            choice = choose(verb, self._chosen(), shown.queries)
+            choice = choose(verb, items, shown.queries)
         except WorkbenchError as error:
             self._forget()
             self.row_list.notice = problem(str(error))
@@ -318,10 +322,20 @@ class InspectorPane(Vertical):
         self.row_list.notice = Content.styled("working out the effect…", "$quiet")
         self._preview(shown, choice)
 
-    def _changeable(self) -> ContextView | None:
-        """What is shown, if something can be decided about it; else it is told why not."""
+    def _as_now(self, items: list[Item]) -> list[Item]:
+        """The same events, with what became of them by now."""
+        rows = self.shown.plan.rows if self.shown is not None else ()
+        seqs = {item.seq for item in items if item.seq is not None}
+        return [row for row in rows if row.seq in seqs]
+
+    def _changeable(self, then: Callable[[], None]) -> ContextView | None:
+        """What is shown, if something can be decided about it; of a file a session is made, and `then` goes on."""
         shown = self.shown
         if shown is None:
+            return None
+        if shown.fixed == FILE:
+            self._forget()
+            self.post_message(NeedsSession(then))
             return None
         past = "this is a past request, which cannot be changed; } goes to the newest" if shown.at is not None else ""
         if past or shown.fixed:
@@ -332,7 +346,7 @@ class InspectorPane(Vertical):
 
     def action_largest(self) -> None:
         """The largest, to mask those that are chosen."""
-        shown = self._changeable()
+        shown = self._changeable(self.action_largest)
         if shown is not None and shown.queries is not None:
             self.app.push_screen(LargestScreen(shown), self._agree_to_largest)
 

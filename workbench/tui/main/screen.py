@@ -27,7 +27,7 @@ from workbench.session.options import Detour, Options
 from workbench.session.services import Services
 from workbench.session.transcript import NOTHING
 from workbench.session.updates import Notice
-from workbench.session.values import Activity, DraftCost, Live, Status, Transcript, UserQuestion, Welcome
+from workbench.session.values import A_COPY, FILE, Activity, DraftCost, Live, Status, Transcript, UserQuestion, Welcome
 from workbench.tui import messages
 from workbench.tui.chat.activity_lines import is_working
 from workbench.tui.chat.composer import Composer
@@ -40,6 +40,7 @@ from workbench.tui.main.panes import PaneScreen
 from workbench.tui.main.timeline import LETTERS, Timeline
 from workbench.tui.main.usage import ContextOverview
 from workbench.tui.widgets.command import Command, Registry
+from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.help import Help
 
 if TYPE_CHECKING:
@@ -264,6 +265,9 @@ class MainScreen(PaneScreen):
     def run_command(self, command: Command, argument: str = "") -> None:
         """By whatever way; one that cannot be done now says why."""
         why_not = command.why_not(self) if command.why_not is not None else ""
+        if why_not == FILE:
+            self.post_message(messages.NeedsSession(lambda: self.run_command(command, argument)))
+            return
         if why_not:
             self.tell(f"{command.title}: {why_not}", "warning")
             return
@@ -277,7 +281,30 @@ class MainScreen(PaneScreen):
         except WorkbenchError as error:
             self.tell(str(error), "error")
 
+    @on(messages.NeedsSession)
+    def _needs_session(self, message: messages.NeedsSession) -> None:
+        self.run_worker(self._with_session(message.then), group="commands")
+
+    async def _with_session(self, then: Callable[[], None]) -> None:
+        try:
+            if await self.make_writable():
+                then()
+        except WorkbenchError as error:
+            self.tell(str(error), "error")
+
     # What commands, dialogs and other screens ask for
+
+    async def make_writable(self) -> bool:
+        """Under a file, after the question that a message asks as well."""
+        if self.read_only == FILE:
+            text = f"Make a session of {printable(self.session_title)}? {A_COPY}"
+            if not await self.ask(ConfirmDialog("read-only", text, "make a session", "cancel")):
+                return False
+            await self.model.compacting(lambda work: work.make_session())
+            await self.model.settled()
+        if self.read_only:
+            self.tell(self.read_only, "warning")
+        return not self.read_only
 
     def push(self, screen: Screen[Any]) -> None:
         """Show a screen over the panes."""

@@ -55,6 +55,9 @@ class Host(Protocol):
     def tell(self, text: str, severity: str = "information", title: str = "") -> None:
         """Something to read in the corner."""
 
+    async def make_writable(self) -> bool:
+        """Whether something can be changed: of a file a session is made first, where the user agrees."""
+
     def run(self, name: str, argument: str = "") -> None:
         """Run a command by its name."""
 

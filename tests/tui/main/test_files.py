@@ -1,0 +1,84 @@
+"""A file is only looked at: what would change it asks first, makes a session of it, and then does what was asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tui.play import program, settle, told, until
+from tui.screens.looking import seen
+from workbench.log.events import Override
+from workbench.session.services import Services
+from workbench.tui.compaction.dialogs import CompactDialog
+from workbench.tui.inspector.largest import LargestScreen
+from workbench.tui.widgets.dialogs import ConfirmDialog
+
+pytestmark = pytest.mark.usefixtures("project")
+CALL = {"id": "c1", "type": "function", "function": {"name": "run", "arguments": "{}"}}
+SAID = [
+    {"role": "user", "content": "what is left?"},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c1", "content": "two bugs and a half\n" * 200},
+    {"role": "assistant", "content": "two bugs"},
+]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "bugs.json"
+    path.write_text(json.dumps(SAID), "utf-8")
+    return str(path)
+
+
+async def test_a_key_that_would_change_a_file_makes_a_session_of_it_and_does_what_was_asked(
+    services: Services, file: str
+) -> None:
+    async with program(services, (120, 40), file) as (pilot, screen):
+        await pilot.press("f3")
+        await settle(pilot)
+        rows = screen.inspector.rows
+        assert rows.lines is not None
+        at = next(at for at in range(len(rows.lines)) if (item := rows.lines.item(at)) and item.kind == "tool_result")
+        rows.cursor = at
+        await pilot.press("m")
+        await seen(pilot, "Make a session of", "the file does not change", "n cancel")
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is screen)
+        assert screen.read_only
+        assert not services.store.list()
+        await pilot.press("m")
+        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        await pilot.press("y")
+        await until(lambda: screen.inspector.asked is not None)
+        assert not screen.read_only
+        await pilot.press("enter")
+        await settle(pilot)
+    [info] = services.store.list()
+    with services.store.session(info.id, write=False) as session:
+        assert [event.body.action for event in session.events() if isinstance(event.body, Override)] == ["mask"]
+
+
+@pytest.mark.parametrize(("key", "found"), [("L", LargestScreen), ("c", CompactDialog)])
+async def test_lists_and_questions_come_up_once_there_is_a_session(
+    services: Services, file: str, key: str, found: type[object]
+) -> None:
+    async with program(services, (120, 40), file) as (pilot, screen):
+        await pilot.press("f3")
+        await settle(pilot)
+        await pilot.press(key)
+        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        await pilot.press("y")
+        await until(lambda: isinstance(pilot.app.screen, found))
+        assert not screen.read_only
+
+
+async def test_undo_in_a_file_says_what_there_is_to_undo_only_after_that(services: Services, file: str) -> None:
+    async with program(services, (120, 40), file) as (pilot, _):
+        await pilot.press("f3")
+        await settle(pilot)
+        await pilot.press("u")
+        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        await pilot.press("y")
+        await until(lambda: "nothing to undo" in told(pilot.app))
