@@ -15,18 +15,30 @@ from workbench.log.events import Body, Compaction, Event
 
 
 def range_of(
-    bodies: Sequence[Body], policy: Policy, limits: Limits = ROOMY, *, live: bool = False, **how: bool
+    bodies: Sequence[Body],
+    policy: Policy,
+    limits: Limits = ROOMY,
+    *,
+    live: bool = False,
+    overflow: bool = False,
+    by_hand: bool = False,
 ) -> SelectedRange:
     """What would be compacted at the end of this conversation; `overflow`, `by_hand`: as `select` has them."""
-    return range_of_log(number(bodies), policy, limits, live=live, **how)
+    return range_of_log(number(bodies), policy, limits, live=live, overflow=overflow, by_hand=by_hand)
 
 
 def range_of_log(
-    events: Sequence[Event], policy: Policy, limits: Limits = ROOMY, *, live: bool = False, **how: bool
+    events: Sequence[Event],
+    policy: Policy,
+    limits: Limits = ROOMY,
+    *,
+    live: bool = False,
+    overflow: bool = False,
+    by_hand: bool = False,
 ) -> SelectedRange:
     """The same for a log."""
     made = plan(events, policy, limits, COUNTER, live=live)
-    return select(made, events, policy.compaction, limits, COUNTER, **how)
+    return select(made, events, policy.compaction, limits, COUNTER, overflow=overflow, by_hand=by_hand)
 
 
 def event_of(selected: SelectedRange, policy: Policy, summary: str = "the summary") -> Compaction:

@@ -99,14 +99,12 @@ async def test_the_chats_key_goes_to_the_question_while_nothing_is_typed() -> No
         app.question = ASKED
         await settle(pilot)
         await pilot.press("tab")
-        await settle(pilot)
-        assert not app.pane.box.has_focus
+        await until(lambda: not app.pane.box.has_focus)
         app.pane.take_focus()
-        await settle(pilot)
-        assert app.pane.box.has_focus
+        await until(lambda: app.pane.box.has_focus)
         await pilot.press("x", "backspace")
         await settle(pilot)
-        assert app.pane.box.has_focus
+        await until(lambda: app.pane.box.has_focus)
         await pilot.press("y")
         await until(lambda: answers(app) == [(7, "once")])
         assert app.pane.composer.text == ""

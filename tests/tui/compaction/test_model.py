@@ -19,6 +19,7 @@ from workbench.config.errors import Refused
 from workbench.log.events import Compaction, Failure, Revert, Usage
 from workbench.models.reply_parts import Text
 from workbench.session.compacting import BUSY, STOPPED
+from workbench.session.open_session import Which
 from workbench.session.questions import make_session
 from workbench.session.reports import tokens
 from workbench.session.services import Services
@@ -242,14 +243,15 @@ async def test_undo_redo_peel_and_all_say_what_they_did_and_the_tokens(services:
         before = view(on).tokens
         outcome = await on.model.compacting(lambda work: work.compactions.compact(digest=True))
         after = outcome.after
-        for do, now, had in (
-            (lambda: on.model.revert("undo"), before, after),
-            (lambda: on.model.revert("redo"), after, before),
-            (lambda: on.model.revert("peel"), before, after),
-            (lambda: on.model.revert("redo", outcome.seq), after, before),
-            (lambda: on.model.revert("all"), before, after),
-        ):
-            do()
+        changes: list[tuple[Which, int | None, int, int]] = [
+            ("undo", None, before, after),
+            ("redo", None, after, before),
+            ("peel", None, before, after),
+            ("redo", outcome.seq, after, before),
+            ("all", None, before, after),
+        ]
+        for which, seq, now, had in changes:
+            on.model.revert(which, seq)
             await on.settled()
             assert on.notices[-1].text.endswith(f" · {had:,} → {now:,} of {WINDOW:,} tokens")
             assert view(on).tokens == now
