@@ -19,10 +19,10 @@ from workbench.config.errors import Refused
 from workbench.log.events import Compaction, Failure, Revert, Usage
 from workbench.models.reply_parts import Text
 from workbench.session.compacting import BUSY, STOPPED
-from workbench.session.open_session import Which
 from workbench.session.questions import make_session
 from workbench.session.reports import tokens
 from workbench.session.services import Services
+from workbench.session.undoing import Which
 
 pytestmark = pytest.mark.usefixtures("project")
 

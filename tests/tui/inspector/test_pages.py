@@ -50,7 +50,8 @@ def test_a_masked_row_shows_what_the_marker_hides() -> None:
     masked = row(12)
     text = said(make(masked, "diff", SHOWN.queries))
     assert text.startswith(
-        "tool result 2 of 6 (not counting summarised ones): masking.keep_first and keep_last keep the first 1 and the last 2"
+        "tool result 2 of 6 (not counting summarised ones): "
+        "masking.keep_first and keep_last keep the first 1 and the last 2"
     )
     assert text.split("\n", 1)[1].startswith("- FAILED tests/test_login.py::test_login_7\n")
     assert "\n+ [result masked — ~220 tokens removed" in text
