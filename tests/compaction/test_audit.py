@@ -96,6 +96,18 @@ def test_nothing_to_lose_is_nothing_lost() -> None:
     assert audited("hello", "") == Audit(1.0, (), ())
 
 
+def test_a_decision_of_the_summary_before_that_this_one_drops_is_listed() -> None:
+    decision = "Money is counted in Decimal and rounded once, half up, at the end of an invoice"
+    earlier = f"## Decisions\n- {decision}\n- Short one\n## Next\n- The cache stays as it is until the release"
+    selected = everything([UserMessage("go on")])
+    found = audit(selected, "- the cache stays as it is until the release", previous=earlier)
+    assert [(fact.kind, fact.text) for fact in found.forgotten] == [("statement", decision)]
+    assert audit(selected, f"We said: {decision.lower()}.", previous=f"- {decision}").forgotten == ()
+    prose = "The parser was rewritten by hand. Every caller waits for the second answer."
+    [gone] = audit(selected, "Every caller waits for the second answer.", previous=prose).forgotten
+    assert gone.text == "The parser was rewritten by hand."
+
+
 def test_what_the_previous_summary_held_and_this_one_does_not_is_forgotten() -> None:
     log: list[Body] = [*named_turns([1]), Compaction(1, 2, "edited src/app.py and lib/b.py"), UserMessage("go on")]
     selected = everything(log)

@@ -118,7 +118,7 @@ async def test_the_previous_summary_is_updated_and_what_it_held_and_the_new_one_
         draft = await drafted(made, events)
         asked = provider.requests[0].body["messages"][1]["content"]
     assert "<earlier_summary>\nPort 4711 in src/old.py was agreed." in asked
-    assert "src/old.py" in {fact.text for fact in draft.audit.forgotten}
+    assert [fact.text for fact in draft.audit.forgotten] == ["Port 4711 in src/old.py was agreed."]
     assert made.body(draft).meta["forgotten"] == len(draft.audit.forgotten)
     assert "Port 4711" in (await drafted(made, events, digest=True)).summary
 

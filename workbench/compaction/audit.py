@@ -18,6 +18,13 @@ ENOUGH = 0.6
 TELLING = 4
 """Letters of a telling word; shorter ones hold sentences together."""
 
+LEAST_SAID = 3
+"""Telling words of a line that says something by itself."""
+MOST_LINES = 40
+"""Lines of an earlier summary that are listed as lost."""
+
+_POINT = re.compile(r"\s*(?:[-*•]\s+)+(\S.*)")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _WORD = re.compile(r"\w+")
 _MARKUP = str.maketrans("", "", "`*")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
@@ -62,7 +69,7 @@ class Held:
             case "commit":
                 shorter = (key[1][:length] in self._commits for length in self._commit_lengths)
                 return key[1] in self._commit_starts or any(shorter)
-            case "constraint" | "todo":
+            case "constraint" | "todo" | "statement":
                 return self._says(fact.text)
             case "quote":
                 return _plain(fact.text) in self._plain
@@ -89,10 +96,26 @@ def audit(selected: SelectedRange, summary: str, *, previous: str = "", facts: F
         (kept if held.has(fact) else lost).append(fact)
     earlier = previous or previous_summary(selected)
     event = selected.previous[-1].id if selected.previous else ""
-    forgotten = tuple(fact for fact in facts_of_text(earlier, event) if not held.has(fact)) if earlier else ()
+    forgotten = _forgotten(earlier, event, held) if earlier else ()
     total = len(kept) + len(lost)
     unlisted = sum(not held.has(fact) for fact in rest)
     return Audit(len(kept) / total if total else 1.0, tuple(kept), tuple(lost), forgotten, unlisted)
+
+
+def _forgotten(earlier: str, event: str, held: Held) -> tuple[Fact, ...]:
+    """What the summary before held and this one does not: whole lines, and facts of lines that are there in part."""
+    lines = [fact for fact in _statements(earlier, event) if not held.has(fact)]
+    gone = "\n".join(fact.text for fact in lines)
+    facts = [fact for fact in facts_of_text(earlier, event) if not held.has(fact) and fact.text not in gone]
+    return (*lines[:MOST_LINES], *facts)
+
+
+def _statements(summary: str, event: str) -> list[Fact]:
+    """The points of a summary; where it has none, its sentences."""
+    points = [found[1] for line in summary.splitlines() if (found := _POINT.match(line))]
+    plain = [line for line in summary.splitlines() if not line.lstrip().startswith("#")]
+    said = points or [sentence for line in plain for sentence in _SENTENCE.split(line)]
+    return [Fact(text, "statement", event) for text in map(str.strip, said) if len(_telling(text)) >= LEAST_SAID]
 
 
 def with_lost(summary: str, facts: Iterable[Fact]) -> str:

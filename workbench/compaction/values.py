@@ -15,7 +15,8 @@ from workbench.log.events import Event, KeptEvent
 Trigger = Literal["turns", "tokens", "threshold", "manual", "overflow"]
 """turns since the last compaction; an absolute number of tokens; a share of the window; by hand; the provider's or our
 own finding that the request is too long."""
-FactKind = Literal["path", "url", "identifier", "number", "error", "commit", "quote", "todo", "constraint"]
+FactKind = Literal["path", "url", "identifier", "number", "error", "commit", "quote", "todo", "constraint", "statement"]
+"""A statement is a line of an earlier summary: a decision or a preference that has no other sign."""
 FailureKind = Literal["model", "timeout", "empty", "too_long", "larger", "freed", "vetoed", "nothing", "does_not_fit"]
 """Why a compaction, or the model's summary, did not come about."""
 

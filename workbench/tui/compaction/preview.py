@@ -271,7 +271,7 @@ class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
     async def _put_back(self) -> None:
         try:
             draft = await self._current()
-            chosen = self.facts.chosen or list(draft.audit.lost)
+            chosen = self.facts.chosen or [*draft.audit.lost, *draft.audit.forgotten]
             if not chosen:
                 self.notify("no facts were lost", markup=False)
                 return
