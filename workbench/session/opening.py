@@ -167,6 +167,8 @@ def _opened(services: Services, options: Options, source: Source, name: str, ses
     )
     made.off = tools_off(source.events)
     made.catch_up()
+    if recorded is not None:
+        made.requests.estimate(recorded.unreported)
     return made
 
 

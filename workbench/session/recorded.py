@@ -110,6 +110,12 @@ class RecordedSession:
     def _plans(self) -> RequestPlans:
         return RequestPlans(self._source.events, self._bodies, self._calibrated_setup)
 
+    @property
+    def newest(self) -> int | None:
+        """The place of the last request of the conversation itself; None where none of them was reported."""
+        main = is_main(self.marks)
+        return None if self.place(None) is None else max(at for at, mark in enumerate(self.marks) if main(mark))
+
     def place(self, number: int | None) -> int | None:
         """The place of the N-th request; without a number, of the last that was reported, if there is one."""
         if number is None:
@@ -135,6 +141,12 @@ class RecordedSession:
     def estimates(self) -> Mapping[int, int]:
         """Our count of each request that was reported, by the event of its report."""
         return {each.mark.usage: each.tokens for each in self.listed if each.mark.usage}
+
+    @property
+    def unreported(self) -> Mapping[int, int]:
+        """About how large each request was that nobody reported, by its place."""
+        found = ((at, each) for at, each in enumerate(self.listed) if each.mark.reported is None)
+        return {at: each.tokens + self._rest(each.mark) for at, each in found}
 
     @cached_property
     def conversation(self) -> Sequence[RequestMark]:

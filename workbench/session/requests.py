@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.log.events import (
@@ -87,6 +87,11 @@ class RequestMarks:
                 self._answer(event.seq, body)
             case ToolResult() | SystemMessage():
                 self._reply = self._reply or None  # results of one reply may come between its calls
+
+    def estimate(self, sizes: Mapping[int, int]) -> None:
+        """What those have about that nobody reported, by their places."""
+        for at, tokens in sizes.items():
+            self.marks[at] = self.marks[at]._replace(estimate=tokens)
 
     def _put(self, mark: RequestMark) -> None:
         self._open = len(self.marks)

@@ -151,7 +151,7 @@ class SessionWorker:
                 self._opened = made
                 self._lists = WelcomeLists()
                 self._travel.home()
-            last = made.recorded.place(None) if made.recorded is not None else None
+            last = made.recorded.newest if made.recorded is not None else None
             found: list[ContextView] = []
             if last is not None:
                 await self._travel.go(made, last, found.append)

@@ -16,8 +16,8 @@ def requests(count: int) -> list[RequestMark]:
 
 
 def test_each_request_has_a_column_and_compactions_stand_where_they_were_made() -> None:
-    columns = time_columns(requests(5), [(15, MADE), (35, UNDONE), (99, MADE)], 250, 80)
-    assert [column.mark or column.size for column in columns] == [100, 101, MADE, 102, 103, UNDONE, 104, MADE, 250]
+    columns = time_columns(requests(5), [(15, MADE), (35, UNDONE), (99, MADE)], 80)
+    assert [column.mark or column.size for column in columns] == [100, 101, MADE, 102, 103, UNDONE, 104, MADE, 0]
     assert [column.place for column in columns if not column.mark] == [0, 1, 2, 3, 4, 5]
 
 
@@ -26,16 +26,16 @@ def sized(*sizes: int, **changes: Any) -> list[RequestMark]:
 
 
 def signs(marks: list[RequestMark], changes: list[tuple[int, str]]) -> list[str]:
-    return [column.mark or str(column.size) for column in time_columns(marks, changes, 9, 80)]
+    return [column.mark or str(column.size) for column in time_columns(marks, changes, 80)]
 
 
 def test_results_that_were_cleared_have_a_mark_whether_an_event_says_so_or_only_the_sizes() -> None:
-    assert signs(sized(100, 200), [(5, CLEARED)]) == ["100", CLEARED, "200", "9"], "cleared, and something new came"
-    assert signs(sized(100, 150, 90, 85), []) == ["100", "150", CLEARED, "90", "85", "9"]
-    assert signs(sized(100, 50), [(5, MADE)]) == ["100", MADE, "50", "9"], "the compaction says why already"
-    assert signs(sized(100, 50, purpose="side"), []) == ["100", "50", "9"]
+    assert signs(sized(100, 200), [(5, CLEARED)]) == ["100", CLEARED, "200", "0"], "cleared, and something new came"
+    assert signs(sized(100, 150, 90, 85), []) == ["100", "150", CLEARED, "90", "85", "0"]
+    assert signs(sized(100, 50), [(5, MADE)]) == ["100", MADE, "50", "0"], "the compaction says why already"
+    assert signs(sized(100, 50, purpose="side"), []) == ["100", "50", "0"]
     other = [*sized(100), *sized(0, 50, model="other")[1:]]
-    assert signs(other, []) == ["100", "50", "9"], "another model counts otherwise"
+    assert signs(other, []) == ["100", "50", "0"], "another model counts otherwise"
 
 
 COMPACTIONS = st.lists(st.tuples(st.integers(0, 4_000), st.sampled_from(SIGNS)), max_size=10)
@@ -45,7 +45,7 @@ COMPACTIONS = st.lists(st.tuples(st.integers(0, 4_000), st.sampled_from(SIGNS)),
 def test_whatever_the_width_no_compaction_is_lost_and_the_order_is_kept(
     count: int, compactions: list[tuple[int, str]], width: int
 ) -> None:
-    columns = time_columns(requests(count), compactions, 1, width)
+    columns = time_columns(requests(count), compactions, width)
     whole = count + len(compactions) + 1
     assert len(columns) == min(whole, width)
     assert [column.place for column in columns] == sorted(column.place for column in columns)
@@ -54,12 +54,12 @@ def test_whatever_the_width_no_compaction_is_lost_and_the_order_is_kept(
     elif compactions:
         assert {MADE, UNDONE, CLEARED} & {column.mark for column in columns}
         assert (MADE in {sign for _, sign in compactions}) == (MADE in {column.mark for column in columns})
-    assert max(column.size for column in columns) == max((each.tokens for each in requests(count)), default=1)
+    assert max(column.size for column in columns) == max((each.tokens for each in requests(count)), default=0)
 
 
 @given(st.integers(1, 400), COMPACTIONS, st.integers(1, 200))
 def test_every_request_is_found_in_a_column(count: int, compactions: list[tuple[int, str]], width: int) -> None:
-    columns = time_columns(requests(count), compactions, 1, width)
+    columns = time_columns(requests(count), compactions, width)
     last = -1
     for place in range(count + 1):
         at = column_of(columns, place)

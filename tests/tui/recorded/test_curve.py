@@ -32,7 +32,7 @@ async def test_it_has_every_reported_size_and_marks_the_request_that_is_shown(
         assert curve.sizes[:-1] == tuple(mark.reported for mark in turns)
         assert curve.sizes[-2] == LAST
         assert not curve.tried
-        assert f"{STEPS + 1} requests in 2 turns · {HERE} request {STEPS + 3}" in plotted(screen)[-1]
+        assert f"{STEPS + 1} reported in 2 turns · {HERE} request {STEPS + 3}" in plotted(screen)[-1]
         last = plotted(screen)[0].index(HERE)
         screen.go_to_request("10")
         await settle(pilot)

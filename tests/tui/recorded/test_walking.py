@@ -9,8 +9,10 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
+from support.talk import words
 from tui.play import settle, shown, told, typed
-from tui.recorded.long_run import LAST, REQUESTS, as_file, as_session, inspector, run
+from tui.recorded.long_run import LAST, MODEL, REQUESTS, as_file, as_session, inspector, run
+from workbench.log.events import AssistantMessage, Body, ToolCall, ToolResult
 from workbench.session.services import Services
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.main.timeline import Timeline
@@ -179,3 +181,27 @@ async def test_the_timeline_is_walked_with_arrows_and_with_the_mouse(services: S
         await pilot.press("escape")
         await settle(pilot)
         assert screen.chat.composer.has_focus
+
+
+async def test_a_request_that_nobody_reported_has_its_size_and_the_columns_keep_their_scale(
+    services: Services, tmp_path: Path
+) -> None:
+    open_end: list[Body] = [ToolCall("late", "read", "{}", "late"), ToolResult("late", words(9_000, "late"), "read")]
+    open_end += [AssistantMessage("Then I was stopped.", "later", model=MODEL)]
+    bodies = run(6, others=False)
+    async with inspector(services, as_file(tmp_path, [*bodies[:-4], *open_end, *bodies[-3:]])) as (pilot, screen):
+        assert screen.shown is not None
+        newest = screen.shown.requests[-1]
+        assert place(screen) == len(screen.shown.requests) - 1 == 8, "it opens on the newest"
+        assert newest.reported is None
+        assert newest.tokens == screen.shown.plan.size > screen.shown.requests[0].tokens
+        lines = []
+        for _ in range(10):
+            lines.append(str(screen.query_one(Timeline).render())[9:])
+            await pilot.press(EARLIER)
+            await settle(pilot)
+        assert set(lines) == {lines[0]}
+        assert lines[0].strip().endswith("█▷")
+        screen.show_ledger()
+        await settle(pilot)
+        assert "7 requests and 2 without a report in 1 turn" in shown(pilot.app)

@@ -136,8 +136,7 @@ def _foot(curve: Curve, on_scale: bool, named: bool, width: int, number: int) ->
     """From when to when, and what the signs mean."""
     made = sum(not mark.undone for mark in curve.marks)
     turns = "1 turn" if curve.turns == 1 else f"{curve.turns:,} turns"
-    asked = "1 request" if curve.requests == 1 else f"{curve.requests:,} requests"
-    parts = [Content.styled(f"{asked} in {turns}" if curve.requests else turns, "$quiet")]
+    parts = [Content.styled(f"{curve.requests:,} reported in {turns}" if curve.requests else turns, "$quiet")]
     if number:
         parts.append(Content.assemble((HERE, "bold $accent"), (f" request {number:,}", "$quiet")))
     if curve.tried:

@@ -66,7 +66,7 @@ def page(
     """The account as text: totals and calibration first, then the lines, newest first. `requests` number them."""
     if ledger is None or not ledger.rows:
         return TextPage([TextLine(EMPTY, "quiet")])
-    lines = [*_summary(ledger, model), TextLine("")]
+    lines = [*_summary(ledger, model, sum(not mark.usage for mark in requests)), TextLine("")]
     count = most // ROW_CHARS or len(ledger.rows)
     if by == "request":
         numbers = {mark.usage: number for number, mark in enumerate(requests, 1)}
@@ -90,12 +90,11 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[TextLine]
     return [TextLine(first, "head"), *(TextLine(line) for line in rest)]
 
 
-def _summary(ledger: Ledger, model: str) -> Iterator[TextLine]:
+def _summary(ledger: Ledger, model: str, unreported: int) -> Iterator[TextLine]:
     total = ledger.total
+    asked = _count(total.requests, "request") + (f" and {unreported:,} without a report" if unreported else "")
     known = f", {total.uncosted} requests of unknown cost" if total.uncosted else ""
-    yield TextLine(
-        f"{_count(total.requests, 'request')} in {_count(len(ledger.turns), 'turn')}: {cost(total.cost)}{known}", "head"
-    )
+    yield TextLine(f"{asked} in {_count(len(ledger.turns), 'turn')}: {cost(total.cost)}{known}", "head")
     yield TextLine(
         f"counted {total.estimate:,} + unattributed {total.unattributed:+,} = reported {total.prompt:,} prompt tokens"
     )

@@ -31,9 +31,9 @@ LETTERS = frozenset(
 )
 """The commands whose letters work here. No other does: who walks through the past changes nothing by a slip."""
 EIGHTHS = "▁▂▃▄▅▆▇█"
-MADE, UNDONE, CLEARED, NEXT = "◆", "◇", "▾", "▷"
+MADE, UNDONE, CLEARED, NEXT, UNKNOWN = "◆", "◇", "▾", "▷", "·"
 """A compaction, one that was undone, something that was taken out without one (results cleared or masked, messages left
-out), and the request that comes next."""
+out), the request that comes next, and one of unknown size."""
 SIGNS = (MADE, UNDONE, CLEARED)
 """Where there is room for one only, the first of them that is there."""
 SMALLER = 0.9
@@ -50,14 +50,13 @@ class TimeColumn(NamedTuple):
     mark: str = ""
     """The sign of a compaction or a clearing, which has a column of its own."""
     size: int = 0
+    """0: unknown, or of the next one, which is not made yet."""
     beside: bool = False
     """Whether only requests beside the conversation are in it."""
 
 
-def time_columns(
-    requests: Sequence[RequestMark], changes: Sequence[tuple[int, str]], size: int, width: int
-) -> list[TimeColumn]:
-    """At most so many columns, from the first request to the next one, of `size` tokens.
+def time_columns(requests: Sequence[RequestMark], changes: Sequence[tuple[int, str]], width: int) -> list[TimeColumn]:
+    """At most so many columns, from the first request to the next one.
 
     `changes`: events that changed the requests after them, each with its sign. Where there are more columns than cells,
     several share one: a compaction is never lost among them, and of sizes the largest counts.
@@ -77,7 +76,7 @@ def time_columns(
             before, told = mark, False
         found.append(TimeColumn(place, "", mark.tokens, is_side))
     found += [TimeColumn(len(requests), sign) for _, sign in waiting]
-    found.append(TimeColumn(len(requests), "", size))
+    found.append(TimeColumn(len(requests)))
     if len(found) <= width or width < 1:
         return found
     return list(_squeezed(found, width))
@@ -153,7 +152,7 @@ class Timeline(Widget, can_focus=True):
         view = self.compaction
         changes = [] if view is None else [*all_compactions(view.history), *((seq, CLEARED) for seq in view.cleared)]
         room = self.content_size.width - label.cell_length
-        return time_columns(self.shown.requests, changes, self.shown.plan.size, room)
+        return time_columns(self.shown.requests, changes, room)
 
     def _label(self) -> Content:
         assert self.shown is not None
@@ -172,7 +171,8 @@ class Timeline(Widget, can_focus=True):
         top = max(1, *(column.size for column in columns))
         parts = []
         for at, column in enumerate(columns):
-            sign = column.mark or EIGHTHS[max(0, min(7, column.size * 8 // top - (column.size == top)))]
+            height = max(0, min(7, column.size * 8 // top - (column.size == top)))
+            sign = column.mark or (EIGHTHS[height] if column.size else UNKNOWN)
             style = "bold $slot-summaries" if column.mark else "$quiet" if column.beside else "$primary"
             if column.place == len(self.shown.requests) and not column.mark:
                 sign = NEXT
