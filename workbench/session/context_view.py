@@ -179,11 +179,18 @@ class LogQueries:
         if any(isinstance(event.body, Override) and event.body.first <= seq <= event.body.last for event in later):
             return ""
         undone = reverted(later)
-        for event in later:
-            body = event.body
-            if isinstance(body, Compaction) and event.seq not in undone and _covers(event, body, seq):
-                return f"compaction #{event.seq}: {self._gone(seq, event.seq)}"
-        return ""
+        covering = [
+            event.seq
+            for event in later
+            if isinstance(event.body, Compaction) and event.seq not in undone and _covers(event, event.body, seq)
+        ]
+        if not covering:
+            return ""
+        first, newest = covering[0], covering[-1]
+        which = f"compaction #{first}"
+        if newest != first:
+            which = f"summarised first by {which}, then again with its summary by #{newest}"
+        return f"{which}: {self._gone(seq, first)}"
 
     def _gone(self, seq: int, compaction: int) -> str:
         """Which requests had an event that a compaction summarises, by their numbers."""

@@ -17,12 +17,13 @@ from workbench.tui.inspector.order import RowGroup
 
 
 def width_of(made: Cells, gap: int, wide: bool, marked: bool = False) -> int:
-    shown = [made.seq, made.who, made.tokens, made.share, made.pin, made.state, *([made.mark] if marked else [])]
+    shown = [made.seq, made.who, made.tokens, made.pin, made.state]
+    shown += [*([made.share] if made.share else []), *([made.mark] if marked else [])]
     columns = [*shown, made.original] if wide else shown
     return sum(map(cell_len, columns)) + gap * len(columns) + cell_len(made.why + made.text)
 
 
-@given(texts(), texts(), st.integers(0, 3_000_000), st.booleans(), st.integers(60, 250), st.integers(0, 10**6))
+@given(texts(), texts(), st.integers(0, 3_000_000), st.booleans(), st.integers(45, 250), st.integers(0, 10**6))
 def test_a_row_is_as_wide_as_the_line(text: str, why: str, tokens: int, edited: bool, width: int, events: int) -> None:
     edits = (Edit("mask", "masked", 1, 1, why),) if edited else ()
     row = item(1, text, tool=text, tokens=tokens, edits=edits, exact=False)
@@ -32,7 +33,7 @@ def test_a_row_is_as_wide_as_the_line(text: str, why: str, tokens: int, edited: 
     assert all(part.isprintable() or "\u200d" in part for part in made)
 
 
-@given(st.integers(60, 250), st.integers(0, 10**6))
+@given(st.integers(45, 250), st.integers(0, 10**6))
 def test_the_heads_are_as_wide_as_the_rows(width: int, events: int) -> None:
     assert cell_len(heads(lay_out(width, events))) == width
 
@@ -119,3 +120,25 @@ def test_what_is_never_sent_says_what_it_is_not_that_it_is_not_sent() -> None:
 def test_what_is_beside_the_conversation_says_what_it_is(text: str, who: str) -> None:
     row = item(1, text, role=None, kind="aside", state="aside")
     assert cells(row, lay_out(120, 10), "").who.strip() == who
+
+
+@given(st.integers(60, 250), st.integers(0, 9_999), st.booleans())
+def test_what_a_row_says_always_has_room(width: int, events: int, marked: bool) -> None:
+    assert lay_out(width, events, marked).what >= 20
+
+
+def test_in_a_narrow_pane_the_bars_go_before_the_words_and_the_sign_of_the_state_stays() -> None:
+    assert [(lay_out(width, 10).share, lay_out(width, 10).state) for width in (80, 66, 58)] == [
+        (5, 12),
+        (0, 12),
+        (0, 1),
+    ]
+    assert "share" not in heads(lay_out(66, 10))
+    masked = cells(item(1, "said", state="masked"), lay_out(58, 10), "")
+    assert (masked.state, masked.text.rstrip()) == ("m", "said")
+
+
+def test_the_definition_of_a_tool_does_not_look_like_its_result() -> None:
+    columns = lay_out(120, 10)
+    made = [cells(item(1, slot=slot, tool="run_command"), columns, "").who.strip() for slot in ("tools", "history")]
+    assert made == ["tool run_command", "run_command"]

@@ -47,10 +47,12 @@ async def test_the_chosen_ones_are_masked_as_one_decision_after_their_figure_was
         text = screen_of(app)
         assert "mask 4 items: frees 2,7" in text
         assert "of the window), invalidates " in text
+        assert " of the request, " in text
         await press(pilot, "space")
         assert "mask 3 items: frees 8" in screen_of(app)
         await press(pilot, "enter")
         assert decisions(app) == [("mask", 12, 12), ("mask", 15, 15), ("mask", 21, 21)]
+        assert "masked 3 items, which frees 8" in " ".join(note.message for note in app._notifications)
         assert [each.joined for each in app.asked if isinstance(each, Decide)] == [False, True, True]
 
 

@@ -178,7 +178,8 @@ def test_a_summarised_item_says_which_requests_had_it_and_which_compaction_took_
     about = About(since=shown.queries.since(12, "summarised"))
     told = said(make(result, "diff", shown.queries, about=about))
     assert f"summarised by compaction #{len(bodies)}" in told
-    assert f"compaction #{number}: sent in requests {had[0]} to 8, gone from request 9" in told
+    twice = f"summarised first by compaction #{number}, then again with its summary by #{len(bodies)}: "
+    assert f"{twice}sent in requests {had[0]} to 8, gone from request 9" in told
     undone = Model([*bodies, Revert(len(bodies)), Revert(number), again]).shown()
     assert undone.queries is not None
     assert undone.queries.since(12, "summarised").endswith("gone from the next request")

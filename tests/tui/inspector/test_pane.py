@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from textual.events import Key
 
-from tui.inspector.host import SUMMARISED, Host, Model, go_to, host, lines_of, press, settle
+from tui.inspector.host import BODIES, SUMMARISED, Host, Model, go_to, host, lines_of, press, screen_of, settle
 from tui.inspector.sample import SAMPLE, item, plan_of
 from workbench.context.budget import Limits
 from workbench.context.plan import Verdict
-from workbench.log.events import UserMessage
+from workbench.log.events import Body, ToolCall, ToolResult, UserMessage
 from workbench.session.context_view import ContextView
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.inspector.detail import Detail
@@ -203,3 +203,21 @@ async def test_keys_that_come_in_one_burst_with_the_filter_s_key_are_all_typed_i
         assert app.focused.value == typed
         assert app.list.wish._replace(filter=order.filter) == order, "no letter reached the rows"
         assert app.pane.asked is None
+
+
+async def test_no_sum_before_cuts_where_more_is_sent_than_was_said() -> None:
+    empty: list[Body] = [
+        UserMessage("run it"),
+        ToolCall("c", "run_command", "{}", "r"),
+        ToolResult("c", "", "run_command"),
+    ]
+    for bodies, cut in ((empty, False), (BODIES, True)):
+        app = host(Model(bodies))
+        async with app.run_test(size=(150, 40)) as pilot:
+            await settle(pilot)
+            assert app.shown is not None
+            totals = app.shown.plan.totals
+            assert (totals.original_tokens > totals.items) == cut
+            text = screen_of(app)
+            assert ("tokens before cuts" in text) == cut
+            assert f"{totals.items:,} content + {totals.framing:,} message framing" in text

@@ -54,8 +54,10 @@ async def test_the_past_is_not_changed() -> None:
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "[", "p")
-        assert app.told == "! this is a past request, which cannot be changed; } goes to the newest"
+        assert app.told == "! } goes to the newest: a past request cannot be changed", "the key first, if it is cut"
         assert decisions(app) == []
+        await press(pilot, "}")
+        assert "past" not in app.told, "there something can be changed"
 
 
 async def test_before_the_first_request_there_is_no_timeline() -> None:

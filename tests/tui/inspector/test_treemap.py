@@ -75,7 +75,7 @@ async def test_it_shows_what_fills_the_context_and_opens_down_to_the_item() -> N
         assert names(app)[:2] == ["read_file results", "run_command results"]
         text = screen_of(app)
         assert "the request: 3,554 tokens" in text
-        assert "t read_file results" in text, "the letter of a state that is in it"
+        assert "read_file results (truncated)" in text, "the states that are in it"
         assert "2,716 · 76 %" in text
         await press(pilot, "enter")
         assert names(app) == ["#9 read_file", "#18 read_file", "#21 read_file"]
@@ -167,3 +167,18 @@ async def test_a_question_is_seen_and_answered_where_the_rows_are_not() -> None:
         assert "mask event 18?" in screen_of(app)
         await press(pilot, "enter")
         assert decisions(app) == [("mask", 18, 18)]
+
+
+def test_a_box_has_its_states_in_words_or_where_it_is_small_by_their_letters() -> None:
+    part = Part("run_command results", 1_588, "truncated", "tm", "2 items")
+    assert "run_command results (truncated, masked)" in picture(part, Size(50, 6), 4_000, False)[0]
+    assert "tm run_command results" in picture(part, Size(30, 6), 4_000, False)[0]
+
+
+async def test_beside_the_treemap_the_views_of_the_detail_keep_their_names() -> None:
+    app = whole()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "T", "enter", "enter")
+        assert app.pane.has_class("-detailed")
+        assert "3 cut] 4 tokens 5 edits 6 JSON" in screen_of(app)

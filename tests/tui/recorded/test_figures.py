@@ -11,6 +11,7 @@ from tui.play import settle, shown
 from tui.recorded.long_run import FIXED, LAST, REQUESTS, as_file, inspector, run
 from workbench.log.events import Usage
 from workbench.session.services import Services
+from workbench.tui.inspector.info_lines import TotalsLine
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.main.usage import ContextOverview
 
@@ -42,6 +43,10 @@ async def test_what_is_not_in_the_file_is_a_row_and_a_segment(services: Services
         bar = str(screen.query_one(ContextOverview).render())
         assert "????" in bar.splitlines()[1]
         assert f"? not in file {plan.unattributed:,}" in bar
+        await pilot.press("f5")
+        await settle(pilot)
+        totals = str(screen.inspector.query_one(TotalsLine).render())
+        assert f"+ {plan.unattributed:,} not in file (system prompt, tools, hidden thinking)" in totals
         await pilot.press("right_square_bracket")
         await settle(pilot)
         assert "calibrated, ±" in row(screen)

@@ -24,6 +24,8 @@ WIDE = 110
 BLOCKS = " ▏▎▍▌▋▊▉█"
 BESIDE = 40
 """From this width on the last column has room for a reason beside the text."""
+LEAST = 20
+"""Cells for what a row says; where there are fewer, first the bars of the shares go, then the words of the states."""
 LOOKED_AT = 600
 """Characters of a text that a row may show; the rest of a megabyte is not looked at."""
 MOST_PARSED = 100_000
@@ -78,6 +80,10 @@ def lay_out(width: int, events: int, marked: bool = False) -> Columns:
     state = 12
     mark = 1 if marked else 0
     used = seq + mark * (1 + gap) + who + tokens + original + share + 1 + state + gap * (7 if wide else 6)
+    if width - used < LEAST:
+        used, share = used - share - gap, 0
+    if width - used < LEAST:
+        used, state = used - state + 1, 1
     return Columns(seq, who, tokens, original, share, state, max(0, width - used), gap, mark)
 
 
@@ -92,9 +98,13 @@ def heads(columns: Columns, sort: Sorting = "") -> str:
         fit("who", columns.who),
         f"tokens{ARROWS[sort]}".rjust(columns.tokens),
         *(["original".rjust(columns.original)] if columns.original else []),
-        fit("of request" if columns.share >= len("of request") else "share", columns.share),
+        *(
+            [fit("of request" if columns.share >= len("of request") else "share", columns.share)]
+            if columns.share
+            else []
+        ),
         " ",
-        fit("  state", columns.state),
+        _state("  state", columns),
         fit("what", columns.what),
     ]
     return (" " * columns.gap).join(words)
@@ -112,15 +122,25 @@ def cells(row: Item, columns: Columns, share: str, mark: Mark | None = None) -> 
         (number(row.original_tokens, columns.original) if changed else "").rjust(columns.original),
         share,
         "⚑" if row.pinned else " ",
-        fit(f"{SIGNS[row.state]} {state_words(row.state)}", columns.state),
+        _state(f"{SIGNS[row.state]} {state_words(row.state)}", columns),
         text,
         why,
         MARKS[mark] if mark else " " * columns.mark,
     )
 
 
+def _state(said: str, columns: Columns) -> str:
+    """A sign and a word; where there is no room for words, the sign."""
+    return said[:1] if columns.state == 1 else fit(said, columns.state)
+
+
 def _who(row: Item) -> str:
-    """Who it is from; of what is never sent, what it is, where its text begins with that."""
+    """Who it is from; of what is never sent, what it is, where its text begins with that.
+
+    The definition of a tool must not look like a result of it.
+    """
+    if row.slot == "tools":
+        return f"tool {row.who}"
     if row.kind != "aside":
         return row.who
     first = row.original.partition(" ")[0].rstrip(":")
@@ -142,7 +162,7 @@ def head_cells(group: RowGroup, by: Grouping, folded: bool, columns: Columns, to
         (number(group.original_tokens, columns.original) if changed else "").rjust(columns.original),
         share_bar(group.tokens, total, columns.share),
         " ",
-        fit(f"  {count}", columns.state),
+        _state(f"  {count}", columns),
         fit(about, columns.what),
         mark=" " * columns.mark,
     )
@@ -161,7 +181,7 @@ def live_cells(live: Live, columns: Columns) -> Cells:
         " " * columns.original,
         " " * columns.share,
         " ",
-        fit("▸ coming", columns.state),
+        _state("▸ coming", columns),
         fit(fit_end(printable(text[-LOOKED_AT:]), columns.what), columns.what),
         mark=" " * columns.mark,
     )
@@ -291,7 +311,7 @@ def picture(look: Look) -> list[tuple[str, str]]:
         (made.mark + gap if columns.mark else "", look.mark or ""),
         (made.who + gap + made.tokens + gap, plain),
         (made.original + gap if columns.original else "", "quiet"),
-        (made.share + gap, "share"),
+        (made.share + gap if columns.share else "", "share"),
         (made.pin + gap, "pin"),
         (made.state + gap, state),
         (made.text, plain),

@@ -49,16 +49,17 @@ class DetailTabs(Widget):
         return Content("\n").join([first, self._tabs(width)])
 
     def _tabs(self, width: int) -> Content:
-        parts = []
-        for number, tab in enumerate(TABS, 1):
-            name = f"{number} {tab.name}"
-            parts.append(Content.styled(f"[{name}]", "bold $accent") if tab.key == self.tab else Content(f" {name} "))
-        line = Content("").join(parts)
-        if line.cell_length <= width:
-            return line
-        here = next((tab for tab in TABS if tab.key == self.tab), TABS[0])
+        for names, blank in ([tab.name for tab in TABS], " "), ([tab.short or tab.name for tab in TABS], ""):
+            parts = []
+            for number, (tab, name) in enumerate(zip(TABS, names, strict=True), 1):
+                here = Content.styled(f"[{number} {name}]", "bold $accent")
+                parts.append(here if tab.key == self.tab else Content(f"{blank}{number} {name}{blank}"))
+            line = Content("" if blank else " ").join(parts)
+            if line.cell_length <= width:
+                return line
+        shown = next((tab for tab in TABS if tab.key == self.tab), TABS[0])
         return joined(
-            [Content.styled(f"[{here.name}]", "bold $accent"), Content.styled("1-6 other views", "$quiet")], width
+            [Content.styled(f"[{shown.name}]", "bold $accent"), Content.styled("1-6 other views", "$quiet")], width
         )
 
 

@@ -7,7 +7,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from workbench.config.text import counted, printable
-from workbench.session.context_view import ContextView
+from workbench.session.context_view import ContextView, unattributed_words
 
 
 class VerdictLine(Widget):
@@ -50,19 +50,24 @@ class TotalsLine(Widget):
             return Content()
         plan = self.shown.plan
         totals = plan.totals
-        parts = [
-            *([] if self.filtered else [counted(len(plan.rows), "item")]),
-            f"{totals.original_tokens:,} tokens before cuts",
-            f"{totals.items:,} content + {totals.framing:,} message framing{_rest(plan.unattributed)}",
-            printable(self.shown.note),
-        ]
-        while len(parts) > 1 and len(" · ".join(parts)) > self.size.width:
-            parts.pop()
-        return Content.styled(" · ".join(parts), "$quiet")
+        first = [] if self.filtered else [counted(len(plan.rows), "item")]
+        if totals.original_tokens > totals.items:
+            first.append(f"{totals.original_tokens:,} tokens before cuts")
+        content = f"{totals.items:,} content + {totals.framing:,} message framing"
+        rest, why = _rest(plan.unattributed)
+        wordings = (
+            [*first, f"{content}{rest}{why}", printable(self.shown.note)],
+            [*first, f"{content}{rest}{why}"],
+            [*first, f"{content}{rest}"],
+            first or [content],
+        )
+        lines = (" · ".join(parts) for parts in wordings)
+        return Content.styled(next((line for line in lines if len(line) <= self.size.width), wordings[-1][0]), "$quiet")
 
 
-def _rest(tokens: int) -> str:
-    """What was reported and is in no row, or the other way round."""
+def _rest(tokens: int) -> tuple[str, str]:
+    """What was reported and is in no row, or the other way round; and what that is."""
     if not tokens:
-        return ""
-    return f" + {tokens:,} not in file" if tokens > 0 else f" − {-tokens:,} not reported"
+        return "", ""
+    said = f" + {tokens:,} not in file" if tokens > 0 else f" − {-tokens:,} not reported"
+    return said, f" ({unattributed_words(tokens)})"

@@ -27,7 +27,7 @@ from workbench.context.items import SIGNS, Item
 from workbench.context.plan import ContextPlan
 from workbench.session.context_view import ContextView
 from workbench.tui.inspector.columns import says
-from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides, choose, preview, why_not
+from workbench.tui.inspector.overrides import OverridePreview, choose, preview, why_not
 from workbench.tui.widgets.cells import fit
 
 MOST = 10
@@ -132,7 +132,7 @@ class LargestList(Widget, can_focus=True):
         return Content("\n").join(lines)
 
 
-class LargestScreen(ModalScreen[ProposedOverrides]):
+class LargestScreen(ModalScreen[OverridePreview]):
     """The largest: mask these."""
 
     BINDING_GROUP_TITLE = "The largest"
@@ -194,21 +194,22 @@ class LargestScreen(ModalScreen[ProposedOverrides]):
         except WorkbenchError as error:
             self.figures.update(f"! {printable(str(error))}")
         else:
-            self.figures.update(figures(self.made, shown.plan.limits.window))
+            self.figures.update(figures(self.made, shown.plan))
 
     def action_agree(self) -> None:
         """Once it is said what that does."""
         if self.made is not None:
-            self.dismiss(self.made.choice)
+            self.dismiss(self.made)
 
     def action_leave(self) -> None:
         """Nothing is changed."""
         self.dismiss(None)
 
 
-def figures(made: OverridePreview, window: int) -> str:
+def figures(made: OverridePreview, plan: ContextPlan) -> str:
     """What masking would do."""
     freed = made.effect.freed
-    share = percent(freed / max(window, 1), 1)
-    what = f"mask {counted(made.choice.rows, 'item')}: frees {freed:,} tokens ({share} of the window)"
+    window, used = (percent(freed / max(whole, 1), 1) for whole in (plan.limits.window, plan.size))
+    shares = f"{used} of the request, {window} of the window"
+    what = f"mask {counted(made.choice.rows, 'item')}: frees {freed:,} tokens ({shares})"
     return f"{what}, invalidates {made.effect.rewritten:,} cached tokens"

@@ -26,12 +26,14 @@ class Tab(NamedTuple):
 
     key: str
     name: str
+    short: str = ""
+    """Where there is little room."""
 
 
 TABS = (
     Tab("original", "original"),
     Tab("sent", "as sent"),
-    Tab("diff", "what was cut"),
+    Tab("diff", "what was cut", "cut"),
     Tab("tokens", "tokens"),
     Tab("edits", "edits"),
     Tab("json", "JSON"),

@@ -158,6 +158,8 @@ class InspectorPane(Vertical):
                 self._compare(new)
         if self.asked is not None and new is not None:
             self._preview(new, self.asked.choice)
+        elif old is not None and new is not None and old.at != new.at:
+            self.row_list.notice = None  # it was about the other request
 
     @work(exclusive=True, group="compare")
     async def _compare(self, shown: ContextView) -> None:
@@ -337,7 +339,7 @@ class InspectorPane(Vertical):
             self._forget()
             self.post_message(NeedsSession(then))
             return None
-        past = "this is a past request, which cannot be changed; } goes to the newest" if shown.at is not None else ""
+        past = "} goes to the newest: a past request cannot be changed" if shown.at is not None else ""
         if past or shown.fixed:
             self._forget()
             self.row_list.notice = problem(past or shown.fixed)
@@ -350,10 +352,11 @@ class InspectorPane(Vertical):
         if shown is not None and shown.queries is not None:
             self.app.push_screen(LargestScreen(shown), self._agree_to_largest)
 
-    def _agree_to_largest(self, choice: ProposedOverrides | None) -> None:
-        if choice is not None:
-            self._agree(choice)
-            self.notify(f"masked {counted(choice.rows, 'item')}; u undoes it", markup=False)
+    def _agree_to_largest(self, made: OverridePreview | None) -> None:
+        if made is not None:
+            self._agree(made.choice)
+            freed = f"masked {counted(made.choice.rows, 'item')}, which frees {made.effect.freed:,} tokens"
+            self.notify(f"{freed}; u undoes it", markup=False)
 
     @work(exclusive=True, group="preview")
     async def _preview(self, shown: ContextView, choice: ProposedOverrides) -> None:

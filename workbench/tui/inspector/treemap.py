@@ -18,7 +18,7 @@ from textual.widget import Widget
 
 from workbench.config.background import background
 from workbench.config.text import percent
-from workbench.context.items import SIGNS
+from workbench.context.items import SIGNS, state_words
 from workbench.session.context_view import ContextView
 from workbench.tui.inspector.order import Grouping
 from workbench.tui.inspector.squarify import Tiling, tile
@@ -257,9 +257,12 @@ class Treemap(Widget, can_focus=True):
 
 
 def picture(part: Part, size: Size, whole: int, chosen: bool) -> list[str]:
-    """The lines of a box: its name behind the letter of its state, its tokens, and what it says where there is room."""
+    """The lines of a box: its name with its states, of small ones their letters, its tokens, and what it says."""
     width, height = size
-    name = f"{part.signs} {part.name}" if part.signs else part.name
+    states = ", ".join(state_words(state) for state, sign in SIGNS.items() if sign in part.signs)
+    name = f"{part.name} ({states})" if states else part.name
+    if states and len(name) > width - 2:
+        name = f"{part.signs} {part.name}"
     share = percent(part.tokens / max(whole, 1), 0)
     figures = f"{part.tokens:,} · {share}"
     left, bar, right, side, low, end = HEAVY if chosen else PLAIN
