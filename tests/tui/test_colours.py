@@ -200,3 +200,16 @@ def test_with_many_colours_nothing_is_translated(monkeypatch: pytest.MonkeyPatch
     few = WorkbenchApp(Settings(), lambda: pytest.fail("not loaded"))
     assert not any(isinstance(each, Sixteen) for each in many.get_line_filters())
     assert any(isinstance(each, Sixteen) for each in few.get_line_filters())
+
+
+async def test_without_colours_the_pane_with_the_focus_has_a_heavy_border_all_around(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with program(services, (160, 40)) as (pilot, screen):
+        for key in ("f3", "f4", "f2"):
+            await pilot.press(key)
+            await settle(pilot)
+            for name, pane in screen.panes():
+                sides = {side for side, _ in pane.styles.border}
+                assert sides == ({"heavy"} if name == screen.active_pane else {"round"})
