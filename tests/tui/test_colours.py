@@ -111,7 +111,7 @@ async def test_focus_cursor_choice_and_warnings_are_seen_without_colours(colourl
         assert "F2 Chat" in reversed_text(app)
         await pilot.press("f3")
         await settle(pilot)
-        assert "┏" not in shown(app)
+        assert "┏━ Context" in shown(app)
         assert "F3 Context" in reversed_text(app)
         await pilot.press("home")
         first = reversed_text(app)
@@ -121,9 +121,9 @@ async def test_focus_cursor_choice_and_warnings_are_seen_without_colours(colourl
         assert "system" not in second
         assert "user" in second
         assert screen.query_one(RowsView).cursor == 1
-        await pilot.press("f9")
+        screen.tell("be careful", "warning")
         await until(lambda: "warning" in shown(app))
-        assert "┏" in shown(app)
+        assert shown(app).count("┏") == 2, "the pane, and the warning"
         app.push_screen(Chooser("which", [Option("a", "the first", "x"), Option("b", "the second", "y")]))
         await until(lambda: isinstance(app.screen, Chooser))
         await settle(pilot)
