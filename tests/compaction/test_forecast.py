@@ -126,3 +126,11 @@ def test_a_number_of_turns_that_says_nothing_is_never_told(turns: int) -> None:
     words = in_turns(turns)
     assert (words == "not soon") == (turns > SOON)
     assert words == "not soon" or str(turns) in words
+
+
+def test_a_context_that_shrinks_is_not_one_of_unknown_growth() -> None:
+    policy = preset("workbench").compaction
+    unknown = forecast(sized(10, 1_000), [], record([]), policy)
+    shrinks = forecast(sized(10, 1_000), [], record([]), policy, growth=-181.0)
+    assert "how fast that grows is not known" in unknown.why
+    assert "that does not grow" in shrinks.why

@@ -79,7 +79,7 @@ def _at(check: TriggerCheck, words: str, growth: float | None) -> tuple[Distance
     limit, now = check.fires_at, f"{words}; now {check.measured:,}"
     left = limit - check.measured
     if growth is None or growth <= 0:
-        why = f"{now}, and how fast that grows is not known"
+        why = f"{now}, and {'how fast that grows is not known' if growth is None else 'that does not grow'}"
         return (True, left), Forecast(check.trigger, limit, None, why)
     turns = ceil(left / growth)
     why = f"{now}, {in_turns(turns)}{' of' if turns <= SOON else ' with turns of'} {growth:,.0f} tokens"

@@ -63,13 +63,14 @@ def tokens_report(opened: OpenSession, plan: ContextPlan, view: CompactionView |
     limits, ledger = plan.limits, opened.ledger
     use = WindowUse(plan.size, limits.window)
     share = percent(use.share, 1)
+    growth = view.forecast.growth if view is not None else ledger.growth
     rows = [
         ("used", f"{use.tokens:,} of {limits.window:,} tokens ({share}) in the next request"),
         ("window", f"{limits.window:,} ({limits.window_source}), {_kept(plan)} kept for the answer"),
-        *_turns(ledger),
+        *_turns(ledger, growth),
         ("next", view.next if view is not None else "not known yet"),
         ("compaction", _threshold(opened, plan)),
-        ("window full", in_turns(turns_that_fit(plan, view.forecast.growth if view else None)) or GROWTH_UNKNOWN),
+        ("window full", _full(plan, growth)),
         ("cost", _cost(ledger)),
         ("counted by", opened.setup.counter.note),
     ]
@@ -82,12 +83,20 @@ def _kept(plan: ContextPlan) -> str:
     return f"{left:,} of {wished:,}" if left < wished else f"{wished:,}"
 
 
-def _turns(ledger: Ledger) -> Rows:
+def _full(plan: ContextPlan, growth: float | None) -> str:
+    """When the window is full."""
+    if growth is None:
+        return GROWTH_UNKNOWN
+    return in_turns(turns_that_fit(plan, growth)) or "not soon: the context does not grow"
+
+
+def _turns(ledger: Ledger, growth: float | None) -> Rows:
     if not ledger.turns or ledger.average_turn is None:
         return [("latest turn", "no request yet")]
     latest = ledger.turns[max(ledger.turns)]
-    growth = ledger.growth
-    grows = "" if growth is None else f"; the context grows by {growth:,.0f} a turn"
+    grows = (
+        "" if growth is None else f"; the context {'grows' if growth > 0 else 'shrinks'} by {abs(growth):,.0f} a turn"
+    )
     return [
         ("latest turn", f"{latest.prompt:,} in, {latest.completion:,} out, {_requests(latest.requests)}"),
         ("average turn", f"{ledger.average_turn:,.0f} tokens in and out{grows}"),

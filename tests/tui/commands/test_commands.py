@@ -265,3 +265,19 @@ async def test_the_help_lists_all_commands_and_is_searched(services: Services) -
         await pilot.press("escape")
         await pilot.pause()
         assert pilot.app.screen is screen
+
+
+async def test_of_a_context_that_shrinks_the_report_says_so_everywhere(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(answer("A", 2_000, 30), answer("B", 1_800, 30)).play(monkeypatch)
+    async with program(services, SMALL) as (pilot, screen):
+        for text in ("one", "two"):
+            screen.say(text)
+            await settle(pilot)
+        screen.run_command(REGISTRY["tokens"])
+        await until(lambda: isinstance(pilot.app.screen, Report))
+        await pilot.press("y")
+        assert "the context shrinks by 200 a turn" in pilot.app.clipboard
+        assert "not soon: the context does not grow" in pilot.app.clipboard
+        assert "not known" not in pilot.app.clipboard

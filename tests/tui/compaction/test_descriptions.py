@@ -52,6 +52,8 @@ def test_the_last_one_in_figures() -> None:
     assert line == "#33: 41,200 → 3,150 tokens (13.1×), kept 46 of 49 facts; u undoes it"
     bare = seen(log([*talk(6), Compaction(3, 11, "so far")]))
     assert descriptions.last_line(bare).plain == "#33: token counts not recorded; u undoes it"
+    before = seen(log([*talk(6), Compaction(3, 11, "so far", meta={"tokens_before": 75_062})]))
+    assert descriptions.last_line(before).plain == "#33: made at 75,062 tokens; u undoes it", "as other agents note it"
     assert descriptions.last_line(seen(log(nested()))).plain.endswith(", kept 46 of 49 facts; undone by #51")
 
 

@@ -75,7 +75,10 @@ def figures(entry: CompactionEntry) -> str:
     """Source to summary, as far as it was noted down."""
     noted = entry.details
     if noted.source_tokens is None or noted.summary_tokens is None:
-        return "token counts not recorded"
+        before, after = noted.tokens_before, noted.tokens_after
+        if before is None:
+            return "token counts not recorded"
+        return f"made at {before:,} tokens" if after is None else f"request {before:,} → {after:,} tokens"
     ratio = "" if noted.ratio is None else f" ({noted.ratio:.1f}×)"
     return f"{noted.source_tokens:,} → {noted.summary_tokens:,} tokens{ratio}"
 

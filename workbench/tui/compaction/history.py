@@ -207,9 +207,12 @@ def _figures(entry: CompactionEntry) -> Content:
     """What it did to the request, how and why, in a line or two."""
     noted = entry.details
     parts = [Content.styled(descriptions.state_of(entry), "bold")]
-    if noted.tokens_before is not None and noted.tokens_after is not None:
-        parts.append(Content(f"request {noted.tokens_before:,} → {noted.tokens_after:,}"))
-    parts.append(Content(f"summary {descriptions.figures(entry)}"))
+    if noted.source_tokens is None or noted.summary_tokens is None:
+        parts.append(Content(descriptions.figures(entry)))
+    else:
+        if noted.tokens_before is not None and noted.tokens_after is not None:
+            parts.append(Content(f"request {noted.tokens_before:,} → {noted.tokens_after:,}"))
+        parts.append(Content(f"summary {descriptions.figures(entry)}"))
     if descriptions.facts_of(entry):
         parts.append(Content(descriptions.facts_of(entry)))
     if noted.seconds is not None:
