@@ -254,7 +254,7 @@ class MainScreen(PaneScreen):
         if action == "letter":
             if self.focused is self.timeline and parameters[0] not in LETTERS:
                 return False
-            if parameters[0] in ("undo", "redo") and self._pane_of(self.focused) == "chat":
+            if parameters[0] in ("undo-here", "redo") and self._pane_of(self.focused) == "chat":
                 return False
         return super().check_action(action, parameters)
 
