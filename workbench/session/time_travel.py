@@ -83,7 +83,7 @@ class TimeTravel:
             events=mark.upto,
             at=place,
             before=before,
-            fixed="this is a past request; it cannot be changed",
+            fixed=now.fixed or "this is a past request; it cannot be changed",
             reported=mark.reported if now.view else None,
         )
 
