@@ -52,8 +52,8 @@ def walked(talk: Path, **environment: str) -> bytes:
     terminal.wait_for("The fixture opens")
     everything = b""
     for keys, text in (
-        *((F3, "exclude"), (F1, "type to search"), (F1, "exclude"), (TOKENS, "counted by"), ("q", "exclude")),
-        *((F9, "A file is read-only"), (PALETTE, "Search for commands")),
+        *((F3, "treemap"), (F1, "type to search"), (F1, "treemap"), (TOKENS, "counted by"), ("q", "treemap")),
+        *((F9, "A file is read-only"), ("n", "treemap"), (PALETTE, "Search for commands")),
     ):
         terminal.rest()
         everything, terminal.seen = everything + terminal.seen, b""

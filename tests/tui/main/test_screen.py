@@ -361,7 +361,7 @@ async def test_the_rows_are_there_after_what_happened_while_the_pane_was_hidden(
             async def seen_rows() -> int:
                 await pilot.press("f3")
                 await settle(pilot)
-                return len(re.findall(r"^│.? *\d+  \w", shown(pilot.app), re.M))
+                return len(re.findall(r"^[│┃].? *\d+  \w", shown(pilot.app), re.M))
 
             assert await seen_rows() > 20
             for keys in (("f4", "enter", "enter", "ctrl+s", "escape"), ("f4", "u", "y")):
