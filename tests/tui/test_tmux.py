@@ -63,9 +63,10 @@ class Tmux:
             time.sleep(0.05)
 
     def wait_until_gone(self, text: str) -> None:
-        """Look until it is not there any more."""
-        end = time.monotonic() + DEADLINE
-        while text in (seen := self.screen):
+        """Look until it is not there any more, several times in a row: what is drawn anew may be gone for a moment."""
+        end, gone = time.monotonic() + DEADLINE, 0
+        while gone < 5:
+            gone = 0 if text in (seen := self.screen) else gone + 1
             assert time.monotonic() < end, f"{text!r} is still in\n{seen}"
             time.sleep(0.05)
 
