@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from live.test_finder import SAID, SESSIONS, WORK, put
 from live.test_reports import REPORTS
 from support.calls import Call
+from workbench.live.processes import AgentProcess
 
 
 @pytest.fixture
@@ -51,6 +53,20 @@ def test_words_and_folders_choose(call: Call, tmp_path: Path, monkeypatch: pytes
     assert len(call("agents", "--limit", "2", "--json").json["sessions"]) == 2
     refused = call("agents", "--here", "--folder", "x")
     assert (refused.code, "not allowed with" in refused.err) == (2, True)
+
+
+def test_an_older_session_that_fits_does_not_run_in_place_of_the_newest(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path, lines = SESSIONS["pi"]
+    for number, title in enumerate(("the older one", "the newest")):
+        said = {"type": "message", "message": {"role": "user", "content": [{"type": "text", "text": title}]}}
+        made = put(tmp_path / path.replace("1.jsonl", f"{number}.jsonl"), [*lines[:2], said])
+        os.utime(made, (1_000 + number, 1_000 + number))
+    monkeypatch.setattr("workbench.cli.agents.running_agents", lambda: [AgentProcess("pi", WORK, 0.0)])
+    assert [each["title"] for each in call("agents", "--running", "--json").json["sessions"]] == ["the newest"]
+    assert call("agents", "older", "--running", "--json").json["sessions"] == []
 
 
 def test_an_empty_machine_says_where_to_add_places(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypedDict, Unpack
 
 from support.logs import number
 from support.talk import COUNTER, ROOMY
@@ -14,17 +15,23 @@ from workbench.context.policy import Policy
 from workbench.log.events import Body, Compaction, Event
 
 
+class _How(TypedDict, total=False):
+    """As `select` has them."""
+
+    overflow: bool
+    by_hand: bool
+
+
 def range_of(
     bodies: Sequence[Body],
     policy: Policy,
     limits: Limits = ROOMY,
     *,
     live: bool = False,
-    overflow: bool = False,
-    by_hand: bool = False,
+    **how: Unpack[_How],
 ) -> SelectedRange:
-    """What would be compacted at the end of this conversation; `overflow`, `by_hand`: as `select` has them."""
-    return range_of_log(number(bodies), policy, limits, live=live, overflow=overflow, by_hand=by_hand)
+    """What would be compacted at the end of this conversation."""
+    return range_of_log(number(bodies), policy, limits, live=live, **how)
 
 
 def range_of_log(
@@ -33,12 +40,11 @@ def range_of_log(
     limits: Limits = ROOMY,
     *,
     live: bool = False,
-    overflow: bool = False,
-    by_hand: bool = False,
+    **how: Unpack[_How],
 ) -> SelectedRange:
     """The same for a log."""
     made = plan(events, policy, limits, COUNTER, live=live)
-    return select(made, events, policy.compaction, limits, COUNTER, overflow=overflow, by_hand=by_hand)
+    return select(made, events, policy.compaction, limits, COUNTER, **how)
 
 
 def event_of(selected: SelectedRange, policy: Policy, summary: str = "the summary") -> Compaction:

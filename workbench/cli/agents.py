@@ -22,11 +22,10 @@ def run(options: argparse.Namespace) -> int:
     """The sessions of other agents, the last changed first."""
     folder = work_folder().path if options.here else os.path.realpath(options.folder) if options.folder else ""
     with Services() as services:
-        found = [each for each in services.agents.find(work_folder().path) if _fits(each, options.words, folder)]
-        running = at_work(found, running_agents())
-        if options.running:
-            found = [each for each in found if each.path in running]
-        found = found[: options.limit]
+        every = services.agents.find(work_folder().path)
+        running = at_work(every, running_agents())  # of all: an older one that fits does not run instead
+        found = [each for each in every if _fits(each, options.words, folder)]
+        found = [each for each in found if each.path in running or not options.running][: options.limit]
         windows = {each.path: window_of(each, services.catalogue) for each in found}
     if options.json:
         print_json({"sessions": [_described(each, windows[each.path], each.path in running) for each in found]})

@@ -63,6 +63,7 @@ async def test_an_answer_that_is_saved_needs_enter(key: str, answer: str, monkey
         await settle(pilot)
         assert answers(app) == []
         assert "Enter saves this answer" in screen_of(app)
+        assert ("▸ v never" if key == "v" else "(this session) ▸C always") in screen_of(app)
         await pilot.press("enter")
         assert answers(app) == [(7, answer)]
 

@@ -279,9 +279,11 @@ class _Answer(Button, can_focus=False):
         """Mark it where Enter gives it, for this time or for good."""
         self.set_class(is_chosen, "-chosen")
         key, label = printable(self._choice.key), printable(self._choice.label)
-        how = "bold reverse" if is_chosen and always else ""
-        saved: list[Part] = [", ", (key.upper(), "bold underline"), (" always", how)] if self._choice.saved else []
-        self.label = Content.assemble("▸ " if is_chosen else "  ", (key, "bold underline"), f" {label}", *saved)
+        # Always as wide, so that it fits wherever the mark stands.
+        mark = "▸ " if is_chosen and not always else "  "
+        between = " ▸" if is_chosen and always else ", "
+        saved: list[Part] = [between, (key.upper(), "bold underline"), " always"] if self._choice.saved else []
+        self.label = Content.assemble(mark, (key, "bold underline"), f" {label}", *saved)
 
 
 def _detail(text: str) -> Content:

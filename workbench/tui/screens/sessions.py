@@ -273,7 +273,9 @@ def _reported(session: AgentSession, services: Services) -> str:
 
 
 def _file_row(path: str) -> Row:
-    return Row(path, (Content.assemble("  ", (printable(path), "$accent")), "file", "", "", ""))
+    is_folder = path.endswith(os.sep)
+    name = printable(os.path.basename(path.rstrip(os.sep))) + (os.sep if is_folder else "")
+    return Row(path, (Content.assemble("  ", (name, "$accent")), "a folder" if is_folder else "a file", "", "", ""))
 
 
 def _check_title(text: str) -> None:
