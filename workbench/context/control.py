@@ -12,13 +12,14 @@ from workbench.log.events import (
     Override,
     OverrideAction,
     Request,
+    RequestAnswer,
     RequestPart,
     Revert,
     Setting,
     SlotContent,
 )
 
-CONTROL = frozenset({Compaction, Revert, Override, SlotContent, Setting, Request, RequestPart})
+CONTROL = frozenset({Compaction, Revert, Override, SlotContent, Setting, Request, RequestPart, RequestAnswer})
 """Bodies that are never a row of their own: they show in what they do to others, or in a view of their own."""
 
 

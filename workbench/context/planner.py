@@ -28,6 +28,7 @@ from workbench.log.events import (
     Event,
     Override,
     Request,
+    RequestAnswer,
     RequestPart,
     Revert,
     Setting,
@@ -36,7 +37,7 @@ from workbench.log.events import (
 )
 from workbench.models.tokens import TokenCounter
 
-_SAY_NOTHING = (Setting, Request, RequestPart)
+_SAY_NOTHING = (Setting, Request, RequestPart, RequestAnswer)
 """Control events that change no plan."""
 
 

@@ -219,6 +219,29 @@ class Request(_Value, frozen=True):
     cache_marks: tuple[str, ...] = ()
     """Where the client asked the provider to cache up to, as `system.1`, `tools.3` or `messages.7.0`, which is a block
     of a message; see `wire/parts`."""
+    name: str = ""
+    """What it was for, where that is known better than its purpose: a title, counting."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Of HTTP, those that say something and no secret."""
+
+
+class RequestAnswer(_Value, frozen=True):
+    """What came back for a request, as it went over the wire; what was said in it are events of their own."""
+
+    request: int
+    """The `Request` event."""
+    status: int = 0
+    """Of HTTP; 0: nothing came."""
+    body: str = ""
+    """The hash of the answer; of a stream, as one body put together from it."""
+    first: int | None = None
+    """Milliseconds until the first byte of it."""
+    took: int | None = None
+    """Milliseconds until the last."""
+    problem: str = ""
+    """Why it is not whole; empty where it is."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Of HTTP, those that say something and no secret."""
 
 
 class Snapshot(_Value, frozen=True):
@@ -268,6 +291,7 @@ Body = (
     | Usage
     | Request
     | RequestPart
+    | RequestAnswer
     | Snapshot
     | Setting
     | Failure

@@ -29,6 +29,7 @@ KINDS: Mapping[str, type[Any]] = {
     "usage": events.Usage,
     "request": events.Request,
     "request_part": events.RequestPart,
+    "answer": events.RequestAnswer,
     "snapshot": events.Snapshot,
     "setting": events.Setting,
     "error": events.Failure,

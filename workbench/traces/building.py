@@ -132,6 +132,8 @@ class Builder(Talk):
     def __init__(self, format_name: str, broken: Iterable[WrongCall] = ()) -> None:
         super().__init__(format_name, Recording())
         self._at = 0
+        self._taken = 0
+        """So many events were handed on already."""
         self._window = ("", 0)
         self._parts: set[str] = set()
         """The hashes of the parts of requests that are there."""
@@ -149,7 +151,7 @@ class Builder(Talk):
     @property
     def last(self) -> int:
         """The sequence number of the newest event."""
-        return len(self.bodies)
+        return self._taken + len(self.bodies)
 
     @property
     def has_talk(self) -> bool:
@@ -236,6 +238,12 @@ class Builder(Talk):
         """Entries that are understood and no part of the conversation: they are counted."""
         if count:
             self._left_out[clean(kind)] += count
+
+    def handed_on(self) -> None:
+        """What was made so far has been stored elsewhere, and what follows is numbered on."""
+        self._taken = self.last
+        self.bodies.clear()
+        self.bodies.times.clear()
 
     def finish(self) -> Recording:
         """All that was read, then what was not."""

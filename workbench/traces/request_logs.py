@@ -17,8 +17,9 @@ from typing import Any
 from workbench.log.events import Dialect
 from workbench.traces.anthropic import is_body as is_anthropic
 from workbench.traces.building import Recording, beginning, entries, milliseconds
-from workbench.traces.exchanges import Exchange, conversations_of, is_models
+from workbench.traces.exchanges import conversations_of
 from workbench.traces.reading import Document
+from workbench.traces.request_thread import Exchange, is_models
 from workbench.wire.dialects import split
 from workbench.wire.gemini import is_content
 from workbench.wire.streams import from_stream

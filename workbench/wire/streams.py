@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from workbench.log.events import Dialect
 from workbench.wire.values import dict_in, list_in, text_in
 
@@ -27,14 +29,26 @@ def from_stream(dialect: Dialect, text: str) -> dict[str, Any]:
 
 
 def _events(text: str) -> Iterator[dict[str, Any]]:
+    if text.lstrip().startswith("["):  # Gemini without events: a list of what would have been in them
+        listed = loaded(text)
+        yield from (value for value in (listed if isinstance(listed, list) else ()) if isinstance(value, dict))
     for line in text.split("\n"):
         if line.startswith("data:"):
-            try:
-                value = json.loads(line.removeprefix("data:"))
-            except (ValueError, RecursionError):  # `[DONE]`, or cut off
-                continue
+            value = loaded(line.removeprefix("data:"))  # `[DONE]`, or cut off, is none
             if isinstance(value, dict):
                 yield value
+
+
+def loaded(text: str | bytes) -> Any:
+    """A JSON value; None where it is none."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeError):
+        pass
+    try:
+        return json.loads(text)  # takes half a surrogate pair, and what others write
+    except (ValueError, RecursionError):
+        return None
 
 
 def _chat(events: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,0 +1,161 @@
+"""One conversation in the making, from the requests that were made of it."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from workbench.log.events import Body, Dialect, Request, SlotContent, ToolCall
+from workbench.traces.building import Builder, content_hash
+from workbench.wire.dialects import Parts, read_answer, reader
+from workbench.wire.values import text_in
+
+
+class Exchange(NamedTuple):
+    """A request and its answer."""
+
+    dialect: Dialect
+    body: dict[str, Any]
+    answer: dict[str, Any]
+    model: str
+    at: int
+    parts: Parts
+    """The body's."""
+
+    @property
+    def head(self) -> int:
+        """How many of its messages are the system prompt, as in chat."""
+        leading = takewhile(lambda message: text_in(message, "role") in ("system", "developer"), self.parts.messages)
+        return sum(1 for _ in leading) if self.dialect == "chat" else 0
+
+    @property
+    def system(self) -> Any:
+        """The system prompt, wherever it stands."""
+        return self.parts.messages[: self.head] if self.dialect == "chat" else self.parts.system
+
+    @property
+    def prompt(self) -> Any:
+        """The system prompt as it compares: the first block of Claude Code's is a line for the bill, which varies."""
+        found = self.system
+        return found[1:] if self.dialect == "anthropic" and isinstance(found, list) and len(found) > 1 else found
+
+    @property
+    def talk(self) -> list[Any]:
+        """The messages behind the system prompt."""
+        return self.parts.messages[self.head :]
+
+
+def is_models(message: Any) -> bool:
+    """Whether a message is what the model said, in any dialect."""
+    role, kind = text_in(message, "role"), text_in(message, "type")
+    return role in ("assistant", "model") if role else kind == "reasoning" or kind.endswith("_call")
+
+
+def plain(message: Any) -> Any:
+    """A message as it compares: a text is one part of text."""
+    content = message.get("content") if isinstance(message, dict) else None
+    return {**message, "content": [{"type": "text", "text": content}]} if isinstance(content, str) else message
+
+
+class RequestThread:
+    """One conversation in the making, request by request."""
+
+    def __init__(self, builder: Builder, dialect: Dialect) -> None:
+        self.builder = builder
+        self.dialect = dialect
+        self.reader = reader(dialect, builder)
+        self._head = ""
+        """What stands in the slots, by its hash."""
+        self._slots: dict[tuple[str, str], SlotContent] = {}
+        self._read = 0
+        """So many messages were taken in, the system prompt aside."""
+        self._request = 0
+        """The event of the last request."""
+        self._hashes: tuple[str, ...] = ()
+        """Of its messages."""
+
+    def add(self, exchange: Exchange, following: Exchange | None) -> None:
+        """Take in a request and its answer; `following`: the one that goes on from it."""
+        self.begin(exchange)
+        for message in exchange.talk[self._read :]:
+            self.reader.message(message)
+        self._read = len(exchange.talk)
+        request = self.send(exchange)
+        told = list(takewhile(is_models, following.talk[self._read :])) if following else []
+        self._answered(exchange, request, told)
+        self._read += len(told)
+
+    def begin(self, exchange: Exchange) -> None:
+        """When, to whom, and with what system prompt and tools; what does not stand there any more is cleared."""
+        self.builder.when(exchange.at)
+        self.builder.says_model(exchange.model)
+        head = content_hash([exchange.system, exchange.parts.tools])
+        if head == self._head:
+            return
+        self._head = head
+        at = len(self.builder.bodies)
+        self.reader.head(exchange.body)
+        now = {(body.slot, body.name): body for body in self.builder.bodies[at:] if isinstance(body, SlotContent)}
+        for (slot, name), body in self._slots.items():
+            if (slot, name) not in now and body.text:
+                self.builder.add(SlotContent(body.slot, name, ""))
+        self._slots = {**{key: replace(body, text="") for key, body in self._slots.items()}, **now}
+
+    def send(self, exchange: Exchange, *, aside: bool = False, **who: Any) -> int:
+        """The request itself, by its event; what it has in common with the one before is not told again.
+
+        `aside`: it is none of the conversation, and the next one does not begin with it.
+        """
+        builder, parts = self.builder, exchange.parts
+        system = "" if parts.system is None else builder.part(parts.system)
+        tools = "" if parts.tools is None else builder.part(parts.tools)
+        hashes = tuple(builder.part(message) for message in parts.messages)
+        pairs = takewhile(lambda pair: pair[0] == pair[1], zip(hashes, self._hashes, strict=False))
+        keep = sum(1 for _ in pairs)
+        event = builder.request(
+            Request(
+                exchange.dialect,
+                exchange.model,
+                system=system,
+                tools=tools,
+                base=self._request if keep else 0,
+                keep=keep,
+                messages=hashes[keep:],
+                parameters=parts.parameters,
+                cache_marks=parts.cache_marks,
+                **who,
+            )
+        )
+        if not aside:
+            self._request, self._hashes = event, hashes
+        return event
+
+    def say(self, answer: dict[str, Any]) -> None:
+        """What was answered, as part of the conversation; an answer may name a version of the model."""
+        model = self.builder.model
+        self.reader.answer(answer)
+        self.builder.model = model
+
+    def _answered(self, exchange: Exchange, request: int, told: list[Any]) -> None:
+        said, used = read_answer(exchange.dialect, exchange.answer)
+        if said and (not told or calls_in(said) == calls_in(self.scratch(told))):
+            self.say(exchange.answer)
+        else:
+            for message in told:
+                self.reader.message(message)
+        if used is not None:
+            self.builder.add(replace(used, model=used.model or self.builder.model, request=request))
+
+    def scratch(self, messages: list[Any]) -> list[Body]:
+        """Messages as events, without taking them in."""
+        made = reader(self.dialect, Builder(""))
+        for message in messages:
+            made.message(message)
+        return made.talk.bodies
+
+
+def calls_in(bodies: list[Body]) -> list[str]:
+    """The calls among events, by their ids."""
+    return [body.call_id for body in bodies if isinstance(body, ToolCall)]
