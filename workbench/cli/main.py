@@ -197,6 +197,19 @@ def _add_ask(commands: Commands[_Parser]) -> None:
     parser.add_argument("--port", type=int, default=8765, metavar="N", help="on 127.0.0.1 (8765); 0: a free one")
     parser.add_argument("--script", metavar="FILE", help="steps to play, TOML or JSON lines; then the rules answer")
     parser.add_argument("--speed", type=float, metavar="C", help="characters per second; 0: at once (the default)")
+    _add_proxy(commands)
+
+
+def _add_proxy(commands: Commands[_Parser]) -> None:
+    told = "stand between an agent and its model: pass requests on, and record them"
+    parser = _command(commands, "proxy", "cli.proxy:run", told)
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="on 127.0.0.1; a free one by default")
+    where = "where requests go: an address, or rehearsal; by default to the provider that each is meant for"
+    parser.add_argument("--to", default="", metavar="URL", help=where)
+    parser.add_argument("--no-record", action="store_true", help="pass requests on and store nothing")
+    parser.add_argument("--json", action="store_true", help="print the address and the dialects as a line of JSON")
+    run = "an agent to start with the right settings, as in -- claude; the proxy ends with it"
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help=run)
 
 
 def _add_files(commands: Commands[_Parser]) -> None:

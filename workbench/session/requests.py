@@ -11,6 +11,7 @@ from workbench.log.events import (
     Purpose,
     Reasoning,
     Request,
+    RequestAnswer,
     SystemMessage,
     ToolCall,
     ToolResult,
@@ -81,6 +82,8 @@ class RequestMarks:
                 self._by_event[event.seq] = len(self.marks)
                 mark = RequestMark(event.seq - 1, self._turn, body.model, None, 0, body.purpose, body.agent, event.seq)
                 self._put(mark._replace(request=event.seq) if body.base or body.messages else mark)
+            case RequestAnswer(request=request):
+                self._open = self._by_event.get(request, self._open)
             case Usage() as body:
                 self._report(event.seq, body)
             case AssistantMessage() | Reasoning() | ToolCall() as body:

@@ -20,6 +20,8 @@ from workbench.log.events import (
     Compaction,
     Event,
     Override,
+    Request,
+    RequestAnswer,
     Revert,
     Setting,
     Usage,
@@ -72,6 +74,8 @@ def _recorded(events: Sequence[Event]) -> tuple[bool, bool]:
     at = next((at for at in reversed(range(len(events))) if _says_recorded(events[at].body)), None)
     if at is None:
         return False, False
+    # Where requests pass through the proxy, what the agent says comes behind the setting, and ends with a request.
+    at = next((later for later in reversed(range(at, len(events))) if _is_of_request(events[later].body)), at)
     since = [event.body for event in events[at + 1 :]]
     said = any(isinstance(body, UserMessage | Usage) for body in since)
     return not said, any(isinstance(body, Override | Compaction | Revert) for body in since)
@@ -80,6 +84,10 @@ def _recorded(events: Sequence[Event]) -> tuple[bool, bool]:
 def _says_recorded(body: Body) -> bool:
     """The setting has the name of the policy; its value is the format."""
     return isinstance(body, Setting) and body.key == RECORDED and bool(body.value)
+
+
+def _is_of_request(body: Body) -> bool:
+    return isinstance(body, Request | RequestAnswer) or (isinstance(body, Usage) and body.request > 0)
 
 
 def names_file(ref: str) -> bool:

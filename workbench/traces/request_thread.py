@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from workbench.log.events import Body, Dialect, Request, SlotContent, ToolCall
+from workbench.log.events import Body, Dialect, Request, Slot, SlotContent, ToolCall
 from workbench.traces.building import Builder, content_hash
 from workbench.wire.dialects import Parts, read_answer, reader
 from workbench.wire.values import text_in
@@ -68,7 +68,7 @@ class RequestThread:
         self.reader = reader(dialect, builder)
         self._head = ""
         """What stands in the slots, by its hash."""
-        self._slots: dict[tuple[str, str], SlotContent] = {}
+        self._slots: dict[tuple[Slot, str], SlotContent] = {}
         self._read = 0
         """So many messages were taken in, the system prompt aside."""
         self._request = 0
@@ -100,7 +100,7 @@ class RequestThread:
         now = {(body.slot, body.name): body for body in self.builder.bodies[at:] if isinstance(body, SlotContent)}
         for (slot, name), body in self._slots.items():
             if (slot, name) not in now and body.text:
-                self.builder.add(SlotContent(body.slot, name, ""))
+                self.builder.add(SlotContent(slot, name, ""))
         self._slots = {**{key: replace(body, text="") for key, body in self._slots.items()}, **now}
 
     def send(self, exchange: Exchange, *, aside: bool = False, **who: Any) -> int:

@@ -1,0 +1,1 @@
+"""Between an agent and its model: requests pass unchanged, and become sessions."""

@@ -1,0 +1,260 @@
+"""One conversation of an agent, as its requests tell it while they are made.
+
+A request mostly has all that the one before had, then what was answered to that, then what is new. Where it does not,
+the agent has changed its past:
+
+- Where it asked for a summary before, and that summary stands in the new request, it is a compaction.
+- Results that stand there in other words were masked by it.
+- What is missing was left out by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Compaction,
+    KeptEvent,
+    Override,
+    RequestAnswer,
+    ToolCall,
+    ToolResult,
+    text_of,
+)
+from workbench.proxy.senders import texts_of
+from workbench.traces.building import Builder, content_hash
+from workbench.traces.request_thread import Exchange, RequestThread, calls_in, is_models, plain
+from workbench.wire.dialects import read_answer
+
+LEFT_OUT = "the agent does not send it any more"
+MASKED = "the agent sends other words in its place"
+PROBE = 200
+"""Characters of a summary by which it is found again."""
+
+
+class Span(NamedTuple):
+    """The events that a message became."""
+
+    first: int
+    last: int
+
+
+class LiveConversation(RequestThread):
+    """A conversation in the making; what is made of it lies in its builder."""
+
+    def __init__(self, builder: Builder, exchange: Exchange) -> None:
+        super().__init__(builder, exchange.dialect)
+        self.prompt = content_hash(exchange.prompt)
+        """What the system prompt is known by."""
+        self.has_tools = bool(exchange.parts.tools)
+        self.calls: dict[str, str] = {}
+        """The calls of the last answer, by id, with their arguments."""
+        self._names: list[str] = []
+        """Of each message that the last request had: what its content is known by."""
+        self._spans: list[Span] = []
+        """And the events that it became."""
+        self._reply: _Reply | None = None
+        """The last answer, as long as no request has told it again."""
+        self._results: dict[str, int] = {}
+        """By call: the event of its result."""
+        self._summary = ""
+        """What was answered to a request for a summary, as long as no request holds it."""
+
+    @property
+    def has_talk(self) -> bool:
+        """Whether any request of the conversation itself was made yet."""
+        return bool(self._names)
+
+    # What a request has to do with this conversation
+
+    def continued_by(self, exchange: Exchange) -> int:
+        """How many messages a request has in common with it, where it has all of them; else 0."""
+        if exchange.dialect != self.dialect or len(exchange.talk) < len(self._names):
+            return 0
+        names = [message_name(message) for message in exchange.talk[: len(self._names)]]
+        return len(names) if names == self._names else 0
+
+    def is_summarised_in(self, exchange: Exchange) -> bool:
+        """Whether a request begins with the summary that was asked for last."""
+        return exchange.dialect == self.dialect and self._summary_at(exchange.talk) is not None
+
+    # What is sent and answered
+
+    def ask(self, exchange: Exchange, **who: Any) -> int:
+        """Take in a request of the conversation; gives its event."""
+        self.prompt, self.has_tools = content_hash(exchange.prompt), bool(exchange.parts.tools)
+        self.begin(exchange)
+        talk = exchange.talk
+        names = [message_name(message) for message in talk]
+        same = _common(names, self._names)
+        told = self._told_again(talk, same)
+        spans: list[Span | None] = [*self._spans[:same], *([None] * (len(talk) - same))]
+        for at in told:
+            assert self._reply is not None
+            spans[at] = self._reply.span
+        gone = self._matched(names, same, spans)
+        if self._reply is not None and not told:
+            gone.append(self._reply.span)  # the agent did not take it
+        if gone:
+            self._change_past(talk, spans, gone)
+        for at, message in enumerate(talk):
+            if spans[at] is None:
+                spans[at] = self._take(message)
+        self._names, self._spans = names, [span for span in spans if span is not None]
+        self._reply = None
+        return self.send(exchange, **who)
+
+    def answer(self, came: RequestAnswer, body: dict[str, Any], *, aside: bool = False, finish: str = "") -> None:
+        """What came back for a request; `aside`: for one that is none of the conversation; `finish`: why it is cut."""
+        builder = self.builder
+        builder.add(came if not body else replace(came, body=builder.part(body)))
+        said, used = read_answer(self.dialect, body) if body else ([], None)
+        if not aside and said:
+            first = builder.last + 1
+            self.say(body)
+            if finish:
+                self._cut(first, finish)
+            made = self._made(first)
+            self.calls = {each.call_id: each.arguments for each in made if isinstance(each, ToolCall)}
+            self._reply = _Reply(Span(first, builder.last), self._calls_in(made), _said(made))
+        if used is not None:
+            seconds = None if came.took is None else came.took / 1000
+            model = used.model or builder.model
+            builder.add(replace(used, model=model, request=came.request, seconds=seconds))
+
+    def summarised(self, body: dict[str, Any]) -> None:
+        """What was answered to a request for a summary."""
+        said, _ = read_answer(self.dialect, body)
+        self._summary = _said(said)
+
+    def _cut(self, first: int, finish: str) -> None:
+        """An answer that did not come to its end says so."""
+        for at in range(first - self.builder.last - 1, 0):
+            body = self.builder.bodies[at]
+            if isinstance(body, AssistantMessage):
+                self.builder.bodies[at] = replace(body, finish=finish)
+
+    def _made(self, first: int) -> list[Body]:
+        """The events from one on, which were not handed on yet."""
+        return list(self.builder.bodies[len(self.builder.bodies) - (self.builder.last - first + 1) :])
+
+    def _take(self, message: Any) -> Span:
+        """Take in a message that is new."""
+        first = self.builder.last + 1
+        self.reader.message(message)
+        for at, body in enumerate(self._made(first), first):
+            if isinstance(body, ToolResult):
+                self._results[body.call_id] = at
+        return Span(first, self.builder.last)
+
+    def _told_again(self, talk: Sequence[Any], same: int) -> list[int]:
+        """The messages of a request that are the last answer."""
+        if self._reply is None:
+            return []
+        at = same
+        while at < len(talk):
+            run = list(takewhile(is_models, talk[at:]))
+            made = self.scratch(run)
+            if run and self._reply.is_told(self._calls_in(made), _said(made)):
+                return list(range(at, at + len(run)))
+            at += len(run) or 1
+        return []
+
+    def _calls_in(self, bodies: list[Body]) -> list[str]:
+        """The calls among events; where the dialect has no ids for them, by their tools."""
+        if self.dialect == "gemini":
+            return [body.tool for body in bodies if isinstance(body, ToolCall)]
+        return calls_in(bodies)
+
+    # A past that changes
+
+    def _matched(self, names: list[str], same: int, spans: list[Span | None]) -> list[Span]:
+        """Find what is still there behind the common beginning; gives the events of what is not."""
+        before = self._names[same:]
+        if not before:
+            return []
+        open_ = [at for at in range(same, len(names)) if spans[at] is None]
+        matcher = SequenceMatcher(None, before, [names[at] for at in open_], autojunk=False)
+        kept: set[int] = set()
+        for block in matcher.get_matching_blocks():
+            for step in range(block.size):
+                kept.add(block.a + step)
+                spans[open_[block.b + step]] = self._spans[same + block.a + step]
+        return [self._spans[same + at] for at in range(len(before)) if at not in kept]
+
+    def _change_past(self, talk: Sequence[Any], spans: list[Span | None], gone: list[Span]) -> None:
+        gone = [span for span in gone if span.first <= span.last]
+        at = self._summary_at(talk)
+        if at is not None and spans[at] is None and gone:
+            first, last = min(span.first for span in gone), max(span.last for span in gone)
+            still = {seq for span in spans if span is not None for seq in range(span.first, span.last + 1)}
+            kept = tuple(KeptEvent(seq) for seq in range(first, last + 1) if seq in still)
+            meta = {"made_by": self.builder.name}
+            self.builder.add(Compaction(first, last, texts_of(talk[at]), kept, meta=meta))
+            self._summary = ""
+            spans[at] = Span(self.builder.last, self.builder.last)
+            return
+        masked: set[int] = set()
+        for at, message in enumerate(talk):
+            if spans[at] is None:
+                found = self._in_other_words(message, gone)
+                if found:
+                    masked.update(found)
+                    spans[at] = Span(min(found), max(found))
+        joined = False
+        for span in gone:
+            left = [seq for seq in range(span.first, span.last + 1) if seq not in masked]
+            if left and len(left) == span.last - span.first + 1:
+                self.builder.add(Override("exclude", span.first, span.last, LEFT_OUT, joined=joined))
+                joined = True
+
+    def _in_other_words(self, message: Any, gone: list[Span]) -> list[int]:
+        """The results that a message has in other words than before; none where it has anything else."""
+        made = self.scratch([message])
+        seqs = [self._results.get(body.call_id, 0) for body in made if isinstance(body, ToolResult)]
+        if not seqs or len(seqs) < len(made) or not all(any(a <= seq <= b for a, b in gone) for seq in seqs):
+            return []
+        for seq, body in zip(seqs, made, strict=True):
+            assert isinstance(body, ToolResult)
+            self.builder.add(Override("mask", seq, seq, MASKED, text_of(body.content)))
+        return seqs
+
+    def _summary_at(self, talk: Sequence[Any]) -> int | None:
+        """Where the summary that was asked for stands in a request."""
+        probe = " ".join(self._summary.split())[:PROBE]
+        if not probe:
+            return None
+        return next((at for at, each in enumerate(talk) if probe in " ".join(texts_of(each).split())), None)
+
+
+class _Reply(NamedTuple):
+    """An answer that is in the log, and that the next request mostly tells again."""
+
+    span: Span
+    calls: list[str]
+    text: str
+
+    def is_told(self, calls: list[str], text: str) -> bool:
+        """Whether messages of the model are the answer; of one that was cut, an agent may have more or less."""
+        one, other = sorted((self.text.strip(), text.strip()), key=len)
+        return calls == self.calls and (bool(calls) or (other.startswith(one) and bool(one) == bool(other)))
+
+
+def message_name(message: Any) -> str:
+    """What a message is known by."""
+    return content_hash(plain(message))
+
+
+def _said(bodies: Sequence[Body]) -> str:
+    return "\n".join(text_of(body.content) for body in bodies if isinstance(body, AssistantMessage))
+
+
+def _common(names: Sequence[str], before: Sequence[str]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(names, before, strict=False)))

@@ -1,0 +1,101 @@
+"""Starting an agent so that it talks to the proxy: what each agent that we know has to be told, and how."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from workbench.live.processes import PROGRAMS
+from workbench.traces import codex, copilot, opencode, pi
+
+KEYS: Final = (
+    *("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "CODEX_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    "COPILOT_PROVIDER_API_KEY",
+)
+"""Where agents look for a key. For the rehearsal model any will do."""
+_LOCAL: Final = "127.0.0.1,localhost"
+_PI_EXTENSION: Final = "pi-through-proxy.js"
+
+
+class Launch(NamedTuple):
+    """How an agent is started."""
+
+    agent: str
+    """Its name; empty where we do not know it."""
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    """What is set besides what is there already."""
+
+
+def launch(command: Sequence[str], address: str, folder: Path, *, rehearsal: bool = False) -> Launch:
+    """How a command is started; `folder`: for files that an agent has to be given."""
+    agent = PROGRAMS.get(Path(command[0]).name, "")
+    settings = environment(address)
+    if rehearsal:
+        settings |= {name: "rehearsal" for name in KEYS if not os.environ.get(name)}
+    told = _TOLD.get(agent)
+    more, given = told(address, folder) if told else ((), {})
+    return Launch(agent, (command[0], *more, *command[1:]), settings | given)
+
+
+def environment(address: str) -> dict[str, str]:
+    """What most agents and libraries read."""
+    return {
+        "ANTHROPIC_BASE_URL": address,
+        "ANTHROPIC_API_BASE": address,
+        "OPENAI_BASE_URL": f"{address}/v1",
+        "OPENAI_API_BASE": f"{address}/v1",
+        "GOOGLE_GEMINI_BASE_URL": address,
+        "GEMINI_API_BASE": f"{address}/v1beta",
+        # Behind another address Claude Code would send the tools whole that it otherwise looks up.
+        "ENABLE_TOOL_SEARCH": os.environ.get("ENABLE_TOOL_SEARCH", "true"),
+        **{name: ",".join(filter(None, (os.environ.get(name, ""), _LOCAL))) for name in ("NO_PROXY", "no_proxy")},
+    }
+
+
+_Told = tuple[tuple[str, ...], dict[str, str]]
+"""Arguments and variables."""
+
+
+def _codex(address: str, _: Path) -> _Told:
+    return ("-c", f'openai_base_url="{address}/v1"'), {}
+
+
+def _opencode(address: str, _: Path) -> _Told:
+    bases = {"anthropic": f"{address}/v1", "openai": f"{address}/v1", "google": f"{address}/v1beta"}
+    config: dict[str, object] = {}
+    given = os.environ.get("OPENCODE_CONFIG_CONTENT", "")
+    if given:
+        try:
+            config = dict(json.loads(given))
+        except (ValueError, TypeError):
+            config = {}
+    providers = {name: {"options": {"baseURL": base}} for name, base in bases.items()}
+    own = config.get("provider")
+    return (), {"OPENCODE_CONFIG_CONTENT": json.dumps({**config, "provider": {**providers, **dict(own or {})}})}  # type: ignore[call-overload]
+
+
+def _pi(address: str, folder: Path) -> _Told:
+    bases = {"anthropic": address, "openai": f"{address}/v1", "google": f"{address}/v1beta"}
+    lines = [
+        f"  pi.registerProvider({json.dumps(name)}, {{ baseUrl: {json.dumps(base)} }});" for name, base in bases.items()
+    ]
+    script = folder / _PI_EXTENSION
+    script.write_text("\n".join(["export default function (pi) {", *lines, "}", ""]), encoding="utf-8")
+    return ("-e", str(script)), {}
+
+
+def _copilot(address: str, _: Path) -> _Told:
+    return (), {"COPILOT_PROVIDER_BASE_URL": f"{address}/v1"}
+
+
+_TOLD: Final[Mapping[str, Callable[[str, Path], _Told]]] = {
+    codex.NAME: _codex,
+    opencode.NAME: _opencode,
+    pi.NAME: _pi,
+    copilot.NAME: _copilot,
+}
+"""Agents that do not read their address from the usual variables, and how they are told."""

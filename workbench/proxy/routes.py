@@ -1,0 +1,115 @@
+"""Where a request goes: which provider it is for, told by its address and its headers, and where that provider is."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, NamedTuple
+
+from msgspec import Meta
+from yarl import URL
+
+from workbench.config.errors import WrongCall
+from workbench.config.tables import Table
+from workbench.log.events import Dialect
+
+Provider = Literal["anthropic", "openai", "gemini"]
+
+_Address = Annotated[str, Meta(description="an address such as https://example.org/v1")]
+
+
+class ProxySettings(Table, frozen=True):
+    """`[proxy]` of the user's settings."""
+
+    anthropic: _Address = ""
+    openai: _Address = ""
+    gemini: _Address = ""
+    """Where requests for a provider go; empty: to the provider itself."""
+    redact: bool = False
+    """Whether what looks like a secret is masked in what is stored."""
+
+
+HOMES: Final[Mapping[Provider, str]] = {
+    "anthropic": "https://api.anthropic.com",
+    "openai": "https://api.openai.com/v1",
+    "gemini": "https://generativelanguage.googleapis.com",
+}
+VARIABLES: Final[Mapping[Provider, tuple[str, ...]]] = {
+    "anthropic": ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"),
+    "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+    "gemini": ("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE"),
+}
+"""In which clients look for the address; the user's own stand for where requests go from here."""
+_VERSION = re.compile(r"v\d+\w*")
+_GEMINI = re.compile(r"/models/(?P<model>[^/]+):(?P<asked>generateContent|streamGenerateContent|countTokens)$")
+_ENDS: Final[tuple[tuple[str, Provider, Dialect, str], ...]] = (
+    ("/chat/completions", "openai", "chat", ""),
+    ("/responses", "openai", "responses", ""),
+    ("/responses/compact", "openai", "responses", "compaction"),
+    ("/responses/input_tokens", "openai", "responses", "counting"),
+    ("/messages", "anthropic", "anthropic", ""),
+    ("/messages/count_tokens", "anthropic", "anthropic", "counting"),
+)
+
+
+class Route(NamedTuple):
+    """What an address says of a request."""
+
+    provider: Provider
+    dialect: Dialect | None = None
+    """None: no model is asked."""
+    name: str = ""
+    """What it is for, where the address tells: counting, compaction."""
+    model: str = ""
+    """Where the address names it."""
+
+
+def route_of(path: str, headers: Mapping[str, str]) -> Route:
+    """Whom a request is for."""
+    for end, provider, dialect, name in _ENDS:
+        if path.endswith(end):
+            return Route(provider, dialect, name)
+    found = _GEMINI.search(path)
+    if found:
+        return Route("gemini", "gemini", "counting" if found["asked"] == "countTokens" else "", found["model"])
+    if "anthropic-version" in headers or path.startswith("/api/") or "claude" in headers.get("User-Agent", "").lower():
+        return Route("anthropic")
+    if "x-goog-api-key" in headers or path.startswith("/v1beta"):
+        return Route("gemini")
+    return Route("openai")
+
+
+class Upstreams:
+    """Where the providers are."""
+
+    def __init__(self, to: str = "", settings: ProxySettings = ProxySettings()) -> None:  # noqa: B008 - frozen
+        """`to`: where all of it goes."""
+        self._to = {provider: _checked(to or _configured(provider, settings)) for provider in HOMES}
+
+    def address(self, provider: Provider, path_and_query: str) -> URL:
+        """Where a request goes. Both ends may name the version of the interface: what is configured wins."""
+        base = self._to[provider]
+        parts = path_and_query.split("/", 2)  # "", "v1", the rest
+        if _VERSION.fullmatch(base.rpartition("/")[2]) and len(parts) == 3 and _VERSION.fullmatch(parts[1]):
+            path_and_query = f"/{parts[2]}"
+        return URL(base + path_and_query, encoded=True)
+
+    def listed(self) -> dict[str, str]:
+        """By provider: where its requests go."""
+        return {str(provider): address for provider, address in self._to.items()}
+
+
+def _configured(provider: Provider, settings: ProxySettings) -> str:
+    own = (os.environ.get(name, "") for name in VARIABLES[provider])
+    return getattr(settings, provider) or next(filter(None, own), "") or HOMES[provider]
+
+
+def _checked(address: str) -> str:
+    try:
+        found = URL(address)
+    except ValueError:
+        found = URL()
+    if found.scheme not in ("http", "https") or not found.host:
+        raise WrongCall(f"{address}: expected an address such as http://127.0.0.1:8000/v1, or rehearsal")
+    return address.rstrip("/")

@@ -1,0 +1,175 @@
+"""Who sent a request, in which of its sessions, and what for: as far as the request itself tells."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from workbench.log.events import Purpose
+from workbench.proxy.routes import Route
+from workbench.traces import claude_code, codex, copilot, gemini_cli, kimi, opencode, pi, qwen
+from workbench.traces.request_thread import Exchange
+from workbench.wire.values import dict_in, list_in, text_in
+
+_AGENTS: Final = (
+    ("claude-cli", claude_code.NAME),
+    ("codex", codex.NAME),
+    ("geminicli", gemini_cli.NAME),
+    ("qwencode", qwen.NAME),
+    ("opencode", opencode.NAME),
+    ("kimi", kimi.NAME),
+    ("copilot", copilot.NAME),
+    ("pi-coding-agent", pi.NAME),
+    ("pi/", pi.NAME),
+)
+"""By how their user agents begin, or what they hold."""
+_SESSIONS: Final = ("x-claude-code-session-id", "session-id", "session_id", "x-session-id", "x-session-affinity")
+_AGENT_IDS: Final = ("x-claude-code-agent-id", "x-openai-subagent")
+_PARENTS: Final = ("x-codex-parent-thread-id", "x-parent-session-id")
+STORED: Final = frozenset(
+    (
+        *(
+            "user-agent",
+            "originator",
+            "x-app",
+            "anthropic-version",
+            "anthropic-beta",
+            "openai-beta",
+            "content-encoding",
+        ),
+        *_SESSIONS,
+        *_AGENT_IDS,
+        *_PARENTS,
+        *("thread-id", "x-codex-window-id", "x-stainless-retry-count", "x-client-request-id"),
+        *("request-id", "x-request-id", "retry-after", "openai-model", "openai-processing-ms", "server"),
+    )
+)
+"""Headers that are stored, of requests and of answers; and those of rate limits."""
+_LIMITS: Final = re.compile(r"(?:x|anthropic)-ratelimit-[\w-]+")
+_COMPACTION: Final = re.compile(
+    r"create a (?:detailed|concise|comprehensive)[\w, ]* summary of (?:the|our|this) conversation"
+    r"|CONTEXT CHECKPOINT COMPACTION"
+    r"|structured context checkpoint summary"
+    r"|<state_snapshot>"
+    r"|detailed prompt for continuing our conversation"
+    r"|summari[sz]\w+ (?:internal chat history|conversations?\b)",
+    re.IGNORECASE,
+)
+"""How agents ask for a summary of their session."""
+_SIDE: Final = (
+    ("title", re.compile(r"\btitles?\b", re.IGNORECASE)),
+    ("routing", re.compile(r"\b(?:task router|routing|complexity)\b", re.IGNORECASE)),
+    ("topic", re.compile(r"\b(?:new|conversation) topic\b", re.IGNORECASE)),
+    ("suggestion", re.compile(r"\bsuggest\w*\b.{0,60}\b(?:next|prompt|type)\b", re.IGNORECASE)),
+)
+"""What agents ask beside the conversation, by words of their prompts; such requests have no tools."""
+_LOOKED_AT: Final = 4_000
+"""Characters of a prompt that are looked through."""
+_FOLDER: Final = re.compile(r"(?:working directory|<cwd>|\bcwd\b)\W{0,4}(/[^\n<>\"'`]+)", re.IGNORECASE)
+
+
+class Sender(NamedTuple):
+    """Who asked, and what for."""
+
+    client: str
+    """The agent; empty where nothing tells."""
+    session: str = ""
+    agent: str = ""
+    parent: str = ""
+    purpose: Purpose | None = None
+    """None: what it continues tells."""
+    name: str = ""
+    """What it is for, in a word, where it is not the conversation itself."""
+
+
+def sender_of(exchange: Exchange, route: Route, headers: Mapping[str, str]) -> Sender:
+    """Who sent a request."""
+    told = {name.lower(): value for name, value in headers.items()}
+    session = _first(told, _SESSIONS) or _in_body(exchange.body)
+    agent = _first(told, _AGENT_IDS)
+    parent = _first(told, _PARENTS) or (session if agent else "")
+    purpose, name = _purpose(exchange, route)
+    if purpose is None and (agent or parent):
+        purpose = "sub-agent"
+    return Sender(_client(told), session, agent, parent, purpose, name)
+
+
+def stored_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers that are kept: those that say something, and never a key or a cookie."""
+    found = {name.lower(): value for name, value in headers.items()}
+    return {name: value for name, value in sorted(found.items()) if name in STORED or _LIMITS.fullmatch(name)}
+
+
+def folder_of(exchange: Exchange) -> str:
+    """Where the agent works, as its prompt says; empty where it does not."""
+    for text in (*_texts(exchange.system), *(text for message in exchange.talk[:2] for text in _texts(message))):
+        found = _FOLDER.search(text)
+        if found:
+            return found[1].strip().rstrip(".")
+    return ""
+
+
+def last_text(exchange: Exchange) -> str:
+    """What stands last in a request."""
+    return "\n".join(_texts(exchange.talk[-1])) if exchange.talk else ""
+
+
+def texts_of(message: Any) -> str:
+    """All texts of a message."""
+    return "\n".join(_texts(message))
+
+
+def _client(headers: Mapping[str, str]) -> str:
+    said = f"{headers.get('user-agent', '')} {headers.get('originator', '')}".lower()
+    return next((name for begin, name in _AGENTS if begin in said), "")
+
+
+def _first(headers: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((headers[name] for name in names if headers.get(name)), "")
+
+
+def _in_body(body: Mapping[str, Any]) -> str:
+    """The session that a body names: in Claude Code's id of the user, or as the key of the cache."""
+    user = text_in(dict_in(body, "metadata"), "user_id")
+    if user.startswith("{"):
+        try:
+            return text_in(json.loads(user), "session_id")
+        except ValueError:
+            return ""
+    return user.partition("_session_")[2] or text_in(body, "prompt_cache_key")
+
+
+def _purpose(exchange: Exchange, route: Route) -> tuple[Purpose | None, str]:
+    if route.name == "counting":
+        return "side", route.name
+    if route.name == "compaction":
+        return "compaction", ""
+    if exchange.body.get("generate") is False:
+        return "side", "warming up"
+    last = last_text(exchange)[-_LOOKED_AT:] + "\n" + last_text(exchange)[:_LOOKED_AT]
+    system = "\n".join(_texts(exchange.system))[:_LOOKED_AT]
+    if _COMPACTION.search(last) or (not exchange.parts.tools and _COMPACTION.search(system)):
+        return "compaction", ""
+    if not exchange.parts.tools:
+        asked = f"{system}\n{last if not system else ''}"
+        name = next((name for name, words in _SIDE if words.search(asked)), "")
+        if name:
+            return "side", name
+    return None, ""
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in a system prompt, a message or its parts, in any dialect."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+    elif isinstance(value, dict):
+        if isinstance(value.get("text"), str):
+            yield value["text"]
+        for key in ("content", "parts", "output"):
+            if key in value:
+                yield from _texts(value[key] if isinstance(value[key], str) else list_in(value, key))

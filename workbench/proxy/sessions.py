@@ -1,0 +1,253 @@
+"""Requests as they pass become sessions of the store: each agent's conversation one, with what belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from workbench.config.folders import WorkFolder, branch_of, work_folder
+from workbench.config.text import printable
+from workbench.context.load import RECORDED
+from workbench.log.errors import StoreError
+from workbench.log.events import Failure, RequestAnswer, Setting, UserMessage, text_of
+from workbench.log.session import Session
+from workbench.log.store import Store
+from workbench.proxy.conversation import LiveConversation
+from workbench.proxy.routes import Route
+from workbench.proxy.senders import Sender, folder_of, sender_of, stored_headers
+from workbench.traces.building import Builder, content_hash
+from workbench.traces.request_thread import Exchange
+from workbench.wire.dialects import split
+
+TITLE = 60
+PENDING = 20_000
+"""Events that wait for a disk that takes none; with more of them a session is given up."""
+FROM_TASK = 80
+"""Characters of a sub-agent's task by which it is found in the call that started it."""
+KEPT = 200
+"""Conversations that are remembered; an older one that goes on begins a session of its own."""
+
+
+NO_FOLDER = WorkFolder()
+
+
+class SentRequest(NamedTuple):
+    """A request as it passed."""
+
+    route: Route
+    headers: Mapping[str, str]
+    body: dict[str, Any]
+    at: int
+    """Milliseconds since 1970."""
+
+
+class CameBack(NamedTuple):
+    """What came back for it."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: dict[str, Any]
+    first: int | None
+    took: int
+    problem: str = ""
+    """Why it is not whole."""
+    finish: str = ""
+    """The same for the message that was cut: `cancelled` by the client, `broken` by the provider."""
+
+
+@dataclass(slots=True, eq=False)
+class StoredConversation:
+    """A conversation and the session it is stored in."""
+
+    live: LiveConversation
+    client: str
+    key: str
+    """The client's own id of the session; empty where it has none."""
+    agent: str
+    session: Session | None = None
+    folder: WorkFolder = NO_FOLDER
+    parent: str = ""
+
+    @property
+    def id(self) -> str:
+        """Of the session; empty before there is one."""
+        return self.session.id if self.session is not None else ""
+
+
+class OpenRequest(NamedTuple):
+    """A request that waits for its answer."""
+
+    place: StoredConversation
+    event: int
+    sender: Sender
+    aside: bool
+
+
+class ProxySessions:
+    """The sessions of one proxy. Used by one thread."""
+
+    def __init__(
+        self, store: Callable[[], Store], client: str = "", redact: Callable[[Any], Any] | None = None
+    ) -> None:
+        """`client`: who asks, where a request does not tell."""
+        self._store = store
+        self._client = client
+        self._redact = redact
+        self._places: list[StoredConversation] = []
+        """The one that was used last at the end."""
+
+    def sent(self, request: SentRequest) -> OpenRequest | None:
+        """A request; None where it asks no model."""
+        if request.route.dialect is None:
+            return None
+        dialect = request.route.dialect
+        body = self._redact(request.body) if self._redact else request.body
+        model = request.route.model or str(body.get("model") or "")
+        exchange = Exchange(dialect, body, {}, model, request.at, split(dialect, body))
+        sender = sender_of(exchange, request.route, request.headers)
+        sender = sender._replace(client=sender.client or self._client)
+        place = self._place(exchange, sender)
+        aside = sender.purpose in ("side", "compaction")
+        if place is None:
+            place = self._begin(exchange, sender)
+        elif not aside and not place.live.has_talk:
+            self._describe(place, exchange, sender)
+        self._places.remove(place)
+        self._places.append(place)
+        purpose = sender.purpose or ("sub-agent" if place.agent or place.parent else "turn")
+        who = {
+            "purpose": purpose,
+            "agent": sender.agent,
+            "session": sender.session,
+            "parent": sender.parent or place.parent,
+            "name": sender.name,
+            "headers": stored_headers(request.headers),
+        }
+        event = place.live.send(exchange, aside=True, **who) if aside else place.live.ask(exchange, **who)
+        self._store_up(place)
+        return OpenRequest(place, event, sender, aside)
+
+    def answered(self, asked: OpenRequest, came: CameBack) -> None:
+        """What came back for a request."""
+        live = asked.place.live
+        body = self._redact(came.body) if self._redact else came.body
+        headers = stored_headers(came.headers)
+        told = RequestAnswer(asked.event, came.status, "", came.first, came.took, came.problem, headers)
+        is_error = came.status >= 400 or came.status == 0
+        if is_error or came.problem:
+            live.builder.add(Failure("provider", _problem(came)))
+        live.answer(told, body, aside=asked.aside or is_error, finish=came.finish)
+        if asked.sender.purpose == "compaction" and not is_error:
+            live.summarised(body)
+        self._store_up(asked.place)
+
+    def close(self) -> None:
+        """Let go of all sessions."""
+        for place in self._places:
+            if place.session is not None:
+                place.session.close()
+
+    # Which conversation a request belongs to
+
+    def _place(self, exchange: Exchange, sender: Sender) -> StoredConversation | None:
+        mine = [each for each in self._places if (each.key, each.agent) == (sender.session, sender.agent)]
+        aside = sender.purpose in ("side", "compaction")
+        longest = max(mine, key=lambda each: each.live.continued_by(exchange), default=None)
+        if longest is not None and longest.live.continued_by(exchange) > 1:
+            return longest
+        for place in reversed(mine):
+            if not aside and place.live.is_summarised_in(exchange):
+                return place
+        if longest is not None and longest.live.continued_by(exchange) and self._same_prompt(longest, exchange):
+            return longest
+        if aside:
+            return self._beside(exchange, sender, mine)
+        if sender.session:
+            return next((each for each in reversed(mine) if self._goes_on(each, exchange)), None)
+        return None
+
+    @staticmethod
+    def _same_prompt(place: StoredConversation, exchange: Exchange) -> bool:
+        return place.live.prompt == content_hash(exchange.prompt)
+
+    def _goes_on(self, place: StoredConversation, exchange: Exchange) -> bool:
+        """Whether a request of the same session that begins differently is the same conversation with another past."""
+        live = place.live
+        return live.dialect == exchange.dialect and (not live.has_talk or self._same_prompt(place, exchange))
+
+    def _beside(self, exchange: Exchange, sender: Sender, mine: list[StoredConversation]) -> StoredConversation | None:
+        """The conversation that a request beside it belongs to: of the same session, else of the same agent."""
+        fitting = mine if sender.session else [each for each in self._places if each.client == sender.client]
+        return next((each for each in reversed(fitting) if each.live.dialect == exchange.dialect), None)
+
+    def _begin(self, exchange: Exchange, sender: Sender) -> StoredConversation:
+        builder = Builder(sender.client or "proxy")
+        place = StoredConversation(LiveConversation(builder, exchange), sender.client, sender.session, sender.agent)
+        builder.add(Setting(RECORDED, sender.client or "proxy"))
+        self._describe(place, exchange, sender)
+        self._places.append(place)
+        for old in self._places[:-KEPT]:
+            if old.session is not None:
+                old.session.close()
+        del self._places[:-KEPT]
+        return place
+
+    def _describe(self, place: StoredConversation, exchange: Exchange, sender: Sender) -> None:
+        """What can be said of a conversation when it begins: where, by whom, and what it is about."""
+        folder = folder_of(exchange)
+        if folder:
+            place.folder = WorkFolder(folder, branch_of(Path(folder)))
+        elif self._client:
+            place.folder = work_folder()
+        if place.session is not None and place.folder.path:
+            place.session.used_in(place.folder)
+        said = next((text_of(each.content) for each in _users(place.live, exchange)), "")
+        place.parent = self._starter(said, sender) if not sender.purpose or sender.purpose == "sub-agent" else ""
+        if sender.purpose not in ("side", "compaction"):
+            place.live.builder.says_title(("sub-agent: " if place.parent else "") + printable(said)[:TITLE])
+
+    def _starter(self, task: str, sender: Sender) -> str:
+        """The session whose agent started this one: as its headers say, or because a call of it has the task."""
+        if sender.parent:
+            found = (each.id for each in reversed(self._places) if sender.parent == each.key and not each.agent)
+            return next(filter(None, found), sender.parent)
+        probe = task.strip()[:FROM_TASK]
+        if len(probe) < 12:
+            return ""
+        for place in reversed(self._places):
+            if any(probe in arguments for arguments in map(_unescaped, place.live.calls.values())):
+                return place.id
+        return ""
+
+    # Storing
+
+    def _store_up(self, place: StoredConversation) -> None:
+        """Append what was made. Where that fails it waits; where it fails for long, the session is given up."""
+        builder = place.live.builder
+        try:
+            if place.session is None:
+                place.session = self._store().create(builder.bodies, folder=place.folder)
+            else:
+                place.session.append(*builder.bodies)
+        except StoreError:
+            if len(builder.bodies) > PENDING:
+                self._places.remove(place)
+            raise
+        builder.handed_on()
+
+
+def _users(live: LiveConversation, exchange: Exchange) -> list[UserMessage]:
+    return [body for body in live.scratch(exchange.talk[:3]) if isinstance(body, UserMessage)]
+
+
+def _problem(came: CameBack) -> str:
+    error = came.body.get("error") if isinstance(came.body, dict) else None
+    said = error.get("message") if isinstance(error, dict) else error
+    status = f"HTTP {came.status}" if came.status else "no answer"
+    return ": ".join(filter(None, (status if came.status != 200 else "", str(said or ""), came.problem)))
+
+
+def _unescaped(arguments: str) -> str:
+    return arguments.replace("\\n", "\n").replace('\\"', '"')
