@@ -77,7 +77,7 @@ class Provider:
         self._serving: set[asyncio.Task[Any]] = set()
         app = web.Application(client_max_size=2**26)
         app.router.add_route("*", "/{path:.*}", self._serve)
-        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True)
+        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, auto_decompress=False)
 
     async def __aenter__(self) -> Provider:
         await self._runner.setup()

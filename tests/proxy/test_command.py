@@ -1,0 +1,121 @@
+"""`workbench proxy` as a command: its first line, what it starts, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from workbench.cli.main import main
+from workbench.log.store import Store
+from workbench.proxy.launch import launch
+from workbench.traces import codex, opencode, pi
+
+ASK = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hello there"}]}).encode()
+
+
+@contextmanager
+def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    environment = {**os.environ, "WORKBENCH_DATA_DIR": str(folder / "data"), "WORKBENCH_CONFIG_DIR": str(folder)}
+    command = [sys.executable, "-m", "workbench", "proxy", *arguments]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def asked(address: str) -> str:
+    request = urllib.request.Request(f"{address}/v1/chat/completions", ASK, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=20) as came:
+        return str(json.load(came)["choices"][0]["message"]["content"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_the_address_is_the_first_line_and_a_signal_ends_it(tmp_path: Path, ending: signal.Signals) -> None:
+    with started(tmp_path, "--to", "rehearsal") as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert "rehearsal" in asked(address)
+        process.send_signal(ending)
+        _, errors = process.communicate(timeout=20)
+        assert (process.returncode, errors) == (0, "")
+    with Store.open(tmp_path / "data" / "workbench.db") as store:
+        assert [info.title for info in store.list()] == ["hello there"]
+
+
+@pytest.mark.long
+def test_json_says_where_and_how(tmp_path: Path) -> None:
+    with started(tmp_path, "--to", "http://127.0.0.1:9/v1", "--json") as process:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+    assert told["address"].startswith("http://127.0.0.1:")
+    assert told["dialects"] == ["chat", "responses", "anthropic", "gemini"]
+    assert told["to"]["openai"] == "http://127.0.0.1:9/v1"
+
+
+CLIENT = """
+import json, os, sys, urllib.request
+base = os.environ["OPENAI_BASE_URL"]
+body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hello there"}]}).encode()
+headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+came = urllib.request.urlopen(urllib.request.Request(base + "/chat/completions", body, headers))
+print(json.load(came)["choices"][0]["message"]["content"])
+sys.exit(3)
+"""
+
+
+@pytest.mark.long
+def test_a_command_is_started_with_the_right_settings_and_ends_it(tmp_path: Path) -> None:
+    with started(tmp_path, "--to", "rehearsal", "--", sys.executable, "-c", CLIENT) as process:
+        out, errors = process.communicate(timeout=30)
+    assert process.returncode == 3
+    assert errors == ""
+    assert out.splitlines()[0].startswith("http://127.0.0.1:")
+    assert "rehearsal model" in out
+    with Store.open(tmp_path / "data" / "workbench.db") as store:
+        assert [info.folder for info in store.list()] == [""]  # of what we do not know, we do not say where it is
+
+
+@pytest.mark.long
+def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with started(tmp_path, "--to", "rehearsal", "--", "no-such-agent") as process:
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 2
+    assert errors == "workbench: no-such-agent: cannot be started: No such file or directory\n"
+
+
+@pytest.mark.parametrize("to", ["nowhere", "ftp://x", "http://"])
+def test_an_address_that_is_none_is_refused(to: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["proxy", "--to", to]) == 2
+    assert f"{to}: expected an address" in capsys.readouterr().err
+
+
+def test_agents_are_told_in_their_own_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "mine")
+    address = "http://127.0.0.1:1/t"
+    made = launch(["/usr/bin/codex", "exec", "hi"], address, tmp_path, rehearsal=True)
+    assert made.agent == codex.NAME
+    assert made.command == ("/usr/bin/codex", "-c", f'openai_base_url="{address}/v1"', "exec", "hi")
+    assert made.environment["OPENAI_API_KEY"] == "rehearsal"
+    assert "ANTHROPIC_API_KEY" not in made.environment
+    made = launch(["opencode"], address, tmp_path)
+    assert made.agent == opencode.NAME
+    given = json.loads(made.environment["OPENCODE_CONFIG_CONTENT"])
+    assert given["provider"]["anthropic"]["options"]["baseURL"] == f"{address}/v1"
+    assert "OPENAI_API_KEY" not in made.environment
+    made = launch(["pi", "-p", "hi"], address, tmp_path)
+    assert made.agent == pi.NAME
+    assert address in Path(made.command[2]).read_text()
+    assert made.command[3:] == ("-p", "hi")

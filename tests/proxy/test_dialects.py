@@ -1,0 +1,208 @@
+"""All four dialects through the proxy: what was sent is kept as it was, and what was said is said once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+import pytest
+
+from proxy.conftest import Recording
+from workbench.log.events import AssistantMessage, Dialect, Request, ToolCall, ToolResult, Usage, UserMessage
+from workbench.proxy.recorder import read_answer, read_body
+from workbench.proxy.routes import Route, route_of
+
+ARGUMENTS = {"path": "src"}
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
+
+
+class Wire(NamedTuple):
+    """A turn in two requests as a client of a dialect sends them, and the streams that answer them."""
+
+    path: str
+    first: dict[str, Any]
+    second: dict[str, Any]
+    streams: tuple[list[dict[str, Any]], list[dict[str, Any]]]
+
+
+CALLED = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": json.dumps(ARGUMENTS)}}
+CHAT_HEAD = {
+    "model": "gpt-4o",
+    "stream": True,
+    "tools": [{"type": "function", "function": {"name": "ls", "parameters": SCHEMA}}],
+}
+CHAT_TALK = [
+    {"role": "system", "content": "be brief"},
+    {"role": "user", "content": [{"type": "text", "text": "look"}]},
+    {"role": "assistant", "content": None, "tool_calls": [CALLED]},
+    {"role": "tool", "tool_call_id": "c1", "content": "a.py"},
+]
+
+
+def _chunk(**delta: Any) -> dict[str, Any]:
+    return {"id": "x", "model": "gpt-4o-2024", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+
+
+def _piece(**function: str) -> dict[str, Any]:
+    return {"index": 0, "id": "c1" if "name" in function else None, "function": function}
+
+
+CHAT = Wire(
+    "/v1/chat/completions",
+    {**CHAT_HEAD, "messages": CHAT_TALK[:2]},
+    {**CHAT_HEAD, "messages": CHAT_TALK},
+    (
+        [
+            _chunk(role="assistant", tool_calls=[_piece(name="ls", arguments='{"path"')]),
+            _chunk(tool_calls=[_piece(arguments=': "src"}')]),
+            {"choices": [], "usage": {"prompt_tokens": 40, "completion_tokens": 5}},
+        ],
+        [_chunk(content="do"), _chunk(content="ne"), {"choices": [], "usage": {"prompt_tokens": 60}}],
+    ),
+)
+
+CLAUDE_HEAD = {
+    "model": "claude-sonnet-4-5",
+    "max_tokens": 9,
+    "stream": True,
+    "system": [{"type": "text", "text": "be brief", "cache_control": {"type": "ephemeral"}}],
+    "tools": [{"name": "ls", "input_schema": SCHEMA}],
+}
+CLAUDE_TALK = [
+    {"role": "user", "content": [{"type": "text", "text": "look", "cache_control": {"type": "ephemeral"}}]},
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "ls", "input": ARGUMENTS}]},
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "a.py"}]},
+]
+
+
+def _claude_stream(block: dict[str, Any], delta: dict[str, Any], tokens: int) -> list[dict[str, Any]]:
+    used = {"input_tokens": tokens, "output_tokens": 1}
+    return [
+        {"type": "message_start", "message": {"id": f"m{tokens}", "model": "claude-sonnet-4-5", "usage": used}},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}},
+    ]
+
+
+CLAUDE = Wire(
+    "/v1/messages",
+    {**CLAUDE_HEAD, "messages": CLAUDE_TALK[:1]},
+    {**CLAUDE_HEAD, "messages": [{"role": "user", "content": "look"}, *CLAUDE_TALK[1:]]},
+    (
+        _claude_stream(
+            {"type": "tool_use", "id": "c1", "name": "ls", "input": {}},
+            {"type": "input_json_delta", "partial_json": json.dumps(ARGUMENTS)},
+            40,
+        ),
+        _claude_stream({"type": "text", "text": ""}, {"type": "text_delta", "text": "done"}, 60),
+    ),
+)
+
+ITEMS = [
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "look"}]},
+    {"type": "reasoning", "id": "rs1", "summary": [], "encrypted_content": "abc"},
+    {"type": "function_call", "call_id": "c1", "name": "ls", "arguments": json.dumps(ARGUMENTS)},
+    {"type": "function_call_output", "call_id": "c1", "output": "a.py"},
+]
+RESPONSES_HEAD = {
+    "model": "gpt-5",
+    "stream": True,
+    "store": False,
+    "instructions": "be brief",
+    "tools": [{"type": "function", "name": "ls", "parameters": SCHEMA}],
+}
+
+
+def _responses_stream(items: list[dict[str, Any]], tokens: int) -> list[dict[str, Any]]:
+    used = {"input_tokens": tokens, "output_tokens": 5}
+    done = [{"type": "response.output_item.done", "item": item} for item in items]
+    return [*done, {"type": "response.completed", "response": {"id": f"r{tokens}", "model": "gpt-5", "usage": used}}]
+
+
+RESPONSES = Wire(
+    "/v1/responses",
+    {**RESPONSES_HEAD, "input": ITEMS[:1]},
+    {**RESPONSES_HEAD, "input": ITEMS},
+    (
+        _responses_stream(ITEMS[1:3], 40),
+        _responses_stream(
+            [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]}], 60
+        ),
+    ),
+)
+
+CONTENTS = [
+    {"role": "user", "parts": [{"text": "look"}]},
+    {"role": "model", "parts": [{"functionCall": {"name": "ls", "args": ARGUMENTS}}]},
+    {"role": "user", "parts": [{"functionResponse": {"name": "ls", "response": {"output": "a.py"}}}]},
+]
+GEMINI_HEAD = {
+    "systemInstruction": {"role": "user", "parts": [{"text": "be brief"}]},
+    "tools": [{"functionDeclarations": [{"name": "ls", "parametersJsonSchema": SCHEMA}]}],
+    "generationConfig": {"temperature": 0},
+}
+
+
+def _gemini_stream(parts: list[dict[str, Any]], tokens: int) -> list[dict[str, Any]]:
+    used = {"promptTokenCount": tokens, "candidatesTokenCount": 5}
+    return [
+        *({"candidates": [{"content": {"role": "model", "parts": [part]}}]} for part in parts),
+        {"candidates": [{"finishReason": "STOP"}], "usageMetadata": used, "modelVersion": "gemini-2.5-pro"},
+    ]
+
+
+GEMINI = Wire(
+    "/v1beta/models/gemini-2.5-pro:streamGenerateContent",
+    {**GEMINI_HEAD, "contents": CONTENTS[:1]},
+    {**GEMINI_HEAD, "contents": CONTENTS},
+    (_gemini_stream(CONTENTS[1]["parts"], 40), _gemini_stream([{"text": "do"}, {"text": "ne"}], 60)),  # type: ignore[arg-type]
+)
+WIRES: dict[Dialect, Wire] = {"chat": CHAT, "anthropic": CLAUDE, "responses": RESPONSES, "gemini": GEMINI}
+
+
+def stream(events: list[dict[str, Any]]) -> bytes:
+    return b"".join(f"data: {json.dumps(event)}\n\n".encode() for event in events) + b"data: [DONE]\n\n"
+
+
+@pytest.mark.parametrize("dialect", WIRES)
+def test_a_turn_with_a_tool_is_the_same_in_every_dialect(recording: Recording, dialect: Dialect) -> None:
+    wire = WIRES[dialect]
+    assert route_of(wire.path, {}).dialect == dialect
+    for body, events in zip((wire.first, wire.second), wire.streams, strict=True):
+        answer = read_answer(dialect, stream(events), {"Content-Type": "text/event-stream"})
+        recording.pass_through(wire.path, read_body(json.dumps(body).encode(), {}), answer)
+    assert len(recording.store.list()) == 1
+    talk = [
+        body for body in recording.bodies() if isinstance(body, UserMessage | ToolCall | ToolResult | AssistantMessage)
+    ]
+    assert [type(body) for body in talk] == [UserMessage, ToolCall, ToolResult, AssistantMessage]
+    call, came, reply = talk[1], talk[2], talk[3]
+    assert isinstance(call, ToolCall)
+    assert json.loads(call.arguments) == ARGUMENTS
+    assert isinstance(came, ToolResult)
+    assert (came.call_id, came.content) == (call.call_id, "a.py")
+    assert isinstance(reply, AssistantMessage)
+    assert reply.content == "done"
+    assert [body.prompt for body in recording.bodies() if isinstance(body, Usage)] == [40, 60]
+    assert recording.sent() == [wire.first, wire.second]
+    models = {body.model for body in recording.bodies() if isinstance(body, Request)}
+    assert models == {wire.first.get("model", "gemini-2.5-pro")}
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "route"),
+    [
+        ("/v1/messages/count_tokens", {}, Route("anthropic", "anthropic", "counting")),
+        ("/api/hello", {}, Route("anthropic")),
+        ("/v1/models", {"anthropic-version": "2023-06-01"}, Route("anthropic")),
+        ("/v1/models", {}, Route("openai")),
+        ("/responses/compact", {}, Route("openai", "responses", "compaction")),
+        ("/v1beta/models/g-1:countTokens", {}, Route("gemini", "gemini", "counting", "g-1")),
+        ("/v1beta/models", {}, Route("gemini")),
+        ("/v1/embeddings", {}, Route("openai")),
+    ],
+)
+def test_an_address_tells_whom_a_request_is_for(path: str, headers: dict[str, str], route: Route) -> None:
+    assert route_of(path, headers) == route

@@ -1,0 +1,281 @@
+"""What a client sends arrives as it was sent, and what a provider answers too, whatever happens on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import gzip
+import json
+import os
+import zlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import brotli
+import psutil
+import pytest
+import zstandard
+
+from support.provider import Answer, Drop, Pause, Provider, Raw
+from workbench.log.events import AssistantMessage, Failure, Request, RequestAnswer
+from workbench.log.store import Store
+from workbench.proxy.recorder import Recorder
+from workbench.proxy.routes import Upstreams
+from workbench.proxy.server import ProxyServer
+from workbench.proxy.sessions import ProxySessions
+
+CHUNKS: list[Any] = [
+    {"model": "m", "choices": [{"index": 0, "delta": {"content": text}}]} for text in ("one ", "two ", "three")
+]
+WHOLE = json.dumps({"model": "m", "choices": [{"message": {"role": "assistant", "content": "done"}}]}).encode()
+ASK = {"model": "m", "messages": [{"role": "user", "content": "look"}]}
+
+
+class Running:
+    """A proxy before a provider, and the sessions that it records."""
+
+    def __init__(self, server: ProxyServer, client: aiohttp.ClientSession, store: Store, recorder: Recorder) -> None:
+        self.url = f"{server.address}/v1/chat/completions"
+        self.address = server.address
+        self.client = client
+        self.recorder = recorder
+        self._store = store
+
+    async def bodies(self) -> list[Any]:
+        """The events of all sessions, when all is recorded."""
+        await asyncio.to_thread(self.recorder.close)
+        return [event.body for info in self._store.list() for event in self._store.session(info.id).events()]
+
+
+@asynccontextmanager
+async def proxy(folder: Path, url: str, told: list[str] | None = None) -> AsyncIterator[Running]:
+    with Store.open(folder / "proxy.db") as store:
+        recorder = Recorder(ProxySessions(lambda: store), (told if told is not None else []).append)
+        async with (
+            ProxyServer(Upstreams(url), recorder) as server,
+            aiohttp.ClientSession(auto_decompress=False) as client,
+        ):
+            yield Running(server, client, store, recorder)
+        recorder.close()
+
+
+async def test_a_request_and_its_answer_pass_as_they_are(tmp_path: Path) -> None:
+    body = b'{"messages": [ {"content":"l\\u00f6ok","role":"user"} ],\n "model":"m" }'
+    headers = {"Authorization": "Bearer k", "X-Odd": "a b", "Content-Type": "application/json; charset=utf-8"}
+    answer = Answer(body=WHOLE, content_type="application/json", headers={"X-Request-Id": "r1", "Set-Cookie": "a=1"})
+    async with Provider(answer) as provider, proxy(tmp_path, provider.url) as running:
+        async with running.client.post(f"{running.url}?beta=true&x=%2F", data=body, headers=headers) as came:
+            assert await came.read() == WHOLE
+            assert (came.status, came.headers["X-Request-Id"], came.headers["Set-Cookie"]) == (200, "r1", "a=1")
+        got = provider.requests[0]
+        assert got.raw == body
+        assert {name: got.headers[name.lower()] for name in headers} == headers
+        assert running.address.rpartition("/")[2] not in json.dumps(got.headers)
+
+
+async def test_a_stream_comes_as_it_goes(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    async with (
+        Provider(Answer(steps=[CHUNKS[0], Pause(gate), *CHUNKS[1:]])) as provider,
+        proxy(tmp_path, provider.url) as running,
+        running.client.post(running.url, json={**ASK, "stream": True}) as came,
+    ):
+        first = await came.content.readuntil(b"\n\n")
+        assert b"one " in first  # while the provider still holds back the rest
+        gate.set()
+        rest = await came.read()
+        assert b"two " in rest
+        assert b"[DONE]" in rest
+        said = [body for body in await running.bodies() if isinstance(body, AssistantMessage)]
+        assert [body.content for body in said] == ["one two three"]
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": brotli.compress,
+    "zstd": zstandard.ZstdCompressor().compress,
+}
+
+
+@pytest.mark.parametrize("encoding", PACKED)
+async def test_what_is_packed_passes_packed_and_is_read_all_the_same(tmp_path: Path, encoding: str) -> None:
+    pack = PACKED[encoding]
+    sent = pack(json.dumps(ASK).encode())
+    answer = Answer(body=pack(WHOLE), content_type="application/json", headers={"Content-Encoding": encoding})
+    async with Provider(answer) as provider, proxy(tmp_path, provider.url) as running:
+        headers = {"Content-Encoding": encoding, "Content-Type": "application/json"}
+        async with running.client.post(running.url, data=sent, headers=headers) as came:
+            assert await came.read() == pack(WHOLE)
+            assert came.headers["Content-Encoding"] == encoding
+        assert provider.requests[0].raw == sent
+        assert [body.content for body in await running.bodies() if isinstance(body, AssistantMessage)] == ["done"]
+
+
+async def test_a_provider_that_breaks_off_breaks_off_for_the_client(tmp_path: Path) -> None:
+    async with (
+        Provider(Answer(steps=[*CHUNKS[:2], Drop()])) as provider,
+        proxy(tmp_path, provider.url) as running,
+        running.client.post(running.url, json={**ASK, "stream": True}) as came,
+    ):
+        with pytest.raises(aiohttp.ClientError):
+            await came.read()
+        bodies = await running.bodies()
+        assert [(body.content, body.finish) for body in bodies if isinstance(body, AssistantMessage)] == [
+            ("one two ", "broken")
+        ]
+        assert any(isinstance(body, Failure) for body in bodies)
+
+
+async def test_a_client_that_goes_away_ends_the_request(tmp_path: Path) -> None:
+    async with (
+        Provider(Answer(steps=[CHUNKS[0], Pause(asyncio.Event())])) as provider,
+        proxy(tmp_path, provider.url) as running,
+    ):
+        came = await running.client.post(running.url, json={**ASK, "stream": True})
+        await came.content.readuntil(b"\n\n")
+        came.close()
+        await asyncio.wait_for(provider.gone.wait(), 10)
+        bodies = await running.bodies()
+        assert [body.problem for body in bodies if isinstance(body, RequestAnswer)] == ["the client went away"]
+        assert [body.finish for body in bodies if isinstance(body, AssistantMessage)] == ["cancelled"]
+
+
+async def test_a_provider_that_hangs_hangs_and_holds_up_nobody_else(tmp_path: Path) -> None:
+    hanging = Answer(silence=asyncio.Event())
+    async with (
+        Provider(hanging, Answer(body=WHOLE, content_type="application/json")) as provider,
+        proxy(tmp_path, provider.url) as running,
+    ):
+        stuck = asyncio.create_task(running.client.post(running.url, json=ASK))
+        await asyncio.wait_for(provider.arrived.wait(), 10)
+        async with running.client.post(running.url, json=ASK) as came:
+            assert await came.read() == WHOLE
+        assert not stuck.done()
+        stuck.cancel()
+        await asyncio.gather(stuck, return_exceptions=True)
+
+
+async def test_errors_pass_with_all_they_say(tmp_path: Path) -> None:
+    error = b'{"error": {"message": "slow down", "type": "rate_limit_error"}}'
+    answer = Answer(status=429, headers={"Retry-After": "7"}, body=error, content_type="application/json")
+    async with Provider(answer) as provider, proxy(tmp_path, provider.url) as running:
+        async with running.client.post(running.url, json=ASK) as came:
+            assert (came.status, came.headers["Retry-After"], await came.read()) == (429, "7", error)
+        bodies = await running.bodies()
+        assert [body.message for body in bodies if isinstance(body, Failure)] == ["HTTP 429: slow down"]
+
+
+async def test_a_provider_that_is_not_there_is_named(tmp_path: Path) -> None:
+    async with Provider(Answer()) as provider:
+        gone = provider.url
+    async with (
+        proxy(tmp_path, gone) as running,
+        running.client.post(running.url, json=ASK) as came,
+    ):
+        assert came.status == 502
+        assert f"{gone}/chat/completions cannot be reached" in (await came.json())["error"]["message"]
+
+
+async def test_without_the_token_nothing_passes(tmp_path: Path) -> None:
+    async with Provider(Answer(body=WHOLE)) as provider, proxy(tmp_path, provider.url) as running:
+        root, _, token = running.address.rpartition("/")
+        for path in ("", "/", "/v1/chat/completions", f"/{token}x/v1", f"/x{token}/v1"):
+            async with running.client.post(root + path, json=ASK) as came:
+                assert came.status == 404
+        assert provider.requests == []
+
+
+async def test_thirty_megabytes_pass_in_both_directions(tmp_path: Path) -> None:
+    large = json.dumps({**ASK, "messages": [{"role": "user", "content": "x" * 30_000_000}]}).encode()
+    back = json.dumps({"choices": [{"message": {"role": "assistant", "content": "y" * 30_000_000}}]}).encode()
+    answer = Answer(body=back, content_type="application/json")
+    async with Provider(answer) as provider, proxy(tmp_path, provider.url) as running:
+        async with running.client.post(running.url, data=large) as came:
+            assert await came.read() == back
+        assert provider.requests[0].raw == large
+
+
+async def test_a_slow_reader_gets_all_of_it_and_the_proxy_holds_no_more_than_it_records(tmp_path: Path) -> None:
+    pieces: list[Any] = [Raw(b"data: " + b"z" * 65_536 + b"\n\n") for _ in range(200)]
+    async with (
+        Provider(Answer(steps=pieces)) as provider,
+        proxy(tmp_path, provider.url) as running,
+        running.client.post(running.url, json={**ASK, "stream": True}) as came,
+    ):
+        got = b""
+        while chunk := await came.content.read(8_192):
+            got += chunk
+            if len(got) % 50 == 0:
+                await asyncio.sleep(0)
+        assert got.count(b"z") == 200 * 65_536
+
+
+@pytest.mark.long
+async def test_a_thousand_requests_in_a_row_leave_nothing_behind(tmp_path: Path) -> None:
+    process = psutil.Process(os.getpid())
+
+    async def ask(running: Running, count: int) -> None:
+        for _ in range(count):
+            async with running.client.post(running.url, json=ASK) as came:
+                assert await came.read() == WHOLE
+
+    async with (
+        Provider(Answer(body=WHOLE, content_type="application/json")) as provider,
+        proxy(tmp_path, provider.url) as running,
+    ):
+        await ask(running, 100)
+        gc.collect()
+        files, tasks = process.num_fds(), len(asyncio.all_tasks())
+        await ask(running, 900)
+        assert len(provider.requests) == 1_000
+        assert process.num_fds() <= files + 5
+        assert len(asyncio.all_tasks()) <= tasks + 5
+        assert sum(isinstance(body, Request) for body in await running.bodies()) == 1_000
+        assert running.recorder.lost == 0
+
+
+async def test_fifty_agents_at_once_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    async with (
+        Provider(Answer(steps=[CHUNKS[0], Pause(gate), CHUNKS[1]])) as provider,
+        proxy(tmp_path, provider.url) as running,
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as client,
+    ):
+        begun = [await client.post(running.url, json={**ASK, "stream": True}) for _ in range(50)]
+        for came in begun:
+            assert b"one " in await came.content.readuntil(b"\n\n")  # all of them, while none is over
+        gate.set()
+        for came in begun:
+            assert b"two " in await came.read()
+
+
+async def test_a_recorder_that_fails_breaks_nothing(tmp_path: Path) -> None:
+    told: list[str] = []
+    async with (
+        Provider(Answer(body=WHOLE, content_type="application/json")) as provider,
+        proxy(tmp_path, provider.url, told) as running,
+    ):
+        running.recorder._sessions._store = lambda: 1 // 0  # type: ignore[assignment,return-value]
+        for _ in range(3):
+            async with running.client.post(running.url, json=ASK) as came:
+                assert await came.read() == WHOLE
+        await running.bodies()
+        assert told == ["not recorded: ZeroDivisionError: integer division or modulo by zero"]
+        assert running.recorder.lost >= 3
+
+
+async def test_what_is_no_request_for_an_answer_passes_and_is_not_recorded(tmp_path: Path) -> None:
+    async with (
+        Provider(Answer(body=b'{"data": []}', content_type="application/json")) as provider,
+        proxy(tmp_path, provider.url) as running,
+    ):
+        async with running.client.get(f"{running.address}/v1/models?limit=5") as came:
+            assert await came.read() == b'{"data": []}'
+        async with running.client.head(f"{running.address}/api/hello") as came:
+            assert came.status == 200
+        assert [received.path for received in provider.requests] == ["/v1/models", "/v1/api/hello"]
+        assert await running.bodies() == []

@@ -1,0 +1,239 @@
+"""Requests that pass become sessions: each conversation one, with what was asked beside it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.conftest import Recording, answered, called, claude, result, said, user
+from workbench.log.errors import StoreError
+from workbench.log.events import (
+    AssistantMessage,
+    Compaction,
+    Failure,
+    Override,
+    RequestAnswer,
+    RequestPart,
+    Setting,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
+from workbench.log.store import Store
+from workbench.proxy.conversation import LEFT_OUT, MASKED
+from workbench.proxy.redaction import redacted
+from workbench.session.source import as_source
+
+MESSAGES = "/v1/messages"
+ONE = {"X-Claude-Code-Session-Id": "one", "User-Agent": "claude-cli/2.1", "Authorization": "Bearer secret"}
+
+
+def test_a_conversation_is_one_session_with_each_message_once(recording: Recording) -> None:
+    first = claude(user("look"))
+    second = claude(user("look"), called("c1"), result("c1", "a.py"))
+    recording.pass_through(MESSAGES, first, answered(called("c1"), 40))
+    recording.pass_through(MESSAGES, second, answered(said("done"), 60))
+    assert len(recording.store.list()) == 1
+    kinds = (UserMessage, ToolCall, ToolResult, AssistantMessage)
+    assert [type(body) for body in recording.bodies() if isinstance(body, kinds)] == list(kinds)
+    assert recording.sent() == [first, second]
+    used = [body for body in recording.bodies() if isinstance(body, Usage)]
+    assert [(each.prompt, each.cached, each.seconds) for each in used] == [(70, 30, 0.02), (90, 30, 0.02)]
+    came = [body for body in recording.bodies() if isinstance(body, RequestAnswer)]
+    assert [(each.status, each.first, each.took) for each in came] == [(200, 10, 20)] * 2
+
+
+def test_a_session_counts_as_recorded_until_something_is_said_here(recording: Recording) -> None:
+    recording.pass_through(MESSAGES, claude(user("look")), answered(said("done")))
+    recording.pass_through(MESSAGES, claude(user("look"), said("done"), user("and?")), answered(said("no")))
+    session = recording.store.session(recording.store.list()[0].id, write=False)
+    assert as_source("", session.events()).recorded
+    recording.sessions.close()
+    mine = recording.store.session(session.id)
+    mine.append(UserMessage("mine"))
+    assert not as_source("", mine.events()).recorded
+
+
+def test_a_request_that_is_sent_again_is_another_request_and_no_other_message(recording: Recording) -> None:
+    asked = recording.send(MESSAGES, claude(user("look")))
+    recording.answer(asked, {"error": {"message": "slow down"}}, 429)
+    recording.pass_through(MESSAGES, claude(user("look")), answered(said("done")))
+    assert len(recording.requests()) == 2
+    assert [body.message for body in recording.bodies() if isinstance(body, Failure)] == ["HTTP 429: slow down"]
+    assert sum(isinstance(body, UserMessage) for body in recording.bodies()) == 1
+
+
+def test_an_answer_that_was_cut_says_so_and_what_the_agent_kept_of_it_is_the_same(recording: Recording) -> None:
+    asked = recording.send(MESSAGES, claude(user("look")))
+    recording.answer(asked, answered(said("I see tw")), problem="the provider broke off")
+    recording.pass_through(MESSAGES, claude(user("look"), said("I see tw"), user("go on")), answered(said("o")))
+    told = [body for body in recording.bodies() if isinstance(body, AssistantMessage)]
+    assert [(body.content, body.finish) for body in told] == [("I see tw", "broken"), ("o", "stop")]
+    assert not any(isinstance(body, Override) for body in recording.bodies())
+
+
+def test_what_is_asked_beside_the_conversation_is_named_and_attached(recording: Recording) -> None:
+    title = claude(user("look"), system="Write a title for this conversation.", tools=[])
+    recording.pass_through(MESSAGES, claude(user("look")), answered(said("done")), ONE)
+    recording.pass_through(MESSAGES, title, answered(said("Looking")), ONE)
+    recording.pass_through("/v1/messages/count_tokens", claude(user("look")), {"input_tokens": 12}, ONE)
+    recording.pass_through(MESSAGES, claude(user("look"), said("done"), user("and?")), answered(said("no")), ONE)
+    assert len(recording.store.list()) == 1
+    told = [(each.purpose, each.name) for each in recording.requests()]
+    assert told == [("turn", ""), ("side", "title"), ("side", "counting"), ("turn", "")]
+    spoken = [body.content for body in recording.bodies() if isinstance(body, AssistantMessage)]
+    assert spoken == ["done", "no"]
+
+
+def test_a_title_that_is_asked_for_first_does_not_become_the_conversation(recording: Recording) -> None:
+    title = claude(user("look"), system="Write a title for this conversation.", tools=[])
+    asked = recording.send(MESSAGES, title, ONE)
+    recording.pass_through(MESSAGES, claude(user("look")), answered(said("done")), ONE)
+    recording.answer(asked, answered(said("Looking")))
+    assert len(recording.store.list()) == 1
+    assert recording.store.list()[0].title == "look"
+    assert [body.content for body in recording.bodies() if isinstance(body, AssistantMessage)] == ["done"]
+
+
+def test_keys_are_never_stored(recording: Recording) -> None:
+    recording.pass_through(MESSAGES, claude(user("look")), answered(said("done")), {**ONE, "Cookie": "c00kie"})
+    assert recording.requests()[0].headers == {"user-agent": "claude-cli/2.1", "x-claude-code-session-id": "one"}
+
+
+def test_a_sub_agent_is_a_session_of_its_own_that_names_its_parent(recording: Recording) -> None:
+    recording.pass_through(MESSAGES, claude(user("look")), answered(called("c1", prompt="count the lines")), ONE)
+    agent = {**ONE, "x-claude-code-agent-id": "a1"}
+    recording.pass_through(MESSAGES, claude(user("count the lines"), system="You count."), answered(said("9")), agent)
+    assert len(recording.store.list()) == 2
+    request = recording.requests(1)[0]
+    assert (request.purpose, request.agent, request.parent) == ("sub-agent", "a1", "one")
+
+
+def test_a_sub_agent_without_an_id_is_known_by_its_task(recording: Recording) -> None:
+    task = "count the lines of all files under src"
+    recording.pass_through(MESSAGES, claude(user("look")), answered(called("c1", prompt=task)))
+    recording.pass_through(MESSAGES, claude(user(task), system="You count."), answered(said("9")))
+    parent = next(info.id for info in recording.store.list() if info.title == "look")
+    request = recording.requests(1)[0]
+    assert (request.purpose, request.parent) == ("sub-agent", parent)
+
+
+def test_conversations_without_an_id_are_told_apart_by_how_they_begin(recording: Recording) -> None:
+    for text in ("one", "two"):
+        recording.pass_through(MESSAGES, claude(user(text)), answered(said(f"did {text}")))
+    for text in ("one", "two"):
+        more = claude(user(text), said(f"did {text}"), user("more"))
+        recording.pass_through(MESSAGES, more, answered(said("ok")))
+    assert [len(recording.requests(number)) for number in (0, 1)] == [2, 2]
+
+
+SUMMARY = "The user wants all files listed; a.py and b.py were found, and nothing else is left to do here."
+
+
+@pytest.mark.parametrize("headers", [ONE, {}])
+def test_the_agents_own_compaction_is_one(recording: Recording, headers: dict[str, str]) -> None:
+    talk = [user("look"), called("c1"), result("c1", "a.py")]
+    recording.pass_through(MESSAGES, claude(*talk[:1]), answered(called("c1")), headers)
+    recording.pass_through(MESSAGES, claude(*talk), answered(said("a.py")), headers)
+    wish = user("Your task is to create a detailed summary of the conversation so far.")
+    recording.pass_through(MESSAGES, claude(*talk, said("a.py"), wish), answered(said(SUMMARY)), headers)
+    after = claude(user(f"This session is being continued. {SUMMARY}"), user("go on"))
+    recording.pass_through(MESSAGES, after, answered(said("ok")), headers)
+    assert len(recording.store.list()) == 1
+    assert [each.purpose for each in recording.requests()] == ["turn", "turn", "compaction", "turn"]
+    made = next(body for body in recording.bodies() if isinstance(body, Compaction))
+    bodies = recording.bodies()
+    assert isinstance(bodies[made.first - 1], UserMessage)
+    assert bodies[made.last - 1] == next(body for body in bodies if isinstance(body, AssistantMessage))
+    assert SUMMARY in made.summary
+    assert recording.sent()[-1] == after
+
+
+def test_results_in_other_words_were_masked_by_the_agent(recording: Recording) -> None:
+    talk = [user("look"), called("c1"), result("c1", "a.py " * 50)]
+    recording.pass_through(MESSAGES, claude(*talk), answered(said("many")), ONE)
+    cleared = [*talk[:2], result("c1", "[cleared]"), said("many"), user("and?")]
+    recording.pass_through(MESSAGES, claude(*cleared), answered(said("no")), ONE)
+    made = [body for body in recording.bodies() if isinstance(body, Override)]
+    assert [(each.action, each.why, each.text) for each in made] == [("mask", MASKED, "[cleared]")]
+    assert isinstance(recording.bodies()[made[0].first - 1], ToolResult)
+    assert sum(isinstance(body, ToolResult) for body in recording.bodies()) == 1
+
+
+def test_what_the_agent_does_not_send_any_more_is_left_out(recording: Recording) -> None:
+    recording.pass_through(MESSAGES, claude(user("look"), said("what at?"), user("nothing")), answered(said("ok")), ONE)
+    recording.pass_through(MESSAGES, claude(user("look"), said("what at?"), user("a.py")), answered(said("1")), ONE)
+    gone = [body for body in recording.bodies() if isinstance(body, Override)]
+    texts = [getattr(recording.bodies()[each.first - 1], "content", "") for each in gone]
+    assert texts == ["nothing", "ok"]
+    assert {each.why for each in gone} == {LEFT_OUT}
+
+
+def test_where_the_disk_takes_nothing_it_is_told_and_stored_later(recording: Recording) -> None:
+    recording.pass_through(MESSAGES, claude(user("look")), answered(said("done")))
+    database = recording.store._database
+    size = database._db.execute("PRAGMA page_count").fetchone()[0]
+    database._db.execute(f"PRAGMA max_page_count = {size}")
+    long = claude(user("look"), said("done"), user("x" * 500_000))
+    with pytest.raises(StoreError, match="disk is full"):
+        recording.send(MESSAGES, long)
+    database._db.execute("PRAGMA max_page_count = 1000000")
+    more = claude(*long["messages"], said("yes"), user("and?"))
+    recording.pass_through(MESSAGES, more, answered(said("no")))
+    assert recording.sent()[-2:] == [long, more]
+
+
+def test_secrets_can_be_masked_in_what_is_stored(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "proxy.db") as store:
+        recording = Recording(store, redact=redacted)
+        key = "-".join(("sk", "ant", "api03", "a1B2" * 8))
+        text = f"OPENAI_API_KEY={key}\nname = value\npassword: hunter2hunter2\npostgres://ann:s3cret@db/x"
+        recording.pass_through(MESSAGES, claude(user(text)), answered(said(f"your key is {key}")))
+        recording.sessions.close()
+    stored = sqlite3.connect(tmp_path / "proxy.db").execute("SELECT group_concat(data) FROM events").fetchone()[0]
+    assert all(secret not in stored for secret in (key, "hunter2", "s3cret"))
+    assert "name = value" in stored
+
+
+WORDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
+STEPS = st.lists(st.sampled_from(["ask", "call", "drop last", "clear", "forget", "again"]), min_size=1, max_size=12)
+
+
+@given(STEPS, st.lists(WORDS, min_size=12, max_size=12), st.sampled_from([ONE, {}]))
+def test_whatever_an_agent_does_to_its_past_each_request_is_kept_as_it_was_sent(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[str], words: list[str], headers: dict[str, str]
+) -> None:
+    with Store.open(tmp_path_factory.mktemp("proxy") / "proxy.db") as store:
+        recording = Recording(store)
+        talk: list[dict[str, Any]] = [user("begin")]
+        sent: list[dict[str, Any]] = []
+        for number, (step, word) in enumerate(zip(steps, words, strict=False)):
+            if step == "drop last":
+                del talk[1:][-2:]
+            elif step == "clear":
+                cleared = (at for at, each in enumerate(talk) if isinstance(each["content"], list))
+                talk = [*talk]
+                for at in cleared:
+                    if talk[at]["content"][0]["type"] == "tool_result":
+                        talk[at] = result(talk[at]["content"][0]["tool_use_id"], "[cleared]")
+            elif step == "forget":
+                talk = [talk[0], *talk[3:]]
+            sent.append(claude(*talk))
+            reply = called(f"c{number}") if step == "call" else said(word)
+            recording.pass_through(MESSAGES, sent[-1], answered(reply, 40 + number), headers)
+            if step != "again":
+                answer = result(f"c{number}", word) if step == "call" else user(word)
+                talk = [*talk, reply, answer]
+        recording.sessions.close()
+        found = [each for number in range(len(store.list())) for each in recording.sent(number)]
+        assert sorted(map(repr, found)) == sorted(map(repr, sent))
+        for number in range(len(store.list())):
+            names = [body.hash for body in recording.bodies(number) if isinstance(body, RequestPart)]
+            assert len(names) == len(set(names))
+            assert any(isinstance(body, Setting) for body in recording.bodies(number))

@@ -1,0 +1,116 @@
+"""Frames of websockets pass as they are; requests among them are recorded whole, though only what is new was sent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import WSMsgType, web
+
+from proxy.test_server import proxy
+from workbench.log.events import AssistantMessage, Request, RequestAnswer, ToolResult, UserMessage
+
+ASKED = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "look"}]}
+CALL = {"type": "function_call", "call_id": "c1", "name": "ls", "arguments": "{}"}
+GOT = {"type": "function_call_output", "call_id": "c1", "output": "a.py"}
+DONE = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]}
+HEAD = {"type": "response.create", "model": "gpt-5", "instructions": "be brief"}
+
+
+class Socket:
+    """A provider that answers each request on a socket with what is next."""
+
+    def __init__(self, *answers: list[dict[str, Any]], close: int = 1000) -> None:
+        self.answers = list(answers)
+        self.frames: list[str] = []
+        self.headers: dict[str, str] = {}
+        self.closed = asyncio.Event()
+
+    async def serve(self, incoming: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse(max_msg_size=0)
+        await socket.prepare(incoming)
+        self.headers = dict(incoming.headers)
+        async for message in socket:
+            if message.type is WSMsgType.TEXT:
+                self.frames.append(message.data)
+                for event in self.answers.pop(0):
+                    await socket.send_str(json.dumps(event))
+            elif message.type is WSMsgType.BINARY:
+                await socket.send_bytes(message.data)
+        self.closed.set()
+        return socket
+
+
+@asynccontextmanager
+async def serving(handler: Any) -> AsyncIterator[str]:
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", handler)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    await runner.cleanup()
+
+
+def answer(name: str, *items: dict[str, Any]) -> list[dict[str, Any]]:
+    done = [{"type": "response.output_item.done", "item": item} for item in items]
+    used = {"input_tokens": 40, "output_tokens": 5}
+    return [*done, {"type": "response.completed", "response": {"id": name, "model": "gpt-5", "usage": used}}]
+
+
+async def test_what_is_sent_as_a_difference_is_recorded_whole(tmp_path: Path) -> None:
+    provider = Socket(
+        [{"type": "response.completed", "response": {"id": "r0"}}], answer("r1", CALL), answer("r2", DONE)
+    )
+    frames = [
+        {**HEAD, "input": [ASKED], "generate": False},
+        {**HEAD, "input": [ASKED], "previous_response_id": None},
+        {**HEAD, "input": [GOT], "previous_response_id": "r1"},
+    ]
+    async with serving(provider.serve) as url, proxy(tmp_path, url) as running:
+        address = running.address + "/v1/responses"
+        headers = {"Authorization": "Bearer k", "session-id": "s1"}
+        async with running.client.ws_connect(address, headers=headers) as socket:
+            for frame in frames:
+                await socket.send_str(json.dumps(frame))
+                while "response.completed" not in (await socket.receive_str()):
+                    pass
+            await socket.send_bytes(b"\x00\xff")
+            assert await socket.receive_bytes() == b"\x00\xff"
+        await asyncio.wait_for(provider.closed.wait(), 10)
+        bodies = await running.bodies()
+    assert [json.loads(frame) for frame in provider.frames] == frames
+    assert provider.headers["Authorization"] == "Bearer k"
+    requests = [body for body in bodies if isinstance(body, Request)]
+    assert [(each.purpose, each.name) for each in requests] == [("side", "warming up"), ("turn", ""), ("turn", "")]
+    assert [each.status for each in bodies if isinstance(each, RequestAnswer)] == [200, 200, 200]
+    talk = [type(each) for each in bodies if isinstance(each, UserMessage | ToolResult | AssistantMessage)]
+    assert talk == [UserMessage, ToolResult, AssistantMessage]
+
+
+async def test_a_provider_that_takes_no_websocket_says_so_itself(tmp_path: Path) -> None:
+    async def refuse(_: web.Request) -> web.Response:
+        return web.Response(status=426, text="not here")
+
+    async with serving(refuse) as url, proxy(tmp_path, url) as running:
+        with pytest.raises(aiohttp.WSServerHandshakeError) as error:
+            await running.client.ws_connect(running.address + "/v1/responses")
+        assert error.value.status == 426
+
+
+async def test_a_client_that_closes_in_the_middle_leaves_what_came(tmp_path: Path) -> None:
+    provider = Socket([{"type": "response.output_item.done", "item": DONE}])
+    async with serving(provider.serve) as url, proxy(tmp_path, url) as running:
+        async with running.client.ws_connect(running.address + "/v1/responses") as socket:
+            await socket.send_str(json.dumps({**HEAD, "input": [ASKED]}))
+            await socket.receive_str()
+        await asyncio.wait_for(provider.closed.wait(), 10)
+        bodies = await running.bodies()
+    assert [each.problem for each in bodies if isinstance(each, RequestAnswer)] == ["the connection was closed"]
+    assert [each.finish for each in bodies if isinstance(each, AssistantMessage)] == ["broken"]
