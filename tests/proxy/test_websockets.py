@@ -15,6 +15,8 @@ from aiohttp import WSMsgType, web
 
 from proxy.test_server import proxy
 from workbench.log.events import AssistantMessage, Request, RequestAnswer, ToolResult, UserMessage
+from workbench.session.source import number_events
+from workbench.wire.requests import RequestBodies
 
 ASKED = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "look"}]}
 CALL = {"type": "function_call", "call_id": "c1", "name": "ls", "arguments": "{}"}
@@ -26,7 +28,7 @@ HEAD = {"type": "response.create", "model": "gpt-5", "instructions": "be brief"}
 class Socket:
     """A provider that answers each request on a socket with what is next."""
 
-    def __init__(self, *answers: list[dict[str, Any]], close: int = 1000) -> None:
+    def __init__(self, *answers: list[dict[str, Any]]) -> None:
         self.answers = list(answers)
         self.frames: list[str] = []
         self.headers: dict[str, str] = {}
@@ -65,9 +67,7 @@ def answer(name: str, *items: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 async def test_what_is_sent_as_a_difference_is_recorded_whole(tmp_path: Path) -> None:
-    provider = Socket(
-        [{"type": "response.completed", "response": {"id": "r0"}}], answer("r1", CALL), answer("r2", DONE)
-    )
+    provider = Socket(answer("r0"), answer("r1", CALL), answer("r2", DONE))
     frames = [
         {**HEAD, "input": [ASKED], "generate": False},
         {**HEAD, "input": [ASKED], "previous_response_id": None},
@@ -92,6 +92,9 @@ async def test_what_is_sent_as_a_difference_is_recorded_whole(tmp_path: Path) ->
     assert [each.status for each in bodies if isinstance(each, RequestAnswer)] == [200, 200, 200]
     talk = [type(each) for each in bodies if isinstance(each, UserMessage | ToolResult | AssistantMessage)]
     assert talk == [UserMessage, ToolResult, AssistantMessage]
+    events = number_events(bodies)
+    last = max(event.seq for event in events if isinstance(event.body, Request))
+    assert RequestBodies(events).body(last)["input"] == [ASKED, CALL, GOT]
 
 
 async def test_a_provider_that_takes_no_websocket_says_so_itself(tmp_path: Path) -> None:
