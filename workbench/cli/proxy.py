@@ -27,6 +27,8 @@ from workbench.proxy.sessions import ProxySessions
 from workbench.rehearsal.server import RehearsalServer
 
 DIALECTS = ("chat", "responses", "anthropic", "gemini")
+SWITCH = 0.0005
+"""Seconds after which the recorder's thread lets the others go on; Python's own are ten times as many."""
 KEPT = 10
 """Requests that a rehearsal behind the proxy remembers."""
 
@@ -38,6 +40,7 @@ def run(options: argparse.Namespace) -> int:
     settings = load_settings()
     own = read_table(ProxySettings, settings.proxy, str(settings.file), "proxy")
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
+    sys.setswitchinterval(SWITCH)
     try:
         return asyncio.run(_serve(options, own, command))
     except KeyboardInterrupt:

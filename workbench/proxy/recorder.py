@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from queue import SimpleQueue
+from threading import Event
 from typing import Any, Final
 
 from workbench.config.background import background
@@ -17,6 +18,10 @@ _log = logging.getLogger(__name__)
 
 MOST_WAITING: Final = 256 * 1024 * 1024
 """Bytes that may wait to be recorded; what comes on top of them is not recorded."""
+
+
+PATIENCE: Final = 0.2
+"""Seconds for which recording waits for a first byte; a provider may think for minutes."""
 
 
 class Recorder:
@@ -31,7 +36,22 @@ class Recorder:
         self._waiting = 0
         self.lost = 0
         """Requests that were not recorded."""
+        self._hurried = 0
+        """Requests that wait for their first byte."""
+        self._calm = Event()
+        self._calm.set()
         self._thread: Future[None] = background(self._run)
+
+    def hold_off(self) -> None:
+        """Somebody waits for a first byte: what can be done later is done later. Called in the loop's thread."""
+        self._hurried += 1
+        self._calm.clear()
+
+    def go_on(self) -> None:
+        """He has it."""
+        self._hurried -= 1
+        if not self._hurried:
+            self._calm.set()
 
     def sent(self, request: Callable[[], SentRequest | None], size: int) -> Recorded:
         """A request, which is read later; `size`: its bytes."""
@@ -55,6 +75,7 @@ class Recorder:
 
     def _run(self) -> None:
         while (work := self._work.get()) is not None:
+            self._calm.wait(PATIENCE)
             try:
                 work()
             except Exception as error:  # whatever it is, the agent goes on

@@ -8,7 +8,9 @@ import logging
 import secrets
 import time
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from aiohttp import web
@@ -77,7 +79,6 @@ class ProxyServer:
             skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
             max_line_size=MAX_FIELD,
             max_field_size=MAX_FIELD,
-            trust_env=True,
         )
         await self._runner.setup()
         try:
@@ -116,6 +117,12 @@ class ProxyServer:
         return await _Forwarding(incoming, self._client, route, self._recorder).run(url)
 
 
+@cache
+def way_out(scheme: str, host: str) -> str | None:
+    """The proxy that this machine uses to get there. aiohttp would look at the environment for each request."""
+    return None if proxy_bypass(host) else getproxies().get(scheme)
+
+
 def forwarded(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
     """The headers that go to the other side."""
     return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in HOP_BY_HOP)
@@ -142,11 +149,13 @@ class _Forwarding:
     async def run(self, url: URL) -> web.StreamResponse:
         """Forward it; what cannot be reached is told in a sentence, what breaks off breaks off for the client too."""
         incoming = self._incoming
-        self._body = await incoming.read() if incoming.body_exists else b""
+        if self._recorder is not None:
+            self._recorder.hold_off()
         timer = asyncio.get_running_loop().call_later(SOON, self._record_request)
         status, headers, problem, finish = 0, CIMultiDict[str](), "", ""
         response: web.StreamResponse | None = None
         try:
+            self._body = await incoming.read() if incoming.body_exists else b""
             data = self._body if len(self._body) < LARGE else io.BytesIO(self._body)
             async with self._client.request(
                 incoming.method,
@@ -154,6 +163,7 @@ class _Forwarding:
                 headers=forwarded(incoming.headers),
                 data=data or None,
                 allow_redirects=False,
+                proxy=way_out(url.scheme, url.host or ""),
             ) as upstream:
                 status, headers = upstream.status, CIMultiDict(upstream.headers)
                 response = web.StreamResponse(
@@ -190,7 +200,7 @@ class _Forwarding:
         async for chunk in upstream.content.iter_any():
             await response.write(chunk)
             if self._first is None:
-                self._first = time.monotonic()
+                self._came()
                 self._record_request()
             if recording:
                 self._size += len(chunk)
@@ -198,6 +208,12 @@ class _Forwarding:
                     self._chunks.append(chunk)
 
     # Recording
+
+    def _came(self) -> None:
+        """The first byte is there: from now on nobody waits for us."""
+        self._first = time.monotonic()
+        if self._recorder is not None:
+            self._recorder.go_on()
 
     def _record_request(self) -> None:
         if self._recorder is None or self._recorded is not None:
@@ -211,6 +227,8 @@ class _Forwarding:
         self._recorded = self._recorder.sent(request, len(body))
 
     def _record(self, status: int, headers: Mapping[str, str], problem: str, finish: str) -> None:
+        if self._first is None and self._recorder is not None:
+            self._recorder.go_on()
         self._record_request()
         if self._recorded is None:
             return
