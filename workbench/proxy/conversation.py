@@ -39,7 +39,7 @@ PROBE = 200
 """Characters of a summary by which it is found again."""
 
 
-class Span(NamedTuple):
+class EventSpan(NamedTuple):
     """The events that a message became."""
 
     first: int
@@ -58,7 +58,7 @@ class LiveConversation(RequestThread):
         """The calls of the last answer, by id, with their arguments."""
         self._names: list[str] = []
         """Of each message that the last request had: what its content is known by."""
-        self._spans: list[Span] = []
+        self._spans: list[EventSpan] = []
         """And the events that it became."""
         self._reply: _Reply | None = None
         """The last answer, as long as no request has told it again."""
@@ -95,7 +95,7 @@ class LiveConversation(RequestThread):
         names = [message_name(message) for message in talk]
         same = _common(names, self._names)
         told = self._told_again(talk, same)
-        spans: list[Span | None] = [*self._spans[:same], *([None] * (len(talk) - same))]
+        spans: list[EventSpan | None] = [*self._spans[:same], *([None] * (len(talk) - same))]
         for at in told:
             assert self._reply is not None
             spans[at] = self._reply.span
@@ -123,7 +123,7 @@ class LiveConversation(RequestThread):
                 self._cut(first, finish)
             made = self._made(first)
             self.calls = {each.call_id: each.arguments for each in made if isinstance(each, ToolCall)}
-            self._reply = _Reply(Span(first, builder.last), self._calls_in(made), _said(made))
+            self._reply = _Reply(EventSpan(first, builder.last), self._calls_in(made), _said(made))
         if used is not None:
             seconds = None if came.took is None else came.took / 1000
             model = used.model or builder.model
@@ -145,14 +145,14 @@ class LiveConversation(RequestThread):
         """The events from one on, which were not handed on yet."""
         return list(self.builder.bodies[len(self.builder.bodies) - (self.builder.last - first + 1) :])
 
-    def _take(self, message: Any) -> Span:
+    def _take(self, message: Any) -> EventSpan:
         """Take in a message that is new."""
         first = self.builder.last + 1
         self.reader.message(message)
         for at, body in enumerate(self._made(first), first):
             if isinstance(body, ToolResult):
                 self._results[body.call_id] = at
-        return Span(first, self.builder.last)
+        return EventSpan(first, self.builder.last)
 
     def _told_again(self, talk: Sequence[Any], same: int) -> list[int]:
         """The messages of a request that are the last answer."""
@@ -175,7 +175,7 @@ class LiveConversation(RequestThread):
 
     # A past that changes
 
-    def _matched(self, names: list[str], same: int, spans: list[Span | None]) -> list[Span]:
+    def _matched(self, names: list[str], same: int, spans: list[EventSpan | None]) -> list[EventSpan]:
         """Find what is still there behind the common beginning; gives the events of what is not."""
         before = self._names[same:]
         if not before:
@@ -189,7 +189,7 @@ class LiveConversation(RequestThread):
                 spans[open_[block.b + step]] = self._spans[same + block.a + step]
         return [self._spans[same + at] for at in range(len(before)) if at not in kept]
 
-    def _change_past(self, talk: Sequence[Any], spans: list[Span | None], gone: list[Span]) -> None:
+    def _change_past(self, talk: Sequence[Any], spans: list[EventSpan | None], gone: list[EventSpan]) -> None:
         gone = [span for span in gone if span.first <= span.last]
         at = self._summary_at(talk)
         if at is not None and spans[at] is None and gone:
@@ -199,7 +199,7 @@ class LiveConversation(RequestThread):
             meta = {"made_by": self.builder.name}
             self.builder.add(Compaction(first, last, texts_of(talk[at]), kept, meta=meta))
             self._summary = ""
-            spans[at] = Span(self.builder.last, self.builder.last)
+            spans[at] = EventSpan(self.builder.last, self.builder.last)
             return
         masked: set[int] = set()
         for at, message in enumerate(talk):
@@ -207,7 +207,7 @@ class LiveConversation(RequestThread):
                 found = self._in_other_words(message, gone)
                 if found:
                     masked.update(found)
-                    spans[at] = Span(min(found), max(found))
+                    spans[at] = EventSpan(min(found), max(found))
         joined = False
         for span in gone:
             left = [seq for seq in range(span.first, span.last + 1) if seq not in masked]
@@ -215,7 +215,7 @@ class LiveConversation(RequestThread):
                 self.builder.add(Override("exclude", span.first, span.last, LEFT_OUT, joined=joined))
                 joined = True
 
-    def _in_other_words(self, message: Any, gone: list[Span]) -> list[int]:
+    def _in_other_words(self, message: Any, gone: list[EventSpan]) -> list[int]:
         """The results that a message has in other words than before; none where it has anything else."""
         made = self.scratch([message])
         seqs = [self._results.get(body.call_id, 0) for body in made if isinstance(body, ToolResult)]
@@ -237,7 +237,7 @@ class LiveConversation(RequestThread):
 class _Reply(NamedTuple):
     """An answer that is in the log, and that the next request mostly tells again."""
 
-    span: Span
+    span: EventSpan
     calls: list[str]
     text: str
 
