@@ -100,7 +100,7 @@ CLAUDE = Wire(
     ),
 )
 
-ITEMS = [
+ITEMS: list[dict[str, Any]] = [
     {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "look"}]},
     {"type": "reasoning", "id": "rs1", "summary": [], "encrypted_content": "abc"},
     {"type": "function_call", "call_id": "c1", "name": "ls", "arguments": json.dumps(ARGUMENTS)},
@@ -133,7 +133,7 @@ RESPONSES = Wire(
     ),
 )
 
-CONTENTS = [
+CONTENTS: list[dict[str, Any]] = [
     {"role": "user", "parts": [{"text": "look"}]},
     {"role": "model", "parts": [{"functionCall": {"name": "ls", "args": ARGUMENTS}}]},
     {"role": "user", "parts": [{"functionResponse": {"name": "ls", "response": {"output": "a.py"}}}]},
@@ -157,7 +157,7 @@ GEMINI = Wire(
     "/v1beta/models/gemini-2.5-pro:streamGenerateContent",
     {**GEMINI_HEAD, "contents": CONTENTS[:1]},
     {**GEMINI_HEAD, "contents": CONTENTS},
-    (_gemini_stream(CONTENTS[1]["parts"], 40), _gemini_stream([{"text": "do"}, {"text": "ne"}], 60)),  # type: ignore[arg-type]
+    (_gemini_stream(CONTENTS[1]["parts"], 40), _gemini_stream([{"text": "do"}, {"text": "ne"}], 60)),
 )
 WIRES: dict[Dialect, Wire] = {"chat": CHAT, "anthropic": CLAUDE, "responses": RESPONSES, "gemini": GEMINI}
 

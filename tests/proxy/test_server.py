@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import brotli
+import brotli  # type: ignore[import-untyped]
 import psutil
 import pytest
 import zstandard
