@@ -212,7 +212,7 @@ async def test_anthropic_s_errors(client: httpx.AsyncClient, fault: str, status:
     [
         ({"max_tokens": None}, "max_tokens: Field required"),
         ({"messages": []}, "at least one message"),
-        ({"messages": [{"role": "tool", "content": "x"}]}, "messages.0.role: expected user or assistant"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "messages.0.role: expected user, assistant or system"),
         ({"messages": [{"role": "user", "content": []}]}, "messages.0.content: expected text or a list"),
         ({"messages": [{"role": "user", "content": " "}]}, "must be non-empty"),
         (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from workbench.models.reply_parts import Reported
@@ -14,11 +14,12 @@ from workbench.rehearsal.rehearsal_model import PlayedAnswer
 from workbench.rehearsal.request import (
     BadRequest,
     Json,
-    RehearsalMessage,
     RehearsalRequest,
     check_pairs,
-    content_of,
+    from_wire,
     list_of,
+    schema_in,
+    whole_number,
 )
 
 REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "refused": "refusal"}
@@ -51,33 +52,24 @@ class Anthropic:
     """The protocol of `/v1/messages`."""
 
     paths: tuple[str, ...] = ("/v1/messages",)
+    counting: tuple[str, ...] = ("/v1/messages/count_tokens",)
     header = "anthropic-version"
 
-    def read(self, body: Json) -> RehearsalRequest:
+    def read(self, body: Json, path: str = "") -> RehearsalRequest:
         """The request in a body."""
-        limit = body.get("max_tokens")
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        limit = whole_number(body.get("max_tokens"))
+        if limit is None and path not in self.counting:
             raise BadRequest("max_tokens: Field required")
-        messages = _system(body.get("system"))
         given = list_of(body.get("messages"), "messages")
         if not given:
             raise BadRequest("messages: at least one message is required")
-        for number, each in enumerate(given):
-            messages += _messages(each, f"messages.{number}")
-        check_pairs(messages)
-        tools = [
-            {
-                "type": "function",
-                "function": {
-                    "name": tool.get("name", ""),
-                    "description": tool.get("description", ""),
-                    "parameters": tool.get("input_schema") or {},
-                },
-            }
-            for tool in list_of(body.get("tools"), "tools")
-        ]
-        model = str(body.get("model") or "rehearsal")
-        return RehearsalRequest(tuple(messages), tuple(tools), model, body.get("stream") is True, max_tokens=limit)
+        for number, message in enumerate(given):
+            _check(message, f"messages.{number}")
+        schema = schema_in(body, "output_config", "format", "schema") or schema_in(body, "output_format", "schema")
+        stream = body.get("stream") is True
+        request = from_wire("anthropic", body, stream=stream, max_tokens=limit, schema=schema)
+        check_pairs(request.messages)
+        return request
 
     def whole(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> dict[str, Any]:
         """A message."""
@@ -126,75 +118,35 @@ class Anthropic:
         """An error as an event."""
         return event(self.error(Refusal(529), ""), "error")
 
+    def counted(self, tokens: int) -> dict[str, Any]:
+        """The size of a request."""
+        return {"input_tokens": tokens}
+
+    def model(self, name: str) -> dict[str, Any]:
+        """One model."""
+        return {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
+
     def models(self) -> dict[str, Any]:
         """The list of models."""
-        data = [
-            {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"} for name in MODELS
-        ]
+        data = [self.model(name) for name in MODELS]
         return {"data": data, "has_more": False, "first_id": MODELS[0], "last_id": MODELS[-1]}
 
 
 # Reading
 
 
-def _system(system: object) -> list[RehearsalMessage]:
-    text, _ = content_of(system, "system")
-    return [RehearsalMessage("system", text)] if text else []
-
-
-def _messages(message: Json, where: str) -> list[RehearsalMessage]:
-    """One message of theirs is several of ours: results stand on their own.
-
-    So does each text: clients join neighbouring user messages into one, and only the last is what was asked.
-    """
+def _check(message: Json, where: str) -> None:
     role, content = message.get("role"), message.get("content")
-    if role not in ("user", "assistant"):
-        raise BadRequest(f"{where}.role: expected user or assistant, got {role!r}")
+    if role not in ("user", "assistant", "system"):
+        raise BadRequest(f"{where}.role: expected user, assistant or system, got {role!r}")
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     blocks = list_of(content, f"{where}.content")
     if not blocks:
         raise BadRequest(f"{where}.content: expected text or a list of blocks")
-    if role == "assistant":
-        return [_assistant(blocks, where)]
-    found: list[RehearsalMessage] = []
     for number, block in enumerate(blocks):
-        match block.get("type"):
-            case "tool_result":
-                text, images = content_of(block.get("content"), f"{where}.content.{number}.content")
-                call_id = str(block.get("tool_use_id", ""))
-                failed = block.get("is_error") is True
-                found.append(RehearsalMessage("tool", text, call_id=call_id, is_error=failed, images=images))
-            case "text":
-                found.append(RehearsalMessage("user", _text(block, f"{where}.content.{number}")))
-            case "image":
-                found.append(RehearsalMessage("user", images=((_image(block), "auto"),)))
-    return found
-
-
-def _assistant(blocks: list[Json], where: str) -> RehearsalMessage:
-    calls, texts = [], []
-    for number, block in enumerate(blocks):
-        if block.get("type") == "tool_use":
-            arguments = json.dumps(block.get("input") or {}, ensure_ascii=False)
-            calls.append(RehearsedCall(str(block.get("name", "")), arguments, str(block.get("id", ""))))
-        elif block.get("type") == "text":
-            texts.append(_text(block, f"{where}.content.{number}"))
-    return RehearsalMessage("assistant", "\n".join(texts), tuple(calls))
-
-
-def _text(block: Json, where: str) -> str:
-    text = block.get("text")
-    if not isinstance(text, str) or not text.strip():
-        raise BadRequest(f"{where}: text content blocks must be non-empty")
-    return text
-
-
-def _image(block: Json) -> str:
-    source = block.get("source")
-    if not isinstance(source, Mapping):
-        return ""
-    return str(source.get("url") or f"data:{source.get('media_type')};base64,{source.get('data')}")
+        if block.get("type") == "text" and not str(block.get("text") or "").strip():
+            raise BadRequest(f"{where}.content.{number}: text content blocks must be non-empty")
 
 
 # Writing

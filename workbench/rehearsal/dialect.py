@@ -26,11 +26,13 @@ class Dialect(Protocol):
 
     paths: tuple[str, ...]
     """Where an answer is asked for, as aiohttp writes routes."""
+    counting: tuple[str, ...]
+    """Where only a request's size is asked for."""
     header: str
     """By which requests to other paths are told to be in this dialect; empty: by nothing."""
 
-    def read(self, body: Json) -> RehearsalRequest:
-        """The request in a body; `BadRequest` where it is none."""
+    def read(self, body: Json, path: str = "") -> RehearsalRequest:
+        """The request in a body that came to a path; `BadRequest` where it is none."""
 
     def whole(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> dict[str, Any]:
         """The answer as one body."""
@@ -38,11 +40,17 @@ class Dialect(Protocol):
     def stream(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> Iterator[StreamedEvent]:
         """The answer as a stream."""
 
+    def counted(self, tokens: int) -> dict[str, Any]:
+        """The size of a request."""
+
     def error(self, refusal: Refusal, model: str) -> dict[str, Any]:
         """The body of an error."""
 
     def error_event(self) -> bytes:
         """An error in the middle of a stream."""
+
+    def model(self, name: str) -> dict[str, Any]:
+        """One model; every name is one."""
 
     def models(self) -> dict[str, Any]:
         """The list of models."""

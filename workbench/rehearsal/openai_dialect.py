@@ -17,8 +17,12 @@ from workbench.rehearsal.request import (
     RehearsalRequest,
     check_pairs,
     content_of,
+    freeform,
+    freeform_json,
     function_of,
     list_of,
+    schema_in,
+    whole_number,
 )
 
 REASONS = {"stop": "stop", "length": "length", "tool_calls": "tool_calls", "refused": "content_filter"}
@@ -53,9 +57,10 @@ class OpenAI:
     """The protocol of `/v1/chat/completions`."""
 
     paths: tuple[str, ...] = ("/v1/chat/completions", "/chat/completions")
+    counting: tuple[str, ...] = ()
     header = ""
 
-    def read(self, body: Json) -> RehearsalRequest:
+    def read(self, body: Json, path: str = "") -> RehearsalRequest:
         """The request in a body."""
         given = list_of(body.get("messages"), "messages")
         if not given:
@@ -63,14 +68,15 @@ class OpenAI:
         messages = [_message(each, f"messages[{number}]") for number, each in enumerate(given)]
         check_pairs(messages)
         options = body.get("stream_options")
-        limit = body.get("max_completion_tokens") or body.get("max_tokens")
         return RehearsalRequest(
             tuple(messages),
             tuple(list_of(body.get("tools"), "tools")),
             model=str(body.get("model") or "rehearsal"),
             stream=body.get("stream") is True,
             include_usage=isinstance(options, Mapping) and options.get("include_usage") is True,
-            max_tokens=limit if isinstance(limit, int) and limit > 0 else None,
+            max_tokens=whole_number(body.get("max_completion_tokens") or body.get("max_tokens")),
+            schema=schema_in(body, "response_format", "json_schema", "schema"),
+            body=body,
         )
 
     def whole(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> dict[str, Any]:
@@ -80,7 +86,7 @@ class OpenAI:
         if answer.reasoning:
             message["reasoning_content"] = answer.reasoning
         if answer.calls:
-            message["tool_calls"] = message_calls(answer)
+            message["tool_calls"] = [_called(call, request) for call in answer.calls]
         choice = {"index": 0, "message": message, "finish_reason": REASONS[answer.reason] if played.finishes else None}
         body = {**_envelope(request, ident, "chat.completion"), "choices": [choice]}
         return {**body, "usage": usage_json(answer.usage)} if answer.usage else body
@@ -98,7 +104,12 @@ class OpenAI:
         yield chunk(at, {"role": "assistant", "content": ""})
         for piece in pieces(answer, played.pace):
             at = piece.at
-            yield chunk(at, delta_json(piece, answer))
+            delta = delta_json(piece, answer)
+            if piece.kind in ("call", "arguments") and request.is_freeform(answer.calls[piece.number].tool):
+                if piece.kind == "arguments":  # its pieces are of JSON, which is not what goes out
+                    continue
+                delta = {"tool_calls": [{"index": piece.number, **_called(answer.calls[piece.number], request)}]}
+            yield chunk(at, delta)
         if not played.finishes:
             return
         yield chunk(at, {}, REASONS[answer.reason])
@@ -108,28 +119,38 @@ class OpenAI:
 
     def error(self, refusal: Refusal, model: str) -> dict[str, Any]:
         """An error as OpenAI words it."""
-        match refusal.kind:
-            case "context":
-                text = _CONTEXT.format(limit=refusal.limit, asked=refusal.asked)
-                return _error(text, "invalid_request_error", "context_length_exceeded", "messages")
-            case "quota":
-                return _error(_QUOTA, "insufficient_quota", "insufficient_quota")
-            case "policy":
-                return _error(_POLICY, "invalid_request_error", "content_policy_violation")
-        other = (
-            _ERRORS[500] if refusal.status >= 500 else ("invalid_request_error", None, "The request is not accepted.")
-        )
-        kind, code, text = _ERRORS.get(refusal.status, other)
-        return _error(refusal.detail or text.format(model=model, wait=refusal.wait), kind, code)
+        return error_json(refusal, model)
 
     def error_event(self) -> bytes:
         """An error as a chunk."""
-        return event(_error(_ERRORS[500][2], "server_error", None))
+        return event(error_json(Refusal(500), ""))
+
+    def counted(self, tokens: int) -> dict[str, Any]:
+        """Nobody asks in this dialect; there is no form for it."""
+        return {"input_tokens": tokens}
+
+    def model(self, name: str) -> dict[str, Any]:
+        """One model."""
+        return {"id": name, "object": "model", "created": 0, "owned_by": "workbench"}
 
     def models(self) -> dict[str, Any]:
         """The list of models."""
-        data = [{"id": name, "object": "model", "created": 0, "owned_by": "workbench"} for name in MODELS]
-        return {"object": "list", "data": data}
+        return {"object": "list", "data": [self.model(name) for name in MODELS]}
+
+
+def error_json(refusal: Refusal, model: str) -> dict[str, Any]:
+    """An error in the form that all of OpenAI's protocols have."""
+    match refusal.kind:
+        case "context":
+            text = _CONTEXT.format(limit=refusal.limit, asked=refusal.asked)
+            return _error(text, "invalid_request_error", "context_length_exceeded", "messages")
+        case "quota":
+            return _error(_QUOTA, "insufficient_quota", "insufficient_quota")
+        case "policy":
+            return _error(_POLICY, "invalid_request_error", "content_policy_violation")
+    other = _ERRORS[500] if refusal.status >= 500 else ("invalid_request_error", None, "The request is not accepted.")
+    kind, code, text = _ERRORS.get(refusal.status, other)
+    return _error(refusal.detail or text.format(model=model, wait=refusal.wait), kind, code)
 
 
 # Reading
@@ -139,7 +160,7 @@ def _message(message: Json, where: str) -> RehearsalMessage:
     role = message.get("role")
     if role not in ("system", "developer", "user", "assistant", "tool"):
         raise BadRequest(f"{where}.role: expected system, developer, user, assistant or tool, got {role!r}")
-    text, images = content_of(message.get("content"), f"{where}.content")
+    texts, images = content_of(message.get("content"), f"{where}.content")
     calls = tuple(
         _call(each, f"{where}.tool_calls[{number}]")
         for number, each in enumerate(list_of(message.get("tool_calls"), f"{where}.tool_calls"))
@@ -149,12 +170,15 @@ def _message(message: Json, where: str) -> RehearsalMessage:
     if message.get("content") is None and not calls:
         raise BadRequest(f"{where}.content: expected text or a list of parts, got null")
     call_id = str(message.get("tool_call_id") or "")
-    return RehearsalMessage(role, text, calls, call_id, name=str(message.get("name") or ""), images=images)
+    name = str(message.get("name") or "")
+    return RehearsalMessage(role, "\n".join(texts), calls, call_id, name=name, images=images, texts=texts)
 
 
 def _call(call: Json, where: str) -> RehearsedCall:
     function = function_of(call)
     name, arguments = function.get("name"), function.get("arguments", "")
+    if call.get("type") == "custom":
+        arguments = freeform_json(str(function.get("input", "")))
     if not isinstance(name, str) or not name or not isinstance(arguments, str):
         raise BadRequest(f"{where}.function: expected a name and arguments as text")
     return RehearsedCall(name, arguments, str(call.get("id") or ""))
@@ -171,8 +195,11 @@ def _begun(call: RehearsedCall) -> dict[str, Any]:
     return {"id": call.call_id, "type": "function", "function": {"name": call.tool, "arguments": ""}}
 
 
-def _function(call: RehearsedCall) -> dict[str, str]:
-    return {"name": call.tool, "arguments": call.arguments}
+def _called(call: RehearsedCall, request: RehearsalRequest) -> dict[str, Any]:
+    """A whole call, as a message has it."""
+    if request.is_freeform(call.tool):
+        return {"id": call.call_id, "type": "custom", "custom": {"name": call.tool, "input": freeform(call.arguments)}}
+    return {**_begun(call), "function": {"name": call.tool, "arguments": call.arguments}}
 
 
 def delta_json(piece: AnswerPiece, answer: RehearsedAnswer) -> dict[str, Any]:
@@ -186,11 +213,6 @@ def delta_json(piece: AnswerPiece, answer: RehearsedAnswer) -> dict[str, Any]:
             return {"tool_calls": [{"index": piece.number, **_begun(answer.calls[piece.number])}]}
         case "arguments":
             return {"tool_calls": [{"index": piece.number, "function": {"arguments": piece.text}}]}
-
-
-def message_calls(answer: RehearsedAnswer) -> list[dict[str, Any]]:
-    """The calls of a whole message."""
-    return [{**_begun(call), "function": _function(call)} for call in answer.calls]
 
 
 def usage_json(usage: Reported) -> dict[str, Any]:

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from workbench.log.events import (
+    AssistantMessage,
+    Content,
+    Dialect,
+    ImagePart,
+    SlotContent,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
 from workbench.rehearsal.answers import RehearsedCall
+from workbench.rehearsal.plain_requests import rounds
+from workbench.wire.dialects import read_request
 
 Json = Mapping[str, Any]
 
@@ -28,6 +44,8 @@ class RehearsalMessage:
     name: str = ""
     images: tuple[tuple[str, str], ...] = ()
     """Address and detail of each picture."""
+    texts: tuple[str, ...] = ()
+    """The parts of its text, where it came in several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,30 +59,85 @@ class RehearsalRequest:
     stream: bool = False
     include_usage: bool = True
     max_tokens: int | None = None
+    schema: Json | None = None
+    """What the answer is to look like, where the client wants JSON."""
+    body: Json = field(default_factory=dict)
+    """What it was read from."""
 
     @property
     def turn(self) -> tuple[RehearsalMessage, ...]:
-        """The last user message and what came after it."""
+        """The last message with words of the user's own, and what came after it."""
         for at in range(len(self.messages) - 1, -1, -1):
-            if self.messages[at].role == "user":
+            message = self.messages[at]
+            if message.role == "user" and (own_words(message) or not message.text):
                 return self.messages[at:]
         return ()
 
     @property
     def asked(self) -> str:
-        """The text of the last user message."""
+        """What the user said last."""
         turn = self.turn
-        return turn[0].text if turn else ""
+        return own_words(turn[0]) if turn else ""
+
+    @property
+    def has_results(self) -> bool:
+        """Whether tools have given something since then."""
+        return any(message.role == "tool" for message in self.turn)
 
     def tool_names(self) -> list[str]:
         """The tools on offer, in the order of their definitions."""
-        return [str(function_of(tool).get("name", "")) for tool in self.tools]
+        return [name_of(tool) for tool in self.tools]
+
+    def is_freeform(self, name: str) -> bool:
+        """Whether a tool takes plain text in place of JSON."""
+        return any(tool.get("type") == "custom" and name_of(tool) == name for tool in self.tools)
 
 
 def function_of(tool: Json) -> Json:
     """The function inside a tool definition, with or without its wrapping."""
-    inner = tool.get("function", tool)
+    inner = tool.get("function") or tool.get("custom") or tool
     return inner if isinstance(inner, Mapping) else {}
+
+
+def name_of(tool: Json) -> str:
+    """What a tool is called; those that a provider runs may have a type alone."""
+    return str(function_of(tool).get("name") or tool.get("type") or "")
+
+
+_REMINDER = re.compile(
+    r"<(?<![^\s]<)(?P<tag>INSTRUCTIONS|skill|(?:[a-z]+[_-])+(?:reminder|context|instructions?|info|selection|opened|files?|"
+    r"skills|message|notification|stdout|stderr|name|args|caveat|contents|mode|role|status|aborted|memory|env|"
+    r"environment|tools|agents|hook|state|directory|data))(?:\s[^>\n]*)?>"
+)
+"""How a block begins that a client puts beside what the user said."""
+_SET_UP = re.compile(r"# AGENTS\.md instructions\b|This is (?:the )?[A-Z]\w+ (?:CLI|Code)\. We are setting up the context")
+_REQUEST = re.compile(r"^## My request for \w+:[^\S\n]*\n", re.MULTILINE)
+"""Where editors put what the user said below what they know."""
+_MEANWHILE = re.compile(r"The user sent a new message while you were working:\n(?P<said>.*?)(?:\n\n|\Z)", re.DOTALL)
+"""What was said in the middle of the work; without a request of its own it changes nothing."""
+
+
+def own_words(message: RehearsalMessage) -> str:
+    """What the user said himself: the last text that is more than what his client adds."""
+    texts = message.texts or (message.text,)
+    return next((said for text in reversed(texts) if (said := _said(text))), "")
+
+
+def _said(text: str) -> str:
+    kept, at = [], 0
+    while found := _REMINDER.search(text, at):
+        end = text.find(f"</{found['tag']}>", found.end())
+        if end < 0:
+            break
+        kept.append(text[at : found.start()])
+        at = end + len(found["tag"]) + 3
+    text = "".join([*kept, text[at:]]).strip() if at else text
+    request = _REQUEST.search(text)
+    meanwhile = _MEANWHILE.match(text)
+    if meanwhile:
+        return meanwhile["said"] if rounds(meanwhile["said"]) else ""
+    text = text[request.end() :] if request else text
+    return "" if not text.strip() or _SET_UP.match(text) else text
 
 
 def list_of(value: object, where: str) -> list[Json]:
@@ -76,10 +149,10 @@ def list_of(value: object, where: str) -> list[Json]:
     return value
 
 
-def content_of(content: object, where: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """The text of a content, and its pictures."""
+def content_of(content: object, where: str) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """The texts of a content, and its pictures."""
     if content is None or isinstance(content, str):
-        return content or "", ()
+        return (content or "",), ()
     texts: list[str] = []
     images: list[tuple[str, str]] = []
     for part in list_of(content, where):
@@ -88,7 +161,86 @@ def content_of(content: object, where: str) -> tuple[str, tuple[tuple[str, str],
             texts.append(part["text"])
         elif isinstance(image, Mapping):
             images.append((str(image.get("url", "")), str(image.get("detail", "auto"))))
-    return "\n".join(texts), tuple(images)
+    return tuple(texts), tuple(images)
+
+
+def from_wire(dialect: Dialect, body: Json, **more: Any) -> RehearsalRequest:
+    """The request in a body, as the readers of its dialect understand it."""
+    messages: list[RehearsalMessage] = []
+    tools: list[Json] = []
+    speaking = ""
+    for event in read_request(dialect, dict(body)):
+        reply = getattr(event, "reply", "")
+        if reply and reply != speaking:
+            messages.append(RehearsalMessage("assistant"))
+        speaking = reply
+        match event:
+            case SlotContent(slot="tools", name=name, text=text):
+                tools.append(_in_its_place(json.loads(text), name))
+            case SlotContent(text=text):
+                messages.append(RehearsalMessage("system", text))
+            case SystemMessage(content, role, name) if content:
+                messages.append(_spoken(role, content, name=name))
+            case UserMessage(content, name):
+                messages.append(_spoken("user", content, name=name))
+            case AssistantMessage(content):
+                said = "\n".join(filter(None, (messages[-1].text, _spoken("", content).text)))
+                messages[-1] = replace(messages[-1], text=said)
+            case ToolCall(call_id, tool, arguments):
+                calls = (*messages[-1].calls, RehearsedCall(tool, arguments, call_id))
+                messages[-1] = replace(messages[-1], calls=calls)
+            case ToolResult(call_id, content, is_error=failed):
+                messages.append(_spoken("tool", content, call_id=call_id, is_error=failed))
+    model = str(body.get("model") or "rehearsal")
+    return RehearsalRequest(tuple(messages), tuple(tools), **{"model": model, "body": body, **more})
+
+
+def _in_its_place(tool: Json, name: str) -> Json:
+    """A tool of a namespace is told from others of its name by the place."""
+    return {**tool, "function": {**function_of(tool), "name": name}} if name != name_of(tool) else tool
+
+
+def _spoken(role: str, content: Content, **more: Any) -> RehearsalMessage:
+    parts = content if isinstance(content, tuple) else (TextPart(content),)
+    texts = tuple(part.text for part in parts if isinstance(part, TextPart))
+    images = tuple((part.url, part.detail) for part in parts if isinstance(part, ImagePart))
+    return RehearsalMessage(role, "\n".join(texts), images=images, texts=texts, **more)
+
+
+def whole_number(value: object) -> int | None:
+    """A limit that is given; None where there is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def schema_in(body: Json, *keys: str) -> Json | None:
+    """The schema of an answer that stands under these keys, one in the other; an empty one where only JSON is asked for."""
+    found: object = body
+    for key in keys:
+        if isinstance(found, Mapping) and found.get("type") == "json_object":
+            return {"type": "object"}
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else None
+
+
+def freeform(arguments: str) -> str:
+    """The text for a tool that takes no JSON: it stands in the arguments under `input`, or is all of them."""
+    try:
+        given = json.loads(arguments)
+    except ValueError:
+        return arguments
+    return str(given["input"]) if isinstance(given, dict) and "input" in given else arguments
+
+
+def freeform_json(text: str) -> str:
+    """A freeform text as arguments."""
+    return json.dumps({"input": text}, ensure_ascii=False)
+
+
+def unpaired(messages: Sequence[RehearsalMessage]) -> tuple[list[str], list[str]]:
+    """Calls without a result, and results without a call, in whatever order they come."""
+    calls = [call.call_id for message in messages for call in message.calls]
+    results = [message.call_id for message in messages if message.role == "tool"]
+    return [each for each in calls if each not in results], [each for each in results if each not in calls]
 
 
 def check_pairs(messages: Sequence[RehearsalMessage]) -> None:

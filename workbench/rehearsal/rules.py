@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from workbench.rehearsal.answers import RehearsedAnswer, RehearsedCall
 from workbench.rehearsal.plain_requests import PlainRequest, rounds
 from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
+from workbench.rehearsal.side_requests import is_title_request, shaped, title
 from workbench.rehearsal.summaries import is_summary_request, summarise
 from workbench.rehearsal.tool_choice import call_for
 
@@ -44,10 +45,22 @@ _MARKER = re.compile(r"\[(?:truncated|result masked|\.\.\. omitted)[^\]\n]*\]")
 
 def answer_by_rule(request: RehearsalRequest) -> RehearsedAnswer:
     """The answer to a request, from the request alone."""
+    if is_title_request(request):
+        return _in_shape(RehearsedAnswer(title(request)), request)
     if is_summary_request(request):
-        return RehearsedAnswer(summarise(request))
+        return _in_shape(RehearsedAnswer(summarise(request)), request)
+    return _in_shape(_by_wish(request), request)
+
+
+def _in_shape(answer: RehearsedAnswer, request: RehearsalRequest) -> RehearsedAnswer:
+    if request.schema is None or answer.calls:
+        return answer
+    return RehearsedAnswer(shaped(request.schema, answer.text))
+
+
+def _by_wish(request: RehearsalRequest) -> RehearsedAnswer:
     wishes = rounds(request.asked)
-    if request.messages[-1].role == "tool":
+    if request.has_results:
         return _after_results(request, wishes)
     if wishes:
         return _round(request, wishes[0], "I")
@@ -67,7 +80,7 @@ def _round(request: RehearsalRequest, wishes: Sequence[PlainRequest], who: str) 
     calls: list[RehearsedCall] = []
     doing, lacking = [], []
     for wish in wishes:
-        call = call_for(wish, request.tools)
+        call = call_for(wish, request)
         shown = {role: "this folder" if value == "." else value for role, value in wish.values.items()}
         name = _short(_DOING[wish.kind].format(**shown))
         if call is None:
@@ -96,13 +109,14 @@ def _short(text: str) -> str:
 def _after_results(request: RehearsalRequest, wishes: Sequence[Sequence[PlainRequest]]) -> RehearsedAnswer:
     """The next round if there is one, else what was seen.
 
-    Where we are is told from the last calls alone: earlier ones may have been dropped from the request.
+    Where we are is told from the latest round that was begun: calls before it may have been dropped from the request.
     """
-    last = next((message for message in reversed(request.messages) if message.calls), None)
-    done = [_meaning(call) for call in last.calls] if last else []
-    for at in range(len(wishes) - 2, -1, -1):
-        calls = [call_for(wish, request.tools) for wish in wishes[at]]
-        if done and done == [_meaning(call) for call in calls if call]:
+    done = [call for message in request.turn for call in message.calls]
+    for at in range(len(wishes) - 1, -1, -1):
+        calls = [call for wish in wishes[at] if (call := call_for(wish, request))]
+        if any(_is_same(one, other) for one in done for other in calls):
+            if at + 1 == len(wishes):
+                break
             return _round(request, wishes[at + 1], "Next I")
     return RehearsedAnswer(
         "\n\n".join([*_described(request.turn), "That is what the tools gave. I do not judge it: " + WHO])
@@ -115,6 +129,14 @@ def _meaning(call: RehearsedCall) -> tuple[str, object]:
         return call.tool, json.loads(call.arguments)
     except ValueError:
         return call.tool, call.arguments
+
+
+def _is_same(done: RehearsedCall, planned: RehearsedCall) -> bool:
+    """Whether a call is the planned one; clients leave out a namespace and add what they know."""
+    (tool, given), (name, wanted) = _meaning(done), _meaning(planned)
+    if isinstance(given, dict) and isinstance(wanted, dict):
+        given = {key: value for key, value in given.items() if key in wanted}
+    return tool.rpartition(".")[2] == name.rpartition(".")[2] and given == wanted
 
 
 def _described(messages: Sequence[RehearsalMessage]) -> list[str]:

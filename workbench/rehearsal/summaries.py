@@ -89,10 +89,14 @@ _COMMANDS = ("command", "cmd", "script")
 
 
 def is_summary_request(request: RehearsalRequest) -> bool:
-    """Whether the system message or the last user message asks for a summary of the conversation."""
-    system = [message.text for message in request.messages if message.role in ("system", "developer")]
-    if request.messages[-1].role == "tool":
+    """Whether the system message or the last user message asks for a summary of the conversation.
+
+    With tools on offer the system message is an agent's, which may speak of summaries without asking for one.
+    """
+    if request.has_results:
         return False
+    system = [message.text for message in request.messages if message.role in ("system", "developer")]
+    system = [] if request.tools else system
     return any(_ASKED.search(text[:4000]) or _ASKED.search(text[-2000:]) for text in (*system[:1], request.asked))
 
 
@@ -111,7 +115,8 @@ def summarise(request: RehearsalRequest) -> str:
 def _given(request: RehearsalRequest) -> list[RehearsalMessage]:
     """What is to be summarised: the messages before the prompt, or the text inside it where there are none."""
     talk = [message for message in request.messages if message.role not in ("system", "developer")]
-    before = talk[: -len(request.turn)] if request.turn else talk
+    turn = [message for message in request.turn if message.role not in ("system", "developer")]
+    before = talk[: -len(turn)] if turn else talk
     if before:
         return before
     found = []
@@ -149,10 +154,10 @@ def _around(text: str) -> str:
 def _most(request: RehearsalRequest) -> int:
     """Tokens the summary may have: what the prompt says, what the request allows, and a bound of our own."""
     bounds = [MOST]
-    for message in request.messages:
-        if message.role in ("system", "developer") or message.text == request.asked:
-            for found in _LIMIT.finditer(_around(message.text)):
-                bounds.append(int(re.sub(r"\D", "", found["most"])))
+    prompts = [message for message in request.messages if message.role in ("system", "developer")]
+    for message in (*prompts, *request.turn[:1]):
+        for found in _LIMIT.finditer(_around(message.text)):
+            bounds.append(int(re.sub(r"\D", "", found["most"])))
     if request.max_tokens:
         bounds.append(request.max_tokens)
     return max(1, min(bounds))

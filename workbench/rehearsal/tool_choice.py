@@ -3,59 +3,143 @@
 from __future__ import annotations
 
 import json
+import posixpath
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
 from workbench.rehearsal.answers import RehearsedCall
 from workbench.rehearsal.plain_requests import Kind, PlainRequest
-from workbench.rehearsal.request import Json, function_of
+from workbench.rehearsal.request import Json, RehearsalRequest, function_of, name_of
+from workbench.rehearsal.side_requests import instance
 
 TOOLS: dict[Kind, tuple[str, ...]] = {
-    "read": ("read_file", "view_file", "open_file", "read_text_file", "read", "view", "cat"),
+    "read": ("read_file", "view_file", "open_file", "read_text_file", "read", "view", "cat", "read_many_files"),
     "list": ("list_files", "list_directory", "list_dir", "list_folder", "ls", "list", "glob"),
-    "search": ("search_text", "search_files", "grep", "search", "ripgrep", "find_text"),
-    "run": ("run_command", "execute_command", "run_shell", "bash", "shell", "run", "exec"),
-    "write": ("write_file", "create_file", "save_file", "write"),
-    "edit": ("edit_file", "replace_in_file", "str_replace", "edit", "replace"),
+    "search": (
+        *("search_text", "search_files", "search_file_content", "grep_search", "grep", "search", "ripgrep"),
+        *("find_text", "rg"),
+    ),
+    "run": (
+        *("run_command", "execute_command", "run_shell_command", "run_shell", "exec_command", "shell_command"),
+        *("execute_bash", "run_terminal_cmd", "run_in_terminal", "bash", "shell", "terminal", "run", "exec"),
+    ),
+    "write": ("write_file", "create_file", "save_file", "write", "create"),
+    "edit": ("edit_file", "replace_in_file", "str_replace", "edit", "replace", "search_replace"),
 }
-"""What the tools of the world are called, the likeliest first."""
+"""What the tools of the world are called, the likeliest first; large letters, lines and dashes do not count."""
+
+EDITORS = ("str_replace_editor", "str_replace_based_edit_tool", "text_editor")
+"""Tools that do several things, and are told which."""
+_ORDERS = {"read": "view", "list": "view", "write": "create", "edit": "str_replace"}
+_EDITOR_S = {"path": "path", "content": "file_text", "old": "old_str", "new": "new_str"}
 
 PARAMETERS = {
-    "path": ("path", "file_path", "filepath", "file", "filename", "target_file", "folder", "directory", "dir", "root"),
+    "path": (
+        *("path", "file_path", "filepath", "absolute_path", "file", "filename", "target_file", "folder", "directory"),
+        *("dir_path", "dir", "root", "paths", "include"),
+    ),
     "pattern": ("pattern", "query", "regex", "text", "term", "search"),
     "command": ("command", "cmd", "script", "commandline"),
     "content": ("content", "contents", "text", "file_text", "data"),
     "old": ("old", "old_text", "old_string", "old_str", "find", "search", "before"),
     "new": ("new", "new_text", "new_string", "new_str", "replace", "replacement", "after"),
+    "patch": ("input", "patch", "patch_text", "diff"),
 }
+_SHELL = re.compile(r"[|&;<>$*?~`\n]")
+"""What a shell alone understands."""
+_FOLDER = re.compile(
+    r"<cwd>(?P<cwd>[^<\n]+)</cwd>|working directory(?: is)?:?\s+[`\"]?(?P<said>/[^\n`\"<,]+)"
+    r"|working in the directory:?\s+[`\"]?(?P<theirs>/[^\n`\"<,]+)",
+    re.IGNORECASE,
+)
 
 
-def call_for(wish: PlainRequest, tools: tuple[Json, ...]) -> RehearsedCall | None:
+def call_for(wish: PlainRequest, request: RehearsalRequest) -> RehearsedCall | None:
     """The call that does what was asked for; None where no tool on offer does."""
-    functions = {str(function_of(tool).get("name", "")): function_of(tool) for tool in tools}
     if wish.kind == "call":
-        return _named(wish, functions)
-    for wanted in TOOLS[wish.kind]:
-        for name, function in functions.items():
-            # Tools of MCP servers carry their server's name in front.
-            if name == wanted or name.endswith((f"__{wanted}", f".{wanted}")):
-                return RehearsedCall(name, _arguments(wish, function))
-    return None
+        return _named(wish, request)
+    tool = _offered(request, *TOOLS[wish.kind])
+    if tool is not None and not request.is_freeform(name_of(tool)):
+        return RehearsedCall(name_of(tool), _arguments(wish, tool, request))
+    editor = _offered(request, *EDITORS)
+    if editor is not None and wish.kind in _ORDERS:
+        path = _placed(wish.values["path"], "absolute", request)
+        given = {_EDITOR_S[role]: value for role, value in {**wish.values, "path": path}.items()}
+        return _call(editor, {"command": _ORDERS[wish.kind], **given})
+    patching = _offered(request, "apply_patch")
+    if patching is not None and wish.kind in ("write", "edit"):
+        patch = {"patch": _patch(wish)}
+        if request.is_freeform(name_of(patching)):
+            return _call(patching, {"input": patch["patch"]})
+        return RehearsedCall(name_of(patching), _arguments(wish._replace(values=patch), patching, request))
+    return _by_shell(wish, request)
 
 
-def _named(wish: PlainRequest, functions: Mapping[str, Json]) -> RehearsedCall | None:
+def _offered(request: RehearsalRequest, *names: str) -> Json | None:
+    """The first tool on offer of one of these names; tools of servers carry their server's name in front."""
+    offered = {_plain(name_of(tool)): tool for tool in reversed(request.tools)}
+    return next((offered[_plain(name)] for name in names if _plain(name) in offered), None)
+
+
+def _plain(name: str) -> str:
+    return re.split(r"__|[.:/]", name)[-1].lower().replace("_", "").replace("-", "")
+
+
+def _named(wish: PlainRequest, request: RehearsalRequest) -> RehearsedCall | None:
     """A tool called by its own name, with arguments in JSON."""
     try:
         arguments = json.loads(wish.values["arguments"])
     except ValueError:
         return None
-    if wish.values["tool"] not in functions:
+    if wish.values["tool"] not in request.tool_names():
         return None
     return RehearsedCall(wish.values["tool"], json.dumps(arguments, ensure_ascii=False))
 
 
-def _arguments(wish: PlainRequest, function: Json) -> str:
+def _call(tool: Json, arguments: Mapping[str, Any]) -> RehearsedCall:
+    return RehearsedCall(name_of(tool), json.dumps(arguments, ensure_ascii=False))
+
+
+def _by_shell(wish: PlainRequest, request: RehearsalRequest) -> RehearsedCall | None:
+    """What a tool for commands does, where there is no other."""
+    tool = _offered(request, *TOOLS["run"])
+    if tool is None or wish.kind == "edit":
+        return None
+    command = _command(wish)
+    if request.is_freeform(name_of(tool)):  # a tool that takes a program, in which tools are functions
+        return _call(tool, {"input": f"const r = await tools.exec_command({{cmd: {json.dumps(command)}}}); text(r.output)"})
+    return RehearsedCall(name_of(tool), _arguments(PlainRequest("run", {"command": command}), tool, request))
+
+
+def _command(wish: PlainRequest) -> str:
+    path = shlex.quote(wish.values.get("path", "."))
+    match wish.kind:
+        case "read":
+            return f"cat {path}"
+        case "list":
+            return "ls" if path == "." else f"ls {path}"
+        case "search":
+            return f"grep -rn -e {shlex.quote(wish.values['pattern'])} {path}"
+        case "write":
+            return f"printf %s {shlex.quote(wish.values['content'])} > {path}"
+    return wish.values["command"]
+
+
+def _patch(wish: PlainRequest) -> str:
+    """A change in the form of `apply_patch`; the old text has to be whole lines there."""
+    path = wish.values["path"]
+    if wish.kind == "write":
+        lines = [f"*** Add File: {path}", *(f"+{line}" for line in wish.values["content"].rstrip("\n").split("\n"))]
+    else:
+        old = [f"-{line}" for line in wish.values["old"].split("\n")]
+        lines = [f"*** Update File: {path}", "@@", *old, *(f"+{line}" for line in wish.values["new"].split("\n"))]
+    return "\n".join(["*** Begin Patch", *lines, "*** End Patch", ""])
+
+
+def _arguments(wish: PlainRequest, tool: Json, request: RehearsalRequest) -> str:
+    function = function_of(tool)
     schema = function.get("parameters")
     schema = schema if isinstance(schema, Mapping) else {}
     properties = schema.get("properties")
@@ -67,7 +151,13 @@ def _arguments(wish: PlainRequest, function: Json) -> str:
         # A folder that is the default anyway is said only where the tool insists on it.
         if name is None or (role == "path" and value == "." and name not in required and properties):
             continue
-        found[name] = _fitting(value, properties.get(name))
+        if role == "path":
+            value = _placed(value, f"{name} {properties.get(name)} {function.get('description')}", request)
+        found[name] = _fitting(value, properties.get(name), role)
+    for name in required:
+        if name not in found and name in properties:
+            text = "*" if name == "pattern" else " ".join([wish.kind, *wish.values.values()])[:80]
+            found[name] = instance(properties[name], text, schema)
     return json.dumps(found, ensure_ascii=False)
 
 
@@ -78,13 +168,28 @@ def _parameter(role: str, properties: Mapping[str, Any], required: list[str], ta
     for name in PARAMETERS[role]:
         if name in properties and name not in taken:
             return name
-    return next((name for name in required if name not in taken), None)
+    return next((name for name in required if name not in taken and role != "path"), None)
 
 
-def _fitting(value: str, schema: object) -> Any:
+def _placed(path: str, described: str, request: RehearsalRequest) -> str:
+    """A path from the root on, where the tool insists on it and the request says where the client works."""
+    if "absolute" not in described.lower() or path.startswith(("/", "~")):
+        return path
+    for message in request.messages:
+        found = _FOLDER.search(message.text) if message.role in ("system", "developer", "user") else None
+        if found:
+            return posixpath.normpath(posixpath.join(found[found.lastgroup or 0].strip().rstrip("."), path))
+    return path
+
+
+def _fitting(value: str, schema: object, role: str) -> Any:
     """The value in the type the tool wants: some take a command as a list of words."""
-    if not isinstance(schema, Mapping) or schema.get("type") != "array":
+    if not isinstance(schema, Mapping) or str(schema.get("type")).lower() != "array":
         return value
+    if role != "command":
+        return [value]
+    if _SHELL.search(value):
+        return ["bash", "-lc", value]
     try:
         return shlex.split(value)
     except ValueError:

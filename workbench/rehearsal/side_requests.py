@@ -1,0 +1,92 @@
+"""What clients ask beside the conversation: a title for it, or a decision in a shape that they give."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.rehearsal.request import Json, RehearsalRequest, own_words
+
+WORDS = 6
+"""Words of a title."""
+DEEPEST = 12
+"""How far a shape is followed; one that goes on for ever names itself."""
+
+_TITLE = re.compile(
+    r"\b(?:generate|write|create|return|produce|provide|give|make|output|suggest)\b[^.\n]{0,80}\btitle\b"
+    r"|\byou are naming\b|\btitle generator\b",
+    re.IGNORECASE,
+)
+_SESSION = re.compile(r"<(?P<tag>session|conversation|user_message)>(?P<said>.*?)</(?P=tag)>", re.DOTALL)
+
+
+def is_title_request(request: RehearsalRequest) -> bool:
+    """Whether a title is all that is asked for: then no tools are on offer."""
+    if request.tools:
+        return False
+    asking = [message.text for message in request.messages if message.role in ("system", "developer")]
+    return any(_TITLE.search(text) for text in (*asking, request.asked[:2000]))
+
+
+def title(request: RehearsalRequest) -> str:
+    """The first words of the conversation."""
+    for message in request.messages:
+        said = own_words(message) if message.role == "user" else ""
+        inside = _SESSION.search(said)
+        said = inside["said"] if inside else "" if _TITLE.search(said[:2000]) else said
+        words = re.sub(r"[^\w\s./-]", " ", said).split()[:WORDS]
+        if words:
+            return " ".join(words)[:1].upper() + " ".join(words)[1:]
+    return "Rehearsal"
+
+
+def shaped(schema: Json, text: str) -> str:
+    """JSON of a given shape, with a text wherever one may stand."""
+    return json.dumps(instance(schema, text), ensure_ascii=False)
+
+
+def instance(schema: object, text: str, root: object = None, depth: int = 0) -> Any:
+    """The plainest value of a JSON schema."""
+    root = root or schema
+    if not isinstance(schema, Mapping) or depth > DEEPEST:
+        return text
+    if "const" in schema:
+        return schema["const"]
+    if isinstance(schema.get("enum"), list) and schema["enum"]:
+        return schema["enum"][0]
+    other = _other(schema, root)
+    if other is not None:
+        return instance(other, text, root, depth + 1)
+    kinds = schema.get("type", "object" if "properties" in schema else "string")
+    match str(kinds[0] if isinstance(kinds, list) and kinds else kinds).lower():
+        case "object":
+            inside = schema.get("properties")
+            inside = inside if isinstance(inside, Mapping) else {}
+            names = [name for name in schema.get("required") or inside if isinstance(name, str)]
+            return {name: instance(inside.get(name), text, root, depth + 1) for name in names}
+        case "array":
+            least = schema.get("minItems")
+            each = instance(schema.get("items"), text, root, depth + 1)
+            return [each] * (int(least) if str(least).isdecimal() else 0)
+        case "integer" | "number":
+            return schema.get("minimum", 0)
+        case "boolean":
+            return False
+        case "null":
+            return None
+    return text
+
+
+def _other(schema: Json, root: object) -> object:
+    """The schema that this one names, or the first that it offers."""
+    for key in ("anyOf", "oneOf", "allOf"):
+        if isinstance(schema.get(key), list) and schema[key]:
+            return schema[key][0]
+    found = root
+    if not isinstance(schema.get("$ref"), str):
+        return None
+    for step in schema["$ref"].removeprefix("#").strip("/").split("/"):
+        found = found.get(step) if isinstance(found, Mapping) else None
+    return found
