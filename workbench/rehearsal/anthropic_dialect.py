@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +14,7 @@ from workbench.rehearsal.request import (
     BadRequest,
     Json,
     RehearsalRequest,
+    arguments_of,
     check_pairs,
     from_wire,
     list_of,
@@ -79,7 +79,7 @@ class Anthropic:
             content.append({"type": "thinking", "thinking": answer.reasoning, "signature": SIGNATURE})
         if answer.text:
             content.append({"type": "text", "text": answer.text})
-        content += [{**_tool_use(call), "input": _input(call)} for call in answer.calls]
+        content += [{**_tool_use(call), "input": arguments_of(call)} for call in answer.calls]
         reason = REASONS[answer.reason] if played.finishes else None
         message = {**_message(request, ident), "content": content, "stop_reason": reason}
         return {**message, "usage": usage_json(answer.usage)} if answer.usage else message
@@ -187,13 +187,6 @@ def _block(piece: AnswerPiece, answer: RehearsedAnswer) -> dict[str, Any]:
 
 def _tool_use(call: RehearsedCall) -> dict[str, Any]:
     return {"type": "tool_use", "id": call.call_id, "name": call.tool}
-
-
-def _input(call: RehearsedCall) -> object:
-    try:
-        return json.loads(call.arguments or "{}")
-    except ValueError:
-        return {"arguments": call.arguments}
 
 
 def _delta(piece: AnswerPiece) -> dict[str, str]:

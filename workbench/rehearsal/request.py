@@ -110,7 +110,9 @@ _REMINDER = re.compile(
     r"environment|tools|agents|hook|state|directory|data))(?:\s[^>\n]*)?>"
 )
 """How a block begins that a client puts beside what the user said."""
-_SET_UP = re.compile(r"# AGENTS\.md instructions\b|This is (?:the )?[A-Z]\w+ (?:CLI|Code)\. We are setting up the context")
+_SET_UP = re.compile(
+    r"# AGENTS\.md instructions\b|This is (?:the )?[A-Z]\w+ (?:CLI|Code)\. We are setting up the context"
+)
 _REQUEST = re.compile(r"^## My request for \w+:[^\S\n]*\n", re.MULTILINE)
 """Where editors put what the user said below what they know."""
 _MEANWHILE = re.compile(r"The user sent a new message while you were working:\n(?P<said>.*?)(?:\n\n|\Z)", re.DOTALL)
@@ -222,6 +224,14 @@ def schema_in(body: Json, *keys: str) -> Json | None:
     return found if isinstance(found, Mapping) else None
 
 
+def arguments_of(call: RehearsedCall) -> object:
+    """The arguments of a call as a value; what is no JSON stands in one."""
+    try:
+        return json.loads(call.arguments or "{}")
+    except ValueError:
+        return {"arguments": call.arguments}
+
+
 def freeform(arguments: str) -> str:
     """The text for a tool that takes no JSON: it stands in the arguments under `input`, or is all of them."""
     try:
@@ -238,8 +248,8 @@ def freeform_json(text: str) -> str:
 
 def unpaired(messages: Sequence[RehearsalMessage]) -> tuple[list[str], list[str]]:
     """Calls without a result, and results without a call, in whatever order they come."""
-    calls = [call.call_id for message in messages for call in message.calls]
-    results = [message.call_id for message in messages if message.role == "tool"]
+    calls = {call.call_id: None for message in messages for call in message.calls}
+    results = {message.call_id: None for message in messages if message.role == "tool"}
     return [each for each in calls if each not in results], [each for each in results if each not in calls]
 
 

@@ -10,29 +10,28 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from aiohttp import web
+from aiohttp import WSMsgType, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from workbench.config.errors import WorkbenchError
 from workbench.rehearsal.anthropic_dialect import Anthropic
 from workbench.rehearsal.dialect import Dialect, to_json
-from workbench.rehearsal.faults import HEADER, IN_THE_MIDDLE, Fault, Refusal, UnknownFault
+from workbench.rehearsal.faults import HEADER, Fault, Refusal, UnknownFault, refusal
+from workbench.rehearsal.gemini_dialect import Gemini
 from workbench.rehearsal.openai_dialect import OpenAI
-from workbench.rehearsal.rehearsal_model import PlayedAnswer, RehearsalModel
-from workbench.rehearsal.request import BadRequest, RehearsalRequest
+from workbench.rehearsal.rehearsal_model import RehearsalModel
+from workbench.rehearsal.replies import JSON, HttpReply, SocketReply, refused
+from workbench.rehearsal.request import BadRequest
+from workbench.rehearsal.responses_dialect import Responses
 from workbench.rehearsal.script import Script
+from workbench.rehearsal.usage import request_tokens
 
-DIALECTS: tuple[Dialect, ...] = (OpenAI(), Anthropic())
+DIALECTS: tuple[type[Dialect], ...] = (OpenAI, Responses, Anthropic, Gemini)
 """The first is spoken where a request does not tell."""
 
 MAX_BODY = 64 * 1024 * 1024
 MAX_FIELD = 64 * 1024
 """Bytes of a request's body, and of its first line or one header."""
-
-JSON = "application/json"
-STREAM = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
-PAGE = "<!DOCTYPE html><html><head><title>Sign in</title></head><body>Please sign in to the network.</body></html>"
-BROKEN_EVENT = b'data: {"choices": [{"delta": {"content": "bro\n\n'
 
 _log = logging.getLogger(__name__)
 # What is not HTTP is the client's mistake: he is told, and nobody else.
@@ -60,6 +59,7 @@ class RehearsalServer:
     def __init__(self, script: Script | None = None, port: int = 0, *, keep: int | None = None) -> None:
         """`port` 0 takes a free one; `keep` bounds how many requests are remembered (None: all)."""
         self.model = RehearsalModel(script)
+        self.dialects = tuple(make() for make in DIALECTS)
         self.requests: list[ReceivedRequest] = []
         self.url = ""
         self._port = port
@@ -68,14 +68,19 @@ class RehearsalServer:
         self._arrived = asyncio.Condition()
         self._answering: set[asyncio.Task[Any]] = set()
         app = web.Application(client_max_size=MAX_BODY)
-        for dialect in DIALECTS:
-            for path in dialect.paths:
-                app.router.add_post(path, partial(self._answer, dialect))
-        for path in ("/v1/models", "/models"):
-            app.router.add_get(path, _models)
+        app.router.add_route("HEAD", "/{path:.*}", _head)
+        for dialect in self.dialects:
+            for path in (*dialect.paths, *dialect.counting):
+                app.router.add_post(path, partial(self._answer, dialect, is_counting=path in dialect.counting))
+            if isinstance(dialect, Responses):
+                for path in dialect.paths:
+                    app.router.add_get(path, partial(self._talk, dialect))
+        for path in ("/v1/models", "/models", "/v1beta/models"):
+            app.router.add_get(path, self._models)
+            app.router.add_get(f"{path}/{{name:.+}}", self._models)
         for path in ("/", "/health"):
             app.router.add_get(path, _health)
-        app.router.add_route("*", "/{path:.*}", _unknown)
+        app.router.add_route("*", "/{path:.*}", self._unknown)
         self._runner = web.AppRunner(
             app,
             access_log=None,
@@ -108,27 +113,29 @@ class RehearsalServer:
             await self._arrived.wait_for(lambda: len(self.requests) >= count)
         return self.requests[count - 1]
 
-    async def _answer(self, dialect: Dialect, incoming: web.Request) -> web.StreamResponse:
-        task = asyncio.current_task()
-        assert task is not None
-        self._answering.add(task)
-        task.add_done_callback(self._answering.discard)
+    async def _answer(
+        self, dialect: Dialect, incoming: web.Request, *, is_counting: bool = False
+    ) -> web.StreamResponse:
+        self._under_way()
         began = asyncio.get_running_loop().time()
         outcome: Outcome = "gone"
         received = response = None
         try:
             body = await _object(incoming)
             received = await self._receive(incoming, body)
-            fault = Fault.parse(incoming.headers[HEADER]) if HEADER in incoming.headers else None
-            request = dialect.read(body)
-            reply = _Reply(incoming, dialect, request, f"rehearsal{self._count}", began)
-            response = await reply.send(self.model.play(request, fault))
+            fault = _fault(incoming)
+            request = dialect.read(body, incoming.path)
+            if is_counting:
+                tokens = request_tokens(request)
+                response = _counted(dialect, tokens, refusal(fault, tokens) if fault else None)
+            else:
+                reply = HttpReply(incoming, dialect, request, f"rehearsal{self._count}", began)
+                response = await reply.send(self.model.play(request, fault))
             outcome = "complete" if response is not None else "broken"
         except (BadRequest, UnknownFault) as error:
-            detail = f"{HEADER}: {error}" if isinstance(error, UnknownFault) else str(error)
-            response, outcome = _refused(dialect, Refusal(400, "request", detail=detail)), "complete"
+            response, outcome = refused(dialect, _complaint(error)), "complete"
         except web.HTTPRequestEntityTooLarge:
-            response = _refused(dialect, Refusal(413))
+            response = refused(dialect, Refusal(413))
         except ConnectionError:  # the client is gone; aiohttp would log this as a mistake of ours
             pass
         finally:
@@ -137,6 +144,60 @@ class RehearsalServer:
         if response is None:
             raise asyncio.CancelledError  # aiohttp sends what was written and closes the connection
         return response
+
+    async def _talk(self, dialect: Responses, incoming: web.Request) -> web.StreamResponse:
+        """Requests over a websocket, one after the other."""
+        socket = web.WebSocketResponse(max_msg_size=MAX_BODY)
+        if not socket.can_prepare(incoming):
+            return await self._unknown(incoming)
+        self._under_way()
+        await socket.prepare(incoming)
+        async for message in socket:
+            if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
+                try:
+                    stays = await self._frame(dialect, incoming, socket, message.data)
+                except ConnectionError:
+                    break
+                if not stays:
+                    raise asyncio.CancelledError
+        return socket
+
+    async def _frame(
+        self, dialect: Responses, incoming: web.Request, socket: web.WebSocketResponse, data: str | bytes
+    ) -> bool:
+        """Answer one frame; tells whether the connection stays."""
+        began = asyncio.get_running_loop().time()
+        outcome: Outcome = "gone"
+        received = None
+        try:
+            body = _json(data)
+            if body.pop("type", None) != "response.create":
+                raise BadRequest("type: expected response.create")
+            received = await self._receive(incoming, body)
+            fault = _fault(incoming)
+            request, ident = dialect.read(body), f"rehearsal{self._count}"
+            if body.get("generate") is False:
+                for event in dialect.prewarmed(request, ident, request_tokens(request)):
+                    await socket.send_str(to_json(event))
+                outcome = "complete"
+                return True
+            stays = await SocketReply(socket, dialect, request, ident, began).send(self.model.play(request, fault))
+            outcome = "complete" if stays else "broken"
+            return stays
+        except (BadRequest, UnknownFault) as error:
+            await socket.send_str(to_json(dialect.error_frame(_complaint(error), "")))
+            outcome = "complete"
+            return True
+        finally:
+            if received is not None:
+                received.outcome.set_result(outcome)
+
+    def _under_way(self) -> None:
+        """What is still being answered is ended when the server is."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
 
     async def _receive(self, incoming: web.Request, body: dict[str, Any]) -> ReceivedRequest:
         received = ReceivedRequest(incoming.path, incoming.headers, body)
@@ -148,114 +209,61 @@ class RehearsalServer:
             self._arrived.notify_all()
         return received
 
+    # What is no request for an answer
 
-async def _object(incoming: web.Request) -> dict[str, Any]:
-    try:
-        found = json.loads(await incoming.read())
-    except (ValueError, RecursionError, web.RequestPayloadError) as error:
-        raise BadRequest(f"body: expected a JSON object: {error}") from error
-    if not isinstance(found, dict):
-        raise BadRequest(f"body: expected a JSON object, got {type(found).__name__}")
-    return found
+    def _dialect_of(self, incoming: web.Request) -> Dialect:
+        beta = incoming.path.startswith("/v1beta")
+        told = (
+            each for each in self.dialects if each.header in incoming.headers or (beta and isinstance(each, Gemini))
+        )
+        return next(told, self.dialects[0])
 
+    async def _models(self, incoming: web.Request) -> web.Response:
+        dialect, name = self._dialect_of(incoming), incoming.match_info.get("name")
+        return web.Response(text=to_json(dialect.model(name) if name else dialect.models()), content_type=JSON)
 
-def _refused(dialect: Dialect, refusal: Refusal, model: str = "") -> web.Response:
-    headers = {} if refusal.wait is None else {"Retry-After": str(refusal.wait)}
-    text = to_json(dialect.error(refusal, model))
-    return web.Response(text=text, status=refusal.status, headers=headers, content_type=JSON)
-
-
-# What is no request for an answer
-
-
-def _dialect_of(incoming: web.Request) -> Dialect:
-    return next((dialect for dialect in DIALECTS if dialect.header in incoming.headers), DIALECTS[0])
-
-
-async def _models(incoming: web.Request) -> web.Response:
-    return web.Response(text=to_json(_dialect_of(incoming).models()), content_type=JSON)
+    async def _unknown(self, incoming: web.Request) -> web.Response:
+        known = [path for dialect in self.dialects for path in dialect.paths]
+        detail = f"{incoming.method} {incoming.path}: expected one of {', '.join([*known, '/v1/models'])}"
+        return refused(self._dialect_of(incoming), Refusal(404, detail=detail))
 
 
 async def _health(_: web.Request) -> web.Response:
     return web.Response(text='{"status":"ok","model":"rehearsal"}', content_type=JSON)
 
 
-async def _unknown(incoming: web.Request) -> web.Response:
-    known = ", ".join([*(path for dialect in DIALECTS for path in dialect.paths), "/v1/models"])
-    detail = f"{incoming.method} {incoming.path}: expected one of {known}"
-    return _refused(_dialect_of(incoming), Refusal(404, detail=detail))
+async def _head(_: web.Request) -> web.Response:
+    """Whoever only asks whether somebody is there."""
+    return web.Response()
 
 
-@dataclass(frozen=True, slots=True)
-class _Reply:
-    """Writes one answer, or breaks it in the way that was asked for."""
-
-    incoming: web.Request
-    dialect: Dialect
-    request: RehearsalRequest
-    ident: str
-    began: float
-
-    async def send(self, played: PlayedAnswer) -> web.StreamResponse | None:
-        """What aiohttp is to finish; None where the connection is to break off here."""
-        kind = played.fault.kind if played.fault else ""
-        await self._until(played.pace.delay)
-        if played.refusal:
-            return _refused(self.dialect, played.refusal, self.request.model)
-        match kind:
-            case "drop":
-                return None
-            case "mute":
-                await _until_gone()
-            case "html":
-                return web.Response(text=PAGE, content_type="text/html")
-        return await (self._stream(played, kind) if self.request.stream else self._whole(played, kind))
-
-    async def _whole(self, played: PlayedAnswer, kind: str) -> web.Response | None:
-        body = to_json(self.dialect.whole(played, self.request, self.ident)).encode()
-        half = body[: len(body) // 2]
-        match kind:
-            case "silence" | "stall" | "cut":
-                started = web.StreamResponse(headers={"Content-Type": JSON, "Content-Length": str(len(body))})
-                await started.prepare(self.incoming)
-                if kind != "silence":
-                    await started.write(half)
-                if kind != "cut":
-                    await _until_gone()
-                return None
-            case "error":
-                return _refused(self.dialect, Refusal(500), self.request.model)
-        if played.pace.speed:
-            await self._until(played.pace.delay + len(body) / played.pace.speed)
-        return web.Response(body=half if kind == "bad_json" else body, content_type=JSON)
-
-    async def _stream(self, played: PlayedAnswer, kind: str) -> web.StreamResponse | None:
-        response = web.StreamResponse(headers=STREAM)
-        await response.prepare(self.incoming)
-        if kind == "silence":
-            await _until_gone()
-        events = list(self.dialect.stream(played, self.request, self.ident))
-        middle = len(events) // 2 if kind in IN_THE_MIDDLE else len(events)
-        for event in events[:middle]:
-            await self._until(event.at)
-            await response.write(event.data)
-        match kind:
-            case "cut":
-                return None
-            case "stall":
-                await _until_gone()
-            case "bad_json":
-                await response.write(BROKEN_EVENT)
-            case "error":
-                await response.write(self.dialect.error_event())
-        return response
-
-    async def _until(self, at: float) -> None:
-        """Wait until so many seconds after the request."""
-        if at and (rest := self.began + at - asyncio.get_running_loop().time()) > 0:
-            await asyncio.sleep(rest)
+def _counted(dialect: Dialect, tokens: int, instead: Refusal | None) -> web.Response:
+    if instead:
+        return refused(dialect, instead)
+    return web.Response(text=to_json(dialect.counted(tokens)), content_type=JSON)
 
 
-async def _until_gone() -> None:
-    """Wait for the client to go away, which ends whoever waits."""
-    await asyncio.Event().wait()
+def _fault(incoming: web.Request) -> Fault | None:
+    return Fault.parse(incoming.headers[HEADER]) if HEADER in incoming.headers else None
+
+
+def _complaint(error: BadRequest | UnknownFault) -> Refusal:
+    detail = f"{HEADER}: {error}" if isinstance(error, UnknownFault) else str(error)
+    return Refusal(400, "request", detail=detail)
+
+
+async def _object(incoming: web.Request) -> dict[str, Any]:
+    try:
+        return _json(await incoming.read())
+    except web.RequestPayloadError as error:
+        raise BadRequest(f"body: expected a JSON object: {error}") from error
+
+
+def _json(data: str | bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(f"body: expected a JSON object: {error}") from error
+    if not isinstance(found, dict):
+        raise BadRequest(f"body: expected a JSON object, got {type(found).__name__}")
+    return found

@@ -109,7 +109,9 @@ def _by_shell(wish: PlainRequest, request: RehearsalRequest) -> RehearsedCall | 
         return None
     command = _command(wish)
     if request.is_freeform(name_of(tool)):  # a tool that takes a program, in which tools are functions
-        return _call(tool, {"input": f"const r = await tools.exec_command({{cmd: {json.dumps(command)}}}); text(r.output)"})
+        return _call(
+            tool, {"input": f"const r = await tools.exec_command({{cmd: {json.dumps(command)}}}); text(r.output)"}
+        )
     return RehearsedCall(name_of(tool), _arguments(PlainRequest("run", {"command": command}), tool, request))
 
 

@@ -85,6 +85,11 @@ def prompt_tokens(parts: list[PromptSegment]) -> int:
     return sum(part.tokens for part in parts) + REPLY_PRIMING
 
 
+def request_tokens(request: RehearsalRequest) -> int:
+    """The same, from the request."""
+    return prompt_tokens(segments(request))
+
+
 def cached_tokens(parts: list[PromptSegment], previous: list[PromptSegment]) -> int:
     """The longest beginning that was in the previous request too, in whole steps of the cache."""
     same = 0

@@ -12,9 +12,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Content, Reasoning, SlotContent, SystemMessage, Usage, UserMessage
+from workbench.wire.parts import messages_of
 from workbench.wire.talk import Talk, report
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
 
@@ -113,6 +115,38 @@ class ResponsesReader:
             self.talk.add(Reasoning(said, reply, signature))
         else:
             self.talk.leave_out("reasoning that is empty")
+
+
+class UnknownResponse(KeyError):
+    """A request goes on from a response that nobody knows; it says which."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class EarlierResponses:
+    """What was asked and answered, for requests that send only what is new and name the response they go on from."""
+
+    def __init__(self, keep: int = 256) -> None:
+        self._keep = keep
+        self._items: dict[str, list[Any]] = {}
+        """By response: the items of its request, then its own."""
+
+    def resolved(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The body with all its items, as it would be without an earlier response."""
+        earlier = body.get("previous_response_id")
+        if not isinstance(earlier, str) or not earlier:
+            return dict(body)
+        if earlier not in self._items:
+            raise UnknownResponse(earlier)
+        return {**body, "input": [*self._items[earlier], *messages_of("responses", body)]}
+
+    def add(self, resolved: Mapping[str, Any], response: Mapping[str, Any]) -> None:
+        """A request, with all its items, and the response to it."""
+        items = [*messages_of("responses", resolved), *list_in(response, "output")]
+        self._items[text_in(response, "id")] = items
+        if len(self._items) > self._keep:
+            del self._items[next(iter(self._items))]
 
 
 def output(value: Any) -> tuple[Content, bool]:

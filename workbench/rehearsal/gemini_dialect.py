@@ -1,0 +1,183 @@
+"""Gemini's dialect: contents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from workbench.models.reply_parts import Reported
+from workbench.rehearsal.answers import AnswerPiece, RehearsedCall, pieces
+from workbench.rehearsal.dialect import MODELS, StreamedEvent, event
+from workbench.rehearsal.faults import Refusal
+from workbench.rehearsal.rehearsal_model import PlayedAnswer
+from workbench.rehearsal.request import (
+    BadRequest,
+    Json,
+    RehearsalRequest,
+    arguments_of,
+    from_wire,
+    list_of,
+    unpaired,
+    whole_number,
+)
+from workbench.wire.gemini import either
+
+REASONS = {"stop": "STOP", "length": "MAX_TOKENS", "tool_calls": "STOP", "refused": "SAFETY"}
+
+SIGNATURE = "cmVoZWFyc2Fs"
+"""Calls carry the signature of the thought behind them, and go back with it; base64, as theirs is."""
+
+LIMITS = {"inputTokenLimit": 1_048_576, "outputTokenLimit": 65_536}
+
+_ERRORS = {
+    400: ("INVALID_ARGUMENT", "Request contains an invalid argument."),
+    401: ("UNAUTHENTICATED", "Request had invalid authentication credentials."),
+    403: ("PERMISSION_DENIED", "The caller does not have permission."),
+    404: ("NOT_FOUND", "models/{model} is not found for API version v1beta."),
+    413: ("INVALID_ARGUMENT", "Request payload size exceeds the limit."),
+    429: ("RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota)."),
+    500: ("INTERNAL", "An internal error has occurred."),
+    503: ("UNAVAILABLE", "The model is overloaded. Please try again later."),
+    529: ("UNAVAILABLE", "The model is overloaded. Please try again later."),
+}
+_KINDS = {
+    "context": (
+        "INVALID_ARGUMENT",
+        "The input token count ({asked}) exceeds the maximum number of tokens allowed ({limit}).",
+    ),
+    "quota": ("RESOURCE_EXHAUSTED", "You exceeded your current quota, please check your plan and billing details."),
+    "policy": ("INVALID_ARGUMENT", "The prompt was blocked: PROHIBITED_CONTENT."),
+}
+_VERSIONS = ("/v1beta", "/v1")
+
+
+class Gemini:
+    """The protocol of `/v1beta/models/MODEL:generateContent`."""
+
+    paths: tuple[str, ...] = tuple(
+        f"{version}/models/{{model}}:{verb}"
+        for version in _VERSIONS
+        for verb in ("generateContent", "streamGenerateContent")
+    )
+    counting: tuple[str, ...] = tuple(f"{version}/models/{{model}}:countTokens" for version in _VERSIONS)
+    header = "x-goog-api-key"
+
+    def read(self, body: Json, path: str = "") -> RehearsalRequest:
+        """The request in a body; its model, and whether it is to be streamed, stand in the path."""
+        model, _, verb = path.rpartition("/")[2].partition(":")
+        inner = body.get("generateContentRequest")
+        body = inner if isinstance(inner, Mapping) else body
+        if not list_of(body.get("contents"), "contents"):
+            raise BadRequest("* GenerateContentRequest.contents: contents is not specified")
+        config = either(body, "generationConfig")
+        config = config if isinstance(config, Mapping) else {}
+        schema = next((config[key] for key in _SCHEMAS if isinstance(config.get(key), Mapping)), None)
+        if schema is None and either(config, "responseMimeType") == "application/json":
+            schema = {"type": "object"}
+        request = from_wire(
+            "gemini",
+            body,
+            model=model or "rehearsal",
+            stream=verb == "streamGenerateContent",
+            max_tokens=whole_number(either(config, "maxOutputTokens")),
+            schema=schema,
+        )
+        if any(unpaired(request.messages)):
+            raise BadRequest(
+                "Please ensure that the number of function response parts is equal to the number of function call "
+                "parts of the function call turn."
+            )
+        return request
+
+    def whole(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> dict[str, Any]:
+        """The answer as one candidate."""
+        answer = played.answer
+        parts: list[dict[str, Any]] = []
+        if answer.reasoning:
+            parts.append({"text": answer.reasoning, "thought": True})
+        if answer.text:
+            parts.append({"text": answer.text})
+        parts += [_call(call) for call in answer.calls]
+        reason = REASONS[answer.reason] if played.finishes else ""
+        return _content(request, ident, parts, reason, answer.usage)
+
+    def stream(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> Iterator[StreamedEvent]:
+        """Pieces of a candidate; a call comes whole, and the last piece says why it ends."""
+        found = list(_parts(played))
+        for number, (at, part) in enumerate(found, 1):
+            last = number == len(found) and played.finishes
+            reason = REASONS[played.answer.reason] if last else ""
+            yield StreamedEvent(
+                at, event(_content(request, ident, [part], reason, played.answer.usage if last else None))
+            )
+
+    def error(self, refusal: Refusal, model: str) -> dict[str, Any]:
+        """An error as Google words it."""
+        other = _ERRORS[500 if refusal.status >= 500 else 400]
+        status, text = _KINDS.get(refusal.kind) or _ERRORS.get(refusal.status, other)
+        said = refusal.detail or text.format(model=model, asked=refusal.asked, limit=refusal.limit)
+        found: dict[str, Any] = {"code": refusal.status, "message": said, "status": status}
+        if refusal.wait is not None:
+            retry = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{refusal.wait}s"}
+            found["details"] = [retry]
+        return {"error": found}
+
+    def error_event(self) -> bytes:
+        """An error as an event."""
+        return event(self.error(Refusal(503), ""))
+
+    def counted(self, tokens: int) -> dict[str, Any]:
+        """The size of a request."""
+        return {"totalTokens": tokens}
+
+    def model(self, name: str) -> dict[str, Any]:
+        """One model."""
+        methods = ["generateContent", "countTokens"]
+        return {"name": f"models/{name}", "displayName": name, **LIMITS, "supportedGenerationMethods": methods}
+
+    def models(self) -> dict[str, Any]:
+        """The list of models."""
+        return {"models": [self.model(name) for name in MODELS]}
+
+
+_SCHEMAS = ("responseJsonSchema", "responseSchema", "response_json_schema", "response_schema")
+
+
+def _content(
+    request: RehearsalRequest, ident: str, parts: list[dict[str, Any]], reason: str, usage: Reported | None
+) -> dict[str, Any]:
+    candidate: dict[str, Any] = {"content": {"parts": parts, "role": "model"}, "index": 0}
+    if reason:
+        candidate["finishReason"] = reason
+    body = {"candidates": [candidate], "modelVersion": request.model, "responseId": ident}
+    return {**body, "usageMetadata": usage_json(usage)} if usage else body
+
+
+def _parts(played: PlayedAnswer) -> Iterator[tuple[float, dict[str, Any]]]:
+    found: list[AnswerPiece] = list(pieces(played.answer, played.pace))
+    for number, piece in enumerate(found):
+        following = found[number + 1] if number + 1 < len(found) else None
+        if piece.kind in ("call", "arguments"):
+            if following is None or following.number != piece.number:
+                yield piece.at, _call(played.answer.calls[piece.number])
+        else:
+            yield piece.at, {"text": piece.text, **({"thought": True} if piece.kind == "reasoning" else {})}
+    if not found:
+        yield played.pace.delay, {"text": ""}
+
+
+def _call(call: RehearsedCall) -> dict[str, Any]:
+    function = {"id": call.call_id, "name": call.tool, "args": arguments_of(call)}
+    return {"functionCall": function, "thoughtSignature": SIGNATURE}
+
+
+def usage_json(usage: Reported) -> dict[str, int]:
+    """Usage in Gemini's form, where cached tokens are a part of the prompt's and thoughts stand beside the answer's."""
+    said = usage.completion - usage.reasoning
+    return {
+        "promptTokenCount": usage.prompt,
+        "candidatesTokenCount": said,
+        "thoughtsTokenCount": usage.reasoning,
+        "cachedContentTokenCount": usage.cached,
+        "totalTokenCount": usage.prompt + usage.completion,
+    }

@@ -1,0 +1,148 @@
+"""An answer on its way to a client, over HTTP or a websocket; or broken in the way that was asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from workbench.rehearsal.dialect import Dialect, to_json
+from workbench.rehearsal.faults import IN_THE_MIDDLE, Refusal
+from workbench.rehearsal.rehearsal_model import PlayedAnswer
+from workbench.rehearsal.request import RehearsalRequest
+from workbench.rehearsal.responses_dialect import Responses
+
+JSON = "application/json"
+STREAM = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
+PAGE = "<!DOCTYPE html><html><head><title>Sign in</title></head><body>Please sign in to the network.</body></html>"
+BROKEN = '{"choices": [{"delta": {"content": "bro'
+
+
+def refused(dialect: Dialect, refusal: Refusal, model: str = "") -> web.Response:
+    """An error in the dialect's own form."""
+    headers = {} if refusal.wait is None else {"Retry-After": str(refusal.wait)}
+    text = to_json(dialect.error(refusal, model))
+    return web.Response(text=text, status=refusal.status, headers=headers, content_type=JSON)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpReply:
+    """Writes one answer."""
+
+    incoming: web.Request
+    dialect: Dialect
+    request: RehearsalRequest
+    ident: str
+    began: float
+
+    async def send(self, played: PlayedAnswer) -> web.StreamResponse | None:
+        """What aiohttp is to finish; None where the connection is to break off here."""
+        kind = played.fault.kind if played.fault else ""
+        await _until(self.began + played.pace.delay)
+        if played.refusal:
+            return refused(self.dialect, played.refusal, self.request.model)
+        match kind:
+            case "drop":
+                return None
+            case "mute":
+                await _until_gone()
+            case "html":
+                return web.Response(text=PAGE, content_type="text/html")
+        return await (self._stream(played, kind) if self.request.stream else self._whole(played, kind))
+
+    async def _whole(self, played: PlayedAnswer, kind: str) -> web.Response | None:
+        body = to_json(self.dialect.whole(played, self.request, self.ident)).encode()
+        half = body[: len(body) // 2]
+        match kind:
+            case "silence" | "stall" | "cut":
+                started = web.StreamResponse(headers={"Content-Type": JSON, "Content-Length": str(len(body))})
+                await started.prepare(self.incoming)
+                if kind != "silence":
+                    await started.write(half)
+                if kind != "cut":
+                    await _until_gone()
+                return None
+            case "error":
+                return refused(self.dialect, Refusal(500), self.request.model)
+        if played.pace.speed:
+            await _until(self.began + played.pace.delay + len(body) / played.pace.speed)
+        return web.Response(body=half if kind == "bad_json" else body, content_type=JSON)
+
+    async def _stream(self, played: PlayedAnswer, kind: str) -> web.StreamResponse | None:
+        response = web.StreamResponse(headers=STREAM)
+        await response.prepare(self.incoming)
+        if kind == "silence":
+            await _until_gone()
+        events = list(self.dialect.stream(played, self.request, self.ident))
+        for event in events[: _middle(len(events), kind)]:
+            await _until(self.began + event.at)
+            await response.write(event.data)
+        match kind:
+            case "cut":
+                return None
+            case "stall":
+                await _until_gone()
+            case "bad_json":
+                await response.write(f"data: {BROKEN}\n\n".encode())
+            case "error":
+                await response.write(self.dialect.error_event())
+        return response
+
+
+@dataclass(frozen=True, slots=True)
+class SocketReply:
+    """Writes one answer as frames; a websocket has no status, so errors are events."""
+
+    socket: web.WebSocketResponse
+    dialect: Responses
+    request: RehearsalRequest
+    ident: str
+    began: float
+
+    async def send(self, played: PlayedAnswer) -> bool:
+        """Whether the connection is to stay."""
+        kind = played.fault.kind if played.fault else ""
+        await _until(self.began + played.pace.delay)
+        if played.refusal:
+            await self._frame(self.dialect.error_frame(played.refusal, self.request.model))
+            return True
+        match kind:
+            case "drop":
+                return False
+            case "mute" | "silence":
+                await _until_gone()
+            case "html":
+                await self.socket.send_str(PAGE)
+                return True
+        events = list(self.dialect.events(played, self.request, self.ident))
+        for at, body in events[: _middle(len(events), kind)]:
+            await _until(self.began + at)
+            await self._frame(body)
+        match kind:
+            case "stall":
+                await _until_gone()
+            case "bad_json":
+                await self.socket.send_str(BROKEN)
+            case "error":
+                await self._frame(self.dialect.error_frame(Refusal(500), self.request.model))
+        return kind != "cut"
+
+    async def _frame(self, body: dict[str, object]) -> None:
+        await self.socket.send_str(to_json(body))
+
+
+def _middle(count: int, kind: str) -> int:
+    """How many of the events are sent."""
+    return count // 2 if kind in IN_THE_MIDDLE else count
+
+
+async def _until(moment: float) -> None:
+    rest = moment - asyncio.get_running_loop().time()
+    if rest > 0:
+        await asyncio.sleep(rest)
+
+
+async def _until_gone() -> None:
+    """Wait for the client to go away, which ends whoever waits."""
+    await asyncio.Event().wait()

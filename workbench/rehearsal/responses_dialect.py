@@ -1,0 +1,250 @@
+"""OpenAI's dialect: responses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+from workbench.models.reply_parts import Reported
+from workbench.rehearsal.answers import AnswerPiece, RehearsedAnswer, RehearsedCall, pieces
+from workbench.rehearsal.dialect import StreamedEvent, event
+from workbench.rehearsal.faults import Refusal
+from workbench.rehearsal.openai_dialect import OpenAI, error_json
+from workbench.rehearsal.rehearsal_model import PlayedAnswer
+from workbench.rehearsal.request import (
+    BadRequest,
+    Json,
+    RehearsalRequest,
+    freeform,
+    from_wire,
+    schema_in,
+    unpaired,
+    whole_number,
+)
+from workbench.wire.parts import messages_of
+from workbench.wire.responses import EarlierResponses, UnknownResponse
+
+INCOMPLETE = {"length": "max_output_tokens", "refused": "content_filter"}
+
+ENCRYPTED = "cmVoZWFyc2Fs"
+"""Reasoning comes encrypted where that is asked for, and goes back so; base64, as theirs is."""
+
+_ITEMS = {"reasoning": "reasoning", "text": "message"}
+"""By the kind of a piece: the item that it belongs to; all others belong to a call."""
+_OWN = "functions"
+"""The namespace of tools that have no other; calls do not name it."""
+
+
+class Responses(OpenAI):
+    """The protocol of `/v1/responses`; models and errors are those of chat."""
+
+    paths: tuple[str, ...] = ("/v1/responses", "/responses")
+    counting: tuple[str, ...] = ("/v1/responses/input_tokens", "/responses/input_tokens")
+
+    def __init__(self) -> None:
+        self._earlier = EarlierResponses()
+
+    def read(self, body: Json, path: str = "") -> RehearsalRequest:
+        """The request in a body, with the items of the response that it goes on from."""
+        given = body.get("input")
+        if not isinstance(given, str | list) and not (given is None and body.get("generate") is False):
+            raise BadRequest("input: expected text or a list of items")
+        if isinstance(given, list) and not all(isinstance(item, Mapping) for item in given):
+            raise BadRequest("input: expected a list of objects")
+        try:
+            body = self._earlier.resolved(body)
+        except UnknownResponse as unknown:
+            raise BadRequest(f"Previous response with id {str(unknown)!r} not found.") from None
+        if not messages_of("responses", body) and body.get("generate") is not False:
+            raise BadRequest("input: expected at least one item")
+        schema = schema_in(body, "text", "format", "schema")
+        limit = whole_number(body.get("max_output_tokens"))
+        stream = body.get("stream") is True
+        request = from_wire("responses", body, stream=stream, max_tokens=limit, schema=schema)
+        calls, results = unpaired(request.messages)
+        if calls:
+            raise BadRequest(f"No tool output found for function call {calls[0]}.")
+        if results:
+            raise BadRequest(f"No tool call found for function call output with call_id {results[0]}.")
+        return request
+
+    def whole(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> dict[str, Any]:
+        """A response."""
+        output = _output(played.answer, request, ident)
+        made = _response(request, ident, played.answer.reason if played.finishes else "", output, played.answer.usage)
+        self._earlier.add(request.body, made)
+        return made
+
+    def stream(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> Iterator[StreamedEvent]:
+        """The events of a response, as server-sent ones."""
+        for at, body in self.events(played, request, ident):
+            yield StreamedEvent(at, event(body, body["type"]))
+
+    def events(
+        self, played: PlayedAnswer, request: RehearsalRequest, ident: str
+    ) -> Iterator[tuple[float, dict[str, Any]]]:
+        """The events of a response, numbered, and when each is due."""
+        for number, (at, body) in enumerate(self._events(played, request, ident)):
+            yield at, {**body, "sequence_number": number}
+
+    def _events(
+        self, played: PlayedAnswer, request: RehearsalRequest, ident: str
+    ) -> Iterator[tuple[float, dict[str, Any]]]:
+        answer, at = played.answer, played.pace.delay
+        begun = _response(request, ident, "", [], None)
+        yield at, {"type": "response.created", "response": begun}
+        yield at, {"type": "response.in_progress", "response": begun}
+        output = _output(answer, request, ident)
+        grouped = groupby(pieces(answer, played.pace), lambda each: (_ITEMS.get(each.kind, "call"), each.number))
+        for index, (_, group) in enumerate(grouped):
+            found = list(group)
+            at = found[-1].at
+            yield from _item(output[index], index, found)
+        if played.finishes:
+            made = self.whole(played, request, ident)
+            yield at, {"type": f"response.{made['status']}", "response": made}
+
+    def prewarmed(self, request: RehearsalRequest, ident: str, tokens: int) -> Iterator[dict[str, Any]]:
+        """What a request is answered with that only makes known what comes: nothing is generated."""
+        made = _response(request, ident, "stop", [], Reported(tokens, 0))
+        self._earlier.add(request.body, made)
+        yield {"type": "response.created", "response": {**made, "status": "in_progress"}, "sequence_number": 0}
+        yield {"type": "response.completed", "response": made, "sequence_number": 1}
+
+    def counted(self, tokens: int) -> dict[str, Any]:
+        """The size of a request."""
+        return {"object": "response.input_tokens", "input_tokens": tokens}
+
+    def error_event(self) -> bytes:
+        """An error as an event."""
+        return event(self.error_frame(Refusal(500), ""), "error")
+
+    def error_frame(self, refusal: Refusal, model: str) -> dict[str, Any]:
+        """An error as an event of a websocket, which has no status of its own."""
+        said = error_json(refusal, model)
+        flat = {key: said["error"][key] for key in ("code", "message", "param")}
+        waiting = {} if refusal.wait is None else {"headers": {"retry-after": str(refusal.wait)}}
+        return {"type": "error", "status": refusal.status, **said, **flat, **waiting}
+
+
+# Writing
+
+
+def _response(
+    request: RehearsalRequest, ident: str, reason: str, output: list[dict[str, Any]], usage: Reported | None
+) -> dict[str, Any]:
+    """A response; without a reason it has not ended."""
+    why = INCOMPLETE.get(reason)
+    body = {key: request.body.get(key) for key in ("instructions", "max_output_tokens", "temperature", "top_p")}
+    made = {
+        "id": f"resp_{ident}",
+        "object": "response",
+        "created_at": 0,
+        "status": "incomplete" if why else "completed" if reason else "in_progress",
+        "error": None,
+        "incomplete_details": {"reason": why} if why else None,
+        **body,
+        "model": request.model,
+        "output": output,
+        "parallel_tool_calls": request.body.get("parallel_tool_calls") is not False,
+        "previous_response_id": request.body.get("previous_response_id"),
+        "reasoning": {"effort": None, "summary": None},
+        "store": request.body.get("store") is not False,
+        "text": {"format": {"type": "text"}},
+        "tool_choice": request.body.get("tool_choice") or "auto",
+        "tools": request.body.get("tools") or [],
+        "truncation": "disabled",
+        "metadata": request.body.get("metadata") or {},
+    }
+    return {**made, "usage": usage_json(usage)} if usage else made
+
+
+def _output(answer: RehearsedAnswer, request: RehearsalRequest, ident: str) -> list[dict[str, Any]]:
+    """The items of an answer, in the order of its pieces."""
+    items: list[dict[str, Any]] = []
+    if answer.reasoning:
+        summary = [{"type": "summary_text", "text": answer.reasoning}]
+        wanted = "reasoning.encrypted_content" in (request.body.get("include") or ())
+        secret = {"encrypted_content": ENCRYPTED} if wanted else {}
+        items.append({"type": "reasoning", "id": f"rs_{ident}", "summary": summary, **secret})
+    if answer.text:
+        items.append(
+            {
+                "type": "message",
+                "id": f"msg_{ident}",
+                "status": "completed",
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []}],
+            }
+        )
+    return items + [_call(call, request, f"{ident}_{number}") for number, call in enumerate(answer.calls)]
+
+
+def _call(call: RehearsedCall, request: RehearsalRequest, ident: str) -> dict[str, Any]:
+    space, _, name = call.tool.rpartition(".")
+    named = {"name": name, **({"namespace": space} if space not in ("", _OWN) else {})}
+    common = {"status": "completed", "call_id": call.call_id, **named}
+    if request.is_freeform(call.tool):
+        return {"type": "custom_tool_call", "id": f"ctc_{ident}", **common, "input": freeform(call.arguments)}
+    return {"type": "function_call", "id": f"fc_{ident}", **common, "arguments": call.arguments}
+
+
+_EMPTY: dict[str, dict[str, Any]] = {
+    "reasoning": {"summary": []},
+    "message": {"status": "in_progress", "content": []},
+    "function_call": {"status": "in_progress", "arguments": ""},
+    "custom_tool_call": {"status": "in_progress", "input": ""},
+}
+"""What an item has when it begins."""
+
+
+def _item(item: dict[str, Any], index: int, found: list[AnswerPiece]) -> Iterator[tuple[float, dict[str, Any]]]:
+    """The events of one item."""
+    first, last, kind = found[0].at, found[-1].at, item["type"]
+    place = {"item_id": item["id"], "output_index": index}
+    yield first, {"type": "response.output_item.added", "output_index": index, "item": {**item, **_EMPTY[kind]}}
+    match kind:
+        case "reasoning":
+            yield from _part(
+                found,
+                {**place, "summary_index": 0},
+                item["summary"][0],
+                "reasoning_summary_part",
+                "reasoning_summary_text",
+            )
+        case "message":
+            yield from _part(found, {**place, "content_index": 0}, item["content"][0], "content_part", "output_text")
+        case "function_call":
+            name = "response.function_call_arguments"
+            for piece in found[1:]:
+                yield piece.at, {"type": f"{name}.delta", **place, "delta": piece.text}
+            yield last, {"type": f"{name}.done", **place, "name": item["name"], "arguments": item["arguments"]}
+        case "custom_tool_call":
+            name = "response.custom_tool_call_input"
+            yield last, {"type": f"{name}.delta", **place, "delta": item["input"]}
+            yield last, {"type": f"{name}.done", **place, "input": item["input"]}
+    yield last, {"type": "response.output_item.done", "output_index": index, "item": item}
+
+
+def _part(
+    found: list[AnswerPiece], place: dict[str, Any], part: dict[str, Any], whole: str, text: str
+) -> Iterator[tuple[float, dict[str, Any]]]:
+    """The events of an item's text."""
+    logs = {"logprobs": []} if "logprobs" in part else {}
+    yield found[0].at, {"type": f"response.{whole}.added", **place, "part": {**part, "text": ""}}
+    for piece in found:
+        yield piece.at, {"type": f"response.{text}.delta", **place, "delta": piece.text, **logs}
+    yield found[-1].at, {"type": f"response.{text}.done", **place, "text": part["text"], **logs}
+    yield found[-1].at, {"type": f"response.{whole}.done", **place, "part": part}
+
+
+def usage_json(usage: Reported) -> dict[str, Any]:
+    """Usage in the form of responses, where cached tokens are a part of the input's."""
+    return {
+        "input_tokens": usage.prompt,
+        "input_tokens_details": {"cached_tokens": usage.cached},
+        "output_tokens": usage.completion,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
+        "total_tokens": usage.prompt + usage.completion,
+    }
