@@ -1,4 +1,4 @@
-"""Both dialects over real HTTP: answers, streams, errors and faults, seen by plain and by OpenAI's own clients."""
+"""All dialects over real HTTP: answers, streams, errors and faults, seen by plain and by the providers' own clients."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+import anthropic
 import httpx
 import openai
 import pytest
@@ -20,13 +21,35 @@ OPENAI_TOOLS: list[Any] = [
 ]
 ANTHROPIC_TOOLS = [{"name": name, "description": name, "input_schema": SCHEMA} for name in ("read_file", "list_files")]
 ASKED: list[Any] = [{"role": "user", "content": "read a.py and list src"}]
-PATHS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
+GEMINI = "/v1beta/models/rehearsal"
+PATHS = {
+    "openai": "/v1/chat/completions",
+    "responses": "/v1/responses",
+    "anthropic": "/v1/messages",
+    "gemini": f"{GEMINI}:generateContent",
+}
 STEP = {"reasoning": "Hm.", "reply": "Hello.", "calls": [{"tool": "read_file", "arguments": {"path": "a.py"}}]}
 
 
 def body(dialect: str, **more: Any) -> dict[str, Any]:
+    match dialect:
+        case "responses":
+            tools = [{"type": "function", **tool["function"]} for tool in OPENAI_TOOLS]
+            return {"model": "rehearsal", "input": ASKED[0]["content"], "tools": tools, **more}
+        case "gemini":
+            declared = [{"name": tool["name"], "parametersJsonSchema": SCHEMA} for tool in ANTHROPIC_TOOLS]
+            contents = [{"role": "user", "parts": [{"text": ASKED[0]["content"]}]}]
+            return {"contents": contents, "tools": [{"functionDeclarations": declared}], **more}
     tools = OPENAI_TOOLS if dialect == "openai" else ANTHROPIC_TOOLS
     return {"model": "rehearsal", "messages": ASKED, "tools": tools, "max_tokens": 1000, **more}
+
+
+async def ask(client: httpx.AsyncClient, dialect: str, stream: bool = False, **more: Any) -> httpx.Response:
+    """Post the usual request, to be streamed or not."""
+    if dialect == "gemini":
+        path = f"{GEMINI}:streamGenerateContent?alt=sse" if stream else PATHS[dialect]
+        return await client.post(path, json=body(dialect), **more)
+    return await client.post(PATHS[dialect], json=body(dialect, stream=stream), **more)
 
 
 def client_of(server: RehearsalServer) -> httpx.AsyncClient:
@@ -175,6 +198,50 @@ async def test_anthropic_s_conversation_is_understood(client: httpx.AsyncClient)
     assert "`read_file` a.py failed: gone" in found["content"][0]["text"]
 
 
+@pytest.fixture
+async def theirs(server: RehearsalServer) -> AsyncIterator[anthropic.AsyncAnthropic]:
+    async with (
+        anthropic.DefaultAsyncHttpxClient(trust_env=False) as plain,
+        anthropic.AsyncAnthropic(base_url=server.url, api_key="any", max_retries=0, http_client=plain) as client,
+    ):
+        yield client
+
+
+async def test_anthropic_s_own_client_gets_the_same_whole_and_streamed(theirs: anthropic.AsyncAnthropic) -> None:
+    tools: Any = [*ANTHROPIC_TOOLS, {"type": "web_search_20250305", "name": "web_search"}]
+    asked: Any = {"model": "rehearsal", "max_tokens": 1000, "messages": ASKED, "tools": tools}
+    whole = await theirs.messages.create(**asked)
+    async with theirs.messages.stream(**asked) as stream:
+        streamed = await stream.get_final_message()
+    assert [block.type for block in whole.content] == ["text", "tool_use", "tool_use"]
+    assert [block.to_dict() for block in whole.content] == [block.to_dict() for block in streamed.content]
+    assert whole.stop_reason == streamed.stop_reason == "tool_use"
+    assert streamed.usage.output_tokens == whole.usage.output_tokens
+
+
+async def test_anthropic_s_own_client_counts_tokens_and_finds_models(theirs: anthropic.AsyncAnthropic) -> None:
+    used = (await theirs.messages.create(model="m", max_tokens=10, system="Be terse.", messages=ASKED)).usage
+    counted = await theirs.messages.count_tokens(model="m", system="Be terse.", messages=ASKED)
+    assert counted.input_tokens == used.input_tokens
+    assert (await theirs.models.retrieve("claude-x")).id == "claude-x"
+    assert [model.id async for model in theirs.models.list()] == ["rehearsal"]
+    with pytest.raises(anthropic.RateLimitError):
+        await theirs.messages.count_tokens(model="m", messages=ASKED, extra_headers={"x-rehearse-fault": "status 429"})
+
+
+async def test_system_messages_stand_among_anthropic_s_others(client: httpx.AsyncClient) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"file_path": {"type": "string", "description": "The absolute path"}},
+        "required": ["file_path"],
+    }
+    messages = [*ASKED, {"role": "system", "content": "# Environment\n - Primary working directory: /work/it\n"}]
+    asked = body("anthropic", messages=messages, tools=[{"name": "Read", "input_schema": schema}], strange={"a": 1})
+    found = (await client.post(PATHS["anthropic"], json=asked)).json()
+    assert found["content"][-1]["name"] == "Read"
+    assert found["content"][-1]["input"] == {"file_path": "/work/it/a.py"}
+
+
 async def test_anthropic_counts_cached_tokens_beside_the_others(client: httpx.AsyncClient) -> None:
     asked = body("anthropic", messages=[{"role": "user", "content": "word " * 1000}])
     first = (await client.post(PATHS["anthropic"], json=asked)).json()["usage"]
@@ -256,7 +323,7 @@ async def test_openai_s_dialect_refuses_what_openai_refuses(
     assert said in found.json()["error"]["message"]
 
 
-# Faults of the connection and the stream, alike in both
+# Faults of the connection and the stream, alike in all
 
 
 @pytest.mark.parametrize("dialect", PATHS)
@@ -266,7 +333,7 @@ async def test_a_connection_that_closes_is_seen_as_such(
     server: RehearsalServer, client: httpx.AsyncClient, dialect: str, stream: bool, fault: str
 ) -> None:
     with pytest.raises(httpx.RemoteProtocolError):
-        await client.post(PATHS[dialect], json=body(dialect, stream=stream), headers={"x-rehearse-fault": fault})
+        await ask(client, dialect, stream, headers={"x-rehearse-fault": fault})
     assert await server.requests[0].outcome == "broken"
 
 
@@ -276,19 +343,15 @@ async def test_a_connection_that_closes_is_seen_as_such(
 async def test_silence_lasts_until_the_client_goes_away(
     server: RehearsalServer, client: httpx.AsyncClient, dialect: str, stream: bool, fault: str
 ) -> None:
+    timeout = httpx.Timeout(60, read=0.2)
     with pytest.raises(httpx.ReadTimeout):
-        await client.post(
-            PATHS[dialect],
-            json=body(dialect, stream=stream),
-            headers={"x-rehearse-fault": fault},
-            timeout=httpx.Timeout(60, read=0.2),
-        )
+        await ask(client, dialect, stream, headers={"x-rehearse-fault": fault}, timeout=timeout)
     assert await (await server.arrival()).outcome == "gone"
 
 
 @pytest.mark.parametrize("dialect", PATHS)
 async def test_a_page_of_html_comes_with_status_200(client: httpx.AsyncClient, dialect: str) -> None:
-    found = await client.post(PATHS[dialect], json=body(dialect, stream=True), headers={"x-rehearse-fault": "html"})
+    found = await ask(client, dialect, True, headers={"x-rehearse-fault": "html"})
     assert found.status_code == 200
     assert found.headers["content-type"].startswith("text/html")
     assert found.text.startswith("<!DOCTYPE html>")
@@ -297,20 +360,27 @@ async def test_a_page_of_html_comes_with_status_200(client: httpx.AsyncClient, d
 @pytest.mark.parametrize("dialect", PATHS)
 async def test_a_stream_may_end_without_a_reason(client: httpx.AsyncClient, dialect: str) -> None:
     fault = {"x-rehearse-fault": "no_finish"}
-    text = (await client.post(PATHS[dialect], json=body(dialect, stream=True), headers=fault)).text
+    text = (await ask(client, dialect, True, headers=fault)).text
     assert "a.py" in text
     assert 'tool_calls"}' not in text
-    assert not any(word in text for word in ('"finish_reason":"', '"stop_reason":"', "[DONE]", "message_stop"))
-    whole = (await client.post(PATHS[dialect], json=body(dialect), headers=fault)).json()
-    assert (whole["choices"][0]["finish_reason"] if dialect == "openai" else whole["stop_reason"]) is None
+    ends = ('"finish_reason":"', '"stop_reason":"', "[DONE]", "message_stop", "finishReason", "response.completed")
+    assert not any(word in text for word in ends)
+    whole = (await ask(client, dialect, headers=fault)).json()
+    match dialect:
+        case "openai":
+            assert whole["choices"][0]["finish_reason"] is None
+        case "responses":
+            assert whole["status"] == "in_progress"
+        case "anthropic":
+            assert whole["stop_reason"] is None
+        case "gemini":
+            assert "finishReason" not in whole["candidates"][0]
 
 
 @pytest.mark.parametrize("dialect", PATHS)
 @pytest.mark.parametrize("stream", [False, True])
 async def test_json_may_be_broken(client: httpx.AsyncClient, dialect: str, stream: bool) -> None:
-    found = await client.post(
-        PATHS[dialect], json=body(dialect, stream=stream), headers={"x-rehearse-fault": "bad_json"}
-    )
+    found = await ask(client, dialect, stream, headers={"x-rehearse-fault": "bad_json"})
     with pytest.raises(json.JSONDecodeError):
         data_of(found.text) if stream else found.json()
 
@@ -318,24 +388,25 @@ async def test_json_may_be_broken(client: httpx.AsyncClient, dialect: str, strea
 @pytest.mark.parametrize("dialect", PATHS)
 async def test_an_error_may_come_in_the_middle(client: httpx.AsyncClient, dialect: str) -> None:
     fault = {"x-rehearse-fault": "error"}
-    events = data_of((await client.post(PATHS[dialect], json=body(dialect, stream=True), headers=fault)).text)
-    assert len(events) > 2
+    events = data_of((await ask(client, dialect, True, headers=fault)).text)
+    assert len(events) > 1
     assert "error" in events[-1]
-    assert (await client.post(PATHS[dialect], json=body(dialect), headers=fault)).status_code == 500
+    assert (await ask(client, dialect, headers=fault)).status_code == 500
 
 
 @pytest.mark.parametrize("dialect", PATHS)
 async def test_usage_may_be_missing(client: httpx.AsyncClient, dialect: str) -> None:
-    found = await client.post(PATHS[dialect], json=body(dialect), headers={"x-rehearse-fault": "no_usage"})
-    assert "usage" not in found.json()
+    found = await ask(client, dialect, headers={"x-rehearse-fault": "no_usage"})
+    assert not {"usage", "usageMetadata"} & found.json().keys()
 
 
 @pytest.mark.parametrize("dialect", PATHS)
 async def test_an_answer_at_a_speed_comes_whole_and_a_client_that_leaves_ends_it(dialect: str) -> None:
     script = Script([{"reply": "Hello.", "speed": 600, "delay": 0.01}, {"reply": "x" * 99, "speed": 1}], chunk=1)
     async with RehearsalServer(script) as server, client_of(server) as client:
-        found = data_of((await client.post(PATHS[dialect], json=body(dialect, stream=True))).text)
-        assert len(found) > 6
-        async with client.stream("POST", PATHS[dialect], json=body(dialect, stream=True)) as response:
+        found = data_of((await ask(client, dialect, True)).text)
+        assert len(found) > 5
+        path = PATHS[dialect].replace(":generate", ":streamGenerate")
+        async with client.stream("POST", path, json=body(dialect, stream=True)) as response:
             await anext(response.aiter_raw())
         assert await server.requests[1].outcome == "gone"

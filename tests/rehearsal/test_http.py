@@ -15,6 +15,7 @@ from workbench.rehearsal import server as serving
 from workbench.rehearsal.server import RehearsalServer
 
 BODY = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hello"}]}).encode()
+PATHS = ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1beta/models/m:generateContent"]
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
 
 
@@ -114,7 +115,7 @@ async def test_a_client_that_goes_in_the_middle_of_its_request_is_let_go(
     assert not caplog.records
 
 
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+@pytest.mark.parametrize("path", PATHS)
 async def test_a_body_that_is_too_large_is_refused_in_the_dialect(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     monkeypatch.setattr(serving, "MAX_BODY", len(BODY) - 1)
     async with RehearsalServer() as server, httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
@@ -132,17 +133,28 @@ async def test_no_bytes_bring_the_server_down(data: bytes) -> None:
         )
 
 
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+@pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b"[" * 100_000, b"{}", b'{"messages": 3, "max_tokens": 1}', b"\xff"]
+    "body",
+    [b"", b"{", b"[]", b"[" * 100_000, b"{}", b'{"messages": 3, "input": 3, "contents": 3, "max_tokens": 1}', b"\xff"],
 )
 async def test_a_body_that_is_no_request_gets_an_error_in_the_dialect(
     client: httpx.AsyncClient, path: str, body: bytes
 ) -> None:
     found = await client.post(path, content=body)
     assert found.status_code == 400
-    assert found.json()["error"]["type"] == "invalid_request_error"
+    kind = found.json()["error"].get("type") or found.json()["error"]["status"]
+    assert kind in ("invalid_request_error", "INVALID_ARGUMENT")
     assert "\n" not in found.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("path", [b"/api/hello", b"/", b"/v1/models", b"/v1/messages", b"/anything/else"])
+async def test_head_has_no_body_anywhere_and_the_connection_goes_on(server: RehearsalServer, path: bytes) -> None:
+    asked = b"HEAD %b HTTP/1.1\r\nHost: x\r\n\r\n" % path
+    found = await exchange(server, asked + asked + sized(BODY, b"Connection: close"))
+    assert found.count(b"HTTP/1.1 200 OK") == 3
+    rest = found.partition(b"\r\n\r\n")[2]
+    assert rest.startswith(b"HTTP/1.1 200 OK"), "nothing stands between the answers"
 
 
 async def test_an_unknown_fault_is_refused_by_name(client: httpx.AsyncClient) -> None:

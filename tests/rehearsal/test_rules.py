@@ -9,6 +9,7 @@ import pytest
 
 from workbench.rehearsal.answers import RehearsedCall
 from workbench.rehearsal.openai_dialect import OpenAI
+from workbench.rehearsal.rehearsal_model import RehearsalModel
 from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
 from workbench.rehearsal.rules import answer_by_rule
 
@@ -66,10 +67,92 @@ def test_a_request_leads_to_calls_of_the_tools_on_offer(said: str, calls: list[t
         ("run echo 'a", tool("shell", command="array"), ("shell", {"command": ["echo 'a"]})),
         ("search for x", tool("grep", "needle"), ("grep", {"needle": "x"})),
         ("read a.py", {"name": "read", "parameters": {}}, ("read", {"path": "a.py"})),
+        ("read a.py", tool("Read", "file_path"), ("Read", {"file_path": "a.py"})),
+        ("read a.py", tool("read", "filePath"), ("read", {"filePath": "a.py"})),
+        ("read a.py", tool("read_file", "absolute_path"), ("read_file", {"absolute_path": "a.py"})),
+        ("read a.py", tool("read_many_files", paths="array"), ("read_many_files", {"paths": ["a.py"]})),
+        ("read a.py", tool("view", "path"), ("view", {"path": "a.py"})),
+        ("list src", tool("LS", "path"), ("LS", {"path": "src"})),
+        ("list src", tool("Glob", "pattern", "path"), ("Glob", {"pattern": "*", "path": "src"})),
+        ("list src", tool("list_directory", "dir_path"), ("list_directory", {"dir_path": "src"})),
+        ("search for x in src", tool("Grep", "pattern", "path"), ("Grep", {"pattern": "x", "path": "src"})),
+        (
+            "search for x in src",
+            tool("search_file_content", "pattern", "dir_path"),
+            ("search_file_content", {"pattern": "x", "dir_path": "src"}),
+        ),
+        ("run make", tool("Bash", "command"), ("Bash", {"command": "make"})),
+        ("run make", tool("exec_command", "cmd"), ("exec_command", {"cmd": "make"})),
+        (
+            "run make",
+            tool("run_shell_command", "command", is_background="boolean"),
+            ("run_shell_command", {"command": "make", "is_background": False}),
+        ),
+        ("run a | b", tool("shell", command="array"), ("shell", {"command": ["bash", "-lc", "a | b"]})),
+        ("write a.txt: hi", tool("Write", "file_path", "content"), ("Write", {"file_path": "a.txt", "content": "hi"})),
+        (
+            "replace 'a' with 'b' in x.py",
+            tool("Edit", "file_path", "old_string", "new_string"),
+            ("Edit", {"file_path": "x.py", "old_string": "a", "new_string": "b"}),
+        ),
+        (
+            "replace 'a' with 'b' in x.py",
+            tool("str_replace_editor", "command", "path"),
+            ("str_replace_editor", {"command": "str_replace", "path": "x.py", "old_str": "a", "new_str": "b"}),
+        ),
+        (
+            "write a.txt: hi",
+            {"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"},
+            ("str_replace_based_edit_tool", {"command": "create", "path": "a.txt", "file_text": "hi"}),
+        ),
+        (
+            "replace 'a' with 'b' in x.py",
+            tool("apply_patch", "input"),
+            ("apply_patch", {"input": "*** Begin Patch\n*** Update File: x.py\n@@\n-a\n+b\n*** End Patch\n"}),
+        ),
+        ("read a b.py, please", tool("bash", "command"), None),
+        ("read 'a b.py'", tool("bash", "command"), ("bash", {"command": "cat 'a b.py'"})),
+        ("list", tool("bash", "command"), ("bash", {"command": "ls"})),
+        ("search for x in src", tool("bash", "command"), ("bash", {"command": "grep -rn -e x src"})),
+        ("write a.txt: it's", tool("bash", "command"), ("bash", {"command": "printf %s 'it'\"'\"'s' > a.txt"})),
     ],
 )
-def test_other_names_for_tools_and_parameters_are_found(said: str, offered: Any, call: tuple[str, Any]) -> None:
-    assert meant(answer_by_rule(ask(said, (offered,))).calls) == [call]
+def test_other_names_for_tools_and_parameters_are_found(said: str, offered: Any, call: tuple[str, Any] | None) -> None:
+    assert meant(answer_by_rule(ask(said, (offered,))).calls) == ([call] if call else [])
+
+
+@pytest.mark.parametrize(
+    ("told", "path"),
+    [
+        ("<environment_context>\n  <cwd>/work/it</cwd>\n</environment_context>", "/work/it/a.py"),
+        (" - Primary working directory: /work/it", "/work/it/a.py"),
+        ("Current working directory is /work/it.", "/work/it/a.py"),
+        ("I'm currently working in the directory: /work/it", "/work/it/a.py"),
+        ("Nobody says where.", "a.py"),
+    ],
+)
+def test_a_path_is_absolute_where_the_tool_insists_and_the_folder_is_known(told: str, path: str) -> None:
+    offered = tool("Read", "file_path")
+    offered["function"]["description"] = "`file_path` must be an absolute path."
+    request = RehearsalRequest((RehearsalMessage("system", told), *ask("read a.py").messages), (offered,))
+    assert meant(answer_by_rule(request).calls) == [("Read", {"file_path": path})]
+    plain = RehearsalRequest(request.messages, (tool("Read", "file_path"),))
+    assert meant(answer_by_rule(plain).calls) == [("Read", {"file_path": "a.py"})]
+
+
+def test_freeform_tools_get_text_in_chat_too() -> None:
+    offered = {"type": "custom", "custom": {"name": "apply_patch", "description": "freeform"}}
+    body = {"messages": [{"role": "user", "content": "write a.txt: hi"}], "tools": [offered]}
+    request = OpenAI().read(body)
+    played = RehearsalModel().play(request)
+    [call] = OpenAI().whole(played, request, "1")["choices"][0]["message"]["tool_calls"]
+    assert (call["type"], call["custom"]["name"]) == ("custom", "apply_patch")
+    assert call["custom"]["input"].startswith("*** Begin Patch\n*** Add File: a.txt\n+hi")
+    streamed = b"".join(event.data for event in OpenAI().stream(played, request, "1"))
+    assert b'"custom":{"name":"apply_patch"' in streamed
+    result = {"role": "tool", "tool_call_id": call["id"], "content": "Done"}
+    turn = [*body["messages"], {"role": "assistant", "content": None, "tool_calls": [call]}, result]  # type: ignore[misc]
+    assert "`apply_patch`" in answer_by_rule(OpenAI().read({**body, "messages": turn})).text
 
 
 @pytest.mark.parametrize("said", ["read a.py", "call nothing {}", "call read_file {broken}"])

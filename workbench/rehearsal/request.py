@@ -21,7 +21,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.rehearsal.answers import RehearsedCall
-from workbench.rehearsal.plain_requests import rounds
+from workbench.rehearsal.plain_requests import rounds, unquoted
 from workbench.wire.dialects import read_request
 
 Json = Mapping[str, Any]
@@ -105,9 +105,9 @@ def name_of(tool: Json) -> str:
 
 
 _REMINDER = re.compile(
-    r"<(?<![^\s]<)(?P<tag>INSTRUCTIONS|skill|(?:[a-z]+[_-])+(?:reminder|context|instructions?|info|selection|opened|files?|"
+    r"<(?<![^\s]<)(?P<tag>INSTRUCTIONS|skill|(?:[a-z]+[:_-])+(?:reminder|context|instructions?|info|selection|opened|files?|"
     r"skills|message|notification|stdout|stderr|name|args|caveat|contents|mode|role|status|aborted|memory|env|"
-    r"environment|tools|agents|hook|state|directory|data))(?:\s[^>\n]*)?>"
+    r"environment|tools|agents|hook|state|directory|data|datetime|date))(?:\s[^>\n]*)?>"
 )
 """How a block begins that a client puts beside what the user said."""
 _SET_UP = re.compile(
@@ -139,7 +139,8 @@ def _said(text: str) -> str:
     if meanwhile:
         return meanwhile["said"] if rounds(meanwhile["said"]) else ""
     text = text[request.end() :] if request else text
-    return "" if not text.strip() or _SET_UP.match(text) else text
+    # Some clients quote what they were given on the command line.
+    return "" if not text.strip() or _SET_UP.match(text) else unquoted(text)
 
 
 def list_of(value: object, where: str) -> list[Json]:
@@ -215,7 +216,7 @@ def whole_number(value: object) -> int | None:
 
 
 def schema_in(body: Json, *keys: str) -> Json | None:
-    """The schema of an answer that stands under these keys, one in the other; an empty one where only JSON is asked for."""
+    """The schema of an answer that stands under these keys, one in the other; any object where only JSON is wanted."""
     found: object = body
     for key in keys:
         if isinstance(found, Mapping) and found.get("type") == "json_object":

@@ -231,7 +231,7 @@ def _part(
     found: list[AnswerPiece], place: dict[str, Any], part: dict[str, Any], whole: str, text: str
 ) -> Iterator[tuple[float, dict[str, Any]]]:
     """The events of an item's text."""
-    logs = {"logprobs": []} if "logprobs" in part else {}
+    logs: dict[str, Any] = {"logprobs": []} if "logprobs" in part else {}
     yield found[0].at, {"type": f"response.{whole}.added", **place, "part": {**part, "text": ""}}
     for piece in found:
         yield piece.at, {"type": f"response.{text}.delta", **place, "delta": piece.text, **logs}

@@ -27,7 +27,7 @@ from workbench.rehearsal.script import Script
 from workbench.rehearsal.usage import request_tokens
 
 DIALECTS: tuple[type[Dialect], ...] = (OpenAI, Responses, Anthropic, Gemini)
-"""The first is spoken where a request does not tell."""
+"""The first is spoken where a request does not tell, the last below `/v1beta`."""
 
 MAX_BODY = 64 * 1024 * 1024
 MAX_FIELD = 64 * 1024
@@ -119,7 +119,8 @@ class RehearsalServer:
         self._under_way()
         began = asyncio.get_running_loop().time()
         outcome: Outcome = "gone"
-        received = response = None
+        received = None
+        response: web.StreamResponse | None = None
         try:
             body = await _object(incoming)
             received = await self._receive(incoming, body)
@@ -212,11 +213,9 @@ class RehearsalServer:
     # What is no request for an answer
 
     def _dialect_of(self, incoming: web.Request) -> Dialect:
-        beta = incoming.path.startswith("/v1beta")
-        told = (
-            each for each in self.dialects if each.header in incoming.headers or (beta and isinstance(each, Gemini))
-        )
-        return next(told, self.dialects[0])
+        if incoming.path.startswith("/v1beta"):
+            return self.dialects[-1]
+        return next((each for each in self.dialects if each.header in incoming.headers), self.dialects[0])
 
     async def _models(self, incoming: web.Request) -> web.Response:
         dialect, name = self._dialect_of(incoming), incoming.match_info.get("name")

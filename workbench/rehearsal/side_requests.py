@@ -69,9 +69,9 @@ def instance(schema: object, text: str, root: object = None, depth: int = 0) -> 
         case "array":
             least = schema.get("minItems")
             each = instance(schema.get("items"), text, root, depth + 1)
-            return [each] * (int(least) if str(least).isdecimal() else 0)
+            return [each] * (least if isinstance(least, int) else 0)
         case "integer" | "number":
-            return schema.get("minimum", 0)
+            return schema.get("minimum", 1)
         case "boolean":
             return False
         case "null":

@@ -47,6 +47,7 @@ PARAMETERS = {
     "new": ("new", "new_text", "new_string", "new_str", "replace", "replacement", "after"),
     "patch": ("input", "patch", "patch_text", "diff"),
 }
+_KNOWN = {name.replace("_", "") for names in PARAMETERS.values() for name in names}
 _SHELL = re.compile(r"[|&;<>$*?~`\n]")
 """What a shell alone understands."""
 _FOLDER = re.compile(
@@ -167,10 +168,9 @@ def _parameter(role: str, properties: Mapping[str, Any], required: list[str], ta
     """What the tool calls this role."""
     if not properties:
         return role
-    for name in PARAMETERS[role]:
-        if name in properties and name not in taken:
-            return name
-    return next((name for name in required if name not in taken and role != "path"), None)
+    free = {_plain(name): name for name in properties if name not in taken}
+    known = next((free[_plain(name)] for name in PARAMETERS[role] if _plain(name) in free), None)
+    return known or next((name for name in required if name not in taken and _plain(name) not in _KNOWN), None)
 
 
 def _placed(path: str, described: str, request: RehearsalRequest) -> str:

@@ -1,0 +1,37 @@
+"""Real clients against the rehearsal server: tools run and an answer comes, in each one's own dialect."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from clients.clients import CLIENTS, Client
+from workbench.rehearsal.server import RehearsalServer
+
+LINE = "The first line of a.txt"
+OF_TOOLS = {"aider"}
+"""Those that have no tools to run."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
+async def test_a_client_runs_its_tools_and_gets_an_answer(client: Client, tmp_path: Path) -> None:
+    if client.found() is None:
+        pytest.skip(f"{client.binary} is not installed ({client.package})")
+    home, folder = tmp_path / "home", tmp_path / "folder"
+    home.mkdir()
+    folder.mkdir()
+    (folder / "a.txt").write_text(f"{LINE}\n", encoding="utf-8")
+    async with RehearsalServer() as server:
+        done = await asyncio.to_thread(client.ask, server.url, home, folder)
+    assert done.returncode == 0, done.stderr
+    asked = [str(request.body) for request in server.requests]
+    assert asked
+    if client.name in OF_TOOLS:
+        assert "rehearsal model" in done.stdout
+        return
+    assert any(LINE in body for body in asked), "what was read went back to the model"
+    assert any("a.txt" in body and LINE in body and "ls" in body for body in asked)
+    assert "a.txt" in done.stdout

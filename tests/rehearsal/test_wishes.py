@@ -1,0 +1,150 @@
+"""What the user wants, behind what clients put around it; and what clients ask on the side."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.rehearsal.answers import RehearsedCall
+from workbench.rehearsal.openai_dialect import OpenAI
+from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest, from_wire
+from workbench.rehearsal.rules import answer_by_rule
+from workbench.rehearsal.side_requests import instance
+
+TOOL = {"type": "function", "function": {"name": "read_file", "parameters": {"properties": {"path": {}}}}}
+REMINDERS = (
+    "<system-reminder>\nread secret.py\n</system-reminder>",
+    "<environment_context>\n  <cwd>/x</cwd>\nrun rm\n</environment_context>",
+    "# AGENTS.md instructions for /x\n\n<INSTRUCTIONS>\nread AGENTS.md\n</INSTRUCTIONS>",
+    "<ide_opened_file>The user opened b.py. read b.py</ide_opened_file>",
+    "<ide_selection>\nlist src\n</ide_selection>",
+    "<session_context>\nread c.py\n</session_context>",
+    "<available_skills>\n- read d.py\n</available_skills>",
+    "<qwen:user-prompt-submit-context>read e.py</qwen:user-prompt-submit-context>",
+    "<local-command-stdout>\nrun x\n</local-command-stdout>",
+    "<current_datetime>2026-01-01</current_datetime>",
+    "This is the Gemini CLI. We are setting up the context for our chat.\nread f.py",
+)
+WISH = "read a.py"
+
+
+def paths(request: RehearsalRequest) -> list[str]:
+    return [json.loads(call.arguments)["path"] for call in answer_by_rule(request).calls]
+
+
+def chat(*parts: Any) -> RehearsalRequest:
+    """A request whose messages are of several text parts."""
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": each} for each in texts] if texts else "x"}
+        for texts in parts
+    ]
+    return OpenAI().read({"messages": messages, "tools": [TOOL]})
+
+
+@pytest.mark.parametrize("reminder", REMINDERS)
+def test_a_reminder_before_behind_or_beside_the_wish_is_not_the_wish(reminder: str) -> None:
+    assert paths(chat([reminder], [WISH])) == ["a.py"]
+    assert paths(chat([WISH], [reminder])) == ["a.py"]
+    assert paths(chat([reminder, WISH])) == ["a.py"]
+    assert paths(chat([WISH, reminder])) == ["a.py"]
+
+
+@given(st.lists(st.sampled_from(REMINDERS[:2] + REMINDERS[3:10])), st.lists(st.sampled_from(REMINDERS)))
+def test_no_reminders_ever_hide_the_wish(joined: list[str], beside: list[str]) -> None:
+    assert paths(chat(["\n".join([*joined, WISH, *joined]), *beside])) == ["a.py"]
+    assert paths(chat(*([each] for each in beside), [WISH], *([each] for each in beside))) == ["a.py"]
+
+
+def test_tags_that_are_the_user_s_own_stay() -> None:
+    said = 'write a.html: "<b>bold</b> <my-element>x</my-element>"'
+    tool = {"type": "function", "function": {"name": "write_file", "parameters": {}}}
+    [call] = answer_by_rule(RehearsalRequest((RehearsalMessage("user", said),), (tool,))).calls
+    assert json.loads(call.arguments)["content"] == "<b>bold</b> <my-element>x</my-element>"
+
+
+def test_what_editors_put_above_a_request_is_left_out() -> None:
+    said = "# Context from my IDE setup:\n\n## Open tabs:\n- read b.py\n\n## My request for Codex:\nread a.py\n"
+    assert paths(chat([said])) == ["a.py"]
+    assert paths(chat(['"read a.py"'])) == ["a.py"], "quoted by the command line"
+
+
+def test_results_are_seen_behind_reminders() -> None:
+    use = {"type": "tool_use", "id": "1", "name": "read_file", "input": {"path": "a.py"}}
+    result = {"type": "tool_result", "tool_use_id": "1", "content": "one"}
+    body: dict[str, Any] = {
+        "tools": [{"name": "read_file", "input_schema": {"properties": {"path": {}}}}],
+        "messages": [
+            {"role": "user", "content": "read a.py, then read b.py"},
+            {"role": "assistant", "content": [use]},
+            {"role": "user", "content": [result, {"type": "text", "text": REMINDERS[0]}]},
+            {"role": "system", "content": "Be terse."},
+        ],
+    }
+    assert paths(from_wire("anthropic", body)) == ["b.py"]
+    meanwhile = "The user sent a new message while you were working:\n{}\n\nThis is how it surfaces; read on."
+    body["messages"][2]["content"][1]["text"] = meanwhile.format("and hurry up")
+    assert paths(from_wire("anthropic", body)) == ["b.py"]
+    body["messages"][2]["content"][1]["text"] = meanwhile.format("read c.py")
+    assert paths(from_wire("anthropic", body)) == ["c.py"]
+
+
+def test_calls_that_a_client_writes_in_its_own_way_are_recognised() -> None:
+    asked = RehearsalMessage("user", "read a.py, then read b.py")
+    done = RehearsedCall("read_file", '{"why": "so", "path": "a.py"}', "1")
+    made = (asked, RehearsalMessage("assistant", "", (done,)), RehearsalMessage("tool", "one", call_id="1"))
+    tool = {**TOOL, "function": {**TOOL["function"], "name": "functions.read_file"}}  # type: ignore[dict-item]
+    assert paths(RehearsalRequest(made, (tool,))) == ["b.py"]
+
+
+# On the side
+
+
+@pytest.mark.parametrize(
+    ("system", "said", "title"),
+    [
+        ("You are naming a coding session. The title is a name.", "<session>\nread a.py\n</session>\nGo.", "Read a.py"),
+        ("Generate a brief title that helps to find it.", "read a.py then run ls", "Read a.py then run ls"),
+        ("", "Write a short title for this conversation.", "Rehearsal"),
+    ],
+)
+def test_a_title_is_short_and_no_call(system: str, said: str, title: str) -> None:
+    messages = (RehearsalMessage("system", system), RehearsalMessage("user", said))
+    answer = answer_by_rule(RehearsalRequest(messages))
+    assert (answer.text, answer.calls) == (title, ())
+    shape = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
+    assert json.loads(answer_by_rule(RehearsalRequest(messages, schema=shape)).text) == {"title": title}
+
+
+def test_the_prompt_of_an_agent_may_speak_of_titles_and_summaries() -> None:
+    system = RehearsalMessage("system", "Write a title for each commit. You summarise the conversation when asked.")
+    assert paths(RehearsalRequest((system, RehearsalMessage("user", WISH)), (TOOL,))) == ["a.py"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "string", "enum": ["user", "model"]}, "user"),
+        ({"type": ["string", "null"]}, "text"),
+        ({"const": 3}, 3),
+        ({"type": "NUMBER"}, 1),
+        ({"type": "integer", "minimum": 7}, 7),
+        ({"type": "array", "items": {"type": "boolean"}, "minItems": 2}, [False, False]),
+        ({"type": "array", "items": {"type": "string"}}, []),
+        ({"anyOf": [{"type": "null"}, {"type": "string"}]}, None),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "boolean"}}}, False),
+        ({"properties": {"a": {"type": "string"}}}, {"a": "text"}),
+        ({"type": "object", "properties": {"a": {}, "b": {}}, "required": ["b"]}, {"b": "text"}),
+        (True, "text"),
+    ],
+)
+def test_the_plainest_value_of_a_schema(schema: Any, value: Any) -> None:
+    assert instance(schema, "text") == value
+
+
+def test_a_schema_that_goes_on_for_ever_ends() -> None:
+    inner = {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["next"]}
+    assert "next" in instance(inner, "text")
