@@ -15,7 +15,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.log.errors import NotFound
 from workbench.log.events import Setting, UserMessage
 from workbench.log.store import Store
-from workbench.session import opening, worker
+from workbench.session import current, opening
 from workbench.session.model import SessionThread
 from workbench.session.open_session import OpenSession
 from workbench.session.services import Services
@@ -314,7 +314,7 @@ async def test_a_draft_is_counted_again_when_there_is_more_before_it(services: S
 async def test_a_session_that_another_holds_is_read_only_until_it_is_free(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "LOOK", 0.01)
+    monkeypatch.setattr(current, "LOOK_AT_STORE", 0.01)
     with Store.open() as elsewhere:
         held = elsewhere.create([UserMessage("theirs")], title="held")
         async with opened(services, "held") as on:

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
 
 from workbench.config.errors import WorkbenchError
 from workbench.live.heads import TITLE, read_head
 from workbench.live.homes import AgentHome, session_files
 from workbench.live.reports import LastReport, report_in
+from workbench.live.stamps import FileStamp, stamp_of
 from workbench.models.catalogue import Catalogue
 from workbench.traces import aider, opencode
 from workbench.traces.formats import conversations, read_file
@@ -65,14 +65,6 @@ def window_of(session: AgentSession, catalogue: Catalogue) -> int | None:
     return None if known.window_source in ("fallback", "guess") else known.window
 
 
-class _Stamp(NamedTuple):
-    """A file with the same stamp has the same content."""
-
-    inode: int
-    size: int
-    changed: int
-
-
 class AgentSessionFinder:
     """Looks for sessions. What was read of a file is kept until the file is another. Threads may share it."""
 
@@ -80,25 +72,22 @@ class AgentSessionFinder:
         """`more`: the user's own places, homes of agents or patterns of files."""
         self._environ = environ
         self._more = more
-        self._known: dict[str, tuple[_Stamp, tuple[AgentSession, ...]]] = {}
+        self._known: dict[str, tuple[FileStamp, tuple[AgentSession, ...]]] = {}
         self._lock = Lock()
 
     def find(self, here: str = "", most: int = MOST) -> list[AgentSession]:
         """The sessions of all agents; what cannot be read is left out. `here`: the folder that is worked in."""
         files = []
         for home, path in session_files(self._environ, here, self._more):
-            try:
-                found = os.stat(path)
-            except OSError:
-                continue
-            changed = max(found.st_mtime_ns, _log_changed(path))
-            files.append((changed, path, home, _Stamp(found.st_ino, found.st_size, changed)))
+            stamp = stamp_of(path)
+            if stamp is not None:
+                files.append((stamp.changed, path, home, stamp))
         files.sort(key=lambda each: each[:2], reverse=True)
         with self._lock:
             sessions = [each for _, path, home, stamp in files[:most] for each in self._sessions(home, path, stamp)]
         return sorted(sessions, key=lambda each: each.modified, reverse=True)[:most]
 
-    def _sessions(self, home: AgentHome, path: str, stamp: _Stamp) -> tuple[AgentSession, ...]:
+    def _sessions(self, home: AgentHome, path: str, stamp: FileStamp) -> tuple[AgentSession, ...]:
         known = self._known.get(path)
         if known is None or known[0] != stamp:
             try:
@@ -109,15 +98,7 @@ class AgentSessionFinder:
         return known[1]
 
 
-def _log_changed(path: str) -> int:
-    """When the write-ahead log of a database changed, where it has one."""
-    try:
-        return os.stat(f"{path}-wal").st_mtime_ns if path.endswith(".db") else 0
-    except OSError:
-        return 0
-
-
-def _of_file(home: AgentHome, path: str, stamp: _Stamp) -> AgentSession:
+def _of_file(home: AgentHome, path: str, stamp: FileStamp) -> AgentSession:
     head = read_head(path, home.agent, home.beside)
     if head.agent == aider.NAME:  # all chats of a folder are one file, of which the last is meant
         path = f"{path}#{len(conversations(*read_file(path)))}"

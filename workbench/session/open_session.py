@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from workbench.agent.loop import Agent
@@ -18,6 +18,7 @@ from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.ledger import Ledger
 from workbench.session.context_view import ContextView, LogQueries
+from workbench.session.options import Options
 from workbench.session.recorded import RecordedSession
 from workbench.session.requests import RequestMarks, last_reported
 from workbench.session.transcript import Entries, LogTranscript
@@ -48,6 +49,8 @@ class OpenSession:
     """Set in this session, as `masking.keep_last=3`."""
     ref: str = ""
     """What a file was opened by: its path, and which conversation of it."""
+    asked: Options = field(default_factory=Options)
+    """What the user asked for, when it was opened and since; a file that is read anew is opened so."""
     ours: bool = False
     """Made by us and empty so far: it goes again when nothing was said in it."""
     lacks_key: bool = False
@@ -136,6 +139,11 @@ class OpenSession:
         """Go on under another setup."""
         self.setup, self.policy, self.knobs, self.planner = setup, policy, tuple(knobs), planner
         self.agent = None
+
+    def ask_for(self, model: str, policy: str, knobs: Sequence[str]) -> None:
+        """The user wants another model or policy, where they are named, and these knobs."""
+        asked = self.asked
+        self.asked = replace(asked, model=model or asked.model, policy=policy or asked.policy, knobs=tuple(knobs))
 
     # What the panes draw
 

@@ -70,12 +70,12 @@ def open_source(services: Services, options: Options, ref: str, glance: Glance |
             if glance is not None and len(session) >= LONG:
                 glance(session.title or NEW, session.last(GLANCED))
             return open_session(services, options, session)
-    found = services.source(ref)  # what cannot be found either way is told here
+    found = services.source(ref, growing=options.follow)  # what cannot be found either way is told here
     if glance is not None and len(found.events) >= LONG:
         glance(found.name, found.events)
     model = options.model or found.model
     made = _opened(services, options, found._replace(model=model), found.name, None)
-    made.ref = ref
+    made.ref, made.asked = ref, options
     return made
 
 

@@ -26,6 +26,9 @@ class Options:
     without: tuple[str, ...] = ()
     """Patterns of tools that are not offered, as `notes__*`."""
 
+    follow: bool = False
+    """Whether a file is read anew while somebody else writes it; of its last line, nothing before it is whole."""
+
     @property
     def for_any_session(self) -> Options:
         """What holds for whatever is opened later: model and policy were meant for what was opened first."""

@@ -79,9 +79,9 @@ class Services:
         rehearse()
         return ModelRoutes(self.settings, self.catalogue)
 
-    def source(self, ref: str) -> Source:
-        """A session or a file to plan."""
-        return read_source(ref, lambda: self.store)
+    def source(self, ref: str, *, growing: bool = False) -> Source:
+        """A session or a file to plan; `growing`: the last line of the file may still be written."""
+        return read_source(ref, lambda: self.store, growing=growing)
 
     def weight(self, ref: str) -> int:
         """About how many bytes a source has, told without reading it."""

@@ -96,14 +96,15 @@ def names_file(ref: str) -> bool:
     return path == "-" or _is_file(path)
 
 
-def read_source(ref: str, store: Callable[[], Store]) -> Source:
+def read_source(ref: str, store: Callable[[], Store], *, growing: bool = False) -> Source:
     """A session by id, unique prefix or title; or a file, where `FILE#2` means its second conversation.
 
-    The store is opened only for a session: a file can be read where there is no writing.
+    The store is opened only for a session: a file can be read where there is no writing. `growing`: of a file that is
+    being written, a line that is not whole yet is not there.
     """
     path, number = split_ref(ref)
     if names_file(ref):
-        return _from_file(path, number)
+        return _from_file(path, number, growing)
     try:
         with store().session(ref, write=False) as session:
             return as_source(ref, session.events(), live=session.is_written)
@@ -183,8 +184,8 @@ def knobs_of(events: Iterable[Event]) -> tuple[str, ...]:
     return tuple(str(each) for each in found) if isinstance(found, list | tuple) else ()
 
 
-def _from_file(path: str, number: int | None) -> Source:
-    name, content = read_file(path)
+def _from_file(path: str, number: int | None, growing: bool) -> Source:
+    name, content = read_file(path, growing=growing)
     own = isinstance(content, str) and is_event_log(content)
     found = [] if own else conversations(name, content, number or 1)
     if number is None and len(found) > 1:

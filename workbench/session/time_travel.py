@@ -48,11 +48,11 @@ class TimeTravel:
     def home(self) -> None:
         """Back to now, perhaps of another session."""
         self._wanted = None
-        self._plans.clear()
+        self.forget()
 
     def forget(self) -> None:
-        """Plans were made with what no longer holds."""
-        self._plans.clear()
+        """Plans were made with what no longer holds; one that is being made is not kept either."""
+        self._plans = {}
 
     async def go(self, opened: OpenSession, place: int, show: Callable[[ContextView], None]) -> None:
         """Show the context of a request. Of many that are asked for meanwhile, the last is shown for certain."""
@@ -88,12 +88,13 @@ class TimeTravel:
         )
 
     async def _plan(self, opened: OpenSession, place: int) -> ContextPlan:
-        if place not in self._plans:
+        plans = self._plans
+        if place not in plans:
             made = await asyncio.wrap_future(background(lambda: self._planned(opened, place)))
-            if len(self._plans) >= REMEMBERED:
-                self._plans.pop(next(iter(self._plans)))
-            self._plans[place] = made
-        return self._plans[place]
+            if len(plans) >= REMEMBERED:
+                plans.pop(next(iter(plans)))
+            plans[place] = made
+        return plans[place]
 
     def _planned(self, opened: OpenSession, place: int) -> ContextPlan:
         if opened.recorded is not None and opened.view == "recorded":

@@ -49,6 +49,8 @@ class SessionUpdate(TypedDict, total=False):
     """What there was to open cannot be: the program ends with it."""
     compaction: CompactionView
     welcome: Welcome | None
+    following: str
+    """What is known of the file that is followed, in a few words; empty: none is."""
 
 
 Show = Callable[[Mapping[str, Any], tuple[Notice, ...]], None]

@@ -46,7 +46,7 @@ from workbench.traces import (
     tau_bench,
 )
 from workbench.traces.building import Recording
-from workbench.traces.reading import Document, bad, decoded, opened, read_json
+from workbench.traces.reading import Document, bad, decoded, opened, read_json, whole_lines
 from workbench.traces.tables import MAGIC, Tables, TableSession, open_tables, tables_of
 
 TALK = (UserMessage, AssistantMessage, Reasoning, ToolCall, ToolResult, SystemMessage, Compaction)
@@ -111,8 +111,11 @@ NAMES = tuple(dict.fromkeys([*(each.name for each in FORMATS), *(each.name for e
 KNOWN = f"OpenAI-style messages, Workbench's own events, {', '.join(NAMES)}"
 
 
-def read_file(source: str) -> tuple[str, str | Tables]:
-    """The name to speak of and what is in a file that may be a transcript; `-` is standard input."""
+def read_file(source: str, *, growing: bool = False) -> tuple[str, str | Tables]:
+    """The name to speak of and what is in a file that may be a transcript; `-` is standard input.
+
+    `growing`: without a last line that is still being written.
+    """
     with opened(source) as (name, file):
         head = file.read(len(MAGIC))
         if head == MAGIC and Path(source).is_file():
@@ -126,7 +129,7 @@ def read_file(source: str) -> tuple[str, str | Tables]:
             return name, text
     if b"\0" in raw:
         raise _refused(name, "binary data")
-    return name, decoded(name, raw)
+    return name, decoded(name, whole_lines(raw) if growing else raw)
 
 
 def conversations(name: str, content: str | Tables, only: int = 0) -> list[Recording]:

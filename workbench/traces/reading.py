@@ -78,6 +78,27 @@ def decoded(name: str, raw: bytes) -> str:
         raise bad(name, raw[: error.start].count(b"\n") + 1, "text in UTF-8", hex(raw[error.start])) from None
 
 
+def whole_lines(raw: bytes) -> bytes:
+    """A file that is being written, without a last line that is not whole yet; a value that is one needs no end.
+
+    What holds a single value over several lines is whole or is not; its lines are not told apart.
+    """
+    end = raw.rfind(b"\n") + 1
+    if not end or _is_json(raw[end:]):
+        return raw
+    first = raw.lstrip()
+    single = first[:1] in (b"{", b"[") and not _is_json(first[: first.find(b"\n")])
+    return raw if single else raw[:end]
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def read_json(name: str, text: str, *, skip: bool = False) -> Document:
     """One JSON value, or JSON lines. `skip`: lines that are not JSON are left out and told, unless all of them are."""
     start = _skip(text, 0)

@@ -1,0 +1,31 @@
+"""Whether a file is still the one that was read."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+
+class FileStamp(NamedTuple):
+    """A file with the same stamp has the same content."""
+
+    inode: int
+    size: int
+    changed: int
+    """Nanoseconds since 1970; of a database, when its write-ahead log changed if that is later."""
+
+
+def stamp_of(path: str) -> FileStamp | None:
+    """The stamp of a file; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return FileStamp(found.st_ino, found.st_size, max(found.st_mtime_ns, _log_changed(path)))
+
+
+def _log_changed(path: str) -> int:
+    try:
+        return os.stat(f"{path}-wal").st_mtime_ns if path.endswith(".db") else 0
+    except OSError:
+        return 0

@@ -1,0 +1,319 @@
+"""What is open: how it is opened, what takes its place, and what goes on beside it. Lives in the session's thread.
+
+What takes long (opening, planning from the beginning) runs in the background of that thread again, so that a turn goes
+on meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from workbench.config.background import background, in_background
+from workbench.config.errors import Refused, WorkbenchError
+from workbench.config.folders import shown_folder, work_folder
+from workbench.log.events import Event
+from workbench.models.catalogue import is_built_in
+from workbench.models.gateway import Gateway
+from workbench.session import figures, opening
+from workbench.session.compacting import SessionCompactions
+from workbench.session.context_view import ContextView
+from workbench.session.following import FOLLOWING, LOOK, FileFollower, is_running
+from workbench.session.open_session import OpenSession
+from workbench.session.options import Options
+from workbench.session.services import Services
+from workbench.session.time_travel import TimeTravel
+from workbench.session.transcript import Entries, LogTranscript
+from workbench.session.turns import Turns
+from workbench.session.updates import Notice, UpdateQueue
+from workbench.session.values import Activity, Status, WelcomeLists
+from workbench.session.welcome import listed_agents, listed_sessions, welcome_of
+
+LOOK_AT_STORE = 1.0
+"""Seconds between two looks at a session that another process writes."""
+
+
+class CurrentSession:
+    """The session or file that is open, and its place on the screen."""
+
+    def __init__(
+        self,
+        services: Services,
+        options: Options,
+        updates: UpdateQueue,
+        published: Callable[[], None],
+        *,
+        warm: bool,
+    ) -> None:
+        """`published` hears that what is shown has changed."""
+        self._services = services
+        self._options = options
+        self._updates = updates
+        self._published = published
+        self._warm = warm
+        self.turns = Turns(services, options, updates, self.publish)
+        self.compactions = SessionCompactions(updates, self.turns, self.publish)
+        self.travel = TimeTravel(services, options)
+        self.opened: OpenSession | None = None
+        self.early: list[str] = []
+        """What was said before there was a plan for it; it waits for that."""
+        self.opening = asyncio.Lock()
+        """Held while something is opened."""
+        self._glanced = False
+        """Whether the screen shows the end of something that is not open yet."""
+        self._lists = WelcomeLists()
+        self._side_tasks: set[asyncio.Task[None]] = set()
+        """What goes on until the end, or until something else is opened."""
+        self._follower: FileFollower | None = None
+        """Of the file that is followed; None: none is."""
+
+    def get(self) -> OpenSession:
+        """What is open. Raises Refused while there is nothing."""
+        if self.opened is None or self._glanced:
+            raise Refused("it is still being read; try again in a moment")
+        return self.opened
+
+    def writable(self) -> OpenSession:
+        """What is open, and can be written. Raises Refused where it cannot."""
+        opened = self.get()
+        if not opened.writable:
+            raise Refused(opened.why_read_only)
+        return opened
+
+    # Opening
+
+    async def begin(self, ref: str) -> None:
+        """The first thing that is opened; where that fails there is nothing to show, and the program ends."""
+        self._updates.put(activity=Activity("loading", "reading…"))
+        try:
+            await self._open(lambda: opening.first(self._services, self._options, ref, self._glance))
+        except WorkbenchError as error:
+            self._updates.put(fatal=error)
+
+    async def open(self, ref: str) -> None:
+        """A session or a file; what another agent writes at this moment is followed."""
+        options = self._options.for_any_session
+        await self.exchange(lambda: opening.open_source(self._services, options, ref, self._glance))
+        if self.get().ref:
+            self.start_side_task(self._follow_if_running(self.get()))
+
+    async def exchange(self, make: Callable[[], OpenSession]) -> None:
+        """Open something else in place of what is open."""
+        if self.turns.busy or self.compactions.busy:
+            raise Refused("the model is still working; Esc stops it")
+        self._updates.put(activity=Activity("loading", "opening…"))
+        try:
+            await self._open(make)
+        finally:
+            self._updates.put(activity=Activity())
+
+    async def _open(self, make: Callable[[], OpenSession]) -> None:
+        async with self.opening:
+            try:
+                made = await asyncio.wrap_future(background(make))
+            except WorkbenchError:
+                self._show_again()
+                raise
+            async with self.turns.free:
+                self._stop_side_tasks()
+                await self.compactions.close()
+                self._put_away()
+                self.opened = made
+                self._lists = WelcomeLists()
+                self.travel.home()
+            newest = made.recorded.newest if made.recorded is not None else None
+            fresh = partial(self._updates.put, live=None, question=None, activity=Activity(), following="")
+            await self._show_at(made, newest, lambda: fresh(queue=tuple(self.early)))
+        self.prepare_to_ask(made)
+        if made.session is not None and not made.entries.has_talk:
+            self.start_side_task(self._look_for_sessions(made))
+        if made.session is not None and not made.writable:
+            self.start_side_task(self._watch(made))
+        if made.asked.follow and made.ref:
+            self.follow(True)
+
+    async def _show_at(self, made: OpenSession, place: int | None, before: Callable[[], None] | None = None) -> None:
+        """Show what was opened at one of its requests; None: as it is now. `before` is done right before that."""
+        found: list[ContextView] = []
+        if place is not None:
+            await self.travel.go(made, place, found.append)
+        self._glanced = False
+        if before is not None:
+            before()
+        self.publish()
+        if found:
+            self._updates.put(shown=found[-1])
+
+    def _glance(self, name: str, events: list[Event]) -> None:
+        """Show the end of what is being opened; told in the background, while the rest is read and planned."""
+        self._glanced = True
+        self._updates.put(
+            title=name,
+            transcript=LogTranscript(Entries(events), None),
+            live=None,
+            shown=None,
+            status=Status(ready="loading"),
+            welcome=None,
+        )
+
+    def _show_again(self) -> None:
+        """What was being opened cannot be: what is open stays."""
+        if self._glanced:
+            self._glanced = False
+            self.publish()
+
+    def _put_away(self) -> None:
+        """Close what is open. A session of ours in which nothing was said goes again."""
+        opened, self.opened = self.opened, None
+        if opened is None or opened.session is None:
+            return
+        opened.session.close()
+        if opened.ours and not opened.said:
+            with suppress(WorkbenchError):
+                self._services.store.delete(opened.session.id)
+
+    # What goes on beside it
+
+    def start_side_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Until its end, or until something else is opened."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._side_tasks.add(task)
+        task.add_done_callback(self._side_tasks.discard)
+        return task
+
+    def _stop_side_tasks(self) -> None:
+        self._follower = None
+        for task in self._side_tasks:
+            task.cancel()
+
+    def prepare_to_ask(self, opened: OpenSession) -> None:
+        """What takes its time before the first request: the key store, and litellm where the model needs it."""
+        self.start_side_task(self._look_for_key(opened))
+        if self._warm and not is_built_in(opened.setup.model):
+            self.start_side_task(Gateway().warm())
+
+    async def _look_for_key(self, opened: OpenSession) -> None:
+        """The system's key store may take its time, so nobody waits for it."""
+        if self._services.settings.api_base(opened.setup.model):
+            return  # a server of the user's own may need none
+        key = await asyncio.wrap_future(background(partial(self._services.routes.key, opened.setup.model)))
+        if opened.lacks_key != (key.origin == "none"):
+            opened.lacks_key = key.origin == "none"
+            self.publish()
+
+    async def _look_for_sessions(self, opened: OpenSession) -> None:
+        """What the welcome lists: this folder's sessions are there at once, other agents' have to be looked for."""
+        own = await in_background(listed_sessions, self._services, opened)
+        self._lists = WelcomeLists(own)
+        self.publish()
+        agents = await in_background(listed_agents, self._services)
+        self._lists = WelcomeLists(own, agents, searching=False)
+        self.publish()
+
+    async def _watch(self, opened: OpenSession) -> None:
+        """Follow a session that another process writes, and take over when it is free."""
+        assert opened.session is not None
+        while not opened.writable:
+            await asyncio.sleep(LOOK_AT_STORE)
+            with suppress(WorkbenchError):
+                took_over = opened.session.take_over()
+                changed = opened.refresh()
+                if took_over:
+                    self._updates.tell(Notice("the other process has ended; you can write here now"))
+                if changed or took_over:
+                    self.publish()
+
+    # Following a file
+
+    def follow(self, on: bool | None = None) -> None:
+        """Read the file anew whenever it changes, or no longer; None: the other of the two. Raises Refused."""
+        ref = self.get().ref
+        if not ref:
+            raise Refused("only the file of another agent can be followed")
+        wanted = self._follower is None if on is None else on
+        if wanted == (self._follower is not None):
+            return
+        self._follower = FileFollower(ref) if wanted else None
+        self._updates.put(following=FOLLOWING if wanted else "")
+        if self._follower is not None:
+            self.start_side_task(self._follow(ref, self._follower))
+
+    async def _follow_if_running(self, opened: OpenSession) -> None:
+        if await in_background(is_running, self._services, opened.ref):
+            self.follow(True)
+
+    async def _follow(self, ref: str, file: FileFollower) -> None:
+        while self._follower is file:
+            options = replace(self.get().asked, follow=True)
+            look = await in_background(file.look, partial(opening.open_source, self._services, options, ref))
+            if self._follower is file:
+                self._updates.put(following=look.sign)
+                if look.read is not None and not await self._take_anew(look.read):
+                    file.forget()
+                await asyncio.sleep(LOOK)
+
+    async def _take_anew(self, made: OpenSession) -> bool:
+        """The file has changed: its new contents, looked at from where one is; False: they are no longer wanted so."""
+        async with self.opening, self.turns.free:
+            await self.compactions.finished()
+            before = self.get()
+            if made.asked != replace(before.asked, follow=True):
+                return False
+            self.opened, made.lacks_key = made, before.lacks_key
+            place = _same_place(before, self.travel.place(before), made)
+            self.travel.home()
+            await self._show_at(made, place)
+        return True
+
+    def publish(self) -> None:
+        """Show what is in the log by now. While the past is looked at, the inspector stays there."""
+        opened = self.opened
+        if opened is None or self._glanced:
+            return
+        shown = opened.shown()
+        here = work_folder()
+        self._updates.put(
+            title=opened.name,
+            folder=_folder(opened, here.path),
+            branch=here.branch,
+            welcome=welcome_of(opened, self._lists, self._services.settings.model),
+            transcript=opened.transcript(shown.plan),
+            status=figures.status(opened, shown.plan),
+            read_only=opened.why_read_only,
+            refusal="" if opened.session is None else opened.why_read_only,
+        )
+        if self.travel.place(opened) is None:
+            self._updates.put(shown=shown)
+        self.compactions.show(opened)
+        self._published()
+
+    async def close(self) -> None:
+        """The end: what came is kept, connections are closed."""
+        self._stop_side_tasks()
+        await self.compactions.close()
+        await self.turns.close()
+        self._put_away()
+
+
+def _same_place(before: OpenSession, place: int | None, after: OpenSession) -> int | None:
+    """Where to stand among the requests of a file that was read anew: the newest stays the newest."""
+    was, newest = (each.recorded.newest if each.recorded is not None else None for each in (before, after))
+    if place == was or newest is None:
+        return newest
+    if place is None:
+        return None
+    marks, seq = after.requests.marks, before.requests.marks[place].seq
+    return next((at for at, mark in enumerate(marks) if mark.seq == seq), min(place, len(marks) - 1))
+
+
+def _folder(opened: OpenSession, here: str) -> str:
+    """Where tools work, and where the session was begun if that is another folder; a file belongs to none."""
+    if opened.session is None:
+        return ""
+    origin = opened.session.folder
+    other = f", begun in {shown_folder(origin)}" if origin and origin != here else ""
+    return shown_folder(here) + other
