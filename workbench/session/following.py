@@ -60,8 +60,9 @@ class LookResult(NamedTuple, Generic[T]):
 class FileFollower:
     """One file, looked at by one thread at a time."""
 
-    def __init__(self, ref: str) -> None:
+    def __init__(self, ref: str, clock: Callable[[], float] = monotonic) -> None:
         """`ref`: the file, or a conversation of it."""
+        self._clock = clock
         self._path = os.path.expanduser(split_ref(ref)[0])
         self._pace = ReadPace()
         self._last: FileStamp | None = None
@@ -73,7 +74,7 @@ class FileFollower:
 
     def look(self, read: Callable[[], T]) -> LookResult[T]:
         """Read the file where it changed and there is time for it."""
-        stamp, began = stamp_of(self._path), monotonic()
+        stamp, began = stamp_of(self._path), self._clock()
         if stamp is None:
             self.forget()
             self._sign = GONE
@@ -85,10 +86,10 @@ class FileFollower:
         try:
             found = read()
         except WorkbenchError:  # it may just be written; what was read before stays until it can be
-            self._pace.was_read(None, began, monotonic())
+            self._pace.was_read(None, began, self._clock())
             self._sign = UNREADABLE
             return LookResult(self._sign, None)
-        self._pace.was_read(stamp, began, monotonic())
+        self._pace.was_read(stamp, began, self._clock())
         self._sign = REPLACED if self._last is not None and is_replaced(self._last, stamp) else FOLLOWING
         self._last = stamp
         return LookResult(self._sign, found)

@@ -180,6 +180,10 @@ class SessionModel:
         """Another session or a file."""
         self._do(lambda work: work.open(ref))
 
+    def follow(self) -> None:
+        """Follow the file that is open while somebody else writes it, or no longer."""
+        self._do(lambda work: work.follow())
+
     def new_session(self) -> None:
         """An empty session."""
         self._do(lambda work: work.new())
