@@ -30,6 +30,7 @@ from workbench.session import following
 from workbench.session.following import GONE, REPLACED, UNREADABLE, FileFollower, ReadPace, is_replaced
 from workbench.session.services import Services
 from workbench.session.source import number_events, read_source
+from workbench.session.values import FOLLOWING
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -203,7 +204,7 @@ async def test_what_another_process_writes_is_shown_and_the_newest_stays_the_new
     path.write_bytes(lines(*TURNS[0]))
     process = OtherProcess(path)
     async with opened(services, str(path), follow=True) as on:
-        assert on.following == following.FOLLOWING
+        assert on.following == FOLLOWING
         assert (on.shown.at, len(on.shown.requests)) == (0, 1)
         raw = lines(*TURNS[1], *TURNS[2])
         process.write(raw[:-40])
@@ -317,7 +318,7 @@ async def test_following_is_switched_on_and_off(services: Services, tmp_path: Pa
         assert on.following == ""
         on.model.follow()
         await on.settled()
-        assert on.following == following.FOLLOWING
+        assert on.following == FOLLOWING
         with path.open("ab") as file:
             file.write(lines(*TURNS[1]))
         await until(lambda: len(on.shown.requests) == 2)
@@ -344,8 +345,8 @@ async def test_a_session_of_an_agent_that_runs_is_followed_when_it_is_opened(
         on.model.open_session(f"{paths[0]}#1")
         await on.settled()
         on.model.open_session(f"{paths[1]}#1")
-        await until(lambda: on.values.get("following") == following.FOLLOWING)
-        assert [value for name, value in on.seen if name == "following" and value] == [following.FOLLOWING]
+        await until(lambda: on.values.get("following") == FOLLOWING)
+        assert [value for name, value in on.seen if name == "following" and value] == [FOLLOWING]
         with paths[1].open("ab") as file:
             file.write(lines(*TURNS[2]))
         await until(lambda: len(on.shown.requests) == 2)

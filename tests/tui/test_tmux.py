@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -147,5 +148,32 @@ def test_a_compaction_by_hand_survives_it_too(tmux: Tmux) -> None:
     tmux.press("Enter")
     tmux.wait_for(after)
     tmux.wait_for("That is what the tools gave")
+    tmux.press("C-q")
+    tmux.wait_for("ended with 0")
+
+
+def test_another_agents_session_is_watched_while_it_grows(tmux: Tmux, tmp_path: Path) -> None:
+    said = [
+        {"type": "user", "uuid": "u1", "sessionId": "s", "message": {"role": "user", "content": "Is the oven on?"}},
+        {
+            "type": "assistant",
+            "uuid": "a1",
+            "sessionId": "s",
+            "message": {"id": "m1", "role": "assistant", "model": "claude-opus-4-5", "content": "It is on now."},
+        },
+    ]
+    question, answer = (json.dumps(each) for each in said)
+    path = tmp_path / "home" / ".claude" / "projects" / "-srv-bakery" / "1.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"{question}\n")
+    tmux.type(f"{shlex.quote(sys.executable)} -m workbench watch claude; echo ended with $?")
+    tmux.press("Enter")
+    tmux.wait_for("Is the oven on?")
+    tmux.wait_for("following")
+    with path.open("a") as file:
+        file.write(answer[:40])
+        file.flush()
+        file.write(f"{answer[40:]}\n")
+    tmux.wait_for("It is on now.")
     tmux.press("C-q")
     tmux.wait_for("ended with 0")

@@ -108,6 +108,7 @@ def _parser() -> _Parser:
     parser.set_defaults(run="workbench.cli.screen:run", source=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     _add_open(commands)
+    _add_watch(commands)
     _add_serve(commands)
     _add_plan(commands)
     _add_ask(commands)
@@ -147,7 +148,17 @@ def _add_wishes(parser: _Parser) -> None:
 def _add_open(commands: Commands[_Parser]) -> None:
     parser = _command(commands, "open", "cli.screen:run", "open a session or a file on the full screen")
     parser.add_argument("source", metavar="SOURCE", help="a session or a file")
+    parser.add_argument("--follow", action="store_true", help="read a file anew while another agent writes it")
     _add_wishes(parser)
+
+
+def _add_watch(commands: Commands[_Parser]) -> None:
+    text = "open the session of another agent on the full screen, and follow it while it grows"
+    parser = _command(commands, "watch", "cli.watch:run", text)
+    wanted = "an agent, the id of a session, or a file; by default the session that changed last in this folder"
+    parser.add_argument("wanted", metavar="AGENT|FILE|ID", nargs="?", default="", help=wanted)
+    _add_wishes(parser)
+    parser.add_argument("--json", action="store_true", help="no screen: print a line of JSON for every change")
 
 
 def _add_serve(commands: Commands[_Parser]) -> None:

@@ -20,4 +20,5 @@ def options_of(arguments: argparse.Namespace) -> Options:
         fallbacks=tuple(said.get("fallback") or ()),
         allow=tuple(said.get("allow") or ()),
         without=tuple(said.get("without") or ()),
+        follow=bool(said.get("follow")),
     )

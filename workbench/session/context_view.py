@@ -61,6 +61,20 @@ class SessionQueries(Protocol):
         ...
 
 
+class Exactness(NamedTuple):
+    """How much of a request that another agent made is in its file."""
+
+    exact: bool
+    """Whether the request itself is, and not only what it was made from."""
+    missing: int
+    """Tokens that were reported and are in no row; below 0: counted here, but not reported."""
+
+    def __str__(self) -> str:
+        if self.exact:
+            return "exact"
+        return f"partial: about {self.missing:,} tokens not in the file" if self.missing > 0 else "partial"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ContextView:
     """What the screen draws. Compared by identity, because comparing two plans looks at every row."""
@@ -92,6 +106,21 @@ class ContextView:
     """What was reported for the request that was recorded, whatever is planned in its place."""
     calibration: Calibration | None = None
     """What the session's reports have taught about our counts, where another agent wrote it."""
+
+    @property
+    def is_newest(self) -> bool:
+        """Whether the last request of the conversation itself is shown."""
+        main = is_main(self.requests)
+        return self.at is not None and not any(map(main, self.requests[self.at + 1 :]))
+
+    @property
+    def exactness(self) -> Exactness | None:
+        """Of the request that another agent made; None where what is shown was never sent."""
+        if self.view != "recorded" or (self.at is None and any(each.reported for each in self.requests)):
+            return None
+        if self.at is None:
+            return Exactness(False, 0)
+        return Exactness(self.requests[self.at].exact, self.plan.unattributed)
 
     @property
     def rest(self) -> str:

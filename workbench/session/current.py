@@ -22,7 +22,7 @@ from workbench.models.gateway import Gateway
 from workbench.session import figures, opening
 from workbench.session.compacting import SessionCompactions
 from workbench.session.context_view import ContextView
-from workbench.session.following import FOLLOWING, LOOK, FileFollower, is_running
+from workbench.session.following import LOOK, FileFollower, is_running
 from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
 from workbench.session.services import Services
@@ -30,7 +30,7 @@ from workbench.session.time_travel import TimeTravel
 from workbench.session.transcript import Entries, LogTranscript
 from workbench.session.turns import Turns
 from workbench.session.updates import Notice, UpdateQueue
-from workbench.session.values import Activity, Status, WelcomeLists
+from workbench.session.values import FOLLOWING, Activity, Status, WelcomeLists
 from workbench.session.welcome import listed_agents, listed_sessions, welcome_of
 
 LOOK_AT_STORE = 1.0

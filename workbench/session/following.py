@@ -17,6 +17,7 @@ from workbench.live.processes import at_work, running_agents
 from workbench.live.stamps import FileStamp, stamp_of
 from workbench.session.services import Services
 from workbench.session.source import split_ref
+from workbench.session.values import FOLLOWING
 
 T = TypeVar("T")
 
@@ -24,7 +25,6 @@ LOOK = 0.2
 """Seconds between two looks at a file."""
 SHARE = 0.2
 """Of the time, what reading may take."""
-FOLLOWING = "following"
 REPLACED = "file replaced, read anew"
 GONE = "file gone, waiting for it"
 UNREADABLE = "cannot be read now"

@@ -15,6 +15,8 @@ EntryKind = Literal["you", "ai", "reasoning", "tool", "summary", "notice", "fail
 
 FILE = "a file is read-only; a session can be made of it"
 """Why nothing can be changed, where it is for that."""
+FOLLOWING = "following"
+"""All is well with the file that is followed."""
 A_COPY = "A file is read-only. The new session starts as a copy of it; the file does not change."
 
 

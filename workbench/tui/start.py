@@ -25,10 +25,10 @@ What is smaller is read before it, in no time, so that a mistake in it is told w
 """
 
 
-def run(source: str, options: Options, demo: str | None = None) -> int:
+def run(source: str, options: Options, demo: str | None = None, note: str = "") -> int:
     """Show a session or a file, or this folder's last session; the result is the exit code.
 
-    `demo`: what to say of the demo that this is; None: it is none.
+    `demo`: what to say of the demo that this is; None: it is none. `note`: something else to say at the beginning.
     """
     in_browser = os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
     if source == "-" or not (in_browser or (sys.stdin.isatty() and sys.stdout.isatty())):
@@ -41,7 +41,7 @@ def run(source: str, options: Options, demo: str | None = None) -> int:
     from workbench.tui.app import WorkbenchApp  # late: a mistake is told before the imports of a screen
 
     with ExitStack() as stack:
-        app = WorkbenchApp(settings, lambda: load(source, options, stack, demo))
+        app = WorkbenchApp(settings, lambda: load(source, options, stack, demo, note))
         ended = signals.run(app.run_async(), app.end)
     if isinstance(ended, Exception):
         raise ended
@@ -54,13 +54,15 @@ def run(source: str, options: Options, demo: str | None = None) -> int:
     return app.return_code or 0
 
 
-def load(source: str, options: Options, stack: ExitStack, demo: str | None = None) -> Callable[[], MainScreen]:
+def load(
+    source: str, options: Options, stack: ExitStack, demo: str | None = None, note: str = ""
+) -> Callable[[], MainScreen]:
     """Import what the main screen needs; the services are closed with the stack."""
     from workbench.session.services import Services
     from workbench.tui.commands.registry import WorkbenchScreen
 
     services = stack.enter_context(Services())
-    return lambda: WorkbenchScreen(services, options, source, warm=True, demo=demo)
+    return lambda: WorkbenchScreen(services, options, source, warm=True, demo=demo, note=note)
 
 
 def check(source: str, options: Options) -> None:
@@ -72,4 +74,4 @@ def check(source: str, options: Options) -> None:
         policy = options.policy or services.settings.policy
         load_policy(policy or None, sets=options.knobs)
         if services.weight(source) < LARGE:
-            services.source(source)
+            services.source(source, growing=options.follow)

@@ -104,6 +104,17 @@ async def open_source(host: Host, argument: str) -> None:
         host.model.open_session(str(Path(argument).expanduser()) if argument.startswith("~") else argument)
 
 
+@COMMANDS.add(
+    "follow",
+    "follow",
+    "read this file anew while its agent writes it, or no longer",
+    letters=("W",),
+)
+def follow(host: Host, argument: str) -> None:
+    """One that is opened while its agent runs is followed from the beginning."""
+    host.model.follow()
+
+
 def in_demo(host: Host) -> str:
     """Why the demo cannot be opened from within itself."""
     return "" if host.demo is None else "this is the demo; Ctrl+Q leaves it"

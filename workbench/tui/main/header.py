@@ -10,6 +10,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 from workbench.config.text import printable
+from workbench.session.values import FOLLOWING
 from workbench.tui.main.layout import PaneLayout
 from workbench.tui.widgets.cells import fit, fit_end
 from workbench.tui.widgets.host import PANES, PaneName
@@ -28,6 +29,8 @@ class Header(Widget):
     folder: reactive[str] = reactive("")
     branch: reactive[str] = reactive("")
     read_only: reactive[str] = reactive("")
+    following: reactive[str] = reactive("")
+    """What is known of the file that is followed; such a file is read-only as well."""
 
     class PaneClicked(Message):
         """A pane's name was clicked."""
@@ -43,14 +46,18 @@ class Header(Widget):
         """The title gets what the rest leaves."""
         width = self.size.width
         tabs = self._tabs(width)
-        fixed = "  read-only" if self.read_only else ""
+        fixed = f"  {self.following or 'read-only'}" if self.following or self.read_only else ""
         name = "Workbench" if width >= ROOM_FOR_NAMES else ""
         room = width - tabs.cell_length - len(fixed) - len(name) - 3
         where = self._where(room // 2) if width >= ROOM_FOR_FOLDER else ""
         room -= len(where) + 3 if where else 0
         title = self._title(room)
         said = [(name, "bold $primary"), (f"  {where}" if where else "", "$quiet")]
-        left = Content.assemble(*said, (f"  {title}" if title else "", "bold"), (fixed, "$warning"))
+        left = Content.assemble(
+            *said,
+            (f"  {title}" if title else "", "bold"),
+            (fixed, "$success" if self.following == FOLLOWING else "$warning"),
+        )
         return Content.assemble(left, " " * max(1, width - left.cell_length - tabs.cell_length), tabs)
 
     def _tabs(self, width: int) -> Content:

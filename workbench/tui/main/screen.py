@@ -84,11 +84,20 @@ class MainScreen(PaneScreen):
     status: var[Status] = var(Status(ready="loading"))
     welcome: var[Welcome | None] = var(None)
     """What an empty chat shows."""
+    following: var[str] = var("")
+    """What is known of the file that is followed; empty: none is."""
 
     def __init__(
-        self, services: Services, options: Options, ref: str = "", *, warm: bool = False, demo: str | None = None
+        self,
+        services: Services,
+        options: Options,
+        ref: str = "",
+        *,
+        warm: bool = False,
+        demo: str | None = None,
+        note: str = "",
     ) -> None:
-        """`ref`: what to open first; nothing: this folder's last session, or a new one."""
+        """`ref`: what to open first; nothing: this folder's last session, or a new one. `note` is told then."""
         super().__init__()
         self.services = services
         self.options = options
@@ -97,6 +106,7 @@ class MainScreen(PaneScreen):
         layout = services.settings.layout
         self.set_reactive(MainScreen.arrangement, PaneLayout(split=layout == "split" if layout else None))
         self.demo = demo
+        self._note = demo or note
         self.model: SessionModel
         """There once the screen is mounted."""
 
@@ -107,6 +117,7 @@ class MainScreen(PaneScreen):
             MainScreen.folder,
             MainScreen.branch,
             MainScreen.read_only,
+            MainScreen.following,
             arrangement=MainScreen.fitted,
         )
         yield ContextOverview().data_bind(
@@ -132,8 +143,8 @@ class MainScreen(PaneScreen):
         """Nothing slow starts before the first frame is out."""
         self.model = SessionModel(self.services, self.options, self._show, asyncio.get_running_loop(), warm=self._warm)
         self.call_after_refresh(self.model.start, self._ref)
-        if self.demo:
-            self.tell(self.demo)
+        if self._note:
+            self.tell(self._note)
 
     def _count(self, text: str) -> int:
         """The tokens of a text; asked in the background."""
@@ -159,10 +170,17 @@ class MainScreen(PaneScreen):
         self.coming = writing if writing and (writing.text or writing.reasoning or writing.calls) else None
 
     def watch_shown(self, old: ContextView | None, new: ContextView | None) -> None:
-        """The chat stands where the request does that is looked at."""
-        if new is not None and new.at is not None:
+        """The chat stands where the request does that is looked at; of a file that grows, where it was."""
+        if new is not None and old is not None and self.following and new.requests is not old.requests:
+            return
+        if new is not None and new.at is not None and not (self.following and new.is_newest):
             self.call_later(self.chat.view.show, new.requests[new.at].upto)
         elif new is not None and old is not None and old.at is not None:
+            self.call_later(self.chat.view.follow)
+
+    def watch_following(self, old: str, new: str) -> None:
+        """From the newest request on, the chat follows what is said."""
+        if new and not old and self.shown is not None and self.shown.is_newest:
             self.call_later(self.chat.view.follow)
 
     # What the panes ask for

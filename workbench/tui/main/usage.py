@@ -99,6 +99,9 @@ def _parts(shown: ContextView, compaction: CompactionView | None, status: Status
         tell(1, Content.styled(f"answer up to {status.max_output:,}", colour))
     if shown.view == "what-if" and shown.reported is not None:
         tell(1, f"recorded {shown.reported:,}")
+    if shown.exactness is not None:
+        told = str(shown.exactness)
+        tell(2, Content.styled(told, "$quiet"), Content.styled(told.partition(":")[0], "$quiet"))
     if activity.kind in DOING:
         tell(0 if activity.kind == "waiting" else 3, Content.styled(DOING[activity.kind], "bold $accent"))
     if compaction is not None and not shown.view and shown.at is None:

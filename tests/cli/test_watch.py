@@ -1,0 +1,64 @@
+"""`workbench watch`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from cli.test_json_docs import SHOWN
+from live.test_finder import put
+from session.test_following import TURNS, lines
+from support.calls import Call
+
+
+def test_every_change_is_a_line_of_json_until_it_is_interrupted(tmp_path: Path) -> None:
+    path = put(tmp_path / "1.jsonl", lines(*TURNS[0]).decode())
+    command = [sys.executable, "-m", "workbench", "watch", str(path), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = json.loads(process.stdout.readline())
+        assert first == {
+            "source": str(path),
+            "change": "opened",
+            "events": first["events"],
+            "requests": 1,
+            "model": "claude-opus-4-5",
+            "tokens": 20_100,
+            "window": 200_000,
+            "share": 0.1005,
+            "cached": 0.0,
+            "cost": first["cost"],
+            "exact": False,
+            "missing": first["missing"],
+        }
+        assert first.keys() == SHOWN["watch"].keys()
+        assert 19_000 < first["missing"] < 20_100
+        assert first["cost"] > 0
+        raw = lines(*TURNS[1], *TURNS[2])
+        with path.open("ab") as file:
+            file.write(raw[:-30])
+        second = json.loads(process.stdout.readline())
+        assert (second["change"], second["requests"], second["tokens"]) == ("grown", 2, 20_200)
+        put(tmp_path / "2.jsonl", lines(*TURNS[3]).decode()).rename(path)
+        third = json.loads(process.stdout.readline())
+        assert (third["change"], third["requests"], third["tokens"]) == ("replaced", 1, 20_400)
+        path.unlink()
+        assert json.loads(process.stdout.readline())["change"] == "gone"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+        assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_what_cannot_be_watched_is_told_in_a_line(call: Call, tmp_path: Path, project: Path) -> None:
+    assert "no session of another agent in" in call("watch").err
+    assert "nobody: no such file" in call("watch", "nobody", "--json").err
+    (project / "no.jsonl").write_text('{"no": "transcript"}\n')
+    assert "no transcript of a known format" in call("watch", "no.jsonl", "--json").err
+    assert call("watch").code == 2
+    path = put(tmp_path / "home/.claude/projects/-x/1.jsonl", lines(*TURNS[0]).decode())
+    assert os.path.exists(path)
+    assert "needs a terminal" in call("watch", "claude").err

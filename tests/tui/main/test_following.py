@@ -1,0 +1,75 @@
+"""A file that another agent writes, followed on the screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from live.test_finder import put
+from session.test_following import TURNS, OtherProcess, claude, lines
+from tui.play import program, settle, shown, until
+from workbench.session.services import Services
+from workbench.session.values import FOLLOWING
+from workbench.tui.main.screen import MainScreen
+
+
+def requests(screen: MainScreen) -> int:
+    return len(screen.shown.requests) if screen.shown is not None else 0
+
+
+async def test_the_screen_follows_what_another_process_writes(services: Services, tmp_path: Path) -> None:
+    path = put(tmp_path / "1.jsonl", lines(*TURNS[0]).decode())
+    process = OtherProcess(path)
+    async with program(services, (140, 40), str(path), follow=True) as (pilot, screen):
+        await until(lambda: screen.following == FOLLOWING)
+        assert "1.jsonl  following" in shown(pilot.app)
+        assert "request 1, recorded" in shown(pilot.app)
+        assert "partial: about " in shown(pilot.app)
+        process.write(lines(*TURNS[1], *TURNS[2])[:-20])
+        await until(lambda: requests(screen) == 2)
+        await settle(pilot)
+        assert "request 2, recorded" in shown(pilot.app)
+        assert "BROTS 🥖 – „SO“? 2" in shown(pilot.app)
+        process.write(lines(*TURNS[2])[-20:])
+        await until(lambda: requests(screen) == 3)
+        await settle(pilot)
+        assert "BROTS 🥖 – „SO“? 3" in shown(pilot.app)
+    process.end()
+
+
+async def test_the_chat_stays_where_one_reads(services: Services, tmp_path: Path) -> None:
+    path = put(tmp_path / "1.jsonl", lines(*TURNS[0], *TURNS[1], *TURNS[2]).decode())
+    async with program(services, (90, 14), str(path), follow=True) as (pilot, screen):
+        await until(lambda: screen.following == FOLLOWING)
+        await settle(pilot)
+        view = screen.chat.view
+        assert view.scroll_offset.y == view.max_scroll_y
+        view.focus()
+        await pilot.press("g")
+        await settle(pilot)
+        top = view.scroll_offset.y
+        assert not view.following
+        with path.open("ab") as file:
+            file.write(lines(*TURNS[3]))
+        await until(lambda: requests(screen) == 4)
+        await settle(pilot)
+        assert (view.scroll_offset.y, view.cursor, view.following) == (top, 0, False)
+        await pilot.press("G")
+        with path.open("ab") as file:
+            file.write(lines(*claude(5, "more", input_tokens=30_000)))
+        await until(lambda: requests(screen) == 5)
+        await settle(pilot)
+        assert view.following
+
+
+async def test_a_key_switches_it_off_and_a_command_on(services: Services, tmp_path: Path) -> None:
+    path = put(tmp_path / "1.jsonl", lines(*TURNS[0]).decode())
+    async with program(services, (120, 30), str(path), follow=True) as (pilot, screen):
+        await until(lambda: screen.following == FOLLOWING)
+        await pilot.press("f3", "W")
+        await until(lambda: screen.following == "")
+        await settle(pilot)
+        assert "1.jsonl  read-only" in shown(pilot.app)
+        screen.say("/follow")
+        await until(lambda: screen.following == FOLLOWING)
+        path.write_bytes(lines(*claude(5, "more", input_tokens=30_000)))
+        await until(lambda: screen.transcript[0].text == "more")

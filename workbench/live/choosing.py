@@ -1,0 +1,93 @@
+"""Which session is meant by an agent's name, by the beginning of an id, or by nothing but the folder."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from workbench.config.errors import WrongCall
+from workbench.config.folders import shown_folder
+from workbench.config.text import age, printable
+from workbench.live.finder import AgentSession
+from workbench.live.homes import HOMES
+from workbench.live.processes import PROGRAMS
+
+_LISTED = 5
+"""Sessions that are named where one has to be chosen."""
+_SHORT = 3
+"""Characters from which on the beginning of an agent's name means it."""
+LOOKED_IN = ", ".join(f"~/{home.default}" for home in HOMES)
+"""Where sessions are looked for, unless a variable or `config.toml` says more."""
+ELSEWHERE = "`workbench agents` lists those of all folders"
+
+
+class Choice(NamedTuple):
+    """A session, and what has to be said about how it was chosen."""
+
+    session: AgentSession
+    note: str = ""
+
+
+def choose(sessions: Sequence[AgentSession], wanted: str, here: str) -> Choice:
+    """The newest session here, the newest of an agent, or the one whose id begins so. Raises WrongCall.
+
+    `sessions`: the last changed first. `here`: the folder that is worked in.
+    """
+    if not wanted:
+        mine = [each for each in sessions if _is_in(each, here)]
+        if not mine:
+            raise WrongCall(f"no session of another agent in {shown_folder(here)}; {_looked(sessions)}")
+        return Choice(mine[0])
+    agents = _agents(wanted)
+    if agents:
+        return _newest(sessions, wanted, agents, here)
+    found = [each for each in sessions if each.id.startswith(wanted)]
+    if not found:
+        raise WrongCall(f"{wanted}: no such file, no agent, and no session with this id; {_looked(sessions)}")
+    if len(found) > 1:
+        raise WrongCall(f"{wanted}: {len(found)} sessions have such an id: {_listed(found)}")
+    return Choice(found[0])
+
+
+def _newest(sessions: Sequence[AgentSession], wanted: str, agents: list[str], here: str) -> Choice:
+    if len(agents) > 1:
+        raise WrongCall(f"{wanted}: expected one agent, this may be {', '.join(agents)}")
+    of_agent = [each for each in sessions if each.agent == agents[0]]
+    if not of_agent:
+        raise WrongCall(f"{wanted}: no session of {agents[0]} on this machine; {_looked(sessions)}")
+    mine = [each for each in of_agent if _is_in(each, here)]
+    if mine:
+        return Choice(mine[0])
+    last = of_agent[0]
+    place = f"of {shown_folder(last.folder)}" if last.folder else "of an unknown folder"
+    return Choice(last, f"no session of {last.agent} in this folder; this is the last one on this machine, {place}")
+
+
+def _agents(wanted: str) -> list[str]:
+    """The agents that are called so, or whose names begin so."""
+    plain = _plain(wanted)
+    names = {_plain(name): agent for program, agent in PROGRAMS.items() for name in (program, agent)}
+    if plain in names:
+        return [names[plain]]
+    begin = [agent for name, agent in names.items() if len(plain) >= _SHORT and name.startswith(plain)]
+    return sorted({*begin})
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _is_in(session: AgentSession, folder: str) -> bool:
+    return bool(session.folder and folder) and os.path.realpath(session.folder) == os.path.realpath(folder)
+
+
+def _looked(sessions: Sequence[AgentSession]) -> str:
+    """Where was looked, or where more is."""
+    return ELSEWHERE if sessions else f"looked in {LOOKED_IN}, and what [agents] in config.toml names"
+
+
+def _listed(sessions: Sequence[AgentSession]) -> str:
+    shown = [f"{each.id} ({each.agent}, {age(each.modified)}: {printable(each.title)[:40]})" for each in sessions]
+    return "; ".join(shown[:_LISTED]) + ("; ..." if len(shown) > _LISTED else "")
