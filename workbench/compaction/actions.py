@@ -9,6 +9,8 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from msgspec.json import decode
+
 from workbench.compaction.fact_phrases import shortened
 from workbench.compaction.source import ends, said
 from workbench.context.items import Item
@@ -76,7 +78,7 @@ def actions_in(items: Sequence[Item], beside: Sequence[Item] = ()) -> Actions:
     errors: dict[str, ErrorSeen] = {}
     for item in items:
         if item.kind == "tool_call":
-            arguments = _arguments(said(item))
+            arguments = arguments_of(said(item))
             command = _command(arguments)
             if command:
                 commands.append(CommandRun(command, exit_status(results.get(item.call_id, "")), item.id))
@@ -117,12 +119,20 @@ def _fenced_commands(items: Sequence[Item], beside: Sequence[Item]) -> list[Comm
     return found
 
 
-def _arguments(text: str) -> dict[str, Any]:
+def arguments_of(text: str) -> dict[str, Any]:
+    """A call's arguments; none where they are no object."""
     try:
-        value = json.loads(text)
+        value = decode(text)  # in a fifth of the time, and stricter about numbers and halves of characters
     except (ValueError, RecursionError):
-        return {}
+        value = _loosely(text)
     return value if isinstance(value, dict) else {}
+
+
+def _loosely(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _command(arguments: dict[str, Any]) -> str:

@@ -32,7 +32,7 @@ class RowUnit(NamedTuple):
     @property
     def excluded(self) -> bool:
         """Whether the user took all of it out."""
-        return all(row.state == "excluded" for row in self.rows)
+        return self.rows[0].state == "excluded" and all(row.state == "excluded" for row in self.rows)
 
     @property
     def is_user(self) -> bool:
@@ -94,7 +94,7 @@ class Candidates:
 
 def candidates_in(plan: ContextPlan, events: Iterable[Event], tell: Tell = silent) -> Candidates:
     """The units of a plan, with what the log's own events say about them."""
-    units = _units(told(plan.rows, len(plan.rows), "selecting", tell))
+    units = _units(told(plan.rows.without_reasons(), len(plan.rows), "selecting", tell))
     stands = in_effect([event for event in events if type(event.body) in CONTROL])
     open_from = _open_from(units)
     latest = next((unit.number for unit in units[open_from:] if unit.is_user), -1)
@@ -106,7 +106,7 @@ def _units(rows: Iterable[Item]) -> tuple[RowUnit, ...]:
     found = []
     for number, group in groupby((row for row in rows if row.unit >= 0), key=lambda row: row.unit):
         members = tuple(group)
-        seqs = tuple(row.seq for row in members if row.seq is not None)
+        seqs = tuple([row.seq for row in members if row.seq is not None])
         found.append(RowUnit(number, members[0].turn, members, seqs))
     return tuple(found)
 

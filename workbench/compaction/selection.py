@@ -72,7 +72,7 @@ def _outgrown(plan: ContextPlan, candidates: Candidates) -> bool:
     if plan.verdict.status == "too_large":
         return True
     turn = candidates.units[candidates.open_from :]
-    return any(edit.stage == "groups" for unit in turn for edit in unit.rows[0].edits)
+    return any(unit.rows[0].state == "dropped" for unit in turn)
 
 
 def _is_enough(choice: StrategyChoice, plan: ContextPlan, limits: Limits) -> bool:

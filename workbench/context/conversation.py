@@ -269,6 +269,14 @@ class Conversation:
 
     # Units
 
+    def units_within(self, seqs: range) -> set[int]:
+        """The units that have events of a range of the log."""
+        cells = self.cells
+        if self.ground.ordered:  # its events were moved
+            return {cell.unit for cell in cells if cell.seq in seqs} - {-1}
+        first, end = (bisect_left(cells, seq, key=_by_seq) for seq in (seqs.start, seqs.stop))
+        return {cell.unit for cell in cells[first:end]} - {-1}
+
     def _in_newest_unit(self, at: int) -> bool:
         return self.cells[at].unit == len(self.units) - 1
 
@@ -423,8 +431,7 @@ class Conversation:
     def set_overrides(self, overrides: Mapping[int, UserDecision], seqs: range) -> None:
         """New overrides, which speak of the events in `seqs`."""
         self.overrides, self._plain = overrides, False
-        first = bisect_left(self.cells, seqs.start, key=_by_seq)
-        touched = {cell.unit for cell in self.cells[first : bisect_left(self.cells, seqs.stop, key=_by_seq)]} - {-1}
+        touched = self.units_within(seqs)
         for number in touched:
             self.units[number].special = True
             owns = [(self.cells[at], overrides.get(self.cells[at].seq, NO_DECISION)) for at in self.units[number].cells]

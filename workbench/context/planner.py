@@ -222,7 +222,7 @@ class Planner:
             body = event.body
             assert isinstance(body, Compaction)
             first, last = span(event)
-            inside = {cell.unit for cell in cells if first <= cell.event.seq <= last} - {-1}
+            inside = self._conversation.units_within(range(first, last + 1))
             if not inside:
                 before = sum(cells[unit.cells[0]].seq < first for unit in units)
                 turn = units[before - 1].turn if before else 0

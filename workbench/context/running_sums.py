@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Container, Mapping
 from copy import copy
 from typing import NamedTuple
@@ -28,7 +29,6 @@ class RunningSums:
         self.framing = [0] * (units + 1)
         self.messages = [0] * (units + 1)
         self._apart: dict[int, UnitCost] = {}
-        self._first_sent = 0
 
     def again(self) -> RunningSums:
         """A copy that grows for itself."""
@@ -74,7 +74,6 @@ class RunningSums:
             else:
                 self._apart.pop(number, None)
             deltas[number] = UnitCost(value.cost - was.cost, value.framing - was.framing, value.messages - was.messages)
-        self._first_sent = min(self._first_sent, *deltas, len(self.cost))
         for index, sums in enumerate((self.cost, self.framing, self.messages)):
             _mend(sums, {number: delta[index] for number, delta in deltas.items() if delta[index]})
 
@@ -84,9 +83,8 @@ class RunningSums:
 
     def first_sent(self) -> int:
         """The first unit of which something is sent."""
-        while self._first_sent < len(self.cost) - 1 and not self.of(self._first_sent).messages:
-            self._first_sent += 1
-        return self._first_sent
+        apart = (number for number, cost in self._apart.items() if cost.messages)
+        return min(bisect_right(self.messages, 0) - 1, min(apart, default=len(self.messages)))
 
 
 def _mend(sums: list[int], deltas: Mapping[int, int]) -> None:

@@ -77,7 +77,7 @@ def fate_of(cell: Cell, view: View) -> Fate:
     else:
         masked, said = None, ""
     if masked is None:
-        masked = mask.lies_between(cell.number, cell.turn, view.masked)
+        masked = cell.number >= 0 and mask.lies_between(cell.number, cell.turn, view.masked)
     if masked:
         return "masked", cell.mask_tokens, said or mask.marker(cell.original_tokens, cell.id, cell.kind), cell.exact
     cut = cell.cut

@@ -16,10 +16,9 @@ class GroupCut(NamedTuple):
     why: str = ""
     """The reason, with its numbers; empty where nothing is left out."""
 
-
-def drop(cut: GroupCut, tokens: int) -> Edit:
-    """Leave out an item of a group that gives way."""
-    return Edit("groups", "dropped", tokens, 0, cut.why)
+    def drop(self, tokens: int) -> Edit:
+        """Leave out an item of a group that gives way."""
+        return Edit("groups", "dropped", tokens, 0, self.why)
 
 
 def fill(cost: Sequence[int], first: int, last: int, room: int) -> GroupCut:

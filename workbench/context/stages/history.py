@@ -21,10 +21,9 @@ class HistoryCut(NamedTuple):
     why: str = ""
     """The reason for what is left out, with its numbers."""
 
-
-def drop(cut: HistoryCut, tokens: int) -> Edit:
-    """Leave out an item of a unit before the cut."""
-    return Edit("history", "dropped", tokens, 0, cut.why)
+    def drop(self, tokens: int) -> Edit:
+        """Leave out an item of a unit before the cut."""
+        return Edit("history", "dropped", tokens, 0, self.why)
 
 
 def _reason(whole: int, budget: int, count: int, resident: int) -> str:
