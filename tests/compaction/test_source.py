@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.ranges import range_of
 from support.requirements import requirement
 from support.talk import COUNTER, iterations, named_turns, planned, preset, words
-from workbench.compaction.source import LONGEST, blocks, ends, previous_summary, said, transcript
+from workbench.compaction.source import LONGEST, LONGEST_RESULT, blocks, ends, previous_summary, said, transcript
 from workbench.log.events import AssistantMessage, Body, Compaction, Override, ToolCall, ToolResult, UserMessage
 
 
@@ -49,6 +49,22 @@ def test_what_is_not_sent_now_is_read_from_the_log_within_bounds() -> None:
     assert item.text is None
     assert LONGEST < len(said(item)) < LONGEST + 100
     assert f"[... {LONGEST:,} characters left out ...]" in said(item)
+
+
+def test_of_a_result_that_is_not_sent_now_8_000_characters_are_read_from_its_two_ends() -> None:
+    long = "head " + "x" * (3 * LONGEST_RESULT) + " tail"
+    log = [UserMessage("go"), *iterations([long, "y" * LONGEST_RESULT]), Compaction(1, 5, "so far"), *named_turns([1])]
+    results = [row for row in planned(log, preset("sliding")).rows if row.kind == "tool_result"]
+    assert [(row.state, row.text) for row in results] == [("summarised", None)] * 2
+    cut, whole = map(said, results)
+    beginning, line, end = cut.split("\n")
+    assert LONGEST_RESULT == len(beginning) + len(end) == 8_000
+    assert (beginning[:5], line, end[-5:]) == (
+        "head ",
+        f"[... {len(long) - LONGEST_RESULT:,} characters left out ...]",
+        " tail",
+    )
+    assert whole == "y" * LONGEST_RESULT
 
 
 def test_what_the_user_excluded_is_not_read() -> None:

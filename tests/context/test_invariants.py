@@ -50,6 +50,15 @@ def _is_kept(seq: int | None, log: list[Event]) -> bool:
     return any(kept.seq == seq for body in compactions for kept in body.kept)
 
 
+@given(logs(), policies(), limits)
+def test_rows_without_their_reasons_are_the_same_rows(log: list[Event], policy: Policy, budget: Limits) -> None:
+    made = plan(log, policy, budget, COUNTER).rows
+    bare = made.without_reasons()
+    assert [row for row in bare if row.seq is not None and row.unit >= 0 and row.edits] == []
+    assert [row._replace(edits=()) for row in bare] == [row._replace(edits=()) for row in made]
+    assert [bare[at] for at in range(len(bare))] == list(bare)
+
+
 @requirement("codex", "counting", "each item has its own count, and the sum is what is used")
 @given(logs(), policies(), limits)
 def test_sums_and_rows_agree(log: list[Event], policy: Policy, budget: Limits) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ from workbench.rehearsal.openai_dialect import OpenAI
 from workbench.rehearsal.rehearsal_model import RehearsalModel
 from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
 from workbench.rehearsal.script import Script
+from workbench.rehearsal.usage import LONG, SAMPLE, SAMPLES
 from workbench.session.source import number_events
 
 DEFINITION = (
@@ -66,6 +68,26 @@ def test_the_report_is_the_plan_s_own_count() -> None:
     usage = RehearsalModel().play(OpenAI().read(render(plan))).answer.usage
     assert usage is not None
     assert usage.prompt == plan.totals.tokens
+
+
+def test_of_a_very_long_message_a_sample_is_counted_and_taken_for_all_of_it() -> None:
+    def reported(text: str) -> int:
+        found = RehearsalModel().play(ask(text)).answer.usage
+        assert found is not None
+        return found.prompt
+
+    count = counter("o200k_base")
+    around = reported("") - count.count("").tokens
+    just_short = ("word, " * LONG)[: LONG - 1]
+    assert reported(just_short) == around + count.count(just_short).tokens
+    step = 2 * LONG // SAMPLES
+    long = ("All of it is counted by a part. " * LONG)[: 2 * LONG]
+    assert reported(long) == pytest.approx(count.count(long).tokens, rel=0.03)
+    unseen = "Ω§" * ((step - SAMPLE) // 2)
+    spoilt = long[:SAMPLE] + unseen + long[SAMPLE + len(unseen) :]
+    assert len(spoilt) == len(long)
+    assert count.count(spoilt).tokens > 1.05 * count.count(long).tokens
+    assert reported(spoilt) == reported(long), "what lies between the stretches is not looked at"
 
 
 def test_what_the_previous_request_began_with_is_reported_as_cached_in_steps_of_128() -> None:

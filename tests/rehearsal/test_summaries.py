@@ -13,6 +13,7 @@ from workbench.rehearsal.rules import answer_by_rule
 from workbench.rehearsal.summaries import HEAD, MOST, is_summary_request, summarise
 
 PROMPT = "Summarise the conversation so far."
+DEEP = '{"a": ' + "[" * 1_500
 
 TALK = (
     RehearsalMessage("user", "Fix the login test in tests/test_login.py"),
@@ -131,3 +132,8 @@ def test_headings_of_an_earlier_summary_are_understood_and_no_line_is_a_heading(
     assert lines[lines.index("## Goals") + 1] == "- It must stay on 3.11."
     assert "- 18 of 130 fail." in lines[lines.index("## Decisions") :]
     assert "- why?" in lines[lines.index("## Open questions") :]
+
+
+def test_arguments_that_are_nested_without_end_are_passed_over() -> None:
+    call = RehearsalMessage("assistant", "", (RehearsedCall("run", DEEP, "1"),))
+    assert summarise(RehearsalRequest((*TALK, call, RehearsalMessage("user", PROMPT)))).startswith(HEAD)

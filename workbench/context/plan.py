@@ -133,7 +133,7 @@ class PlanRows(Sequence[Item]):
         return rows
 
     def without_reasons(self) -> PlanRows:
-        """The same rows without their edits, for whoever goes through all of them and reads none: half of a row's time."""
+        """The same rows without their edits, which take half of a row's time: for whoever reads none of them."""
         rows = copy(self)
         rows._reasons = False
         return rows
@@ -298,9 +298,7 @@ class PlanRows(Sequence[Item]):
     def _slot(self, cell: Cell) -> Slot:
         return "turn" if cell.turn == self._cuts.turn else "history"
 
-    def _edits(
-        self, cell: Cell, state: State, tokens: int, cut: HistoryCut | GroupCut | None
-    ) -> tuple[Edit, ...]:
+    def _edits(self, cell: Cell, state: State, tokens: int, cut: HistoryCut | GroupCut | None) -> tuple[Edit, ...]:
         plain = state == "sent" and not cell.note and not self._view.overrides
         edits = [] if plain else edits_of(cell, state, self._view, self._cuts.results)
         if state == "summarised":
