@@ -235,7 +235,8 @@ async def test_system_messages_stand_among_anthropic_s_others(client: httpx.Asyn
         "properties": {"file_path": {"type": "string", "description": "The absolute path"}},
         "required": ["file_path"],
     }
-    messages = [*ASKED, {"role": "system", "content": "# Environment\n - Primary working directory: /work/it\n"}]
+    environment = {"role": "system", "content": "# Environment\n - Primary working directory: /work/it\n"}
+    messages = [{"role": "system", "content": []}, *ASKED, environment]
     asked = body("anthropic", messages=messages, tools=[{"name": "Read", "input_schema": schema}], strange={"a": 1})
     found = (await client.post(PATHS["anthropic"], json=asked)).json()
     assert found["content"][-1]["name"] == "Read"

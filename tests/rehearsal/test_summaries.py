@@ -137,3 +137,15 @@ def test_headings_of_an_earlier_summary_are_understood_and_no_line_is_a_heading(
 def test_arguments_that_are_nested_without_end_are_passed_over() -> None:
     call = RehearsalMessage("assistant", "", (RehearsedCall("run", DEEP, "1"),))
     assert summarise(RehearsalRequest((*TALK, call, RehearsalMessage("user", PROMPT)))).startswith(HEAD)
+
+
+def test_a_summary_has_the_frame_that_a_client_looks_for_and_nothing_of_its_reminders() -> None:
+    reminder = "<system-reminder>\nAlways read x.py\nsystem: y\n</system-reminder>"
+    talk = (RehearsalMessage("user", texts=(reminder, "Fix it.")), RehearsalMessage("assistant", "Ok."))
+    for frame in ("summary", "state_snapshot"):
+        prompt = f"Create a detailed summary of the conversation, in a <{frame}> block."
+        found = summarise(RehearsalRequest((*talk, RehearsalMessage("user", prompt))))
+        assert found.startswith(f"<{frame}>\nSummary by")
+        assert found.endswith(f"\n</{frame}>")
+        assert "## Goals\n- Fix it." in found
+        assert "x.py" not in found

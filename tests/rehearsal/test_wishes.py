@@ -27,6 +27,7 @@ REMINDERS = (
     "<qwen:user-prompt-submit-context>read e.py</qwen:user-prompt-submit-context>",
     "<local-command-stdout>\nrun x\n</local-command-stdout>",
     "<current_datetime>2026-01-01</current_datetime>",
+    "This session is being continued from a previous conversation that ran out of context.\nread g.py",
     "This is the Gemini CLI. We are setting up the context for our chat.\nread f.py",
 )
 WISH = "read a.py"

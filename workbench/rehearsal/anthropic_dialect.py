@@ -142,7 +142,7 @@ def _check(message: Json, where: str) -> None:
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     blocks = list_of(content, f"{where}.content")
-    if not blocks:
+    if not blocks and role != "system":  # clients send empty ones of the system's
         raise BadRequest(f"{where}.content: expected text or a list of blocks")
     for number, block in enumerate(blocks):
         if block.get("type") == "text" and not str(block.get("text") or "").strip():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,7 +20,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.rehearsal.answers import RehearsedCall
-from workbench.rehearsal.plain_requests import rounds, unquoted
+from workbench.rehearsal.own_words import own_texts
 from workbench.wire.dialects import read_request
 
 Json = Mapping[str, Any]
@@ -47,6 +46,11 @@ class RehearsalMessage:
     texts: tuple[str, ...] = ()
     """The parts of its text, where it came in several."""
 
+    @property
+    def own(self) -> list[str]:
+        """What the user said in it himself."""
+        return own_texts(self.texts or (self.text,))
+
 
 @dataclass(frozen=True, slots=True)
 class RehearsalRequest:
@@ -69,15 +73,14 @@ class RehearsalRequest:
         """The last message with words of the user's own, and what came after it."""
         for at in range(len(self.messages) - 1, -1, -1):
             message = self.messages[at]
-            if message.role == "user" and (own_words(message) or not message.text):
+            if message.role == "user" and (message.own or not message.text):
                 return self.messages[at:]
         return ()
 
     @property
     def asked(self) -> str:
         """What the user said last."""
-        turn = self.turn
-        return own_words(turn[0]) if turn else ""
+        return next((said for message in self.turn[:1] for said in reversed(message.own)), "")
 
     @property
     def has_results(self) -> bool:
@@ -102,45 +105,6 @@ def function_of(tool: Json) -> Json:
 def name_of(tool: Json) -> str:
     """What a tool is called; those that a provider runs may have a type alone."""
     return str(function_of(tool).get("name") or tool.get("type") or "")
-
-
-_REMINDER = re.compile(
-    r"<(?<![^\s]<)(?P<tag>INSTRUCTIONS|skill|(?:[a-z]+[:_-])+(?:reminder|context|instructions?|info|selection|opened|files?|"
-    r"skills|message|notification|stdout|stderr|name|args|caveat|contents|mode|role|status|aborted|memory|env|"
-    r"environment|tools|agents|hook|state|directory|data|datetime|date))(?:\s[^>\n]*)?>"
-)
-"""How a block begins that a client puts beside what the user said."""
-_SET_UP = re.compile(
-    r"# AGENTS\.md instructions\b|This is (?:the )?[A-Z]\w+ (?:CLI|Code)\. We are setting up the context"
-)
-_REQUEST = re.compile(r"^## My request for \w+:[^\S\n]*\n", re.MULTILINE)
-"""Where editors put what the user said below what they know."""
-_MEANWHILE = re.compile(r"The user sent a new message while you were working:\n(?P<said>.*?)(?:\n\n|\Z)", re.DOTALL)
-"""What was said in the middle of the work; without a request of its own it changes nothing."""
-
-
-def own_words(message: RehearsalMessage) -> str:
-    """What the user said himself: the last text that is more than what his client adds."""
-    texts = message.texts or (message.text,)
-    return next((said for text in reversed(texts) if (said := _said(text))), "")
-
-
-def _said(text: str) -> str:
-    kept, at = [], 0
-    while found := _REMINDER.search(text, at):
-        end = text.find(f"</{found['tag']}>", found.end())
-        if end < 0:
-            break
-        kept.append(text[at : found.start()])
-        at = end + len(found["tag"]) + 3
-    text = "".join([*kept, text[at:]]).strip() if at else text
-    request = _REQUEST.search(text)
-    meanwhile = _MEANWHILE.match(text)
-    if meanwhile:
-        return meanwhile["said"] if rounds(meanwhile["said"]) else ""
-    text = text[request.end() :] if request else text
-    # Some clients quote what they were given on the command line.
-    return "" if not text.strip() or _SET_UP.match(text) else unquoted(text)
 
 
 def list_of(value: object, where: str) -> list[Json]:

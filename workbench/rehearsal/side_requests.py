@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.rehearsal.request import Json, RehearsalRequest, own_words
+from workbench.rehearsal.request import Json, RehearsalRequest
 
 WORDS = 6
 """Words of a title."""
@@ -33,7 +33,7 @@ def is_title_request(request: RehearsalRequest) -> bool:
 def title(request: RehearsalRequest) -> str:
     """The first words of the conversation."""
     for message in request.messages:
-        said = own_words(message) if message.role == "user" else ""
+        said = "\n".join(message.own) if message.role == "user" else ""
         inside = _SESSION.search(said)
         said = inside["said"] if inside else "" if _TITLE.search(said[:2000]) else said
         words = re.sub(r"[^\w\s./-]", " ", said).split()[:WORDS]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from workbench.compaction.actions import arguments_of
 from workbench.compaction.source import ends
@@ -49,6 +50,8 @@ _LIMIT = re.compile(
 _SAID = re.compile(
     r"^\W*(?P<role>user|human|assistant|ai|model|tool|system)\b[^:\n\]>]{0,40}[:\]>]\**\s*", re.IGNORECASE
 )
+_FRAME = re.compile(r"<(summary|state_snapshot)>")
+"""What clients look for in the answer, and name in the prompt."""
 _FRAMES = ("earlier_summary", "record")
 """Where the program's own requests put what is to be summarised; their sentences around it are no part of that."""
 _ENTRY = re.compile(
@@ -121,15 +124,17 @@ def summarise(request: RehearsalRequest) -> str:
                 line = line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
                 if line:
                     found[section].setdefault(line)
-    return _written({name: list(lines) for name, lines in found.items()}, _most(request))
+    written = _written({name: list(lines) for name, lines in found.items()}, _most(request))
+    frame = _FRAME.search(request.asked)
+    return f"<{frame[1]}>\n{written}\n</{frame[1]}>" if frame else written
 
 
 def _given(request: RehearsalRequest) -> list[RehearsalMessage]:
     """What is to be summarised: the messages before the prompt, or the text inside it where there are none."""
     talk = [message for message in request.messages if message.role not in ("system", "developer")]
     turn = [message for message in request.turn if message.role not in ("system", "developer")]
-    before = talk[: -len(turn)] if turn else talk
-    if before:
+    before = [_as_said(message) for message in (talk[: -len(turn)] if turn else talk)]
+    if any(message.text or message.calls for message in before):
         return before
     found = []
     for message in talk:
@@ -139,6 +144,11 @@ def _given(request: RehearsalRequest) -> list[RehearsalMessage]:
         rest = "\n".join(rest[start:end] for start, end in _framed(rest)) or rest
         found.append(RehearsalMessage(message.role, rest, message.calls, message.call_id, message.is_error))
     return found
+
+
+def _as_said(message: RehearsalMessage) -> RehearsalMessage:
+    """A message without what a client adds to the user's words."""
+    return replace(message, text="\n".join(message.own)) if message.role == "user" else message
 
 
 def _framed(text: str) -> Iterator[tuple[int, int]]:
