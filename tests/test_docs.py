@@ -14,6 +14,7 @@ from support.reference import PLACES, bindings, blocks, made
 from support.requirements import documents_page, requirement, rows
 from workbench.cli.main import main
 from workbench.context.load import DEFAULT, PRESETS, RECORDED, describe, load_policy
+from workbench.rehearsal.faults import FAULTS
 from workbench.traces.formats import NAMES
 from workbench.tui.commands.registry import REGISTRY
 
@@ -106,6 +107,11 @@ def test_the_example_of_a_config_has_every_key(tmp_path: Path, capsys: pytest.Ca
 
 
 # Transcripts
+
+
+def test_every_fault_has_a_row_with_its_own_words() -> None:
+    said = {row[0].strip("`"): row[1] for row in table("docs/rehearsing.md", "Faults")}
+    assert said == FAULTS
 
 
 def test_every_format_of_transcripts_has_a_row() -> None:

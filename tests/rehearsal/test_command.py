@@ -46,6 +46,7 @@ async def test_it_serves_until_it_is_interrupted(tmp_path: Path) -> None:
     assert errors == b""
     assert b"OPENAI_BASE_URL" in rest
     assert b"ANTHROPIC_BASE_URL" in rest
+    assert b"GOOGLE_GEMINI_BASE_URL" in rest
     assert b"x-rehearse-fault" in rest
 
 

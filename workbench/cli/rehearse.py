@@ -50,8 +50,10 @@ def _welcome(url: str, steps: int) -> str:
             "",
             "  OpenAI's dialect:     workbench ask -m openai/rehearsal --api-base " + url + "/v1 ...",
             "                        OPENAI_BASE_URL=" + url + "/v1 OPENAI_API_KEY=any",
+            "                        chat completions and Responses, also as a websocket",
             "  Anthropic's dialect:  workbench ask -m anthropic/rehearsal --api-base " + url + " ...",
             "                        ANTHROPIC_BASE_URL=" + url + " ANTHROPIC_API_KEY=any",
+            "  Gemini's dialect:     GOOGLE_GEMINI_BASE_URL=" + url + " GEMINI_API_KEY=any",
             f"  A fault on request:   the header {HEADER}: " + ", ".join(FAULTS),
         ]
     )

@@ -14,9 +14,9 @@ from workbench.rehearsal.request import (
     BadRequest,
     Json,
     RehearsalRequest,
-    arguments_of,
     check_pairs,
     from_wire,
+    input_of,
     list_of,
     schema_in,
     whole_number,
@@ -79,7 +79,7 @@ class Anthropic:
             content.append({"type": "thinking", "thinking": answer.reasoning, "signature": SIGNATURE})
         if answer.text:
             content.append({"type": "text", "text": answer.text})
-        content += [{**_tool_use(call), "input": arguments_of(call)} for call in answer.calls]
+        content += [{**_tool_use(call), "input": input_of(call)} for call in answer.calls]
         reason = REASONS[answer.reason] if played.finishes else None
         message = {**_message(request, ident), "content": content, "stop_reason": reason}
         return {**message, "usage": usage_json(answer.usage)} if answer.usage else message

@@ -14,8 +14,8 @@ from workbench.rehearsal.request import (
     BadRequest,
     Json,
     RehearsalRequest,
-    arguments_of,
     from_wire,
+    input_of,
     list_of,
     unpaired,
     whole_number,
@@ -167,7 +167,7 @@ def _parts(played: PlayedAnswer) -> Iterator[tuple[float, dict[str, Any]]]:
 
 
 def _call(call: RehearsedCall) -> dict[str, Any]:
-    function = {"id": call.call_id, "name": call.tool, "args": arguments_of(call)}
+    function = {"id": call.call_id, "name": call.tool, "args": input_of(call)}
     return {"functionCall": function, "thoughtSignature": SIGNATURE}
 
 

@@ -189,11 +189,11 @@ def schema_in(body: Json, *keys: str) -> Json | None:
     return found if isinstance(found, Mapping) else None
 
 
-def arguments_of(call: RehearsedCall) -> object:
+def input_of(call: RehearsedCall) -> object:
     """The arguments of a call as a value; what is no JSON stands in one."""
     try:
         return json.loads(call.arguments or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"arguments": call.arguments}
 
 
@@ -201,7 +201,7 @@ def freeform(arguments: str) -> str:
     """The text for a tool that takes no JSON: it stands in the arguments under `input`, or is all of them."""
     try:
         given = json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return arguments
     return str(given["input"]) if isinstance(given, dict) and "input" in given else arguments
 

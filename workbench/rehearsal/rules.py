@@ -127,7 +127,7 @@ def _meaning(call: RehearsedCall) -> tuple[str, object]:
     """A call whatever way its JSON is written."""
     try:
         return call.tool, json.loads(call.arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return call.tool, call.arguments
 
 

@@ -27,6 +27,9 @@ PRINTED = 4000
 MOST = 1500
 """Tokens of a summary where nobody says how many."""
 
+ASKED = 10_000
+"""Characters at both ends of a prompt in which it says how the answer is to look."""
+
 HEAD = "Summary by the rehearsal model, extracted by rule, without AI."
 
 SECTIONS = ("Goals", "Decisions", "Files", "Commands", "Errors", "Open questions")
@@ -125,7 +128,8 @@ def summarise(request: RehearsalRequest) -> str:
                 if line:
                     found[section].setdefault(line)
     written = _written({name: list(lines) for name, lines in found.items()}, _most(request))
-    frame = _FRAME.search(request.asked)
+    prompt = _around(request.asked)
+    frame = _FRAME.search(prompt[:ASKED]) or _FRAME.search(prompt[-ASKED:])
     return f"<{frame[1]}>\n{written}\n</{frame[1]}>" if frame else written
 
 
