@@ -40,8 +40,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _fits(session: AgentSession, words: list[str], folder: str) -> bool:
     told = " ".join((session.agent, session.folder, session.title, session.model, session.id)).lower()
-    here = not folder or (session.folder and os.path.realpath(session.folder) == folder)
-    return bool(here) and all(word.lower() in told for word in words)
+    return (not folder or session.is_in(folder)) and all(word.lower() in told for word in words)
 
 
 def _share(session: AgentSession, window: int | None) -> float | None:

@@ -378,3 +378,12 @@ def _add_agents(commands: Commands[_Parser]) -> None:
     parser.add_argument("--running", action="store_true", help="those alone that are running")
     parser.add_argument("--limit", type=_count, metavar="N", default=30, help="at most so many (30)")
     _add_json(parser)
+    text = "a line for each agent that runs, for status bars and scripts; nothing where none does"
+    parser = _command(commands, "status", "cli.status:run", text)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("file", metavar="FILE", nargs="?", default="", help="the session in this file, running or not")
+    which.add_argument("--here", action="store_true", help="the agents in this folder alone")
+    told = "the session that Claude Code tells of on standard input, for its status line"
+    which.add_argument("--claude-code", action="store_true", help=told)
+    parser.add_argument("--follow", action="store_true", help="print again whenever something has changed")
+    _add_json(parser)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -36,7 +35,7 @@ def choose(sessions: Sequence[AgentSession], wanted: str, here: str) -> Choice:
     `sessions`: the last changed first. `here`: the folder that is worked in.
     """
     if not wanted:
-        mine = [each for each in sessions if _is_in(each, here)]
+        mine = [each for each in sessions if each.is_in(here)]
         if not mine:
             raise WrongCall(f"no session of another agent in {shown_folder(here)}; {_looked(sessions)}")
         return Choice(mine[0])
@@ -57,7 +56,7 @@ def _newest(sessions: Sequence[AgentSession], wanted: str, agents: list[str], he
     of_agent = [each for each in sessions if each.agent == agents[0]]
     if not of_agent:
         raise WrongCall(f"{wanted}: no session of {agents[0]} on this machine; {_looked(sessions)}")
-    mine = [each for each in of_agent if _is_in(each, here)]
+    mine = [each for each in of_agent if each.is_in(here)]
     if mine:
         return Choice(mine[0])
     last = of_agent[0]
@@ -77,10 +76,6 @@ def _agents(wanted: str) -> list[str]:
 
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
-def _is_in(session: AgentSession, folder: str) -> bool:
-    return bool(session.folder and folder) and os.path.realpath(session.folder) == os.path.realpath(folder)
 
 
 def _looked(sessions: Sequence[AgentSession]) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
 from workbench.config.errors import WorkbenchError
 from workbench.live.heads import TITLE, read_head
-from workbench.live.homes import AgentHome, session_files
+from workbench.live.homes import ANY, AgentHome, session_files
 from workbench.live.reports import LastReport, report_in
 from workbench.live.stamps import FileStamp, stamp_of
 from workbench.models.catalogue import Catalogue
@@ -54,6 +54,10 @@ class AgentSession:
         """What opens it: of a file with sub-agents, the session itself."""
         return self.path if "#" in os.path.basename(self.path) else f"{self.path}#1"
 
+    def is_in(self, folder: str) -> bool:
+        """Whether that agent worked in this folder."""
+        return bool(self.folder and folder) and os.path.realpath(self.folder) == os.path.realpath(folder)
+
 
 def window_of(session: AgentSession, catalogue: Catalogue) -> int | None:
     """The window of its model: as the agent says, else as the catalogue knows it; None where nobody does."""
@@ -75,17 +79,30 @@ class AgentSessionFinder:
         self._known: dict[str, tuple[FileStamp, tuple[AgentSession, ...]]] = {}
         self._lock = Lock()
 
-    def find(self, here: str = "", most: int = MOST) -> list[AgentSession]:
-        """The sessions of all agents; what cannot be read is left out. `here`: the folder that is worked in."""
+    def find(
+        self, here: str = "", most: int = MOST, wanted: Callable[[AgentHome, FileStamp], bool] | None = None
+    ) -> list[AgentSession]:
+        """The sessions of all agents; what cannot be read is left out, and so are files that are not `wanted`.
+
+        `here`: the folder that is worked in.
+        """
         files = []
         for home, path in session_files(self._environ, here, self._more):
             stamp = stamp_of(path)
-            if stamp is not None:
+            if stamp is not None and (wanted is None or wanted(home, stamp)):
                 files.append((stamp.changed, path, home, stamp))
         files.sort(key=lambda each: each[:2], reverse=True)
         with self._lock:
             sessions = [each for _, path, home, stamp in files[:most] for each in self._sessions(home, path, stamp)]
         return sorted(sessions, key=lambda each: each.modified, reverse=True)[:most]
+
+    def at(self, ref: str) -> AgentSession | None:
+        """The session that a reference opens, whoever wrote it; None where there is none."""
+        path = ref.rpartition("#")[0] if "#" in os.path.basename(ref) else ref
+        stamp = stamp_of(path)
+        with self._lock:
+            found = self._sessions(ANY, path, stamp) if stamp is not None else ()
+        return next((each for each in found if ref in (each.path, each.ref)), None)
 
     def _sessions(self, home: AgentHome, path: str, stamp: FileStamp) -> tuple[AgentSession, ...]:
         known = self._known.get(path)

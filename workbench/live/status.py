@@ -1,0 +1,120 @@
+"""The agents that run, each in a few figures: for status bars and scripts, so nothing is read that need not be."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from workbench.compaction.triggers import size_limit
+from workbench.config.errors import WorkbenchError
+from workbench.context.load import load_policy
+from workbench.live.finder import AgentSession, AgentSessionFinder, window_of
+from workbench.live.homes import AgentHome
+from workbench.live.processes import at_work, running_agents
+from workbench.live.stamps import FileStamp, stamp_of
+from workbench.log.events import Body, Compaction, Event
+from workbench.models.catalogue import Catalogue
+from workbench.models.ledger import Ledger
+from workbench.traces import codex
+from workbench.traces.building import Recording
+from workbench.traces.formats import conversations, read_file
+
+LARGE = 20_000_000
+"""Bytes from which on a file is not read as a whole: it takes a third of a second."""
+PRESETS = {codex.NAME: "codex"}
+"""Policies that say when an agent compacts."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatus:
+    """One agent at work."""
+
+    session: AgentSession
+    window: int | None
+    compacts_at: int | None
+    """Tokens from which on it compacts; None: not known."""
+    cost: float | None
+    """US dollars of all requests in the file; None: not known."""
+
+    @property
+    def tokens(self) -> int | None:
+        """Of the last request, as it was reported."""
+        return None if self.session.report is None else self.session.report.prompt
+
+    @property
+    def share(self) -> float | None:
+        """Of the window."""
+        return self.tokens / self.window if self.tokens is not None and self.window else None
+
+    @property
+    def cached(self) -> float | None:
+        """The share of the last prompt that came from the provider's cache."""
+        report = self.session.report
+        return report.cached / report.prompt if report is not None and report.prompt else None
+
+    @property
+    def left(self) -> int | None:
+        """Tokens until the next compaction."""
+        return None if self.compacts_at is None or self.tokens is None else max(0, self.compacts_at - self.tokens)
+
+
+def running_sessions(finder: AgentSessionFinder, here: str) -> list[AgentSession]:
+    """The sessions that agents work on now. Of all others not even the beginning is read."""
+    processes = running_agents()
+    if not processes:
+        return []
+
+    def may_run(home: AgentHome, stamp: FileStamp) -> bool:
+        changed = stamp.changed // 1_000_000 / 1000
+        return any(home.agent in ("", each.agent) and changed >= each.started for each in processes)
+
+    sessions = finder.find(here, wanted=may_run)
+    found = at_work(sessions, processes)
+    return [each for each in sessions if each.path in found]
+
+
+class StatusReader:
+    """Reads a session's file as a whole, and again once it has changed."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._known: dict[str, tuple[FileStamp, tuple[float | None, int | None]]] = {}
+
+    def read(self, session: AgentSession) -> AgentStatus:
+        """The status of a session."""
+        window = window_of(session, self._catalogue)
+        cost, compacted_at = self._whole(session.path)
+        return AgentStatus(session, window, compacted_at or _preset(session.agent, window), cost)
+
+    def _whole(self, path: str) -> tuple[float | None, int | None]:
+        """The cost of all requests, and the size at which it compacted by itself the last time."""
+        file, _, number = path.partition("#") if "#" in os.path.basename(path) else (path, "", "1")
+        stamp, known = stamp_of(file), self._known.get(path)
+        if stamp is None or (stamp.size > LARGE and not file.endswith(".db")):
+            return None, None
+        if known is None or known[0] != stamp:
+            try:
+                bodies = conversations(*read_file(file, growing=True), int(number))[int(number) - 1]
+            except (WorkbenchError, IndexError, ValueError):
+                bodies = Recording()
+            known = self._known[path] = (stamp, (self._cost(bodies), _compacted_at(bodies)))
+        return known[1]
+
+    def _cost(self, bodies: list[Body]) -> float | None:
+        total = Ledger.from_events((Event(at, "", 0, body) for at, body in enumerate(bodies, 1)), self._catalogue).total
+        return total.cost if total.requests > total.uncosted else None
+
+
+def _compacted_at(bodies: list[Body]) -> int | None:
+    found = None
+    for body in bodies:
+        if isinstance(body, Compaction) and body.meta.get("trigger", "auto") == "auto":
+            before = body.meta.get("tokens_before")
+            found = before if isinstance(before, int) and before > 0 else found
+    return found
+
+
+def _preset(agent: str, window: int | None) -> int | None:
+    if agent not in PRESETS or not window:
+        return None
+    return size_limit(load_policy(PRESETS[agent], env={}).policy.compaction, window) or None
