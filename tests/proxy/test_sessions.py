@@ -101,6 +101,23 @@ def test_a_title_that_is_asked_for_first_does_not_become_the_conversation(record
     assert [body.content for body in recording.bodies() if isinstance(body, AssistantMessage)] == ["done"]
 
 
+def test_what_an_agent_without_ids_asks_before_the_conversation_begins_belongs_to_it(recording: Recording) -> None:
+    router = claude(user("look"), system="You are a task router: judge the complexity.", tools=[])
+    recording.pass_through(MESSAGES, router, answered(said("simple")))
+    recording.pass_through(MESSAGES, claude(user("look")), answered(said("done")))
+    assert len(recording.store.list()) == 1
+    assert [(each.purpose, each.name) for each in recording.requests()] == [("side", "routing"), ("turn", "")]
+
+
+def test_a_session_is_called_after_what_the_user_said_and_lies_where_the_agent_works(recording: Recording) -> None:
+    parts = ["<system-reminder>\nskills: a, b\n</system-reminder>", "look at it", "<current_date>1</current_date>"]
+    content = [{"type": "text", "text": text} for text in parts]
+    system = "You are an agent.\nPrimary working directory: /srv/my project\nPlatform: linux"
+    recording.pass_through(MESSAGES, claude({"role": "user", "content": content}, system=system), answered(said("ok")))
+    info = recording.store.list()[0]
+    assert (info.title, info.folder) == ("look at it", "/srv/my project")
+
+
 def test_keys_are_never_stored(recording: Recording) -> None:
     recording.pass_through(MESSAGES, claude(user("look")), answered(said("done")), {**ONE, "Cookie": "c00kie"})
     assert recording.requests()[0].headers == {"user-agent": "claude-cli/2.1", "x-claude-code-session-id": "one"}

@@ -63,7 +63,8 @@ async def serving(handler: Any) -> AsyncIterator[str]:
 def answer(name: str, *items: dict[str, Any]) -> list[dict[str, Any]]:
     done = [{"type": "response.output_item.done", "item": item} for item in items]
     used = {"input_tokens": 40, "output_tokens": 5}
-    return [*done, {"type": "response.completed", "response": {"id": name, "model": "gpt-5", "usage": used}}]
+    begun = {"type": "response.created", "response": {"id": name, "error": None}}
+    return [begun, *done, {"type": "response.completed", "response": {"id": name, "model": "gpt-5", "usage": used}}]
 
 
 async def test_what_is_sent_as_a_difference_is_recorded_whole(tmp_path: Path) -> None:

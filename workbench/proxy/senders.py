@@ -9,8 +9,9 @@ from typing import Any, Final, NamedTuple
 
 from workbench.log.events import Purpose
 from workbench.proxy.routes import Route
+from workbench.rehearsal.own_words import own_texts
 from workbench.traces import claude_code, codex, copilot, gemini_cli, kimi, opencode, pi, qwen
-from workbench.traces.request_thread import Exchange
+from workbench.traces.request_thread import Exchange, is_models
 from workbench.wire.values import dict_in, list_in, text_in
 
 _AGENTS: Final = (
@@ -67,7 +68,12 @@ _SIDE: Final = (
 """What agents ask beside the conversation, by words of their prompts; such requests have no tools."""
 _LOOKED_AT: Final = 4_000
 """Characters of a prompt that are looked through."""
-_FOLDER: Final = re.compile(r"(?:working directory|<cwd>|\bcwd\b)\W{0,4}(/[^\n<>\"'`]+)", re.IGNORECASE)
+_FOLDER: Final = re.compile(
+    r"(?:working (?:in the )?directory|workspace directories|<cwd>|\bcwd\b)(?: is)?\W{0,8}?(/[^\n<>\"'`]+)",
+    re.IGNORECASE,
+)
+_BEGINNING: Final = 8
+"""Messages of a request in which the folder and the user's first words are looked for."""
 
 
 class Sender(NamedTuple):
@@ -104,10 +110,21 @@ def stored_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 def folder_of(exchange: Exchange) -> str:
     """Where the agent works, as its prompt says; empty where it does not."""
-    for text in (*_texts(exchange.system), *(text for message in exchange.talk[:2] for text in _texts(message))):
+    begin = (text for message in exchange.talk[:_BEGINNING] for text in _texts(message))
+    for text in (*_texts(exchange.system), *begin):
         found = _FOLDER.search(text)
         if found:
             return found[1].strip().rstrip(".")
+    return ""
+
+
+def first_words(exchange: Exchange) -> str:
+    """What the user said first, without what his client puts around it; empty where he said nothing yet."""
+    for message in exchange.talk[:_BEGINNING]:
+        said = [] if is_models(message) or text_in(message, "role") not in ("user", "") else list(_texts(message))
+        own = own_texts(said)
+        if own:
+            return own[-1]
     return ""
 
 

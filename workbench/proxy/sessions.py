@@ -11,12 +11,12 @@ from workbench.config.folders import WorkFolder, branch_of, work_folder
 from workbench.config.text import printable
 from workbench.context.load import RECORDED
 from workbench.log.errors import StoreError
-from workbench.log.events import Failure, RequestAnswer, Setting, UserMessage, text_of
+from workbench.log.events import Failure, RequestAnswer, Setting
 from workbench.log.session import Session
 from workbench.log.store import Store
 from workbench.proxy.conversation import LiveConversation
 from workbench.proxy.routes import Route
-from workbench.proxy.senders import Sender, folder_of, sender_of, stored_headers
+from workbench.proxy.senders import Sender, first_words, folder_of, sender_of, stored_headers
 from workbench.traces.building import Builder, content_hash
 from workbench.traces.request_thread import Exchange
 from workbench.wire.dialects import split
@@ -166,7 +166,9 @@ class ProxySessions:
             return self._beside(exchange, sender, mine)
         if sender.session:
             return next((each for each in reversed(mine) if self._goes_on(each, exchange)), None)
-        return None
+        # What an agent asked beside a conversation, before it began.
+        waiting = (each for each in reversed(mine) if each.client == sender.client and not each.live.has_talk)
+        return next((each for each in waiting if each.live.dialect == exchange.dialect), None)
 
     @staticmethod
     def _same_prompt(place: StoredConversation, exchange: Exchange) -> bool:
@@ -203,7 +205,7 @@ class ProxySessions:
             place.folder = work_folder()
         if place.session is not None and place.folder.path:
             place.session.used_in(place.folder)
-        said = next((text_of(each.content) for each in _users(place.live, exchange)), "")
+        said = first_words(exchange)
         place.parent = self._starter(said, sender) if not sender.purpose or sender.purpose == "sub-agent" else ""
         if sender.purpose not in ("side", "compaction"):
             place.live.builder.says_title(("sub-agent: " if place.parent else "") + printable(said)[:TITLE])
@@ -236,10 +238,6 @@ class ProxySessions:
                 self._places.remove(place)
             raise
         builder.handed_on()
-
-
-def _users(live: LiveConversation, exchange: Exchange) -> list[UserMessage]:
-    return [body for body in live.scratch(exchange.talk[:3]) if isinstance(body, UserMessage)]
 
 
 def _problem(came: CameBack) -> str:

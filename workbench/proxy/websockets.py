@@ -24,7 +24,6 @@ from workbench.wire.values import dict_in, list_in, text_in
 
 _OF_THE_SOCKET: Final = ("sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions")
 _ENDS: Final = frozenset(("response.completed", "response.failed", "response.incomplete", "error"))
-_STARTS: Final = frozenset(("response.create",))
 REMEMBERED: Final = 50
 """Responses of a socket that a later request may go on from."""
 
@@ -112,7 +111,7 @@ class _Frames:
             return
         asked.first = asked.first or time.monotonic()
         asked.frames.append(text)
-        if any(f'"{end}"' in text[:200] for end in _ENDS):
+        if any(end in text for end in _ENDS) and text_in(loaded(text), "type") in _ENDS:
             self._over(asked, "")
 
     def over(self) -> None:

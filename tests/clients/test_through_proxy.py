@@ -1,0 +1,138 @@
+"""Real clients through the proxy to the rehearsal server: what an independent recorder in front of the proxy saw is
+what the sessions hold, request by request. A client that is not installed is skipped."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import WSMsgType, web
+
+from clients.clients import CLIENTS, PROMPT, Client
+from clients.test_rehearsing import LINE, OF_TOOLS
+from workbench.log.events import Compaction, Event, Failure, Override, Request, RequestAnswer, ToolResult, text_of
+from workbench.log.store import Store
+from workbench.proxy.recorder import Recorder
+from workbench.proxy.routes import Upstreams, route_of
+from workbench.proxy.server import ProxyServer
+from workbench.proxy.sessions import ProxySessions
+from workbench.rehearsal.server import RehearsalServer
+from workbench.wire.requests import RequestBodies
+
+DROPPED = ("host", "content-length", "transfer-encoding", "connection", "upgrade")
+
+
+class Front:
+    """A forwarder that shares no code with the proxy, and remembers what it was given."""
+
+    def __init__(self, to: str) -> None:
+        self._to = to
+        self.bodies: list[dict[str, Any]] = []
+        self._items: dict[str, list[Any]] = {}
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[str]:
+        app = web.Application(client_max_size=0)
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        async with aiohttp.ClientSession(auto_decompress=False) as self._client:
+            yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        await runner.cleanup()
+
+    async def _handle(self, incoming: web.Request) -> web.StreamResponse:
+        headers = {name: value for name, value in incoming.headers.items() if name.lower() not in DROPPED}
+        if incoming.headers.get("Upgrade", "").lower() == "websocket":
+            return await self._socket(incoming, headers)
+        body = await incoming.read()
+        if route_of(incoming.path, incoming.headers).dialect is not None:
+            self.bodies.append(json.loads(body))
+        url = self._to + incoming.path_qs
+        async with self._client.request(incoming.method, url, headers=headers, data=body or None) as upstream:
+            kept = {name: value for name, value in upstream.headers.items() if name.lower() not in DROPPED}
+            response = web.StreamResponse(status=upstream.status, headers=kept)
+            await response.prepare(incoming)
+            async for chunk in upstream.content.iter_any():
+                await response.write(chunk)
+            return response
+
+    async def _socket(self, incoming: web.Request, headers: dict[str, str]) -> web.StreamResponse:
+        own = {name: value for name, value in headers.items() if not name.lower().startswith("sec-websocket")}
+        down = web.WebSocketResponse(max_msg_size=0)
+        async with self._client.ws_connect(self._to + incoming.path_qs, headers=own, max_msg_size=0) as up:
+            await down.prepare(incoming)
+
+            async def back() -> None:
+                items: list[Any] = []
+                async for message in up:
+                    event = json.loads(message.data)
+                    if event["type"] == "response.output_item.done":
+                        items.append(event["item"])
+                    if event["type"] == "response.completed":
+                        given = event["response"].get("output") or items
+                        self._items[event["response"]["id"]] = [*self.bodies[-1]["input"], *given]
+                        items = []
+                    await down.send_str(message.data)
+
+            coming = asyncio.create_task(back())
+            async for message in down:
+                if message.type is WSMsgType.TEXT:
+                    frame = json.loads(message.data)
+                    before = self._items.get(frame.pop("previous_response_id", None) or "", [])
+                    frame.pop("type")
+                    self.bodies.append({**frame, "input": [*before, *frame["input"]]})
+                    await up.send_str(message.data)
+            coming.cancel()
+        return down
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
+async def test_the_sessions_of_a_client_behind_the_proxy_are_what_it_sent(client: Client, tmp_path: Path) -> None:
+    if client.found() is None:
+        pytest.skip(f"{client.binary} is not installed ({client.package})")
+    home, folder = tmp_path / "home", tmp_path / "folder"
+    home.mkdir()
+    folder.mkdir()
+    (folder / "a.txt").write_text(f"{LINE}\n", encoding="utf-8")
+    with Store.open(tmp_path / "proxy.db") as store:
+        recorder = Recorder(ProxySessions(lambda: store))
+        async with RehearsalServer() as server, ProxyServer(Upstreams(server.url), recorder) as proxy:
+            front = Front(proxy.address)
+            async with front.serving() as url:
+                done = await asyncio.to_thread(client.ask, url, home, folder)
+        await asyncio.to_thread(recorder.close)
+        logs = [store.session(info.id, write=False).events() for info in store.list()]
+        titles = [info.title for info in store.list()]
+    assert done.returncode == 0, done.stderr
+    assert recorder.lost == 0
+    assert front.bodies
+    assert _sorted(front.bodies) == _sorted(_sent(logs))
+    bodies = [event.body for log in logs for event in log]
+    answers = [body for body in bodies if isinstance(body, RequestAnswer)]
+    assert [(each.status, each.problem) for each in answers] == [(200, "")] * len(front.bodies)
+    assert any(PROMPT in title for title in titles), titles
+    if client.name not in OF_TOOLS:
+        results = [text_of(body.content) for body in bodies if isinstance(body, ToolResult)]
+        assert any(LINE in result for result in results)
+        assert len(results) == len({body.call_id for body in bodies if isinstance(body, ToolResult)})
+    assert sum(isinstance(body, Override | Failure | Compaction) for body in bodies) == 0
+
+
+def _sent(logs: list[list[Event]]) -> list[dict[str, Any]]:
+    found = []
+    for log in logs:
+        whole = RequestBodies(log)
+        found += [whole.body(event.seq) for event in log if isinstance(event.body, Request)]
+    return found
+
+
+def _sorted(bodies: list[dict[str, Any]]) -> list[str]:
+    return sorted(json.dumps(body, sort_keys=True) for body in bodies)
