@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from workbench.rehearsal.plain_requests import rounds, unquoted
 
@@ -30,7 +31,9 @@ def own_texts(texts: Iterable[str]) -> list[str]:
     return [said for text in texts if (said := _said(text))]
 
 
+@lru_cache(maxsize=4)
 def _said(text: str) -> str:
+    """Kept for a moment: several rules ask for it, and what a summary is made from is very long."""
     text = _without_reminders(text)
     if not text.strip() or _SET_UP.match(text):
         return ""
