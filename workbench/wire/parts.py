@@ -12,14 +12,15 @@ from typing import Any, Final, NamedTuple
 
 from workbench.log.events import Dialect
 
-_PLACES: Final[Mapping[Dialect, tuple[str, str]]] = {
+PLACES: Final[Mapping[Dialect, tuple[str, str]]] = {
     "chat": ("", "messages"),
     "responses": ("instructions", "input"),
     "anthropic": ("system", "messages"),
     "gemini": ("systemInstruction", "contents"),
 }
 """By dialect: where the system prompt stands, and where the messages do. In chat the system prompt is a message."""
-_MARK: Final = "cache_control"
+MARK: Final = "cache_control"
+"""The key of a mark for the cache."""
 _USUAL: Final = {"type": "ephemeral"}
 
 
@@ -39,14 +40,14 @@ class Parts(NamedTuple):
 
 def messages_of(dialect: Dialect, body: Mapping[str, Any]) -> list[Any]:
     """The messages of a body; a bare text is one."""
-    found = body.get(_PLACES[dialect][1])
+    found = body.get(PLACES[dialect][1])
     return found if isinstance(found, list) else [] if found in (None, "") else [found]
 
 
 def split(dialect: Dialect, body: Mapping[str, Any]) -> Parts:
     """A body in its parts. What is empty, or is not what belongs there, stays among the parameters."""
     rest = dict(body)
-    where, key = _PLACES[dialect]
+    where, key = PLACES[dialect]
     marks: list[str] = []
     given = body.get(where) if where else None
     system = _unmarked(given, "system", marks) if isinstance(given, str | list | dict) else None
@@ -73,7 +74,7 @@ def join(
     cache_marks: Iterable[str] = (),
 ) -> dict[str, Any]:
     """The body of these parts: what `split` was given."""
-    where, key = _PLACES[dialect]
+    where, key = PLACES[dialect]
     marks = dict(_read_mark(mark) for mark in cache_marks)
     body: dict[str, Any] = dict(parameters)
     if where and system:
@@ -102,9 +103,9 @@ def _with_blocks(value: Any, blocks: list[Any]) -> Any:
 
 
 def _unmarked(value: Any, path: str, marks: list[str]) -> Any:
-    if isinstance(value, dict) and isinstance(value.get(_MARK), dict):
-        mark = value[_MARK]
-        value = {key: each for key, each in value.items() if key != _MARK}
+    if isinstance(value, dict) and isinstance(value.get(MARK), dict):
+        mark = value[MARK]
+        value = {key: each for key, each in value.items() if key != MARK}
         marks.append(path if mark == _USUAL else f"{path}={json.dumps(mark)}")
     blocks = [_unmarked(each, f"{path}.{number}", marks) for number, each in _blocks(value)]
     return _with_blocks(value, blocks) if blocks else value
@@ -118,4 +119,4 @@ def _read_mark(mark: str) -> tuple[str, Any]:
 def _marked(value: Any, path: str, marks: Mapping[str, Any]) -> Any:
     blocks = [_marked(each, f"{path}.{number}", marks) for number, each in _blocks(value)]
     value = _with_blocks(value, blocks) if blocks else value
-    return {**value, _MARK: dict(marks[path])} if path in marks and isinstance(value, dict) else value
+    return {**value, MARK: dict(marks[path])} if path in marks and isinstance(value, dict) else value

@@ -1,0 +1,457 @@
+"""A request with something left out, masked or edited is the request that would have been made without it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from workbench.config.errors import Refused, WorkbenchError, WrongCall
+from workbench.log.events import AssistantMessage, Body, Dialect, Reasoning, ToolCall, ToolResult, UserMessage, text_of
+from workbench.wire.dialects import read_request
+from workbench.wire.rewriting import BodyItem, Rewrite, items_in, rewritten
+
+MARK = {"type": "ephemeral"}
+dialects = st.sampled_from(get_args(Dialect))
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call with its result; a result as text or as a list of parts."""
+
+    name: str
+    tool: str
+    listed: bool
+    result: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the model said in one go."""
+
+    thinking: str
+    text: str
+    calls: tuple[Call, ...]
+    listed: bool = False
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the user said: texts of one message."""
+
+    texts: tuple[str, ...]
+    listed: bool = False
+
+
+Talk = tuple[Reply | Said, ...]
+
+
+@st.composite
+def talks(draw: st.DrawFn) -> Talk:
+    """Turns, in which each text is another one; the last message is the user's."""
+    number = iter(range(1000))
+
+    def call() -> Call:
+        name = f"c{next(number)}"
+        return Call(name, draw(st.sampled_from(["ls", "cat"])), draw(st.booleans()), f"result {name}")
+
+    def reply(least: int) -> Reply:
+        calls = tuple(call() for _ in range(draw(st.integers(least, 3))))
+        text = f"said {next(number)}" if draw(st.booleans()) or not calls else ""
+        thinking = f"thought {next(number)}" if draw(st.booleans()) else ""
+        return Reply(thinking, text, calls, draw(st.booleans()))
+
+    def said() -> Said:
+        return Said(tuple(f"user {next(number)}" for _ in range(draw(st.integers(1, 2)))), draw(st.booleans()))
+
+    made: list[Reply | Said] = []
+    for _ in range(draw(st.integers(1, 4))):
+        made += [said(), *(reply(1) for _ in range(draw(st.integers(0, 2))))]
+        if draw(st.booleans()):
+            made.append(replace(reply(0), calls=()))
+    last = made[-1]
+    if isinstance(last, Reply) and not last.text:
+        made[-1] = replace(last, text=f"said {next(number)}")
+    return (*made, said())
+
+
+def content(texts: tuple[str, ...], listed: bool, kind: str = "text") -> Any:
+    """A message's content: a text, or a list of parts."""
+    if len(texts) == 1 and not listed:
+        return texts[0]
+    return [{"type": kind, "text": text} for text in texts]
+
+
+def written(dialect: Dialect, talk: Talk) -> dict[str, Any]:
+    """The request of a talk."""
+    messages: list[Any] = []
+    for step in talk:
+        if isinstance(step, Said):
+            messages += _said(dialect, step)
+        elif step.text or step.calls:
+            messages += _reply(dialect, step)
+    function = {"name": "ls", "parameters": {"type": "object"}}
+    match dialect:
+        case "chat":
+            tools = [{"type": "function", "function": function}]
+            return {"model": "m", "tools": tools, "messages": [{"role": "system", "content": "be brief"}, *messages]}
+        case "anthropic":
+            tools = [{"name": "ls", "input_schema": {"type": "object"}}]
+            return {
+                "model": "m",
+                "tools": tools,
+                "system": [{"type": "text", "text": "be brief"}],
+                "messages": messages,
+            }
+        case "responses":
+            tools = [{"type": "function", **function}]
+            return {"model": "m", "tools": tools, "instructions": "be brief", "input": messages}
+        case "gemini":
+            system = {"parts": [{"text": "be brief"}]}
+            return {"contents": messages, "tools": [{"functionDeclarations": [function]}], "systemInstruction": system}
+
+
+def _said(dialect: Dialect, said: Said) -> list[Any]:
+    if not said.texts:
+        return []
+    if dialect == "gemini":
+        return [{"role": "user", "parts": [{"text": text} for text in said.texts]}]
+    kind = "input_text" if dialect == "responses" else "text"
+    return [{"role": "user", "content": content(said.texts, said.listed, kind)}]
+
+
+def _reply(dialect: Dialect, reply: Reply) -> list[Any]:
+    texts = (reply.text,) if reply.text else ()
+    match dialect:
+        case "chat":
+            calls = [
+                {"id": each.name, "type": "function", "function": {"name": each.tool, "arguments": "{}"}}
+                for each in reply.calls
+            ]
+            message = {"role": "assistant", "content": content(texts, reply.listed) if texts else None}
+            message |= {"reasoning_content": reply.thinking} if reply.thinking else {}
+            results = [
+                {"role": "tool", "tool_call_id": each.name, "content": content((each.result,), each.listed)}
+                for each in reply.calls
+            ]
+            return [{**message, **({"tool_calls": calls} if calls else {})}, *results]
+        case "anthropic":
+            thought = [{"type": "thinking", "thinking": reply.thinking, "signature": "s"}] if reply.thinking else []
+            calls = [{"type": "tool_use", "id": each.name, "name": each.tool, "input": {}} for each in reply.calls]
+            blocks = [*thought, *content(texts, True), *calls]
+            answers = [
+                {"type": "tool_result", "tool_use_id": each.name, "content": content((each.result,), each.listed)}
+                for each in reply.calls
+            ]
+            return [
+                {"role": "assistant", "content": blocks},
+                *([{"role": "user", "content": answers}] if answers else []),
+            ]
+        case "responses":
+            thoughts = [{"type": "summary_text", "text": reply.thinking}]
+            items: list[Any] = [{"type": "reasoning", "summary": thoughts}] if reply.thinking else []
+            if texts:
+                said = content(texts, True, "output_text")
+                items.append({"type": "message", "role": "assistant", "content": said})
+            for each in reply.calls:
+                items.append({"type": "function_call", "call_id": each.name, "name": each.tool, "arguments": "{}"})
+            for each in reply.calls:
+                output = content((each.result,), each.listed, "input_text")
+                items.append({"type": "function_call_output", "call_id": each.name, "output": output})
+            return items
+        case "gemini":
+            parts: list[Any] = [{"text": reply.thinking, "thought": True}] if reply.thinking else []
+            parts += [{"text": text} for text in texts]
+            parts += [{"functionCall": {"name": each.tool, "args": {}}} for each in reply.calls]
+            given = [
+                {"functionResponse": {"name": each.tool, "response": {"output": each.result}}} for each in reply.calls
+            ]
+            return [{"role": "model", "parts": parts}, *([{"role": "user", "parts": given}] if given else [])]
+
+
+def texts_in(talk: Talk) -> list[str]:
+    """What can be left out of a talk: all but the last message."""
+    found: list[str] = []
+    for step in talk[:-1]:
+        if isinstance(step, Said):
+            found += step.texts
+        else:
+            found += [step.text] * bool(step.text) + [call.result for call in step.calls]
+    return found
+
+
+def without(talk: Talk, gone: set[str]) -> Talk:
+    """The talk as if something had never been there."""
+    made: list[Reply | Said] = []
+    for step in talk:
+        if isinstance(step, Said):
+            texts = tuple(text for text in step.texts if text not in gone)
+            made.append(replace(step, texts=texts, listed=step.listed or len(step.texts) > 1))
+        else:
+            calls = tuple(call for call in step.calls if call.result not in gone)
+            made.append(replace(step, text="" if step.text in gone else step.text, calls=calls))
+    return tuple(made)
+
+
+def path_of(items: list[BodyItem], text: str) -> str:
+    """Where a text stands; the result of a call is as good as the call."""
+    return next(item.path for item in items if item.text == text)
+
+
+def calls_and_results(dialect: Dialect, body: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """The ids of calls and of results, as a request is read."""
+    read = read_request(dialect, body)
+    calls = [each.call_id for each in read if isinstance(each, ToolCall)]
+    return calls, [each.call_id for each in read if isinstance(each, ToolResult)]
+
+
+@given(dialect=dialects, talk=talks())
+def test_nothing_asked_for_changes_nothing(dialect: Dialect, talk: Talk) -> None:
+    body = written(dialect, talk)
+    assert json.dumps(rewritten(dialect, body, Rewrite())) == json.dumps(body)
+
+
+@given(dialect=dialects, talk=talks(), data=st.data())
+def test_what_is_left_out_was_never_there_and_calls_leave_with_their_results(
+    dialect: Dialect, talk: Talk, data: st.DataObject
+) -> None:
+    gone = data.draw(st.sets(st.sampled_from(texts_in(talk))))
+    body = written(dialect, talk)
+    before, items = json.dumps(body), items_in(dialect, body)
+    paths = {path_of(items, text) for text in gone}
+    for item in items:  # some are named by the call instead
+        if item.kind == "result" and item.path in paths and data.draw(st.booleans()):
+            call = next(each for each in items if each.kind == "call" and each.call_id == item.call_id)
+            paths = paths - {item.path} | {call.path}
+    made = rewritten(dialect, body, Rewrite(exclude=frozenset(paths)))
+    assert json.dumps(made) == json.dumps(written(dialect, without(talk, gone)))
+    assert json.dumps(body) == before
+    calls, results = calls_and_results(dialect, made)
+    assert calls == results or sorted(calls) == sorted(results)
+
+
+@given(dialect=dialects, talk=talks(), data=st.data())
+def test_a_masked_or_edited_text_is_the_only_one_that_changes(
+    dialect: Dialect, talk: Talk, data: st.DataObject
+) -> None:
+    changed = data.draw(st.sets(st.sampled_from(texts_in(talk)), min_size=1))
+    body = written(dialect, talk)
+    items = items_in(dialect, body)
+    texts = {path_of(items, text): f"other words for {text}" for text in changed}
+    made = rewritten(dialect, body, Rewrite(mask=texts) if data.draw(st.booleans()) else Rewrite(texts=texts))
+    expected = json.dumps(body)
+    for text in changed:
+        expected = expected.replace(f'"{text}"', f'"other words for {text}"')
+    assert json.dumps(made) == expected
+    assert [text_of(each.content) for each in read_request(dialect, made) if isinstance(each, ToolResult)] == [
+        texts.get(item.path, item.text) for item in items if item.kind == "result"
+    ]
+
+
+@given(dialect=dialects, talk=talks(), data=st.data())
+def test_whatever_is_named_is_left_out_whole_or_refused(dialect: Dialect, talk: Talk, data: st.DataObject) -> None:
+    body = written(dialect, talk)
+    items = items_in(dialect, body)
+    named = data.draw(st.sets(st.sampled_from([item.path for item in items])))
+    try:
+        made = rewritten(dialect, body, Rewrite(exclude=frozenset(named)))
+    except Refused:
+        last = items[-1].path if items[-1].path.count(".") == 1 else items[-1].path.rpartition(".")[0]
+        kinds = {item.kind for item in items if item.path in named}
+        assert "reasoning" in kinds or any(path.startswith(last) for path in named)
+        return
+    calls, results = calls_and_results(dialect, made)
+    assert sorted(calls) == sorted(results)
+    left = {item.text for item in items_in(dialect, made)}
+    assert left.isdisjoint(item.text for item in items if item.path in named and item.kind != "call")
+    thoughts = [item for item in items if item.kind == "reasoning"]
+    assert all(item.text not in left for item in thoughts if item.path in named)
+
+
+def texts_of(body: Body) -> list[str]:
+    """What an event says, part by part."""
+    match body:
+        case Reasoning(text=text) | ToolCall(arguments=text):
+            return [text]
+        case UserMessage(content=said) | AssistantMessage(content=said) | ToolResult(content=said):
+            return [said] if isinstance(said, str) else [text_of((part,)) for part in said]
+    return []
+
+
+@given(dialect=dialects, talk=talks())
+def test_items_are_what_the_request_says_in_its_order(dialect: Dialect, talk: Talk) -> None:
+    body = written(dialect, talk)
+    items = items_in(dialect, body)
+    assert len({item.path for item in items}) == len(items)
+    said = [item for item in items if item.kind not in ("system", "tool")]
+    assert [item.text for item in said] == [text for each in read_request(dialect, body) for text in texts_of(each)]
+    assert [item.call_id for item in items if item.kind == "result"] == calls_and_results(dialect, body)[1]
+    assert all(item.tool in ("ls", "cat") for item in items if item.kind in ("call", "result"))
+
+
+# Marks for the cache
+
+
+def carriers(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    """What can have a mark, in the order of the provider's cache, by its text."""
+    for tool in body.get("tools", []):
+        yield "tool", tool
+    for block in body.get("system", []):
+        yield block["text"], block
+    for message in body["messages"]:
+        said = message["content"]
+        if isinstance(said, str):
+            yield said, None
+            continue
+        for block in said or ():
+            match block.get("type"):
+                case "text":
+                    yield block["text"], block
+                case "tool_use":
+                    yield f"call {block['id']}", block
+                case "tool_result":
+                    yield f"answer {block['tool_use_id']}", block
+
+
+@given(dialect=st.sampled_from(["chat", "anthropic"]), talk=talks(), data=st.data())
+def test_marks_stay_or_go_to_what_is_left_before_them(dialect: Dialect, talk: Talk, data: st.DataObject) -> None:
+    body = written(dialect, talk)
+    can = [(name, block) for name, block in carriers(body) if block is not None]
+    marked = data.draw(st.sets(st.sampled_from([name for name, _ in can]), max_size=4))
+    for name, block in can:
+        if name in marked:
+            block["cache_control"] = MARK
+    order = [name for name, _ in carriers(body)]
+    items = items_in(dialect, body)
+    gone = data.draw(st.sets(st.sampled_from(texts_in(talk))))
+    made = rewritten(dialect, body, Rewrite(exclude=frozenset(path_of(items, text) for text in gone)))
+    left = dict(carriers(made))
+    expected = set()
+    for name in marked:
+        before = [each for each in order[: order.index(name) + 1] if each in left]
+        expected |= set(before[-1:])
+    assert {name for name, block in left.items() if block and "cache_control" in block} == expected
+
+
+def test_a_mark_inside_a_result_stays_when_it_is_masked() -> None:
+    part = {"type": "text", "text": "long"}
+    result = {"type": "tool_result", "tool_use_id": "c", "content": [part, {**part, "cache_control": MARK}]}
+    messages = [
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "ls", "input": {}}]},
+        {"role": "user", "content": [result]},
+        {"role": "user", "content": "go on"},
+    ]
+    made = rewritten("anthropic", {"messages": messages}, Rewrite(mask={"messages.1.0": "gone"}))
+    masked = {"type": "text", "text": "gone", "cache_control": MARK}
+    assert made["messages"][1]["content"] == [{**result, "content": [masked]}]
+
+
+def test_a_mark_goes_to_a_system_prompt_that_is_a_text() -> None:
+    said = [{"type": "text", "text": "hi", "cache_control": {"type": "ephemeral", "ttl": "1h"}}]
+    body = {"system": "be brief", "messages": [{"role": "user", "content": said}, {"role": "user", "content": "go on"}]}
+    made = rewritten("anthropic", body, Rewrite(exclude=frozenset({"messages.0"})))
+    assert made["system"] == [{"type": "text", "text": "be brief", "cache_control": said[0]["cache_control"]}]
+    assert made["messages"] == body["messages"][1:]
+
+
+# What is refused, and what else can be changed
+
+OPEN: dict[Dialect, list[Any]] = {
+    "chat": [{"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "ls", "arguments": "{}"}}]}],
+    "anthropic": [{"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "ls", "input": {}}]}],
+    "responses": [{"type": "function_call", "call_id": "c", "name": "ls", "arguments": "{}"}],
+    "gemini": [{"role": "model", "parts": [{"functionCall": {"name": "ls", "args": {}}}]}],
+}
+
+
+@pytest.mark.parametrize("dialect", get_args(Dialect))
+def test_an_open_call_and_the_last_message_stay(dialect: Dialect) -> None:
+    body = written(dialect, (Said(("go on",)),))
+    key = next(key for key in ("messages", "input", "contents") if key in body)
+    body[key] = [*OPEN[dialect], *body[key]]
+    items = items_in(dialect, body)
+    [call] = [item for item in items if item.kind == "call"]
+    with pytest.raises(Refused, match="no result yet"):
+        rewritten(dialect, body, Rewrite(exclude=frozenset({call.path})))
+    last = path_of(items, "go on")
+    for change in (Rewrite(exclude=frozenset({last})), Rewrite(mask={last: "x"})):
+        with pytest.raises(Refused, match="last message"):
+            rewritten(dialect, body, change)
+    edited = rewritten(dialect, body, Rewrite(texts={last: "stop"}))
+    assert json.dumps(edited) == json.dumps(body).replace("go on", "stop")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (Rewrite(exclude=frozenset({"messages.99"})), "nothing there"),
+        (Rewrite(mask={"messages.1": "x"}), "several things; name one, such as messages.1.0"),
+        (Rewrite(texts={"messages.1.0": "x"}), "not a reasoning"),
+        (Rewrite(texts={"messages.1.2": "x"}), "not a call"),
+        (Rewrite(texts={"messages.0": " "}), "no text"),
+        (Rewrite(exclude=frozenset({"messages.1.0"})), "thought leaves only with"),
+        (Rewrite(parameters={"messages": []}), "no parameter"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(change: Rewrite, said: str) -> None:
+    reply = Reply("hm", "well", (Call("c", "ls", False, "a.py"),))
+    body = written("anthropic", (Said(("look",)), reply, Said(("go on",))))
+    with pytest.raises(WorkbenchError, match=said):
+        rewritten("anthropic", body, change)
+
+
+def test_model_and_parameters_change_and_none_removes_one() -> None:
+    body = {"model": "a", "max_tokens": 5, "stream": True, "messages": [{"role": "user", "content": "hi"}]}
+    made = rewritten("anthropic", body, Rewrite(model="b", parameters={"stream": None, "max_tokens": 7}))
+    assert made == {"model": "b", "max_tokens": 7, "messages": body["messages"]}
+    assert rewritten("gemini", {"contents": []}, Rewrite(model="b")) == {"contents": []}
+
+
+def test_without_tools_there_is_no_choice_of_them() -> None:
+    body = {**written("chat", (Said(("hi",)),)), "tool_choice": "auto", "n": 1}
+    made = rewritten("chat", body, Rewrite(exclude=frozenset({"tools"})))
+    assert made == {key: value for key, value in body.items() if key not in ("tools", "tool_choice")}
+
+
+def test_a_tool_inside_a_namespace_is_left_out_alone() -> None:
+    tools = [{"type": "function", "name": name} for name in ("a", "b")]
+    body = {"tools": [{"type": "namespace", "name": "files", "tools": tools}], "input": "hi"}
+    made = rewritten("responses", body, Rewrite(exclude=frozenset({"tools.0.1"})))
+    assert made == {"tools": [{"type": "namespace", "name": "files", "tools": tools[:1]}], "input": "hi"}
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["content", "type", "text", "cache_control", "role", "parts", "tool_calls", "functionCall"]
+            ),
+            inner,
+        )
+    ),
+    max_leaves=12,
+)
+places = st.sampled_from(["system", "instructions", "systemInstruction", "tools", "messages", "input", "contents"])
+
+
+@given(dialect=dialects, body=st.dictionaries(places, values | st.lists(values)), data=st.data())
+def test_no_body_breaks_it_and_all_items_can_be_named(
+    dialect: Dialect, body: dict[str, Any], data: st.DataObject
+) -> None:
+    before = json.dumps(body)
+    items = items_in(dialect, body)
+    assume(items)
+    assert len({item.path for item in items}) == len(items)
+    named = data.draw(st.sets(st.sampled_from([item.path for item in items])))
+    edited = data.draw(st.dictionaries(st.sampled_from([item.path for item in items]), st.text(max_size=3)))
+    with suppress(Refused, WrongCall):
+        json.dumps(rewritten(dialect, body, Rewrite(exclude=frozenset(named), texts=edited)))
+    assert json.dumps(body) == before

@@ -1,0 +1,78 @@
+"""Marks for the provider's cache in a body of which something leaves: they go to what stands before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from workbench.log.events import Dialect
+from workbench.wire.body_items import SECTIONS, THINKING, Place, Section
+from workbench.wire.parts import MARK
+from workbench.wire.values import list_in, text_in
+
+GONE: Final = object()
+"""Stands where something left, until all that leaves has left."""
+
+
+def mark_in(value: Any) -> Any:
+    """The last mark on a value and on what is inside it; None: there is none."""
+    inside = value if isinstance(value, list) else list_in(value, "content")
+    found = next(filter(None, map(mark_in, reversed(inside))), None)
+    own = value.get(MARK) if isinstance(value, dict) else None
+    return own if isinstance(own, dict) else found
+
+
+def unmarked(value: Any) -> Any:
+    """An object without a mark of its own."""
+    return {key: each for key, each in value.items() if key != MARK}
+
+
+def move_back(dialect: Dialect, sections: dict[Section, list[Any]], place: Place, mark: Any) -> None:
+    """Put the mark of something that left on the last thing before it that can have one."""
+    for section, at, index in _before(sections, place):
+        entry = sections[section][at]
+        block = entry if index is None else entry["content"][index]
+        marked = _marked(dialect, section, block, mark)
+        if marked is None:
+            continue
+        if index is None:
+            sections[section][at] = marked
+        else:
+            blocks = list(entry["content"])
+            blocks[index] = marked
+            sections[section][at] = {**entry, "content": blocks}
+        return
+
+
+def _before(sections: dict[Section, list[Any]], place: Place) -> Iterator[tuple[Section, int, int | None]]:
+    """What is left before a place, from there to the beginning: blocks, and entries that have none."""
+    first = SECTIONS.index(place.section)
+    for section in reversed(SECTIONS[: first + 1]):
+        entries = sections[section]
+        upto = place.at if section == place.section else len(entries) - 1
+        for at in range(upto, -1, -1):
+            if entries[at] is GONE:
+                continue
+            blocks = list_in(entries[at], "content")
+            here = section == place.section and at == place.at
+            end = place.number if here and place.key == "content" and place.number >= 0 else len(blocks)
+            left = [index for index in range(end) if blocks[index] is not GONE]
+            yield from ((section, at, index) for index in reversed(left))
+            if not blocks and not here:
+                yield section, at, None
+
+
+def _marked(dialect: Dialect, section: Section, value: Any, mark: Any) -> Any:
+    """A value with a mark, as it is where it has one already; None: it cannot have any."""
+    takes_blocks = dialect in ("chat", "anthropic")
+    if section == "system" and isinstance(value, str) and takes_blocks:
+        return [{"type": "text", "text": value, MARK: mark}]
+    if not isinstance(value, dict) or text_in(value, "type") in THINKING or value.get("text") == "":
+        return None
+    if mark_in(value) is not None:
+        return value
+    if "type" in value or section != "messages" or not takes_blocks:
+        return {**value, MARK: mark}
+    said = value.get("content")
+    text = [{"type": "text", "text": said, MARK: mark}]
+    return {**value, "content": text} if isinstance(said, str) and said else None

@@ -1,0 +1,231 @@
+"""A request's body with changes: things left out, other texts in their place, another model or parameters.
+
+- A call and its result leave together, and a message of which nothing is left leaves too.
+- What the model thought leaves only with all that it said with it; its providers refuse anything else.
+- A call without a result stays, and so does the last message: it is what is answered. Its text can be edited.
+- Marks for the provider's cache are kept. One on a block that leaves goes to the block before it.
+- All that is not named stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.config.errors import Refused, WrongCall
+from workbench.log.events import Dialect
+from workbench.wire import gemini
+from workbench.wire.body_items import (
+    BodyItem,
+    Place,
+    PlacedItem,
+    Section,
+    gemini_output,
+    items_in,
+    placed_items,
+    sections_of,
+)
+from workbench.wire.cache_marks import GONE, mark_in, move_back, unmarked
+from workbench.wire.parts import MARK, PLACES
+from workbench.wire.values import list_in, text_in
+
+__all__ = ["BodyItem", "Rewrite", "items_in", "rewritten"]
+
+_NEEDS_TOOLS = ("tool_choice", "parallel_tool_calls", "toolConfig")
+"""Parameters that a provider refuses where there are no tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """What is to be changed in a request; things are named by their paths."""
+
+    exclude: frozenset[str] = frozenset()
+    mask: Mapping[str, str] = field(default_factory=dict)
+    """What stands in the place of a thing."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Texts that were edited; the last message's too."""
+    model: str = ""
+    """Another model. Gemini has it in the address: there it changes nothing in the body."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """None removes one."""
+
+
+def rewritten(dialect: Dialect, body: dict[str, Any], rewrite: Rewrite) -> dict[str, Any]:
+    """The body with the changes; the given one stays as it is. What may not be changed is refused in a sentence."""
+    made = dict(body)
+    if rewrite.exclude or rewrite.mask or rewrite.texts:
+        made = _Rewriting(dialect, body).run(rewrite)
+    for name, value in rewrite.parameters.items():
+        if name in (*PLACES[dialect], "tools"):
+            raise WrongCall(f"{name}: no parameter; what stands there is left out or edited by its path")
+        if value is None:
+            made.pop(name, None)
+        else:
+            made[name] = value
+    if rewrite.model and (dialect != "gemini" or "model" in body):
+        made["model"] = rewrite.model
+    return made
+
+
+class _Rewriting:
+    """One body in the making."""
+
+    def __init__(self, dialect: Dialect, body: dict[str, Any]) -> None:
+        self._dialect = dialect
+        self._body = body
+        sections = sections_of(dialect, body)
+        self._items = placed_items(dialect, body, sections)
+        self._sections = {name: list(entries) for name, entries in sections.items()}
+        self._last = len(sections["messages"]) - 1
+
+    def run(self, rewrite: Rewrite) -> dict[str, Any]:
+        """The body with what is left out, masked and edited."""
+        leaving = self._leaving(rewrite)
+        for path, text in {**rewrite.mask, **rewrite.texts}.items():
+            placed = self._one(path)
+            if path not in rewrite.texts and self._is_last(placed):
+                raise _last(path)
+            if placed not in leaving:
+                self._write(placed, text)
+        self._remove({placed.place for placed in leaving})
+        made = dict(self._body)
+        where, key = PLACES[self._dialect]
+        names: dict[Section, str] = {"tools": "tools", "system": where, "messages": key}
+        for section, name in names.items():
+            left = [entry for entry in self._sections[section] if entry is not GONE]
+            if left:
+                made[name] = left if isinstance(made[name], list) else left[0]
+            elif self._sections[section]:
+                del made[name]
+        if "tools" in self._body and "tools" not in made:
+            made = {name: value for name, value in made.items() if name not in _NEEDS_TOOLS}
+        return made
+
+    # What leaves
+
+    def _named(self, path: str) -> list[PlacedItem]:
+        found = [each for each in self._items if each.item.path == path or each.item.path.startswith(f"{path}.")]
+        if not found:
+            raise WrongCall(f"{path}: the request has nothing there")
+        return found
+
+    def _leaving(self, rewrite: Rewrite) -> set[PlacedItem]:
+        """All that leaves with what was named; refused where something of it has to stay."""
+        named = {placed: path for path in sorted(rewrite.exclude) for placed in self._named(path)}
+        leaving = set(named)
+        by_exchange: dict[int, list[PlacedItem]] = {}
+        by_reply: dict[int, list[PlacedItem]] = {}
+        for placed in self._items:
+            by_exchange.setdefault(placed.exchange, []).append(placed)
+            by_reply.setdefault(placed.reply, []).append(placed)
+        for placed in named:
+            leaving.update(by_exchange[placed.exchange])
+        for placed in leaving.copy():
+            said = [each for each in by_reply[placed.reply] if each.item.kind != "reasoning"]
+            if leaving.issuperset(said):
+                leaving.update(by_reply[placed.reply])
+            elif placed.item.kind == "reasoning":
+                raise Refused(f"{named[placed]}: what the model thought leaves only with all that it said with it")
+        for placed in leaving:
+            if self._is_last(placed):
+                raise _last(named.get(placed, placed.item.path))
+            with_it = {each.item.kind for each in by_exchange[placed.exchange]}
+            if placed.item.kind == "call" and "result" not in with_it:
+                raise Refused(f"{placed.item.path}: the call has no result yet, and stays")
+        return leaving
+
+    def _is_last(self, placed: PlacedItem) -> bool:
+        return placed.place.section == "messages" and placed.place.at == self._last
+
+    def _remove(self, gone: set[Place]) -> None:
+        """Take things out of their entries, and entries of which nothing is left out of their sections."""
+        marks: list[tuple[Place, Any]] = []
+        left = {placed.place[:2] for placed in self._items if placed.place not in gone}
+        for section, at in {place[:2] for place in gone} - left:
+            marks.append((Place(section, at), mark_in(self._sections[section][at])))
+            self._sections[section][at] = GONE
+        partly = sorted(place for place in gone if place[:2] in left)
+        for place in partly:
+            section, at, key, index = place
+            entry = self._sections[section][at]
+            inside = list(entry[key]) if index >= 0 else None
+            if inside is not None:
+                marks.append((place, mark_in(inside[index])))
+                inside[index] = GONE
+            self._sections[section][at] = {**entry, key: inside}
+        for place, mark in marks:
+            if mark is not None:
+                move_back(self._dialect, self._sections, place, mark)
+        for section, at, key, _ in partly:
+            self._sections[section][at] = _tidied(self._sections[section][at], key)
+
+    # What is written in the place of something
+
+    def _one(self, path: str) -> PlacedItem:
+        found = self._named(path)
+        if len(found) > 1:
+            raise WrongCall(f"{path}: has several things; name one, such as {found[0].item.path}")
+        if found[0].item.kind in ("reasoning", "call", "tool"):
+            raise Refused(f"{path}: only texts and results can be changed, not a {found[0].item.kind}")
+        return found[0]
+
+    def _write(self, placed: PlacedItem, text: str) -> None:
+        section, at, key, index = placed.place
+        if not text.strip():
+            raise WrongCall(f"{placed.item.path}: no text; leave it out instead")
+        entry = self._sections[section][at]
+        made: Any
+        if not key:
+            made = self._with_text(placed.item, entry, text)
+        elif index < 0:
+            made = {**entry, key: text}
+        else:
+            inside = list(entry[key])
+            inside[index] = self._with_text(placed.item, inside[index], text)
+            made = {**entry, key: inside}
+        self._sections[section][at] = made
+
+    def _with_text(self, item: BodyItem, value: Any, text: str) -> Any:
+        """An entry or a block in other words, in the shape that it has."""
+        if isinstance(value, str):
+            return text
+        kind = text_in(value, "type")
+        if self._dialect == "gemini" and item.kind == "result":
+            key = "functionResponse" if "functionResponse" in value else "function_response"
+            given = gemini.either(value, "functionResponse")
+            response = {gemini_output(given.get("response")) or "output": text}
+            return {**value, key: {**given, "response": response}}
+        if item.kind == "result" and (kind == "tool_result" or self._dialect == "chat"):
+            return {**value, "content": _shaped(value.get("content"), text)}
+        if item.kind == "result" and kind.endswith("_call_output"):
+            return {**value, "output": _shaped(value.get("output"), text)}
+        if isinstance(value, dict) and isinstance(value.get("text"), str):
+            return {**value, "text": text}
+        raise Refused(f"{item.path}: has no text that could be changed")
+
+
+def _tidied(entry: dict[str, Any], key: str) -> dict[str, Any]:
+    """An entry without what left from under a key; a content is there even if it is none."""
+    left = [each for each in list_in(entry, key) if each is not GONE]
+    if left or key == "content":
+        return {**entry, key: left or None}
+    return {name: value for name, value in entry.items() if name != key}
+
+
+def _shaped(value: Any, text: str) -> Any:
+    """A text in the shape that a result has: a list stays one, with one part of text."""
+    if isinstance(value, list):
+        first = next((part for part in value if isinstance(part, dict) and isinstance(part.get("text"), str)), None)
+        mark = mark_in(value)
+        return [{**unmarked(first or {"type": "text"}), "text": text, **({MARK: mark} if mark else {})}]
+    if isinstance(value, dict):
+        key = "content_items" if "content_items" in value and "content" not in value else "content"
+        return {**value, key: _shaped(value.get(key), text)}
+    return text
+
+
+def _last(path: str) -> Refused:
+    return Refused(
+        f"{path}: it is in the last message, which the model answers: edit it, or go back to an earlier request"
+    )
