@@ -108,7 +108,7 @@ async def test_the_sessions_of_a_client_behind_the_proxy_are_what_it_sent(client
             front = Front(proxy.address)
             async with front.serving() as url:
                 done = await asyncio.to_thread(client.ask, url, home, folder)
-        await asyncio.to_thread(recorder.close)
+        await asyncio.to_thread(recorder.close, 120)
         logs = [store.session(info.id, write=False).events() for info in store.list()]
         titles = [info.title for info in store.list()]
     assert done.returncode == 0, done.stderr

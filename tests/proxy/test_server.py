@@ -46,7 +46,7 @@ class Running:
 
     async def bodies(self) -> list[Any]:
         """The events of all sessions, when all is recorded."""
-        await asyncio.to_thread(self.recorder.close)
+        await asyncio.to_thread(self.recorder.close, 120)
         return [event.body for info in self._store.list() for event in self._store.session(info.id).events()]
 
 
@@ -59,7 +59,7 @@ async def proxy(folder: Path, url: str, told: list[str] | None = None) -> AsyncI
             aiohttp.ClientSession(auto_decompress=False) as client,
         ):
             yield Running(server, client, store, recorder)
-        recorder.close()
+        recorder.close(120)
 
 
 async def test_a_request_and_its_answer_pass_as_they_are(tmp_path: Path) -> None:
