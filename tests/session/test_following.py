@@ -27,7 +27,7 @@ from workbench.live.stamps import FileStamp
 from workbench.log.codec import encode
 from workbench.log.events import AssistantMessage, Event, Failure, Setting, UserMessage
 from workbench.session import following
-from workbench.session.following import GONE, REPLACED, UNREADABLE, FileFollower, ReadPace, is_replaced
+from workbench.session.following import GONE, REPLACED, UNREADABLE, ReadPace, follow_file, is_replaced
 from workbench.session.services import Services
 from workbench.session.source import number_events, read_source
 from workbench.session.values import FOLLOWING
@@ -99,7 +99,7 @@ def test_whatever_pieces_a_file_grows_by_it_is_what_its_whole_lines_are(name: st
     cuts = sorted(data.draw(st.lists(st.integers(0, len(raw)), max_size=8)))
     with TemporaryDirectory() as folder:
         grown, other = Path(folder, "grown.jsonl"), Path(folder, "whole.jsonl")
-        follower, last = FileFollower(f"{grown}#1", lambda: 0.0), None
+        follower, last = follow_file(f"{grown}#1", lambda: 0.0), None
         for at, to in pairwise([0, *cuts, len(raw)]):
             with grown.open("ab") as file:
                 file.write(raw[at:to])

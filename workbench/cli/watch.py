@@ -56,10 +56,10 @@ def _found(services: Services, wanted: str) -> tuple[str, str]:
 
 def _print_changes(services: Services, options: Options, ref: str) -> int:
     # late: the screen imports them itself, behind its first frame
-    from workbench.session.following import GONE, LOOK, REPLACED, FileFollower
+    from workbench.session.following import GONE, LOOK, REPLACED, follow_file
     from workbench.session.opening import open_source
 
-    follower = FileFollower(ref)
+    follower = follow_file(ref)
     last = _described(open_source(services, options, ref))  # what is wrong with the file ends the command
     print_json({"source": ref, "change": "opened", **last}, None)
     sign = ""

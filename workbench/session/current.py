@@ -22,7 +22,7 @@ from workbench.models.gateway import Gateway
 from workbench.session import figures, opening
 from workbench.session.compacting import SessionCompactions
 from workbench.session.context_view import ContextView
-from workbench.session.following import LOOK, FileFollower, is_running
+from workbench.session.following import LOOK, Follower, follow_file, follow_session, is_running
 from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
 from workbench.session.services import Services
@@ -35,6 +35,9 @@ from workbench.session.welcome import listed_agents, listed_sessions, welcome_of
 
 LOOK_AT_STORE = 1.0
 """Seconds between two looks at a session that another process writes."""
+
+
+OTHER_ENDED = Notice("the other process has ended; you can write here now")
 
 
 class CurrentSession:
@@ -68,7 +71,7 @@ class CurrentSession:
         self._lists = WelcomeLists()
         self._side_tasks: set[asyncio.Task[None]] = set()
         """What goes on until the end, or until something else is opened."""
-        self._follower: FileFollower | None = None
+        self._follower: Follower | None = None
         """Of the file that is followed; None: none is."""
 
     def get(self) -> OpenSession:
@@ -217,13 +220,17 @@ class CurrentSession:
     async def _watch(self, opened: OpenSession) -> None:
         """Follow a session that another process writes, and take over when it is free."""
         assert opened.session is not None
+        if opened.recorded is not None:  # through the proxy; what its reports teach is learnt anew
+            self._follower = follow_session(self._services.store, opened.session.id)
+            await self._follow(opened.session.id, self._follower)
+            return
         while not opened.writable:
             await asyncio.sleep(LOOK_AT_STORE)
             with suppress(WorkbenchError):
                 took_over = opened.session.take_over()
                 changed = opened.refresh()
                 if took_over:
-                    self._updates.tell(Notice("the other process has ended; you can write here now"))
+                    self._updates.tell(OTHER_ENDED)
                 if changed or took_over:
                     self.publish()
 
@@ -237,7 +244,7 @@ class CurrentSession:
         wanted = self._follower is None if on is None else on
         if wanted == (self._follower is not None):
             return
-        self._follower = FileFollower(ref) if wanted else None
+        self._follower = follow_file(ref) if wanted else None
         self._updates.put(following=FOLLOWING if wanted else "")
         if self._follower is not None:
             self.start_side_task(self._follow(ref, self._follower))
@@ -246,7 +253,7 @@ class CurrentSession:
         if await in_background(is_running, self._services, opened.ref):
             self.follow(True)
 
-    async def _follow(self, ref: str, file: FileFollower) -> None:
+    async def _follow(self, ref: str, file: Follower) -> None:
         while self._follower is file:
             options = replace(self.get().asked, follow=True)
             look = await in_background(file.look, partial(opening.open_source, self._services, options, ref))
@@ -254,7 +261,20 @@ class CurrentSession:
                 self._updates.put(following=look.sign)
                 if look.read is not None and not await self._take_anew(look.read):
                     file.forget()
+                self._take_over_if_free(file)
                 await asyncio.sleep(LOOK)
+
+    def _take_over_if_free(self, file: Follower) -> None:
+        """Where another process wrote a session and has ended, it is opened once more, to be written."""
+        opened = self.get()
+        if opened.session is None:
+            return
+        if opened.writable:
+            self._follower = None
+            self._updates.put(following="")
+            self._updates.tell(OTHER_ENDED)
+        elif not opened.session.is_written:
+            file.forget()
 
     async def _take_anew(self, made: OpenSession) -> bool:
         """The file has changed: its new contents, looked at from where one is; False: they are no longer wanted so."""

@@ -15,6 +15,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.folders import work_folder
 from workbench.live.processes import at_work, running_agents
 from workbench.live.stamps import FileStamp, stamp_of
+from workbench.log.store import Store
 from workbench.session.services import Services
 from workbench.session.source import split_ref
 from workbench.session.values import FOLLOWING
@@ -57,13 +58,12 @@ class LookResult(NamedTuple, Generic[T]):
     """What was read; None where nothing changed, or it cannot be read."""
 
 
-class FileFollower:
-    """One file, looked at by one thread at a time."""
+class Follower:
+    """One file or session, looked at by one thread at a time."""
 
-    def __init__(self, ref: str, clock: Callable[[], float] = monotonic) -> None:
-        """`ref`: the file, or a conversation of it."""
+    def __init__(self, stamp: Callable[[], FileStamp | None], clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
-        self._path = os.path.expanduser(split_ref(ref)[0])
+        self._stamp = stamp
         self._pace = ReadPace()
         self._last: FileStamp | None = None
         self._sign = FOLLOWING
@@ -74,7 +74,7 @@ class FileFollower:
 
     def look(self, read: Callable[[], T]) -> LookResult[T]:
         """Read the file where it changed and there is time for it."""
-        stamp, began = stamp_of(self._path), self._clock()
+        stamp, began = self._stamp(), self._clock()
         if stamp is None:
             self.forget()
             self._sign = GONE
@@ -93,6 +93,25 @@ class FileFollower:
         self._sign = REPLACED if self._last is not None and is_replaced(self._last, stamp) else FOLLOWING
         self._last = stamp
         return LookResult(self._sign, found)
+
+
+def follow_file(ref: str, clock: Callable[[], float] = monotonic) -> Follower:
+    """Of a file, or a conversation of it."""
+    path = os.path.expanduser(split_ref(ref)[0])
+    return Follower(lambda: stamp_of(path), clock)
+
+
+def follow_session(store: Store, ref: str) -> Follower:
+    """Of a session of the store that another process writes."""
+
+    def stamp() -> FileStamp | None:
+        try:
+            found = store.info(ref)
+        except WorkbenchError:
+            return None
+        return FileStamp(0, found.events, found.updated)
+
+    return Follower(stamp)
 
 
 def is_replaced(before: FileStamp, after: FileStamp) -> bool:

@@ -69,7 +69,9 @@ def open_source(services: Services, options: Options, ref: str, glance: Glance |
             session = services.store.session(ref)
             if glance is not None and len(session) >= LONG:
                 glance(session.title or NEW, session.last(GLANCED))
-            return open_session(services, options, session)
+            made = open_session(services, options, session)
+            made.asked = options
+            return made
     found = services.source(ref, growing=options.follow)  # what cannot be found either way is told here
     if glance is not None and len(found.events) >= LONG:
         glance(found.name, found.events)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from live.test_finder import put
+from proxy.conftest import Recording, answered, said, user
+from proxy.conftest import claude as messages
 from session.test_following import TURNS, OtherProcess, claude, lines
 from tui.play import program, settle, shown, until
+from workbench.log.store import Store
 from workbench.session.services import Services
 from workbench.session.values import FOLLOWING
 from workbench.tui.main.screen import MainScreen
@@ -73,3 +76,27 @@ async def test_a_key_switches_it_off_and_a_command_on(services: Services, tmp_pa
         await until(lambda: screen.following == FOLLOWING)
         path.write_bytes(lines(*claude(5, "more", input_tokens=30_000)))
         await until(lambda: screen.transcript[0].text == "more")
+
+
+async def test_a_session_of_the_proxy_is_followed_and_taken_over_when_it_ends(services: Services) -> None:
+    with Store.open(services.store._database.path) as elsewhere:
+        recording = Recording(elsewhere)
+        one = answered(said("one"), 40)
+        recording.pass_through("/v1/messages", messages(user("look")), one)
+        name = elsewhere.list()[0].id
+        async with program(services, (140, 40), name) as (pilot, screen):
+            await until(lambda: screen.following == FOLLOWING)
+            await settle(pilot)
+            assert "request 1, recorded" in shown(pilot.app)
+            assert "exact" in shown(pilot.app)
+            more = messages(user("look"), said("one"), user("and the rest?"))
+            recording.pass_through("/v1/messages", more, answered(said("two"), 60))
+            await until(lambda: requests(screen) == 2)
+            await settle(pilot)
+            assert "and the rest?" in shown(pilot.app)
+            assert "request 2, recorded" in shown(pilot.app)
+            assert screen.refusal
+            recording.sessions.close()
+            await until(lambda: screen.following == "")
+            await settle(pilot)
+            assert not screen.refusal
