@@ -11,8 +11,11 @@ from pathlib import Path
 
 from cli.test_json_docs import SHOWN
 from live.test_finder import put
+from proxy.conftest import Recording, answered, claude, said, user
 from session.test_following import TURNS, lines
 from support.calls import Call
+from workbench.cli.watch import through_proxy
+from workbench.log.store import Store
 
 
 def test_every_change_is_a_line_of_json_until_it_is_interrupted(tmp_path: Path) -> None:
@@ -62,3 +65,20 @@ def test_what_cannot_be_watched_is_told_in_a_line(call: Call, tmp_path: Path, pr
     path = put(tmp_path / "home/.claude/projects/-x/1.jsonl", lines(*TURNS[0]).decode())
     assert os.path.exists(path)
     assert "needs a terminal" in call("watch", "claude").err
+
+
+def test_what_passes_the_proxy_comes_before_the_file_of_the_same_agent(
+    tmp_path: Path, monkeypatch: MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Store.open(tmp_path / "proxy.db") as store:
+        recording = Recording(store, client="Claude Code")
+        recording.pass_through("/v1/messages", claude(user("look")), answered(said("done")))
+        name = store.list()[0].id
+        with Store.open(tmp_path / "proxy.db") as mine:
+            assert through_proxy(mine, [], str(tmp_path)) == name
+            assert through_proxy(mine, ["Claude Code"], str(tmp_path)) == name
+            assert through_proxy(mine, ["Codex"], str(tmp_path)) == ""
+            assert through_proxy(mine, [], str(tmp_path / "elsewhere")) == ""
+            recording.sessions.close()
+            assert through_proxy(mine, [], str(tmp_path)) == ""

@@ -21,14 +21,22 @@ from time import sleep
 from typing import Any
 
 from workbench.cli.options import options_of
+from workbench.config.errors import WrongCall
 from workbench.config.folders import work_folder
 from workbench.config.text import print_json, printable
-from workbench.live.choosing import choose
+from workbench.context.load import RECORDED
+from workbench.live.choosing import agents_called, choose
+from workbench.log.errors import NotFound
+from workbench.log.events import Setting
+from workbench.log.store import Store
 from workbench.session import figures
 from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.session.source import names_file
+
+RECENT = 20
+"""Sessions of a folder among which one that passes through the proxy is looked for."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -50,16 +58,36 @@ def _found(services: Services, wanted: str) -> tuple[str, str]:
     if wanted and names_file(wanted):
         return wanted, ""
     here = work_folder().path
-    chosen = choose(services.agents.find(here), wanted, here)
+    passing = through_proxy(services.store, agents_called(wanted) if wanted else [], here)
+    if passing and (not wanted or agents_called(wanted)):
+        return passing, "recorded by the proxy, as it was sent"
+    try:
+        chosen = choose(services.agents.find(here), wanted, here)
+    except WrongCall:
+        with suppress(NotFound):
+            return services.store.info(wanted).id, ""
+        raise
     return chosen.session.ref, chosen.note
+
+
+def through_proxy(store: Store, agents: list[str], here: str) -> str:
+    """The session of this folder that an agent's requests become at this moment; empty where there is none."""
+    for info in store.list(limit=RECENT, folder=here):
+        session = store.session(info.id, write=False)
+        first = session.events(0, 1)
+        who = first[0].body if first else None
+        recorded = isinstance(who, Setting) and who.key == RECORDED and (not agents or who.value in agents)
+        if recorded and session.is_written:
+            return info.id
+    return ""
 
 
 def _print_changes(services: Services, options: Options, ref: str) -> int:
     # late: the screen imports them itself, behind its first frame
-    from workbench.session.following import GONE, LOOK, REPLACED, follow_file
+    from workbench.session.following import GONE, LOOK, REPLACED, follow_file, follow_session
     from workbench.session.opening import open_source
 
-    follower = follow_file(ref)
+    follower = follow_file(ref) if names_file(ref) else follow_session(services.store, ref)
     last = _described(open_source(services, options, ref))  # what is wrong with the file ends the command
     print_json({"source": ref, "change": "opened", **last}, None)
     sign = ""
@@ -77,6 +105,8 @@ def _print_changes(services: Services, options: Options, ref: str) -> int:
 
 
 def _described(opened: OpenSession) -> dict[str, Any]:
+    if opened.session is not None:
+        opened.session.close()  # looking on takes nobody's right to write
     recorded, status = opened.recorded, figures.status(opened, opened.plan)
     newest = recorded.newest if recorded is not None else None
     if recorded is None or newest is None:

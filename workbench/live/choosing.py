@@ -39,7 +39,7 @@ def choose(sessions: Sequence[AgentSession], wanted: str, here: str) -> Choice:
         if not mine:
             raise WrongCall(f"no session of another agent in {shown_folder(here)}; {_looked(sessions)}")
         return Choice(mine[0])
-    agents = _agents(wanted)
+    agents = agents_called(wanted)
     if agents:
         return _newest(sessions, wanted, agents, here)
     found = [each for each in sessions if each.id.startswith(wanted)]
@@ -64,7 +64,7 @@ def _newest(sessions: Sequence[AgentSession], wanted: str, agents: list[str], he
     return Choice(last, f"no session of {last.agent} in this folder; this is the last one on this machine, {place}")
 
 
-def _agents(wanted: str) -> list[str]:
+def agents_called(wanted: str) -> list[str]:
     """The agents that are called so, or whose names begin so."""
     plain = _plain(wanted)
     names = {_plain(name): agent for program, agent in PROGRAMS.items() for name in (program, agent)}
