@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from cli.test_json_docs import SHOWN
 from live.test_finder import put
 from proxy.conftest import Recording, answered, claude, said, user
@@ -68,7 +70,7 @@ def test_what_cannot_be_watched_is_told_in_a_line(call: Call, tmp_path: Path, pr
 
 
 def test_what_passes_the_proxy_comes_before_the_file_of_the_same_agent(
-    tmp_path: Path, monkeypatch: MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with Store.open(tmp_path / "proxy.db") as store:
