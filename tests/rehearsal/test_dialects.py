@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,9 +11,18 @@ import anthropic
 import httpx
 import openai
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from workbench.rehearsal.anthropic_dialect import Anthropic
+from workbench.rehearsal.dialect import Dialect, to_json
+from workbench.rehearsal.gemini_dialect import Gemini
+from workbench.rehearsal.openai_dialect import OpenAI
+from workbench.rehearsal.rehearsal_model import RehearsalModel
+from workbench.rehearsal.request import BadRequest
+from workbench.rehearsal.responses_dialect import Responses
 from workbench.rehearsal.script import Script
-from workbench.rehearsal.server import RehearsalServer
+from workbench.rehearsal.server import DIALECTS, RehearsalServer
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 OPENAI_TOOLS: list[Any] = [
@@ -411,3 +421,107 @@ async def test_an_answer_at_a_speed_comes_whole_and_a_client_that_leaves_ends_it
         async with client.stream("POST", path, json=body(dialect, stream=True)) as response:
             await anext(response.aiter_raw())
         assert await server.requests[1].outcome == "gone"
+
+
+# Whatever a client sends
+
+NAMES = st.sampled_from(
+    [
+        *("messages", "input", "contents", "role", "content", "parts", "type", "text", "tools", "name", "function"),
+        *("tool_calls", "arguments", "functionCall", "functionResponse", "call_id", "output", "system", "response"),
+        *("functionDeclarations", "tool_use_id", "tool_call_id", "max_tokens", "stream", "generationConfig", "schema"),
+        *("custom", "response_format", "output_config", "format", "previous_response_id", "instructions", "id"),
+    ]
+)
+WORDS = st.sampled_from(
+    [
+        *("user", "assistant", "system", "tool", "model", "message", "text", "tool_use", "tool_result", "function"),
+        *(
+            "function_call",
+            "function_call_output",
+            "namespace",
+            "custom",
+            "additional_tools",
+            "read a.py",
+            "run ls",
+            "",
+        ),
+    ]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 9) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=6),
+    max_leaves=25,
+)
+
+
+TALKS: dict[type[Dialect], dict[str, Any]] = {
+    OpenAI: {
+        **body("openai", response_format={"type": "json_schema", "json_schema": {"schema": SCHEMA}}),
+        "messages": [
+            {"role": "system", "content": "Be terse."},
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "read a.py"}, {"type": "image_url", "image_url": {}}],
+            },
+            {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "read_file", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "1", "content": "one"},
+        ],
+    },
+    Responses: {
+        **body("responses", text={"format": {"type": "json_schema", "schema": SCHEMA}}, instructions="Be terse."),
+        "input": [
+            {"type": "additional_tools", "tools": [{"type": "namespace", "name": "a", "tools": [{"type": "custom"}]}]},
+            {"role": "user", "content": [{"type": "input_text", "text": "read a.py"}]},
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]},
+            {"type": "function_call", "call_id": "1", "name": "read_file", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "1", "output": [{"type": "input_text", "text": "one"}]},
+        ],
+    },
+    Anthropic: {
+        **body(
+            "anthropic", output_config={"format": {"schema": SCHEMA}}, system=[{"type": "text", "text": "Be terse."}]
+        ),
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "read a.py"}, {"type": "image", "source": {}}]},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "read_file", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "one"}]},
+            {"role": "system", "content": "Be quick."},
+        ],
+    },
+    Gemini: {
+        **body(
+            "gemini", generationConfig={"responseSchema": SCHEMA}, systemInstruction={"parts": [{"text": "Terse."}]}
+        ),
+        "contents": [
+            {"role": "user", "parts": [{"text": "read a.py"}, {"inlineData": {"mimeType": "image/png", "data": ""}}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "read_file", "args": {}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "read_file", "response": {"output": "one"}}}]},
+        ],
+    },
+}
+
+
+def places(value: Any, *before: Any) -> list[tuple[Any, ...]]:
+    """Where something stands in a value."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [each for key, inner in inside for each in [(*before, key), *places(inner, *before, key)]]
+
+
+@given(st.sampled_from(DIALECTS), st.data())
+def test_any_object_is_answered_or_refused_and_nothing_else(make: type[Dialect], data: st.DataObject) -> None:
+    dialect, sent = make(), copy.deepcopy(TALKS[make])
+    for _ in range(data.draw(st.integers(0, 3))):
+        found = places(sent)
+        *before, last = data.draw(st.sampled_from(found)) if found else ("messages",)
+        place: Any = sent
+        for key in before:
+            place = place[key]
+        place[last] = data.draw(JSON)
+    try:
+        request = dialect.read(sent, "/v1beta/models/m:generateContent")
+    except BadRequest:
+        return
+    played = RehearsalModel().play(request)
+    assert json.loads(to_json(dialect.whole(played, request, "1")))
+    assert b"".join(event.data for event in dialect.stream(played, request, "1"))

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.rehearsal.request import Json, RehearsalRequest
+from workbench.wire.values import dict_in, list_in
 
 WORDS = 6
 """Words of a title."""
@@ -62,9 +63,8 @@ def instance(schema: object, text: str, root: object = None, depth: int = 0) -> 
     kinds = schema.get("type", "object" if "properties" in schema else "string")
     match str(kinds[0] if isinstance(kinds, list) and kinds else kinds).lower():
         case "object":
-            inside = schema.get("properties")
-            inside = inside if isinstance(inside, Mapping) else {}
-            names = [name for name in schema.get("required") or inside if isinstance(name, str)]
+            inside = dict_in(schema, "properties")
+            names = [name for name in list_in(schema, "required") or inside if isinstance(name, str)]
             return {name: instance(inside.get(name), text, root, depth + 1) for name in names}
         case "array":
             least = schema.get("minItems")

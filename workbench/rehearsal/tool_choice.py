@@ -13,6 +13,7 @@ from workbench.rehearsal.answers import RehearsedCall
 from workbench.rehearsal.plain_requests import Kind, PlainRequest
 from workbench.rehearsal.request import Json, RehearsalRequest, function_of, name_of
 from workbench.rehearsal.side_requests import instance
+from workbench.wire.values import dict_in, list_in
 
 TOOLS: dict[Kind, tuple[str, ...]] = {
     "read": ("read_file", "view_file", "open_file", "read_text_file", "read", "view", "cat", "read_many_files"),
@@ -143,11 +144,9 @@ def _patch(wish: PlainRequest) -> str:
 
 def _arguments(wish: PlainRequest, tool: Json, request: RehearsalRequest) -> str:
     function = function_of(tool)
-    schema = function.get("parameters")
-    schema = schema if isinstance(schema, Mapping) else {}
-    properties = schema.get("properties")
-    properties = properties if isinstance(properties, Mapping) else {}
-    required = [str(name) for name in schema.get("required") or ()]
+    schema = dict_in(function, "parameters")
+    properties = dict_in(schema, "properties")
+    required = [str(name) for name in list_in(schema, "required")]
     found: dict[str, Any] = {}
     for role, value in wish.values.items():
         name = _parameter(role, properties, required, found)
