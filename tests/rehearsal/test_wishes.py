@@ -14,6 +14,7 @@ from workbench.rehearsal.openai_dialect import OpenAI
 from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest, from_wire
 from workbench.rehearsal.rules import answer_by_rule
 from workbench.rehearsal.side_requests import instance
+from workbench.rehearsal.summaries import HEAD
 
 TOOL = {"type": "function", "function": {"name": "read_file", "parameters": {"properties": {"path": {}}}}}
 REMINDERS = (
@@ -99,6 +100,29 @@ def test_calls_that_a_client_writes_in_its_own_way_are_recognised() -> None:
     made = (asked, RehearsalMessage("assistant", "", (done,)), RehearsalMessage("tool", "one", call_id="1"))
     tool = {**TOOL, "function": {**TOOL["function"], "name": "functions.read_file"}}  # type: ignore[dict-item]
     assert paths(RehearsalRequest(made, (tool,))) == ["b.py"]
+
+
+def test_a_summary_of_the_turn_stands_for_what_it_names() -> None:
+    """A client that compacts in the middle of a turn keeps what the user said, and puts the summary behind it."""
+    tool = {"type": "function", "function": {"name": "bash", "parameters": {}}}
+
+    def run(request: RehearsalRequest) -> list[str]:
+        return [json.loads(call.arguments)["command"] for call in answer_by_rule(request).calls]
+
+    def did(command: str) -> tuple[RehearsalMessage, RehearsalMessage]:
+        call = RehearsedCall("bash", json.dumps({"command": command}), command)
+        return RehearsalMessage("assistant", "", (call,)), RehearsalMessage("tool", "done", call_id=command)
+
+    wish = RehearsalMessage("user", "run a.sh, then run b.sh, then run c.sh")
+    prompt = RehearsalMessage("user", "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary.")
+    agent = RehearsalMessage("developer", "You are an agent. Give each pull request a title." + " Be terse." * 1000)
+    summary = answer_by_rule(RehearsalRequest((agent, wish, *did("a.sh"), prompt))).text
+    assert "## Commands\n- a.sh" in summary, "no title, though no tools are on offer and the agent speaks of titles"
+    given = (wish, RehearsalMessage("user", f"Another model began. Here is its summary:\n{summary}"))
+    assert run(RehearsalRequest(given, (tool,))) == ["b.sh"]
+    assert run(RehearsalRequest((*given, *did("b.sh")), (tool,))) == ["c.sh"]
+    nothing = (wish, RehearsalMessage("user", HEAD))
+    assert not run(RehearsalRequest(nothing, (tool,))), "it does not begin again, and again"
 
 
 # On the side

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from workbench.rehearsal.answers import RehearsedAnswer, RehearsedCall
 from workbench.rehearsal.plain_requests import PlainRequest, rounds
 from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
 from workbench.rehearsal.side_requests import is_title_request, shaped, title
-from workbench.rehearsal.summaries import is_summary_request, summarise
+from workbench.rehearsal.summaries import HEAD, is_summary_request, summarise
 from workbench.rehearsal.tool_choice import call_for
 
 SHOWN_LINES = 3
@@ -59,9 +60,13 @@ def _in_shape(answer: RehearsedAnswer, request: RehearsalRequest) -> RehearsedAn
 
 
 def _by_wish(request: RehearsalRequest) -> RehearsedAnswer:
-    wishes = rounds(request.asked)
-    if request.has_results:
-        return _after_results(request, wishes)
+    begun, told = request, ""
+    while HEAD in begun.asked:  # a summary that stands for what was done since the wish before it
+        told += f"{begun.asked}\n"
+        begun = replace(begun, messages=begun.messages[: -len(begun.turn)])
+    wishes = rounds(begun.asked)
+    if request.has_results or told:
+        return _after_results(request, wishes, told)
     if wishes:
         return _round(request, wishes[0], "I")
     if _EXPLAIN.search(request.asked):
@@ -106,15 +111,19 @@ def _short(text: str) -> str:
 # After results
 
 
-def _after_results(request: RehearsalRequest, wishes: Sequence[Sequence[PlainRequest]]) -> RehearsedAnswer:
+def _after_results(request: RehearsalRequest, wishes: Sequence[Sequence[PlainRequest]], told: str) -> RehearsedAnswer:
     """The next round if there is one, else what was seen.
 
-    Where we are is told from the latest round that was begun: calls before it may have been dropped from the request.
+    Where we are is told from the latest round that was begun: calls before it may have been dropped from the request,
+    or have become lines of a summary.
     """
     done = [call for message in request.turn for call in message.calls]
+    # Its files may only have been spoken of; its commands were run.
+    lines = {line for part in told.split("## Commands\n")[1:] for line in part.partition("\n\n")[0].split("\n")}
     for at in range(len(wishes) - 1, -1, -1):
         calls = [call for wish in wishes[at] if (call := call_for(wish, request))]
-        if any(_is_same(one, other) for one in done for other in calls):
+        named = any(f"- {value}" in lines for call in calls for value in _values(call))
+        if named or any(_is_same(one, other) for one in done for other in calls):
             if at + 1 == len(wishes):
                 break
             return _round(request, wishes[at + 1], "Next I")
@@ -166,7 +175,12 @@ def _result(message: RehearsalMessage, call: RehearsedCall | None) -> str:
 
 def _target(call: RehearsedCall) -> str:
     """What the call was about: its first argument that is text."""
+    found = next(_values(call), "")
+    return f" {_short(found)}" if found else ""
+
+
+def _values(call: RehearsedCall) -> Iterator[str]:
+    """The arguments that are text."""
     arguments = _meaning(call)[1]
     values = arguments.values() if isinstance(arguments, dict) else ()
-    found = next((value for value in values if isinstance(value, str) and value), "")
-    return f" {_short(found)}" if found else ""
+    return (value for value in values if isinstance(value, str) and value)

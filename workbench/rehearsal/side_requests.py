@@ -8,10 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.rehearsal.request import Json, RehearsalRequest
+from workbench.rehearsal.summaries import asks_for_summary
 from workbench.wire.values import dict_in, list_in
 
 WORDS = 6
 """Words of a title."""
+PROMPT = 8_000
+"""Characters of a prompt from which on it is an agent's, and not one for a title."""
 DEEPEST = 12
 """How far a shape is followed; one that goes on for ever names itself."""
 
@@ -24,11 +27,16 @@ _SESSION = re.compile(r"<(?P<tag>session|conversation|user_message)>(?P<said>.*?
 
 
 def is_title_request(request: RehearsalRequest) -> bool:
-    """Whether a title is all that is asked for: then no tools are on offer."""
-    if request.tools:
+    """Whether a title is all that is asked for: then no tools are on offer.
+
+    An agent's own prompt may speak of titles, too, and comes with its request for a summary.
+    """
+    if request.tools or request.has_results:
         return False
+    if _TITLE.search(request.asked[:2000]):
+        return True
     asking = [message.text for message in request.messages if message.role in ("system", "developer")]
-    return any(_TITLE.search(text) for text in (*asking, request.asked[:2000]))
+    return not asks_for_summary(request.asked) and any(_TITLE.search(text) for text in asking if len(text) < PROMPT)
 
 
 def title(request: RehearsalRequest) -> str:

@@ -112,7 +112,12 @@ def is_summary_request(request: RehearsalRequest) -> bool:
         return False
     system = [message.text for message in request.messages if message.role in ("system", "developer")]
     system = [] if request.tools else system
-    return any(_ASKED.search(text[:4000]) or _ASKED.search(text[-2000:]) for text in (*system[:1], request.asked))
+    return any(asks_for_summary(text) for text in (*system[:1], request.asked))
+
+
+def asks_for_summary(text: str) -> bool:
+    """Whether a prompt asks for a summary of a conversation."""
+    return bool(_ASKED.search(text[:4000]) or _ASKED.search(text[-2000:]))
 
 
 def summarise(request: RehearsalRequest) -> str:
