@@ -67,6 +67,7 @@ BODY = st.one_of(
     st.builds(e.Request, st.sampled_from(get_args(e.Dialect)), LINE, st.sampled_from(get_args(e.Purpose)), LINE),
     st.builds(e.RequestPart, LINE, JSON),
     st.builds(e.RequestAnswer, WHOLE, WHOLE, LINE, st.none() | WHOLE, st.none() | WHOLE, TEXT),
+    st.builds(e.Hold, WHOLE, LINE, TEXT, WHOLE, st.sampled_from(get_args(e.HoldEnd))),
     st.builds(e.Snapshot, LINE, LINE, TEXT),
     st.builds(e.Setting, st.sampled_from(["title", "model", "policy"]) | LINE, JSON),
     st.builds(e.Failure, LINE, TEXT),

@@ -9,8 +9,10 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,3 +121,51 @@ def test_agents_are_told_in_their_own_way(tmp_path: Path, monkeypatch: pytest.Mo
     assert made.agent == pi.NAME
     assert address in Path(made.command[2]).read_text()
     assert made.command[3:] == ("-p", "hi")
+
+
+@pytest.mark.long
+def test_what_a_breakpoint_holds_is_listed_and_let_go_by_other_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WORKBENCH_DATA_DIR", str(tmp_path / "data"))
+
+    def said(*arguments: str) -> str:
+        assert main([*arguments]) == 0
+        return capsys.readouterr().out
+
+    def held() -> dict[str, Any]:
+        while not (found := json.loads(said("held", "--json"))["held"]):
+            pass
+        one: dict[str, Any] = found[0]
+        return one
+
+    assert main(["break", "every"]) == 2
+    assert "no proxy runs" in capsys.readouterr().err
+    with started(tmp_path, "--to", "rehearsal", "--break", "text:hello") as process, ThreadPoolExecutor() as pool:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert "text:hello" in said("break")
+        coming = pool.submit(asked, address)
+        assert (one := held())["why"] == "“hello” is new in it"
+        assert "hello there" in said("held", one["id"])
+        assert one["id"] in said("held")
+        assert main(["release", one["id"], "--body", str(tmp_path / "none.json")]) == 2
+        body = json.loads(said("held", one["id"], "--json"))["body"]
+        body["messages"][0]["content"] = "hello, say nothing but otherwise"
+        (tmp_path / "body.json").write_text(json.dumps(body))
+        said("release", one["id"].partition("-")[2], "--body", str(tmp_path / "body.json"))
+        assert coming.result(timeout=20)
+        coming = pool.submit(asked, address)
+        said("release", held()["id"], "--answer", "by hand")
+        assert coming.result(timeout=20) == "by hand"
+        assert json.loads(said("break", "--clear", "--json"))["proxies"][0]["rules"] == []
+        assert "rehearsal" in asked(address)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+    assert not [*(tmp_path / "data" / "proxies").iterdir()]
+    with Store.open(tmp_path / "data" / "workbench.db") as store:
+        (first, *_) = sorted(store.list(), key=lambda info: info.created)
+        session = first.id
+    listed = json.loads(said("requests", session, "--json"))["requests"]
+    assert listed[1]["instead_of"] == listed[0]["seq"]
+    assert f"in place of {listed[0]['seq']}" in said("requests", session)

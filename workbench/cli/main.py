@@ -218,9 +218,28 @@ def _add_proxy(commands: Commands[_Parser]) -> None:
     where = "where requests go: an address, or rehearsal; by default to the provider that each is meant for"
     parser.add_argument("--to", default="", metavar="URL", help=where)
     parser.add_argument("--no-record", action="store_true", help="pass requests on and store nothing")
+    rule = "hold what this names: every, tokens>N, share>N%%, tool:NAME, text:WORDS, agent:NAME, error; repeatable"
+    parser.add_argument("--break", action="append", default=[], dest="rules", metavar="RULE", help=rule)
     parser.add_argument("--json", action="store_true", help="print the address and the dialects as a line of JSON")
     run = "an agent to start with the right settings, as in -- claude; the proxy ends with it"
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help=run)
+    _add_held(commands)
+
+
+def _add_held(commands: Commands[_Parser]) -> None:
+    parser = _command(commands, "break", "cli.held:run_break", "list or set the breakpoints of the proxies that run")
+    parser.add_argument("rules", nargs="*", metavar="RULE", help="one to add, as for proxy --break")
+    parser.add_argument("--clear", action="store_true", help="remove all others")
+    _add_json(parser)
+    parser = _command(commands, "held", "cli.held:run_held", "list the requests that wait at a breakpoint")
+    parser.add_argument("id", nargs="?", metavar="ID", help="this one, with its items; with --json its body")
+    _add_json(parser)
+    parser = _command(commands, "release", "cli.held:run_release", "let a request go on that waits at a breakpoint")
+    parser.add_argument("id", metavar="ID", help="as held lists it; its last number is enough where only one has it")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--as-it-was", action="store_true", help="unchanged (the default)")
+    how.add_argument("--answer", metavar="TEXT", help="send nothing, and answer with this text")
+    how.add_argument("--body", metavar="FILE", help="send this JSON in its place; - reads standard input")
 
 
 def _add_files(commands: Commands[_Parser]) -> None:

@@ -17,7 +17,10 @@ from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.settings import load_settings
 from workbench.config.tables import read_table
 from workbench.log.store import Store
-from workbench.models.catalogue import REHEARSAL
+from workbench.models.catalogue import REHEARSAL, Catalogue
+from workbench.proxy.breakpoints import parse_rule
+from workbench.proxy.control import registered
+from workbench.proxy.gate import Gate
 from workbench.proxy.launch import Launch, environment, launch
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.redaction import redacted
@@ -37,17 +40,19 @@ def run(options: argparse.Namespace) -> int:
     """Serve until Ctrl-C, or until the command that was given ends."""
     if not 0 <= options.port <= 65535:
         raise WrongCall(f"--port: expected a number from 0 to 65535, got {options.port}")
+    for rule in options.rules:
+        parse_rule(rule)
     settings = load_settings()
     own = read_table(ProxySettings, settings.proxy, str(settings.file), "proxy")
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     sys.setswitchinterval(SWITCH)
     try:
-        return asyncio.run(_serve(options, own, command))
+        return asyncio.run(_serve(options, own, command, Catalogue(settings.models, str(settings.file))))
     except KeyboardInterrupt:
         return 0
 
 
-async def _serve(options: argparse.Namespace, own: ProxySettings, command: Sequence[str]) -> int:
+async def _serve(options: argparse.Namespace, own: ProxySettings, command: Sequence[str], catalogue: Catalogue) -> int:
     async with contextlib.AsyncExitStack() as stack:
         to = options.to
         is_rehearsal = to == REHEARSAL
@@ -57,7 +62,9 @@ async def _serve(options: argparse.Namespace, own: ProxySettings, command: Seque
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="workbench-proxy-")))
         agent = launch(command, "", folder).agent if command else ""
         recorder = await stack.enter_async_context(_recording(options, own, agent))
-        server = await stack.enter_async_context(ProxyServer(upstreams, recorder, options.port))
+        gate = Gate(options.rules, own.hold_seconds, agent, catalogue)
+        server = await stack.enter_async_context(ProxyServer(upstreams, recorder, options.port, gate=gate))
+        stack.enter_context(registered(server.control, agent))
         _tell(options, server.address, upstreams)
         if command:
             return await _with(launch(command, server.address, folder, rehearsal=is_rehearsal))

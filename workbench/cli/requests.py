@@ -2,11 +2,13 @@
 
 `requests --json` prints
 
-    {"requests": [{"number", "seq", "purpose", "agent", "model", "reported", "tokens", "unattributed", "exact"}]}
+    {"requests": [{"number", "seq", "purpose", "agent", "model", "reported", "tokens", "unattributed", "exact",
+                   "instead_of"}]}
 
 where `number` is what `plan --nth` takes, `seq` the event of the request or the first of its answer, `purpose` is turn,
 side, sub-agent or compaction, `reported` and `unattributed` are null where the provider's report is not known, and
-`exact` says whether the request itself was recorded, and not only what it was made from.
+`exact` says whether the request itself was recorded, and not only what it was made from. `instead_of` is the `seq` of
+what the agent asked, where this was sent in its place; that one did not reach the model.
 """
 
 from __future__ import annotations
@@ -48,15 +50,17 @@ def _as_json(each: ListedRequest) -> dict[str, Any]:
         "tokens": each.tokens,
         "unattributed": each.unattributed,
         "exact": mark.exact,
+        "instead_of": mark.instead_of or None,
     }
 
 
 def _table_row(each: ListedRequest) -> tuple[str, ...]:
     mark = each.mark
+    said = ", ".join(filter(None, (printable(mark.agent), f"in place of {mark.instead_of}" if mark.instead_of else "")))
     return (
         str(each.number),
         str(mark.seq),
-        f"{mark.purpose} ({printable(mark.agent)})" if mark.agent else mark.purpose,
+        f"{mark.purpose} ({said})" if said else mark.purpose,
         printable(mark.model) or "–",
         "–" if mark.reported is None else f"{mark.reported:,}",
         f"{each.tokens:,}",

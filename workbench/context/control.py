@@ -9,6 +9,7 @@ from typing import NamedTuple
 from workbench.log.events import (
     Compaction,
     Event,
+    Hold,
     Override,
     OverrideAction,
     Request,
@@ -19,7 +20,7 @@ from workbench.log.events import (
     SlotContent,
 )
 
-CONTROL = frozenset({Compaction, Revert, Override, SlotContent, Setting, Request, RequestPart, RequestAnswer})
+CONTROL = frozenset({Compaction, Revert, Override, SlotContent, Setting, Request, RequestPart, RequestAnswer, Hold})
 """Bodies that are never a row of their own: they show in what they do to others, or in a view of their own."""
 
 

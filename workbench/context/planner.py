@@ -26,6 +26,7 @@ from workbench.log.events import (
     Body,
     Compaction,
     Event,
+    Hold,
     Override,
     Request,
     RequestAnswer,
@@ -37,7 +38,7 @@ from workbench.log.events import (
 )
 from workbench.models.tokens import TokenCounter
 
-_SAY_NOTHING = (Setting, Request, RequestPart, RequestAnswer)
+_SAY_NOTHING = (Setting, Request, RequestPart, RequestAnswer, Hold)
 """Control events that change no plan."""
 
 

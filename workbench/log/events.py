@@ -223,6 +223,25 @@ class Request(_Value, frozen=True):
     """What it was for, where that is known better than its purpose: a title, counting."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Of HTTP, those that say something and no secret."""
+    instead_of: int = 0
+    """The request, by its event, that this one was sent in place of: what the agent asked; 0: none."""
+
+
+HoldEnd = Literal["as_it_was", "changed", "answered", "expired", "gone"]
+
+
+class Hold(_Value, frozen=True):
+    """A request waited at a breakpoint, and how it went on."""
+
+    request: int
+    """The `Request` event: what the agent asked."""
+    rule: str
+    """The breakpoint."""
+    why: str = ""
+    took: int = 0
+    """Milliseconds that it waited."""
+    end: HoldEnd = "as_it_was"
+    """Sent as it was, sent changed, answered by hand, let go as it was by the time limit, or given up by the agent."""
 
 
 class RequestAnswer(_Value, frozen=True):
@@ -292,6 +311,7 @@ Body = (
     | Request
     | RequestPart
     | RequestAnswer
+    | Hold
     | Snapshot
     | Setting
     | Failure

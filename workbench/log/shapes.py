@@ -30,6 +30,7 @@ KINDS: Mapping[str, type[Any]] = {
     "request": events.Request,
     "request_part": events.RequestPart,
     "answer": events.RequestAnswer,
+    "hold": events.Hold,
     "snapshot": events.Snapshot,
     "setting": events.Setting,
     "error": events.Failure,

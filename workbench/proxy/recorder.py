@@ -11,7 +11,7 @@ from threading import Event
 from typing import Any, Final
 
 from workbench.config.background import background
-from workbench.proxy.sessions import CameBack, OpenRequest, ProxySessions, SentRequest
+from workbench.proxy.sessions import CameBack, HoldMark, OpenRequest, ProxySessions, SentRequest
 from workbench.wire.streams import from_stream, loaded
 
 _log = logging.getLogger(__name__)
@@ -109,6 +109,15 @@ class Recorded:
         """In the recorder's thread: read it and store it."""
         self._sessions = sessions
         self._open = sessions.sent(request) if request is not None else None
+
+    def held(self, mark: HoldMark, sent: SentRequest | None, size: int = 0) -> None:
+        """It waited at a breakpoint; `sent`: what was sent in its place, of so many bytes."""
+
+        def work() -> None:
+            if self._open is not None and self._sessions is not None:
+                self._open = self._sessions.held(self._open, mark, sent)
+
+        self._recorder._put(size, work)
 
     def answered(self, came: Callable[[], CameBack], size: int) -> None:
         """What came back, which is read later."""

@@ -28,6 +28,8 @@ class ProxySettings(Table, frozen=True):
     """Where requests for a provider go; empty: to the provider itself."""
     redact: bool = False
     """Whether what looks like a secret is masked in what is stored."""
+    hold_seconds: Annotated[float, Meta(gt=0, le=86_400, description="seconds, up to a day")] = 600
+    """How long a request waits at a breakpoint before it goes on as it was."""
 
 
 HOMES: Final[Mapping[Provider, str]] = {

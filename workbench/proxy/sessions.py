@@ -11,7 +11,7 @@ from workbench.config.folders import WorkFolder, branch_of, work_folder
 from workbench.config.text import printable
 from workbench.context.load import RECORDED
 from workbench.log.errors import StoreError
-from workbench.log.events import Failure, RequestAnswer, Setting
+from workbench.log.events import Failure, Hold, HoldEnd, RequestAnswer, Setting
 from workbench.log.session import Session
 from workbench.log.store import Store
 from workbench.proxy.conversation import LiveConversation
@@ -83,6 +83,18 @@ class OpenRequest(NamedTuple):
     event: int
     sender: Sender
     aside: bool
+    who: Mapping[str, Any]
+    """Who asked, as its event says."""
+
+
+class HoldMark(NamedTuple):
+    """What is noted down of a request that waited at a breakpoint."""
+
+    rule: str
+    why: str
+    took: int
+    """Milliseconds."""
+    end: HoldEnd
 
 
 class ProxySessions:
@@ -102,10 +114,7 @@ class ProxySessions:
         """A request; None where it asks no model."""
         if request.route.dialect is None:
             return None
-        dialect = request.route.dialect
-        body = self._redact(request.body) if self._redact else request.body
-        model = request.route.model or str(body.get("model") or "")
-        exchange = Exchange(dialect, body, {}, model, request.at, split(dialect, body))
+        exchange = self._exchange(request)
         sender = sender_of(exchange, request.route, request.headers)
         sender = sender._replace(client=sender.client or self._client)
         place = self._place(exchange, sender)
@@ -127,7 +136,27 @@ class ProxySessions:
         }
         event = place.live.send(exchange, aside=True, **who) if aside else place.live.ask(exchange, **who)
         self._store_up(place)
-        return OpenRequest(place, event, sender, aside)
+        return OpenRequest(place, event, sender, aside, who)
+
+    def held(self, asked: OpenRequest, mark: HoldMark, sent: SentRequest | None) -> OpenRequest:
+        """A request waited; `sent`: what was sent in its place. Gives the one that is answered."""
+        live = asked.place.live
+        live.builder.add(Hold(asked.event, mark.rule, mark.why, mark.took, mark.end))
+        if sent is not None and sent.route.dialect is not None:
+            exchange = self._exchange(sent)
+            live.builder.when(sent.at)
+            # The agent knows only what it asked: its next request goes on from that.
+            event = live.send(exchange, aside=True, instead_of=asked.event, **asked.who)
+            asked = asked._replace(event=event)
+        self._store_up(asked.place)
+        return asked
+
+    def _exchange(self, request: SentRequest) -> Exchange:
+        dialect = request.route.dialect
+        assert dialect is not None
+        body = self._redact(request.body) if self._redact else request.body
+        model = request.route.model or str(body.get("model") or "")
+        return Exchange(dialect, body, {}, model, request.at, split(dialect, body))
 
     def answered(self, asked: OpenRequest, came: CameBack) -> None:
         """What came back for a request."""

@@ -41,6 +41,8 @@ class RequestMark(NamedTuple):
     """The event of its report; 0: none."""
     cached: int = 0
     """How much of it the provider read from its cache."""
+    instead_of: int = 0
+    """The `Request` event that this one was sent in place of; that one never reached the model."""
 
     @property
     def tokens(self) -> int:
@@ -81,6 +83,7 @@ class RequestMarks:
             case Request() as body:
                 self._by_event[event.seq] = len(self.marks)
                 mark = RequestMark(event.seq - 1, self._turn, body.model, None, 0, body.purpose, body.agent, event.seq)
+                mark = mark._replace(instead_of=body.instead_of)
                 self._put(mark._replace(request=event.seq) if body.base or body.messages else mark)
             case RequestAnswer(request=request):
                 self._open = self._by_event.get(request, self._open)

@@ -19,6 +19,7 @@ from workbench.log.events import (
     Body,
     Compaction,
     Event,
+    Hold,
     Override,
     Request,
     RequestAnswer,
@@ -87,7 +88,7 @@ def _says_recorded(body: Body) -> bool:
 
 
 def _is_of_request(body: Body) -> bool:
-    return isinstance(body, Request | RequestAnswer) or (isinstance(body, Usage) and body.request > 0)
+    return isinstance(body, Request | RequestAnswer | Hold) or (isinstance(body, Usage) and body.request > 0)
 
 
 def names_file(ref: str) -> bool:

@@ -1,0 +1,148 @@
+"""`workbench break`, `held` and `release`: breakpoints of the proxies that run, from other programs.
+
+`held --json` prints
+
+    {"held": [{"id", "pid", "rule", "why", "agent", "model", "dialect", "tokens", "window", "items", "new", "since",
+               "until", "last"}]}
+
+where `since` and `until` are seconds since 1970, `items` and `new` are counts, and `last` is how the last item begins.
+`held ID --json` prints `{"held": {...}, "body": {...}, "new": [...]}`: the body as its client wrote it, and the paths
+of what is new in it. `break --json` prints `{"proxies": [{"pid", "agent", "folder", "rules", "held"}]}`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from workbench.config.errors import WrongCall
+from workbench.config.folders import shown_folder
+from workbench.config.text import line_width, percent, print_json, printable, table
+from workbench.models.tokens import counter_for
+from workbench.proxy import control
+from workbench.proxy.breakpoints import parse_rule
+from workbench.proxy.control import HeldSummary, ReleaseOrder, RunningProxy
+from workbench.wire.rewriting import items_in
+from workbench.wire.streams import loaded
+
+NONE_RUNS = "no proxy runs; start one with workbench proxy --break RULE -- COMMAND"
+
+
+def run_break(options: argparse.Namespace) -> int:
+    """Add breakpoints to all proxies, or remove them; then list them."""
+    given = [str(parse_rule(rule)) for rule in options.rules]
+    found = control.states()
+    if (given or options.clear) and not found:
+        raise WrongCall(NONE_RUNS)
+    if given or options.clear:
+        kept = (() if options.clear else state.rules for _, state in found)
+        found = [
+            (proxy, control.set_rules(proxy, [*rules, *given])) for (proxy, _), rules in zip(found, kept, strict=True)
+        ]
+    if options.json:
+        proxies = [
+            {
+                "pid": proxy.pid,
+                "agent": proxy.agent or None,
+                "folder": proxy.folder,
+                "rules": state.rules,
+                "held": len(state.held),
+            }
+            for proxy, state in found
+        ]
+        print_json({"proxies": proxies})
+        return 0
+    rows = [
+        (
+            str(proxy.pid),
+            proxy.agent or "–",
+            shown_folder(proxy.folder),
+            str(len(state.held)),
+            "  ".join(state.rules) or "none",
+        )
+        for proxy, state in found
+    ]
+    heads = ("proxy", "agent", "folder", "held", "breakpoints")
+    print(
+        "\n".join(table(heads, [tuple(map(printable, row)) for row in rows], frozenset({3}), line_width()))
+        if rows
+        else f"({NONE_RUNS})"
+    )
+    return 0
+
+
+def run_held(options: argparse.Namespace) -> int:
+    """All that wait, or one with its items."""
+    if options.id:
+        return _one(options)
+    waiting = [(proxy, held) for proxy, state in control.states() for held in state.held]
+    if options.json:
+        print_json({"held": [_as_json(proxy, held) for proxy, held in waiting]})
+    elif waiting:
+        heads = ("id", "agent", "model", "tokens", "window", "waits", "breakpoint", "why")
+        rows = [_row(held) for _, held in waiting]
+        print("\n".join(table(heads, rows, frozenset({3, 4, 5}), line_width())))
+    else:
+        print("(nothing is held)")
+    return 0
+
+
+def run_release(options: argparse.Namespace) -> int:
+    """As it was, unless something else is said."""
+    proxy, held = control.find_held(options.id)
+    order = ReleaseOrder("as_it_was")
+    if options.answer is not None:
+        order = ReleaseOrder("answered", text=options.answer)
+    elif options.body is not None:
+        order = ReleaseOrder("changed", body=_read_body(options.body))
+    control.release(proxy, held.id, order)
+    print(f"{held.id}: {order.end.replace('_', ' ')}")
+    return 0
+
+
+def _one(options: argparse.Namespace) -> int:
+    proxy, held = control.find_held(options.id)
+    detail = control.detail_of(proxy, held.id)
+    if options.json:
+        print_json({"held": _as_json(proxy, held), "body": detail.body, "new": detail.new})
+        return 0
+    counter, new = counter_for(held.model), frozenset(detail.new)
+    rows = [
+        (
+            item.path,
+            "new" if item.path in new else "",
+            item.kind,
+            f"{counter.count(item.text).tokens:,}",
+            printable(" ".join(f"{item.tool} {item.text}"[:400].split())),
+        )
+        for item in items_in(held.dialect, detail.body)
+    ]
+    print("\n".join(table(("path", "", "kind", "tokens", "text"), rows, frozenset({3}), line_width())))
+    return 0
+
+
+def _read_body(name: str) -> dict[str, Any]:
+    try:
+        text = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise WrongCall(f"{name}: cannot be read: {error.strerror or error}") from error
+    found = loaded(text)
+    if not isinstance(found, dict):
+        raise WrongCall(f"{name}: expected the body of a request, a JSON object")
+    return found
+
+
+def _row(held: HeldSummary) -> tuple[str, ...]:
+    share = percent(held.tokens / held.window) if held.window else "–"
+    waits = f"{max(0, round(time.time() - held.since)):,} s"
+    said = (held.id, held.agent or "–", held.model, f"{held.tokens:,}", share, waits, held.rule, held.why)
+    return tuple(map(printable, said))
+
+
+def _as_json(proxy: RunningProxy, held: HeldSummary) -> dict[str, Any]:
+    return {"pid": proxy.pid, **structs.asdict(held)}

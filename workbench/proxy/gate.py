@@ -1,0 +1,214 @@
+"""The gate: requests that a breakpoint names wait here until they are let go.
+
+While there is no breakpoint nothing is looked at, and nothing costs anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count, takewhile
+from typing import Any, Final, NamedTuple
+
+from workbench.config.background import in_background
+from workbench.config.errors import WrongCall
+from workbench.log.events import HoldEnd
+from workbench.models.catalogue import Catalogue
+from workbench.models.tokens import counter_for
+from workbench.proxy.breakpoints import BreakRule, PassingRequest, first_held, item_name, new_items, parse_rule
+from workbench.proxy.control import HeldDetail, HeldSummary, ProxyState, ReleaseOrder
+from workbench.proxy.recorder import read_body
+from workbench.proxy.routes import Route
+from workbench.proxy.senders import Sender, sender_of
+from workbench.traces.request_thread import Exchange
+from workbench.wire.dialects import split
+from workbench.wire.rewriting import BodyItem, items_in
+
+REMEMBERED: Final = 50
+"""Requests that a later one may continue."""
+LAST: Final = 200
+"""Characters of what stands last, in a list of what is held."""
+
+
+class Release(NamedTuple):
+    """How a request goes on."""
+
+    end: HoldEnd
+    body: dict[str, Any] | None = None
+    model: str = ""
+    text: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class SeenRequest:
+    """A request that passed, as the next one of its conversation is compared with it."""
+
+    key: tuple[str, str, str]
+    names: Sequence[int]
+    """Of all its items."""
+    talk: Sequence[int]
+    """Of those of the conversation."""
+    refused: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class HeldRequest:
+    """A request that waits."""
+
+    summary: HeldSummary
+    body: dict[str, Any]
+    new: tuple[str, ...]
+    released: asyncio.Future[Release] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class _Read(NamedTuple):
+    """What is known of a request before it is compared with others."""
+
+    body: dict[str, Any]
+    items: list[BodyItem]
+    sender: Sender
+    model: str
+    tokens: int
+    window: int
+
+
+class Gate:
+    """The breakpoints of a proxy, and what waits at them. Used in the loop's thread."""
+
+    def __init__(
+        self,
+        rules: Iterable[str] = (),
+        seconds: float = 600,
+        client: str = "",
+        catalogue: Catalogue | None = None,
+    ) -> None:
+        """`seconds`: after which a request is let go as it was; `client`: who asks, where a request does not tell."""
+        self.rules: tuple[BreakRule, ...] = ()
+        self.seconds = seconds
+        self.held: dict[str, HeldRequest] = {}
+        self._client = client
+        self._catalogue = catalogue or Catalogue()
+        self._seen: deque[SeenRequest] = deque(maxlen=REMEMBERED)
+        self._numbers = count(1)
+        self.set_rules(rules)
+
+    def set_rules(self, rules: Iterable[str]) -> None:
+        """All breakpoints, anew. Raises WrongCall. What waits already goes on waiting."""
+        self.rules = tuple(dict.fromkeys(map(parse_rule, rules)))
+        if not self.rules:
+            self._seen.clear()
+
+    def looks_at(self, route: Route) -> bool:
+        """Whether a request may have to wait: it asks a model, and there are breakpoints."""
+        return bool(self.rules) and route.dialect is not None and route.name != "counting"
+
+    async def look(
+        self, route: Route, headers: Mapping[str, str], body: bytes
+    ) -> tuple[HeldRequest | None, SeenRequest | None]:
+        """Whether a request is to wait; and by what the next one knows it."""
+        read = await in_background(self._read, route, dict(headers), body)
+        if read is None:
+            return None, None
+        key = (read.sender.session, read.sender.agent, str(route.dialect))
+        talk = [item_name(item) for item in read.items if item.kind not in ("system", "tool")]
+        before = self._before(key, talk)
+        seen = SeenRequest(key, [item_name(item) for item in read.items], talk)
+        self._seen.append(seen)
+        new = new_items(read.items, before.names if before else None)
+        agents = (read.sender.client or self._client, read.sender.agent, read.sender.purpose or "")
+        refused = before.refused if before else ""
+        found = first_held(self.rules, PassingRequest(new, [*filter(None, agents)], read.tokens, read.window, refused))
+        if found is None:
+            return None, seen
+        if not read.tokens:
+            read = read._replace(**await in_background(self._sized, read))
+        return self._held(route, read, new, *found), seen
+
+    def _read(self, route: Route, headers: Mapping[str, str], data: bytes) -> _Read | None:
+        dialect, body = route.dialect, read_body(data, headers)
+        if dialect is None or not body:
+            return None
+        model = route.model or str(body.get("model") or "")
+        exchange = Exchange(dialect, body, {}, model, 0, split(dialect, body))
+        found = _Read(body, items_in(dialect, body), sender_of(exchange, route, headers), model, 0, 0)
+        return found._replace(**self._sized(found)) if any(rule.counts for rule in self.rules) else found
+
+    def _sized(self, read: _Read) -> dict[str, int]:
+        counter = counter_for(read.model)
+        return {
+            "tokens": sum(counter.count(item.text).tokens for item in read.items),
+            "window": self._catalogue.find(read.model).window,
+        }
+
+    def _before(self, key: tuple[str, str, str], talk: Sequence[int]) -> SeenRequest | None:
+        """The request that this one continues: of those with the same beginning the one that has most in common."""
+        best, most = None, 0
+        for seen in self._seen:
+            if seen.key == key:
+                pairs = takewhile(lambda pair: pair[0] == pair[1], zip(seen.talk, talk, strict=False))
+                common = sum(1 for _ in pairs)
+                if common and common >= most:
+                    best, most = seen, common
+        return best
+
+    def _held(self, route: Route, read: _Read, new: Sequence[BodyItem], rule: BreakRule, why: str) -> HeldRequest:
+        assert route.dialect is not None
+        sender, now = read.sender, time.time()
+        agent = " ".join(filter(None, (sender.client or self._client, sender.agent, sender.name)))
+        last = " ".join(read.items[-1].text.split())[:LAST] if read.items else ""
+        summary = HeldSummary(
+            f"{os.getpid()}-{next(self._numbers)}",
+            str(rule),
+            why,
+            agent,
+            read.model,
+            route.dialect,
+            read.tokens,
+            read.window,
+            len(read.items),
+            len(new),
+            now,
+            now + self.seconds,
+            last,
+        )
+        return HeldRequest(summary, read.body, tuple(item.path for item in new))
+
+    @contextmanager
+    def holding(self, held: HeldRequest) -> Iterator[None]:
+        """It can be let go meanwhile."""
+        self.held[held.summary.id] = held
+        try:
+            yield
+        finally:
+            del self.held[held.summary.id]
+
+    # From outside
+
+    def state(self) -> ProxyState:
+        """What it holds, and why."""
+        return ProxyState(tuple(map(str, self.rules)), tuple(held.summary for held in self.held.values()))
+
+    def detail(self, ident: str) -> HeldDetail:
+        """A request that waits, whole. Raises WrongCall."""
+        held = self._find(ident)
+        return HeldDetail(held.summary, held.body, held.new)
+
+    def release(self, ident: str, order: ReleaseOrder) -> None:
+        """Let a request go on. Raises WrongCall."""
+        held = self._find(ident)
+        if order.end == "changed" and not order.body:
+            raise WrongCall("expected the body that is sent in its place")
+        if order.end == "answered" and not order.text.strip():
+            raise WrongCall("expected a text to answer with")
+        held.released.set_result(Release(order.end, order.body, order.model, order.text))
+
+    def _find(self, ident: str) -> HeldRequest:
+        held = self.held.get(ident)
+        if held is None or held.released.done():
+            raise WrongCall(f"{ident} is not held any more")
+        return held
