@@ -135,7 +135,7 @@ def test_what_a_breakpoint_holds_is_listed_and_let_go_by_other_commands(
 
     def held() -> dict[str, Any]:
         while not (found := json.loads(said("held", "--json"))["held"]):
-            pass
+            assert not coming.done()
         one: dict[str, Any] = found[0]
         return one
 
@@ -146,7 +146,8 @@ def test_what_a_breakpoint_holds_is_listed_and_let_go_by_other_commands(
         address = process.stdout.readline().strip()
         assert "text:hello" in said("break")
         coming = pool.submit(asked, address)
-        assert (one := held())["why"] == "“hello” is new in it"
+        one = held()
+        assert one["why"] == "“hello” is new in it"
         assert "hello there" in said("held", one["id"])
         assert one["id"] in said("held")
         assert main(["release", one["id"], "--body", str(tmp_path / "none.json")]) == 2
@@ -155,6 +156,7 @@ def test_what_a_breakpoint_holds_is_listed_and_let_go_by_other_commands(
         (tmp_path / "body.json").write_text(json.dumps(body))
         said("release", one["id"].partition("-")[2], "--body", str(tmp_path / "body.json"))
         assert coming.result(timeout=20)
+        assert "text:hello, every" in said("break", "every")
         coming = pool.submit(asked, address)
         said("release", held()["id"], "--answer", "by hand")
         assert coming.result(timeout=20) == "by hand"

@@ -63,7 +63,7 @@ def run_break(options: argparse.Namespace) -> int:
             proxy.agent or "–",
             shown_folder(proxy.folder),
             str(len(state.held)),
-            "  ".join(state.rules) or "none",
+            ", ".join(state.rules) or "none",
         )
         for proxy, state in found
     ]

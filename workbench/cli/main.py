@@ -218,7 +218,7 @@ def _add_proxy(commands: Commands[_Parser]) -> None:
     where = "where requests go: an address, or rehearsal; by default to the provider that each is meant for"
     parser.add_argument("--to", default="", metavar="URL", help=where)
     parser.add_argument("--no-record", action="store_true", help="pass requests on and store nothing")
-    rule = "hold what this names: every, tokens>N, share>N%%, tool:NAME, text:WORDS, agent:NAME, error; repeatable"
+    rule = "hold what this names: every, tokens>N, share>N, tool:NAME, text:WORDS, agent:NAME, error; repeatable"
     parser.add_argument("--break", action="append", default=[], dest="rules", metavar="RULE", help=rule)
     parser.add_argument("--json", action="store_true", help="print the address and the dialects as a line of JSON")
     run = "an agent to start with the right settings, as in -- claude; the proxy ends with it"

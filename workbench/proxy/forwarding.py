@@ -116,7 +116,7 @@ class Forwarding:
         if self._response is None:
             return _unreachable(url, problem)
         if self._holding is not None and not self._status and finish == "broken":
-            await self._holding.tell_error(502, _unreachable(url, problem).body)
+            await self._holding.tell_error(502, _sentence(url, problem).encode())
         else:
             _break_off(incoming)
         return self._response
@@ -269,8 +269,12 @@ def _words(error: BaseException) -> str:
 
 def _unreachable(url: URL, problem: str) -> web.Response:
     """What a client is told where there is no provider: an error in the form that all dialects share."""
-    message = f"workbench proxy: {url.with_query(None)} cannot be reached: {problem}"
-    return web.json_response({"type": "error", "error": {"type": "api_error", "message": message}}, status=502)
+    error = {"type": "api_error", "message": _sentence(url, problem)}
+    return web.json_response({"type": "error", "error": error}, status=502)
+
+
+def _sentence(url: URL, problem: str) -> str:
+    return f"workbench proxy: {url.with_query(None)} cannot be reached: {problem}"
 
 
 def _for_model(url: URL, model: str) -> URL:

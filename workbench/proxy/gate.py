@@ -126,7 +126,7 @@ class Gate:
         if found is None:
             return None, seen
         if not read.tokens:
-            read = read._replace(**await in_background(self._sized, read))
+            read = await in_background(self._sized, read)
         return self._held(route, read, new, *found), seen
 
     def _read(self, route: Route, headers: Mapping[str, str], data: bytes) -> _Read | None:
@@ -136,14 +136,12 @@ class Gate:
         model = route.model or str(body.get("model") or "")
         exchange = Exchange(dialect, body, {}, model, 0, split(dialect, body))
         found = _Read(body, items_in(dialect, body), sender_of(exchange, route, headers), model, 0, 0)
-        return found._replace(**self._sized(found)) if any(rule.counts for rule in self.rules) else found
+        return self._sized(found) if any(rule.counts for rule in self.rules) else found
 
-    def _sized(self, read: _Read) -> dict[str, int]:
+    def _sized(self, read: _Read) -> _Read:
         counter = counter_for(read.model)
-        return {
-            "tokens": sum(counter.count(item.text).tokens for item in read.items),
-            "window": self._catalogue.find(read.model).window,
-        }
+        tokens = sum(counter.count(item.text).tokens for item in read.items)
+        return read._replace(tokens=tokens, window=self._catalogue.find(read.model).window)
 
     def _before(self, key: tuple[str, str, str], talk: Sequence[int]) -> SeenRequest | None:
         """The request that this one continues: of those with the same beginning the one that has most in common."""

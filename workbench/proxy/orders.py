@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
@@ -36,9 +35,9 @@ async def take_order(incoming: web.Request, path: str, gate: Gate) -> web.Respon
         return web.json_response({"error": str(error)}, status=400)
 
 
-async def _read(incoming: web.Request, kind: Callable[..., T]) -> T:
+async def _read(incoming: web.Request, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(await incoming.read(), type=kind)  # type: ignore[call-overload, no-any-return]
+        return msgspec.json.decode(await incoming.read(), type=kind)
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise WrongCall(f"the order cannot be read: {error}") from error
 
