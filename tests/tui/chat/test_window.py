@@ -110,6 +110,21 @@ async def test_nothing_jumps_when_the_user_has_scrolled_up_and_a_line_tells_what
         assert "new below" not in screen_of(app)
 
 
+async def test_what_was_opened_behind_another_pane_is_not_new() -> None:
+    class Behind(Host):
+        CSS = "ChatPane { display: none; }"
+
+    app = Behind(LongTranscript(400))
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        app.pane.show_beside(380)
+        await settle(pilot)
+        app.pane.display = True
+        await settle(pilot)
+        assert any("message 380" in line for line in shown(app))
+        assert "new below" not in screen_of(app)
+
+
 async def test_an_entry_that_grows_above_the_view_does_not_move_it() -> None:
     entries = [called(1, "run", "{}", None), *said(*[("you", f"message {n}") for n in range(40)], first=10)]
     app = Host(entries)

@@ -92,6 +92,8 @@ class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
             return
         if self.lines.take(self.transcript, self.live):
             self.following, self.cursor, self._jumped, self._place = True, None, False, (0, 0)
+        if self.following:
+            self._seen = len(self.lines)  # also while nothing is drawn: what is opened behind another pane is not new
         self._arrange()
 
     def on_resize(self) -> None:
