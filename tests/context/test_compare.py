@@ -58,6 +58,15 @@ def test_a_mask_frees_what_it_hides_and_keeps_the_cache_before_it() -> None:
     assert ahead < found.first_changed < ahead + 60, "what stands before it, and the framing of four messages"
 
 
+def test_what_a_file_lacks_is_the_beginning_of_the_request_and_stays_cached() -> None:
+    before = planned(TALK, POLICY)
+    after = planned([*TALK, Override("exclude", 1, 1)], POLICY)
+    found = effect(before.as_reported(before.totals.tokens + 5_000), after.as_reported(None, 5_000))
+    assert found.first_changed is not None
+    assert found.first_changed >= 5_000
+    assert found.first_changed + found.rewritten + REPLY_PRIMING == before.totals.tokens + 5_000
+
+
 def test_what_is_added_at_the_end_rewrites_nothing_else() -> None:
     before = planned(TALK, POLICY)
     after = planned([*TALK, UserMessage("and now?")], POLICY)

@@ -18,7 +18,7 @@ def effect(before: ContextPlan, after: ContextPlan, info: ModelInfo, once: float
     With the prices `read` of a cached token, `write` of one that enters the cache and the figures
 
         first_changed = tokens up to the first difference, as `context/compare` tells it
-        anew          = tokens of `after` - first_changed
+        anew          = tokens of `after` - first_changed, both with what is in no row
         saved         = tokens of `before` - tokens of `after`
 
     the next request costs `anew * (write - read)` more than if it were cached, once, and every request costs
@@ -30,7 +30,7 @@ def effect(before: ContextPlan, after: ContextPlan, info: ModelInfo, once: float
     price, and only the summary has to be paid back. What costs nothing is paid back at once.
     """
     found = compare.effect(before, after)
-    saved, whole = found.freed, after.totals.tokens
+    saved, whole = found.freed, after.size
     first = whole if found.first_changed is None else found.first_changed
     read, write = _prices(info)
     payback = None

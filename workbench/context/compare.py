@@ -25,7 +25,8 @@ class Effect(NamedTuple):
     freed: int
     """Tokens that the second request has less; below 0 where it has more."""
     first_changed: int | None
-    """Tokens before the first difference, as near as whole rows tell; None: the requests are the same."""
+    """Tokens before the first difference, as near as whole rows tell; None: the requests are the same. What is in no row
+    counts as the beginning of the request: it is the system prompt and the tools."""
     rewritten: int
     """Tokens of the first request from there on: what a prompt cache has of it and cannot use any more."""
 
@@ -60,7 +61,8 @@ def effect(before: ContextPlan, after: ContextPlan) -> Effect:
     if same is None:
         return Effect(freed, None, 0)
     same = min(same, before.totals.tokens, after.totals.tokens)
-    return Effect(freed, same, max(0, before.totals.tokens - REPLY_PRIMING - same))
+    ahead = max(0, min(before.unattributed, after.unattributed))
+    return Effect(freed, ahead + same, max(0, before.totals.tokens - REPLY_PRIMING - same))
 
 
 def changes(before: ContextPlan, after: ContextPlan) -> RequestChanges:
