@@ -25,8 +25,8 @@ class Effect(NamedTuple):
     freed: int
     """Tokens that the second request has less; below 0 where it has more."""
     first_changed: int | None
-    """Tokens before the first difference, as near as whole rows tell; None: the requests are the same. What is in no row
-    counts as the beginning of the request: it is the system prompt and the tools."""
+    """Tokens before the first difference, as near as whole rows tell; None: the requests are the same. What is in no
+    row counts as the beginning of the request: it is the system prompt and the tools."""
     rewritten: int
     """Tokens of the first request from there on: what a prompt cache has of it and cannot use any more."""
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.config.text import printable
+from workbench.context.items import Item
 from workbench.context.tool_kinds import MOST, CallLine, cut, known_tool, named_values, telling
 
 LAST_PARTS = 2
@@ -15,6 +16,17 @@ LAST_PARTS = 2
 
 MOST_BROKEN = 200_000
 """Characters of broken JSON that are looked through."""
+MOST_PARSED = 100_000
+"""Characters of a call's arguments that are read for an item's line; longer ones are shown as they begin."""
+LOOKED_AT = 600
+"""Characters of a text that a line may show; the rest of a megabyte is not looked at."""
+
+
+def item_line(row: Item) -> str:
+    """What an item says, in a line: a call what it does."""
+    if row.kind == "tool_call" and len(row.original) <= MOST_PARSED:
+        return call_line(row.tool or "", row.original)
+    return printable(row.original[:LOOKED_AT])
 
 
 def call_line(name: str, arguments: Mapping[str, Any] | str, folder: str = "") -> str:

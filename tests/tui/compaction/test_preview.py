@@ -64,7 +64,8 @@ async def test_it_shows_what_would_be_summarised_and_asks_nobody(services: Servi
         assert "18 items with 4,224 tokens, events 3 to 31" in text
         assert f" of {screen.status.tokens:,} tokens" in text
         assert "kept            3  user" in text
-        assert "summarised      4  run_command()" in text
+        called = next(line for line in text.splitlines() if "summarised      4  run_command()" in line)
+        assert called.rstrip().endswith("Bash pytest tests/test_1.py"), "told in the line that the context has for it"
         assert not model.requests
         await pilot.press("escape")
         await rest(pilot)

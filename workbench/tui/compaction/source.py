@@ -14,10 +14,11 @@ from textual.screen import ModalScreen
 from workbench.compaction.values import SelectedRange
 from workbench.config.text import fit, printable
 from workbench.context.items import Item
+from workbench.context.tool_lines import item_line
 from workbench.tui.widgets.reader import TextReader
 from workbench.tui.widgets.text_view import TextLine, TextPage, text_page
 
-ROW = 76
+ROW = 70
 """Characters of a row that are shown."""
 HEAD = 46
 """Cells before what a row says."""
@@ -47,7 +48,7 @@ def _row(item: Item, kept: bool) -> str:
     """A word, because a colour alone says nothing."""
     word = "kept" if kept else "summarised"
     seq = "" if item.seq is None else str(item.seq)
-    text = fit(printable((item.text if item.text is not None else item.original)[: 2 * ROW]), ROW)
+    text = fit(item_line(item), ROW)
     return f"{word:<10} {seq:>6}  {printable(item.who)[:16]:<16} {item.tokens or item.original_tokens:>8,}  {text}"
 
 

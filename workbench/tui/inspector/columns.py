@@ -14,7 +14,7 @@ from textual.widget import Widget
 from workbench.config.text import percent, printable
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item, state_words
-from workbench.context.tool_lines import call_line
+from workbench.context.tool_lines import LOOKED_AT, item_line
 from workbench.session.values import Live
 from workbench.tui.inspector.order import TOOLS, Grouping, RowGroup, RowLines, Sorting, group_name
 from workbench.tui.widgets.cells import fit, fit_end, number
@@ -26,10 +26,6 @@ BESIDE = 40
 """From this width on the last column has room for a reason beside the text."""
 LEAST = 20
 """Cells for what a row says; where there are fewer, first the bars of the shares go, then the words of the states."""
-LOOKED_AT = 600
-"""Characters of a text that a row may show; the rest of a megabyte is not looked at."""
-MOST_PARSED = 100_000
-"""Characters of a call's arguments that are read for its line; longer ones are shown as they begin."""
 CHARS_PER_TOKEN = 4
 """For an answer that is still coming in: near enough, and marked as such."""
 ASIDES = ("usage", "snapshot", "error")
@@ -190,7 +186,7 @@ def live_cells(live: Live, columns: Columns) -> Cells:
 def _what(row: Item, columns: Columns) -> tuple[str, str]:
     """What it says, and beside it why it is not sent so. That something is never sent is no news."""
     width = columns.what
-    text = says(row)
+    text = item_line(row)
     if not row.edits or row.state == "aside" or width < BESIDE:
         return fit(text, width), ""
     why = printable(row.edits[-1].why[:LOOKED_AT])
@@ -198,13 +194,6 @@ def _what(row: Item, columns: Columns) -> tuple[str, str]:
         why = f"{row.original_tokens:,} → {row.tokens:,}: {why}"
     shown = fit(why, min(cell_len(why), width // 2))
     return fit(text, width - cell_len(shown) - 3), f" · {shown}"
-
-
-def says(row: Item) -> str:
-    """What an item says, in a line: a call what it does."""
-    if row.kind == "tool_call" and len(row.original) <= MOST_PARSED:
-        return call_line(row.tool or "", row.original)
-    return printable(row.original[:LOOKED_AT])
 
 
 def share_bar(part: int, whole: int, width: int) -> str:

@@ -25,8 +25,8 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.text import counted, percent, printable
 from workbench.context.items import SIGNS, Item
 from workbench.context.plan import ContextPlan
+from workbench.context.tool_lines import item_line
 from workbench.session.context_view import ContextView
-from workbench.tui.inspector.columns import says
 from workbench.tui.inspector.overrides import OverridePreview, choose, preview, why_not
 from workbench.tui.widgets.cells import fit
 
@@ -127,7 +127,7 @@ class LargestList(Widget, can_focus=True):
         for at, row in enumerate(self.items):
             box = "[x]" if at in self.chosen else "[ ]"
             who = fit(printable(row.who), WHO)
-            line = fit(f"{box} {row.tokens:>8,}  {SIGNS[row.state]} #{row.seq:<5} {who}  {says(row)}", width)
+            line = fit(f"{box} {row.tokens:>8,}  {SIGNS[row.state]} #{row.seq:<5} {who}  {item_line(row)}", width)
             lines.append(Content.styled(line, "bold reverse" if at == self.cursor else "$foreground"))
         return Content("\n").join(lines)
 

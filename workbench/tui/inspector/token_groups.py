@@ -10,7 +10,7 @@ from typing import NamedTuple
 from workbench.config.text import counted, printable
 from workbench.context.items import SIGNS, Item, State
 from workbench.context.plan import ContextPlan
-from workbench.tui.inspector.columns import says
+from workbench.context.tool_lines import item_line
 from workbench.tui.inspector.order import LOOK_UP, REST, Grouping, group_name, listed
 
 FRAMING = "message framing"
@@ -75,7 +75,7 @@ class _Gathered:
 def leaf(number: int, row: Item, name: str = "") -> Part:
     """One item; `name`: it is all there is of a group."""
     said = name or (row.who if row.seq is None else f"#{row.seq} {row.who}")
-    return Part(printable(said), row.tokens, row.state, SIGNS[row.state].strip(), says(row), number)
+    return Part(printable(said), row.tokens, row.state, SIGNS[row.state].strip(), item_line(row), number)
 
 
 def token_groups(
