@@ -21,6 +21,7 @@ from workbench.compaction import compactor as compactor_module
 from workbench.compaction import facts, requests
 from workbench.compaction import progress as progress_module
 from workbench.compaction.compactor import NOBODY, TOO_WEAK, Compactor, meta
+from workbench.compaction.preview import SHORTEST
 from workbench.compaction.progress import Progress, Stage, Tell
 from workbench.compaction.prompts import load
 from workbench.compaction.record import record
@@ -109,17 +110,27 @@ async def test_lost_things_are_put_back_with_one_call() -> None:
     assert every.audit.score == 1.0
 
 
-async def test_what_frees_too_little_is_refused_in_numbers() -> None:
-    wanting = setup(sets=["compaction.min_freed=0.7"])
-    with pytest.raises(CompactionRefused, match=r"^would free [\d,]+ of [\d,]+ tokens = .*% < 70 %$") as refused:
-        await drafted(compactor(made=wanting), number(work(8)), digest=True)
-    assert refused.value.kind == "freed"
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 8), st.integers(0, 3), st.integers(5, 99))
+def test_what_is_offered_is_never_refused_for_freeing_too_little(count: int, standing: int, percent: int) -> None:
+    """The summary is asked for shorter, where that is enough; otherwise nobody is offered anything."""
+    bodies = work(count)
+    bodies += [Compaction(1, 4 * standing, "so far"), *work(1, first=count + 1)] if 0 < standing <= count else []
+    events, made = number(bodies), compactor(made=setup(sets=[f"compaction.min_freed={percent / 100}"]))
+    try:
+        preview = made.preview(events, "manual", digest=True)
+    except CompactionRefused:
+        return
+    draft = asyncio.run(made.draft(events, preview, digest=True))
+    assert draft.text_tokens <= preview.summary_cap
+    assert draft.freed >= percent / 100 * preview.tokens_before
+    assert made.body(draft)
 
 
 async def test_where_no_summary_could_free_enough_nobody_is_asked_and_nothing_has_failed() -> None:
     """The turn that stays fills the room. That passes, so it must not open the circuit breaker."""
     events = number([UserMessage(words(9)), AssistantMessage(words(90)), UserMessage(words(900))])
-    figures = r"even a summary of one word would free -?\d+ of 1,\d+ tokens = .*% < 10 %$"
+    figures = r"even a summary of \d+ tokens would free -?\d+ of 1,\d+ tokens = .*% < 10 %$"
     async with Provider(says("a summary")) as provider:
         made = compactor(provider.url, setup("confirm"))
         for digest in (False, True):
@@ -131,14 +142,17 @@ async def test_where_no_summary_could_free_enough_nobody_is_asked_and_nothing_ha
     assert record(number(failed)).failures_in_a_row == 0
 
 
-async def test_where_the_models_summary_frees_too_little_the_digest_is_tried() -> None:
+async def test_where_a_summary_would_free_too_little_a_shorter_one_is_asked_for() -> None:
     events = number(work(8))
     sizes = ("compaction.summary_tokens=1200", "compaction.summary_ratio=0")
-    wanting = setup(sets=["compaction.min_freed=0.55", *sizes])
+    usual = compactor("http://127.0.0.1:9/v1", setup(sets=sizes)).preview(events, "manual")
     async with Provider(says(words(1_000))) as provider:
-        draft = await drafted(compactor(provider.url, wanting), events)
-    assert draft.made_by == "digest"
-    assert draft.problems[0].startswith("freed: would free ")
+        wanting = compactor(provider.url, setup(sets=["compaction.min_freed=0.55", *sizes]))
+        draft = await drafted(wanting, events)
+    assert usual.summary_cap / SHORTEST < draft.preview.summary_cap < usual.summary_cap
+    assert draft.made_by == MODEL
+    assert draft.text_tokens <= draft.preview.summary_cap
+    assert draft.freed >= 0.55 * draft.preview.tokens_before
 
 
 async def test_a_summary_with_which_the_request_would_still_not_fit_gives_way_to_the_digest() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ from workbench.compaction import prompts
 from workbench.compaction.audit import audit, with_lost
 from workbench.compaction.digest import digest as digest_of
 from workbench.compaction.facts import FactCollection, collect
-from workbench.compaction.preview import PreviewInputs, event_of, preview_of, previous_text, source_of
+from workbench.compaction.preview import PreviewInputs, event_of, preview_of, previous_text, source_of, too_little
 from workbench.compaction.progress import Progress, Tell, silent, told
 from workbench.compaction.record import details
 from workbench.compaction.requests import SummaryRequests, bare, lay_out
@@ -35,7 +34,6 @@ from workbench.compaction.summariser import (
     watched,
     within_cap,
 )
-from workbench.compaction.triggers import exact_percent
 from workbench.compaction.values import (
     Audit,
     CompactionPreview,
@@ -60,8 +58,6 @@ DIGEST = "digest"
 """Who made a summary that no model wrote."""
 TOO_WEAK = "the embedded model is too weak to summarise, so this is the digest; name another with compaction.model"
 NOBODY = "there is no model to ask, so this is the digest"
-LEAST = "…"
-"""The shortest summary there could be."""
 
 
 class _Tried(NamedTuple):
@@ -133,7 +129,7 @@ class Compactor:
         planner: Planner | None = None,
         progress: Tell = silent,
     ) -> CompactionPreview:
-        """What a compaction would do now; raises CompactionRefused where there is nothing to compact.
+        """What a compaction would do now; raises CompactionRefused where nothing is worth it.
 
         `planner`: one that has planned these events already; it is used up. `progress` is told in this thread.
         """
@@ -156,13 +152,10 @@ class Compactor:
         seq = events[-1].seq + 1 if events else 1
         of = (seq, body.first, body.last, body.kept)
         with self._trying:
-            if planner is None and self._tried is not None and self._tried.of == of:
-                self._tried.planner.reword(body)
-            else:
-                planner = planner or self.setup.planner(events, live=self._live)
-                planner.append(Event(seq, "compaction.draft", 0, body))
-                self._tried = _Tried(of, planner)
-            return self._tried.planner.plan()
+            known = self._tried
+            if known is None or known.of != of or planner not in (None, known.planner):
+                known = self._tried = _Tried(of, planner or self.setup.planner(events, live=self._live))
+            return known.planner.plan_with(body)
 
     # Draft
 
@@ -181,7 +174,6 @@ class Compactor:
         made: SummaryDraft | None = None
         if digest and preview.model:  # what was agreed to, but that nobody is asked
             preview = replace(preview, model="", request_tokens=0, parts=0, cost=0.0)
-        await aside(self._check_worth, events, preview)
         if not digest:
             text, problems, cost = await self.summary(preview.selected, preview.summary_cap, progress)
             if text:
@@ -292,33 +284,12 @@ class Compactor:
 
     # Accepting
 
-    def _check_worth(self, events: Sequence[Event], preview: CompactionPreview) -> None:
-        """Raise CompactionRefused where no summary could free enough: nobody is asked for one, and nothing has failed.
-
-        So it is where the turns that stay fill the room: the breaker must not open for that, since it will pass.
-        """
-        before = preview.tokens_before
-        if not self._too_little(before, before - preview.cache.saved_per_request):
-            return  # the longest summary frees enough, and the preview has planned that already
-        body = event_of(preview.selected, LEAST, self._policy, preview.recall)
-        after = self._plan_with(events, body)
-        if little := self._too_little(before, after.size):
-            raise CompactionRefused("nothing", f"nothing to compact: even a summary of one word {little}")
-
     def _check(self, draft: SummaryDraft) -> None:
         """Raise CompactionRefused for a draft that must not stand."""
         if not draft.summary.strip():
             raise CompactionRefused("empty", "the summary is empty")
-        if little := self._too_little(draft.preview.tokens_before, draft.tokens_after):
+        if little := too_little(self._policy, draft.preview.tokens_before, draft.tokens_after):
             raise CompactionRefused("freed", little)
-
-    def _too_little(self, before: int, after: int) -> str:
-        """What is freed, in figures, where that is less than it has to be."""
-        share, bound = Fraction(before - after, max(before, 1)), Fraction(str(self._policy.min_freed))
-        if share > 0 and share >= bound:
-            return ""
-        told = f"{exact_percent(share, bound)} < {exact_percent(bound)}"
-        return f"would free {before - after:,} of {before:,} tokens = {told}"
 
     def body(self, draft: SummaryDraft) -> Compaction:
         """The event to append; raises CompactionRefused when it must not stand."""

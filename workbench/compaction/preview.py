@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
 from typing import NamedTuple
 
 from workbench.compaction.cache import effect, paid_back
@@ -13,6 +15,7 @@ from workbench.compaction.prompts import RECALL_TOOLS, preface
 from workbench.compaction.requests import SummaryRequests, SummarySource
 from workbench.compaction.source import blocks, previous_summary
 from workbench.compaction.summariser import cost_of
+from workbench.compaction.triggers import exact_percent
 from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, SelectedRange, Trigger
 from workbench.config.text import counted
 from workbench.context.budget import Limits
@@ -26,6 +29,8 @@ from workbench.models.catalogue import Catalogue
 
 NAMED, MOST_NAMED = 40, 5
 """Characters of a lost fact in a line, and how many of them are named there."""
+SHORTEST = 4
+"""A summary that frees too little is asked for shorter, down to the cap divided by this."""
 UNCAPPED = 4_000
 """Tokens of a summary where the policy names no cap: more is no summary."""
 
@@ -106,6 +111,46 @@ def can_recall(events: Sequence[Event]) -> bool:
     return offered.issuperset(RECALL_TOOLS)
 
 
+def too_little(policy: CompactionPolicy, before: int, after: int) -> str:
+    """What is freed, in figures, where that is less than it has to be."""
+    share, bound = Fraction(before - after, max(before, 1)), Fraction(str(policy.min_freed))
+    if share > 0 and share >= bound:
+        return ""
+    told = f"{exact_percent(share, bound)} < {exact_percent(bound)}"
+    return f"would free {before - after:,} of {before:,} tokens = {told}"
+
+
+def worthwhile(
+    setup: Setup,
+    plan: ContextPlan,
+    selected: SelectedRange,
+    recall: bool,
+    plan_with: Callable[[Compaction], ContextPlan],
+) -> tuple[int, ContextPlan]:
+    """The most tokens of a summary with which enough is freed, and the plan with one of that length.
+
+    Raises CompactionRefused where there is no such summary. That is no failure: it is so where the turns that stay
+    fill the room, which will pass. Whoever offers a compaction asks here, so that none is offered and then refused.
+    """
+    policy, before = setup.loaded.policy.compaction, plan.size
+    cap = summary_cap(policy, setup.limits, source_tokens(selected, plan))
+
+    def of_length(tokens: int) -> ContextPlan:
+        return plan_with(event_of(selected, " word" * tokens, policy, recall))
+
+    after = of_length(cap)
+    if not too_little(policy, before, after.size):
+        return cap, after
+    least = -(-cap // SHORTEST)
+    shortest = of_length(least)
+    if little := too_little(policy, before, shortest.size):
+        raise CompactionRefused("nothing", f"nothing to compact: even a summary of {counted(least, 'token')} {little}")
+    most = before - max(1, ceil(before * Fraction(str(policy.min_freed))))
+    cap = max(least, cap - (after.size - most))
+    after = of_length(cap)
+    return (least, shortest) if too_little(policy, before, after.size) else (cap, after)
+
+
 def preview_of(
     inputs: PreviewInputs,
     events: Sequence[Event],
@@ -115,21 +160,20 @@ def preview_of(
     trigger: Trigger,
     why: str,
 ) -> CompactionPreview:
-    """All the figures of a compaction that could be made now; `plan_with` plans the log with one more event."""
-    limits, policy = inputs.setup.limits, inputs.policy
-    source = source_tokens(selected, plan)
-    cap = summary_cap(policy, limits, source)
-    asked = request_figures(inputs, selected, cap)
+    """All the figures of a compaction that could be made now; `plan_with` plans the log with one more event.
+
+    Raises CompactionRefused where it would free too little.
+    """
     recall = can_recall(events)
-    stand_in = event_of(selected, " word" * cap, policy, recall)
-    after = plan_with(stand_in)
+    cap, after = worthwhile(inputs.setup, plan, selected, recall, plan_with)
+    asked = request_figures(inputs, selected, cap)
     inside = events[bisect_left(events, selected.first, key=_seq) : bisect_right(events, selected.last, key=_seq)]
     return CompactionPreview(
         trigger,
         why or selected.why,
         selected,
         plan.size,
-        source,
+        source_tokens(selected, plan),
         cap,
         inputs.model,
         asked.tokens,

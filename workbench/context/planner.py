@@ -40,6 +40,8 @@ from workbench.models.tokens import TokenCounter
 
 _SAY_NOTHING = (Setting, Request, RequestPart, RequestAnswer, Hold)
 """Control events that change no plan."""
+TRIED = "compaction.draft"
+"""The id of a compaction that is in no log."""
 
 
 class Planner:
@@ -158,12 +160,27 @@ class Planner:
         first, last = (self._conversation.cells[at].seq in cover for at in (cells[0], cells[-1]))
         return first and not last
 
-    def at_this_moment(self) -> Planner:
-        """A planner of the same log for another thread, which may use it up while this one goes on."""
+    def plan_with(self, body: Compaction) -> ContextPlan:
+        """The plan as it would be with this compaction as the next event; uses the planner up. Another compaction of
+        the same range only changes its text."""
+        last = self._events[-1] if self._events else None
+        if last is not None and last.id == TRIED and _same_range(last.body, body):
+            self.reword(body)
+        else:
+            self.append(Event(last.seq + 1 if last is not None else 1, TRIED, 0, body))
+        return self.plan()
+
+    def at_this_moment(self, *, to_try: bool = True) -> Planner:
+        """A planner of the same log for another thread, which may use it up while this one goes on.
+
+        `to_try`: what it is used up for is mostly what comes next, and what was built for it is then taken over.
+        """
         made = copy(self)
         made._events, made._controls = list(self._events), list(self._controls)
         made._conversation = self._conversation.again()
-        made._built, made._trial, self._trial = 0, None, made
+        made._built, made._trial = 0, None
+        if to_try:
+            self._trial = made
         return made
 
     def _restart(self, *, same: bool = False) -> None:

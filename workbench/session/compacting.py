@@ -29,7 +29,7 @@ from workbench.session.compaction_values import (
     RunningCompaction,
     progress_text,
 )
-from workbench.session.compaction_view import CompactionInputs, LogFigures, audit_again, view
+from workbench.session.compaction_view import FEW, CompactionInputs, LogFigures, audit_again, view
 from workbench.session.open_session import OpenSession
 from workbench.session.questions import compact as question
 from workbench.session.turns import Turns
@@ -103,6 +103,7 @@ class SessionCompactions:
         setup = opened.agent.setup if opened.agent is not None else opened.setup
         growth, fixed = opened.ledger.growth, opened.why_read_only
         events = self._figures.events()
+        planner = opened.agent.planner if opened.agent is not None else opened.planner
         return CompactionInputs(
             opened.plan,
             setup,
@@ -113,6 +114,7 @@ class SessionCompactions:
             fixed,
             not self._turns.busy,
             opened.recorded,
+            planner.at_this_moment(to_try=False) if len(planner.events) <= FEW else None,
         )
 
     def _put(self) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from workbench.compaction.audit import audit
 from workbench.compaction.forecast import forecast, next_step
-from workbench.compaction.preview import source_tokens, summarised_words
+from workbench.compaction.preview import can_recall, source_tokens, summarised_words, worthwhile
 from workbench.compaction.record import CompactionEntry, Record, metrics, record
 from workbench.compaction.selection import select_for
 from workbench.compaction.triggers import compacts_at, decide
@@ -21,6 +21,7 @@ from workbench.config.text import counted
 from workbench.context.control import CONTROL, in_effect, reverted, span
 from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
+from workbench.context.planner import Planner
 from workbench.context.setup import Setup
 from workbench.log.events import (
     AssistantMessage,
@@ -37,7 +38,7 @@ from workbench.session.compaction_values import CompactionMark, CompactionView, 
 from workbench.session.recorded import RecordedSession
 
 FEW = 3_000
-"""Rows up to which it is found out, unasked, whether there is anything to compact."""
+"""Events up to which it is found out, unasked, whether there is anything to compact."""
 POINTS = 600
 """Of the curve; no screen is wider."""
 
@@ -172,6 +173,9 @@ class CompactionInputs:
     fixed: str
     turn_over: bool
     recorded: RecordedSession | None = None
+    planner: Planner | None = None
+    """A copy of the session's, which is used up; None where the log is too long to find out, unasked, whether there is
+    anything to compact."""
 
 
 def view(inputs: CompactionInputs) -> CompactionView:
@@ -225,14 +229,17 @@ def _cleared(events: Sequence[Event]) -> tuple[int, ...]:
 
 def _selected(inputs: CompactionInputs) -> tuple[str, str]:
     """Why a compaction by hand would come to nothing, or else what it would summarise."""
-    if len(inputs.plan.rows) > FEW:
+    planner = inputs.planner
+    if planner is None:
         return "", ""
+    plan = planner.plan()
     try:
-        found = select_for(inputs.setup, inputs.plan, inputs.events, "manual")
+        found = select_for(inputs.setup, plan, inputs.events, "manual")
+        worthwhile(inputs.setup, plan, found, can_recall(planner.events), planner.plan_with)
     except CompactionRefused as refused:
         return str(refused).removeprefix("nothing to compact: "), ""
     kept = f", and keep {counted(len(found.kept), 'event')} of them" if found.kept else ""
-    return "", f"summarise {summarised_words(found, source_tokens(found, inputs.plan))}{kept}"
+    return "", f"summarise {summarised_words(found, source_tokens(found, plan))}{kept}"
 
 
 def audit_again(setup: Setup, events: Sequence[Event], entry: CompactionEntry) -> PastAudit:

@@ -42,7 +42,16 @@ def seen(events: Sequence[Event], made: Setup = SETUP, **changes: Any) -> Compac
     """What the panel shows of a log."""
     figures = figures_of(events, step=max(1, len(events)))
     inputs = CompactionInputs(
-        made.plan(events), made, made.loaded.policy.name, figures.events(), figures, 940.0, "", True
+        made.plan(events),
+        made,
+        made.loaded.policy.name,
+        figures.events(),
+        figures,
+        940.0,
+        "",
+        True,
+        None,
+        made.planner(events),
     )
     return view(replace(inputs, **changes))
 
