@@ -96,6 +96,7 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
     TITLE = "workbench"
     CSS = Opening.CSS  # Textual does not load the sheet of a default screen
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (140, "-wide")]  # noqa: RUF012 - an instance's own
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - an instance's own
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_hits}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "leave", "quit", id="app.quit", show=False, priority=True),

@@ -72,6 +72,22 @@ async def test_it_shows_what_would_be_summarised_and_asks_nobody(services: Servi
         assert top(pilot) is screen
 
 
+@pytest.mark.parametrize("size", [(60, 15), (40, 12)])
+async def test_a_small_terminal_shows_the_keys_and_what_was_lost(services: Services, size: tuple[int, int]) -> None:
+    async with panel(services, size) as (pilot, _):
+        found = await preview(pilot)
+        assert "Enter make the draft" in shown(pilot.app)
+        await pilot.press("enter")
+        await until(lambda: found.stage == "draft")
+        await rest(pilot)
+        text = shown(pilot.app)
+        assert "12 lost, 1 kept" in text
+        assert "[ ] lost path tests/test_1.py" in text
+        assert "Ctrl+S accept" in text
+        assert "Esc discard" in text
+        assert "## Goal" in text, "and a line of the summary"
+
+
 async def test_a_draft_is_edited_with_live_figures_and_accepted(services: Services) -> None:
     async with panel(services) as (pilot, screen):
         found = await drafted(pilot)

@@ -128,6 +128,14 @@ async def test_any_policy_can_be_what_the_others_are_compared_with(many_results:
         await until(lambda: "than codex" in str(lab.about.render()))
 
 
+async def test_a_small_terminal_shows_rows_and_keys(many_results: Services) -> None:
+    async with program(many_results, (60, 15)) as (pilot, screen):
+        lab = await look(pilot, screen, "lab")
+        await until(lambda: "…" not in str(lab.found.options[-1].prompt))
+        assert lab.found.size.height >= 3
+        await seen(pilot, "● workbench now", "codex", "Enter use this policy")
+
+
 async def test_of_an_imported_transcript_all_are_compared_with_what_was_recorded(
     many_results: Services, tmp_path: Path
 ) -> None:
