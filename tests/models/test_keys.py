@@ -140,7 +140,8 @@ def test_the_variables_of_a_provider(provider: str, variables: tuple[str, ...]) 
     ("model", "origin"),
     [
         *(("rehearsal", "not needed"), ("local", "not needed"), ("local:/a.gguf", "not needed")),
-        *(("ollama/qwen3", "not needed"), ("llamacpp/m", "not needed"), ("bedrock/x", "other"), ("nobody", "other")),
+        *(("ollama/qwen3", "not needed"), ("llamacpp/m", "not needed"), ("bedrock/x", "other")),
+        *(("nobody", "none"), ("claude-3-5-sonnet", "none"), ("gpt-5.3-codex-spark", "none")),
     ],
 )
 def test_who_needs_no_key_is_told_apart(model: str, origin: str) -> None:

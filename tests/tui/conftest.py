@@ -12,6 +12,8 @@ import pytest
 from textual import events
 from textual.app import App
 
+from workbench.models.keys import Key
+from workbench.models.model_routes import ModelRoutes
 from workbench.session.fault_reports import FaultReports
 
 
@@ -47,6 +49,15 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(App, "_press_keys", press_keys)
     monkeypatch.setattr("textual.app.wait_for_idle", idle)
     monkeypatch.setattr("textual.pilot.wait_for_idle", idle)
+
+
+@pytest.fixture(autouse=True)
+def scripted_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model of the scripts is asked in this process."""
+    key = ModelRoutes.key
+    monkeypatch.setattr(
+        ModelRoutes, "key", lambda self, model: Key("not needed") if model == "scripted" else key(self, model)
+    )
 
 
 @pytest.fixture

@@ -150,10 +150,10 @@ def run_model(options: argparse.Namespace) -> int:
         ("window", f"{info.window:,} for {kind} ({info.window_source})"),
         ("maximum output", output),
         ("price", f"${price_in} in, ${price_out} out per million tokens"),
-        ("provider", info.provider or "unknown"),
+        ("provider", info.served_by),
         *([("address", printable(address))] if address else []),
         ("key", key.described),
-        ("tokenizer", f"{info.tokenizer}: {info.tokenizer_note}"),
+        ("tokenizer", info.counts_with),
         ("can", ", ".join(sorted(info.capabilities)) or "unknown"),
     ]
     print("\n".join(table((printable(info.name), ""), rows)))

@@ -14,7 +14,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal
 
-from workbench.models.families import tokenizer_for
+from workbench.models.families import maker_of, tokenizer_for
 from workbench.models.litellm_data import model_table
 from workbench.models.model_entries import check_entries
 from workbench.models.windows import GUESS, is_input_only, ollama_window, window_by_name
@@ -103,6 +103,17 @@ class ModelInfo:
     tokenizer: str
     tokenizer_exact: bool
     tokenizer_note: str
+
+    @property
+    def counts_with(self) -> str:
+        """The tokenizer by its name and what there is to say of it, for people."""
+        named = self.tokenizer_note.startswith(self.tokenizer)
+        return self.tokenizer_note if named else f"{self.tokenizer}: {self.tokenizer_note}"
+
+    @property
+    def served_by(self) -> str:
+        """The provider, for people."""
+        return "this program" if is_built_in(self.name) else self.provider or "unknown"
 
 
 class Catalogue:
@@ -253,6 +264,10 @@ def _provider(name: str, entry: Entry) -> str:
     prefix = _prefix(name)
     if prefix in _providers() or prefix in LOCAL_PROVIDERS or prefix in _GATEWAYS:
         return prefix
+    if not any(bare.lower() in _names_by_lower() for bare in _without_prefixes(name)):
+        # The table has it at best as somebody else serves it, and that is not who is asked for a bare name.
+        prefix = prefix or maker_of(name)
+        return prefix or str(entry.get("litellm_provider", ""))
     return str(entry.get("litellm_provider", prefix))
 
 

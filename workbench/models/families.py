@@ -9,6 +9,11 @@ _O200K = re.compile(r"gpt-4o|gpt-4\.[15]|gpt-5|chatgpt-4o|gpt-oss|gpt-audio|code
 _CL100K = re.compile(r"gpt-4(-|$)|gpt-3\.?5|text-embedding-(ada|3)")
 _OLD_CLAUDE = re.compile(r"claude-(2|v?1|v2|instant)(\D|$)")
 _FAMILY = re.compile(r"[a-z]+")
+_BY_MAKER = (
+    ("anthropic", re.compile("claude")),
+    ("openai", re.compile(r"gpt-|chatgpt-|codex|o[134](-|$)")),
+    ("gemini", re.compile("gemini")),
+)
 _FACTORS = (
     (re.compile(r"claude-(?:[a-z]+-4-[789]|[a-z]+-4-\d\d(?!\d)|(?!3)[a-z]+-[5-9](?!\d)|(?:fable|mythos))"), 1.35),
     (_OLD_CLAUDE, 1.0),
@@ -27,6 +32,12 @@ def bare_name(model: str) -> str:
     name = model.lower().rsplit("/", 1)[-1].removeprefix("ft:")
     # Bedrock writes regions and makers with dots: us.anthropic.claude-..., openai.gpt-oss-...
     return re.sub(r"^(?:[a-z]+\.)+(?=[a-z])", "", name)
+
+
+def maker_of(model: str) -> str:
+    """The provider whose own models are called so; empty where the name does not tell."""
+    name = bare_name(model)
+    return next((maker for maker, pattern in _BY_MAKER if pattern.match(name)), "")
 
 
 @lru_cache(maxsize=1024)

@@ -25,7 +25,7 @@ SECONDS = 5.0
 """For the key store to answer. One that asks the user to unlock it, where nobody is, would never come back."""
 
 Origin = Literal["environment", "key store", "none", "not needed", "other"]
-"""other: credentials of the provider's own kind, or a provider that nobody knows; litellm looks for those."""
+"""none: also of a provider nobody knows. other: credentials of the provider's own kind, which litellm looks for."""
 
 _VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -77,6 +77,8 @@ class Key:
                 return "none is needed"
             case "other":
                 return "the provider's own kind of credentials, which litellm looks for"
+        if not self.variables:
+            return "unknown, as its provider is; a provider stands before the name, as in openai/NAME"
         usual = self.variables[0]
         problem = f" ({self.problem})" if self.problem else ""
         return f"none{problem}: set {usual}, or put it into the key store with `keyring set {SERVICE} {usual}`"
@@ -102,7 +104,7 @@ def find_key(model: str, provider: str, environ: Mapping[str, str] = os.environ,
         return Key("not needed")
     variables = variables_of(provider)
     if not variables:
-        return Key("other")
+        return Key("other" if provider else "none")
     for name in variables:
         if environ.get(name):
             return Key("environment", variables, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,25 @@ async def test_what_a_model_lacks_is_told_in_words(services: Services) -> None:
             await seen(pilot, state)
 
 
+async def test_what_is_shown_of_a_model_does_not_contradict_itself(services: Services) -> None:
+    async with program(services, WIDE) as (pilot, screen):
+        finder = await look(pilot, screen, "model")
+        await narrowed(pilot, "rehearsal")
+        await seen(pilot, "no network", "this program", "o200k_base, in which the rehearsal model counts")
+        await narrowed(pilot, "claude")
+        await seen(pilot, "1,000,000", "200,000")
+        assert not re.search(r"\d[kM]\b", " ".join(str(option.prompt) for option in finder.found.options))
+
+
+@pytest.mark.parametrize("model", ["gpt-5.3-codex-spark", "nobody-knows-it"])
+async def test_a_model_without_a_key_is_never_marked_as_ready(services: Services, model: str) -> None:
+    async with program(services, WIDE, model=model) as (pilot, screen):
+        await until(lambda: screen.status.ready == "no key")
+        await look(pilot, screen, "model")
+        await narrowed(pilot, model)
+        await seen(pilot, f"○ {model}  now")
+
+
 async def test_a_key_opens_the_list(services: Services) -> None:
     async with program(services, WIDE) as (pilot, _):
         await pilot.press("f7")
@@ -101,7 +121,7 @@ async def test_a_name_that_nobody_knows_may_be_used_and_its_window_is_said_to_be
         await look(pilot, screen, "model")
         finder = await narrowed(pilot, "gtp-4o")
         assert values(finder) == ["gtp-4o"]
-        await seen(pilot, "use this name as it is", "~128k", "Unknown model", "Did you mean")
+        await seen(pilot, "use this name as it is", "~128,000", "Unknown model", "Did you mean")
         await pilot.press("enter")
         await settle(pilot)
         await until(lambda: screen.status.model == "gtp-4o")

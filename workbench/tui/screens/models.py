@@ -16,7 +16,6 @@ from workbench.models.keys import Key
 from workbench.models.local.offers import Offer
 from workbench.models.well_known import well_known
 from workbench.tui.screens.text_blocks import blocks, pairs, paragraph
-from workbench.tui.widgets.cells import number
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
 from workbench.tui.widgets.host import Host
@@ -37,7 +36,7 @@ class ModelsScreen(Finder[str]):
     PLACEHOLDER = "a part of the name; or the whole name of a model that is not listed"
     COLUMNS = (
         Column("model"),
-        Column("window", 6, right=True),
+        Column("window", 10, right=True),
         Column("state", 27, least=52),
         Column("$/M in", 7, right=True, least=84),
         Column("out", 7, right=True, least=84),
@@ -127,18 +126,18 @@ class ModelsScreen(Finder[str]):
         return self._keys[info.provider]
 
     def _row(self, info: ModelInfo, name: str) -> Row:
-        title = Content(f"  {name}")
-        if name == self.host.status.model:
-            title = Content.assemble(("● ", "$success"), name, ("  now", "$quiet"))
-        return self._with_facts(info, title, name, self._state(info, name))
+        return self._with_facts(info, name, self._state(info, name))
 
     def _unknown(self, name: str) -> Row:
-        use = Content.styled("use this name as it is", "$accent")
-        return self._with_facts(self._catalogue.find(name), Content(f"  {name}"), name, use)
+        return self._with_facts(self._catalogue.find(name), name, Content.styled("use this name as it is", "$accent"))
 
-    def _with_facts(self, info: ModelInfo, title: Content, name: str, state: Content) -> Row:
+    def _with_facts(self, info: ModelInfo, name: str, state: Content) -> Row:
+        title = Content(f"  {name}")
+        if name == self.host.status.model:
+            ready = self._key(info).origin != "none"
+            title = Content.assemble(("● ", "$success") if ready else ("○ ", "$error"), name, ("  now", "$quiet"))
         about = "~" if info.window_source == "guess" else ""
-        return Row(name, (title, about + number(info.window, 6 - len(about)), state, *prices(info)))
+        return Row(name, (title, f"{about}{info.window:,}", state, *prices(info)))
 
     def _state(self, info: ModelInfo, name: str) -> Content:
         """Whether it can be used, and what is missing, in words."""
@@ -152,7 +151,7 @@ class ModelsScreen(Finder[str]):
                 return Content.styled("key set", "$success")
             case "other":
                 return Content.styled("credentials of its own", "$quiet")
-        return Content.styled(f"no key: set {key.variables[0]}" if key.variables else "no key", "$quiet")
+        return Content.styled(f"no key: set {key.variables[0]}" if key.variables else "provider unknown", "$quiet")
 
     async def tell(self, value: str) -> Content:
         """All that is known of it, and how."""
@@ -168,10 +167,10 @@ class ModelsScreen(Finder[str]):
                 ("window", f"{info.window:,} tokens for {kind} ({info.window_source})"),
                 ("output", f"at most {info.max_output:,}" if info.max_output else "unknown"),
                 ("price", "unknown" if info.input_price is None else f"${price_in} in, ${price_out} out per million"),
-                ("provider", info.provider or "unknown"),
+                ("provider", info.served_by),
                 ("address", address),
                 ("key", self._key(info).described),
-                ("tokenizer", f"{info.tokenizer}: {info.tokenizer_note}"),
+                ("tokenizer", info.counts_with),
                 ("can", ", ".join(sorted(info.capabilities)) or "unknown"),
             ],
             self.wide,
