@@ -267,6 +267,31 @@ async def test_the_help_lists_all_commands_and_is_searched(services: Services) -
         assert pilot.app.screen is screen
 
 
+async def test_the_help_knows_the_words_of_a_question_and_no_key_means_two_things(services: Services) -> None:
+    async with program(services, (120, 40)) as (pilot, _):
+        await pilot.press("f3")
+        await settle(pilot)
+        await pilot.press("f1")
+        await until(lambda: isinstance(pilot.app.screen, Help))
+        await settle(pilot)
+        helped = pilot.app.screen
+        assert isinstance(helped, Help)
+        for title, rows in helped._sections():
+            keys = [key for what, _ in rows for key in what.replace("Page ", "Page").split()]
+            twice = {key for key in keys if keys.count(key) > 1}
+            assert not twice or not title.startswith("keys: "), (title, twice)
+        (here, first), *_ = helped._sections()
+        assert all(len(text.split()) > 1 for keys, text in first if len(keys) == 1), here
+        await pilot.press("end")
+        await until(lambda: helped.page.scroll_y == helped.page.max_scroll_y > 0)
+        await pilot.press("home")
+        await until(lambda: helped.page.scroll_y == 0)
+        for asked in ("disappear", "fact", "fact gone", "lost"):
+            helped.query_one(Input).value = asked
+            await settle(pilot)
+            assert "where to look" in str(helped.text.render()), asked
+
+
 async def test_of_a_context_that_shrinks_the_report_says_so_everywhere(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,7 +35,13 @@ def test_areas_are_as_near_to_the_weights_as_whole_cells_allow(found: list[int],
     kept = [*found[: len(found) - made.others], *([sum(found[len(found) - made.others :])] if made.others else [])]
     for weight, box in zip(kept, made.boxes, strict=True):
         ideal = size.area * weight / sum(found)
-        assert abs(box.area - ideal) <= size.width + size.height, "less than a row and a column of the whole"
+        strip = min(LEAST.width * size.height, LEAST.height * size.width)
+        assert abs(box.area - ideal) <= max(size.width + size.height, strip), "a row and a column, or a box in a strip"
+
+
+@given(weights, st.builds(Size, st.integers(40, 160), st.integers(12, 60)))
+def test_what_is_opened_always_shows_more_than_one_box_for_all(found: list[int], size: Size) -> None:
+    assert len(tile(found, size).boxes) > 1 or len(found) == 1
 
 
 def test_boxes_are_nearly_square_on_a_screen() -> None:

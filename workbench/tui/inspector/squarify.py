@@ -37,7 +37,18 @@ def tile(weights: Sequence[int], size: Size) -> Tiling:
         boxes = squarify([*weights[:count], rest] if others else weights, size.region)
         if boxes is not None and all(box.width >= LEAST.width and box.height >= LEAST.height for box in boxes):
             return Tiling(tuple(boxes), others)
-    return Tiling((size.region,), 0 if len(weights) == 1 else len(weights))
+    return _with_a_strip(len(weights), size.region)
+
+
+def _with_a_strip(count: int, area: Region) -> Tiling:
+    """The largest beside a strip for the others, which is more than their share: all in one box would say nothing."""
+    upright = area.height * LEAST.width <= area.width * LEAST.height
+    strip = LEAST.width if upright else LEAST.height
+    room = area.width >= LEAST.width and area.height >= LEAST.height
+    if count == 1 or not room or (area.width if upright else area.height) < 2 * strip:
+        return Tiling((area,), 0 if count == 1 else count)
+    row, rest = _cut(area, (area.width if upright else area.height) - strip, upright)
+    return Tiling((row, rest), count - 1)
 
 
 def squarify(weights: Sequence[int], area: Region) -> list[Region] | None:

@@ -31,10 +31,37 @@ STATES = {
     "excluded": "left out, because you said so",
     "aside": "never sent: thinking, usage, snapshots",
 }
+WHERE = (
+    ("what fills the context", "F3, then s sorts by size, T draws a treemap, L lists the largest that may be masked"),
+    (
+        "why something is gone",
+        "F3, Enter on its row: the reason, and since which request; what is missing, has disappeared or was forgotten, "
+        "cut, masked, left out or dropped is marked by its state; . shows what is never sent",
+    ),
+    (
+        "facts lost by a summary",
+        "F4, then Enter: a preview lists the facts that a compaction would lose, before anything is lost; H has those "
+        "that are gone since a compaction was made, and o shows where a fact came from",
+    ),
+    ("bring it back", "F3, then r restores an item; u or F9 undoes the last change, also a compaction"),
+    ("make room, free tokens", "F8 compacts; F3, then m masks the item under the cursor, L the largest"),
+    ("what an earlier request held", "[ and ] walk along the requests, F6 goes to the timeline, w shows it as sent"),
+    ("what it costs", "a has the ledger: tokens, cache and price of each request; Ctrl+T the figures of the session"),
+)
+"""Questions in the words in which they are asked, and where the answer is."""
 WIDE = 24
 """Columns of what comes before the explanation."""
 
 
+PLACES = {
+    "chat": "transcript",
+    "composer": "message",
+    "welcome": "first screen",
+    "inspector": "rows",
+    "account": "ledger",
+    "text": "texts",
+}
+"""What the parts of a pane are called, where the ids of their keys begin otherwise."""
 EDITING = ("composer.", "text.")
 """How the ids of keys begin that move and edit in a text; the last layer."""
 
@@ -66,6 +93,8 @@ class Help(ModalScreen[None]):
         Binding("up", "scroll(-1)", "up", id="help.up", show=False, priority=True),
         Binding("pagedown", "scroll(10)", "a page down", id="help.page-down", show=False, priority=True),
         Binding("pageup", "scroll(-10)", "a page up", id="help.page-up", show=False, priority=True),
+        Binding("home", "edge(-1)", "to the beginning", id="help.home", show=False, priority=True),
+        Binding("end", "edge(1)", "to the end", id="help.end", show=False, priority=True),
     ]
 
     page = query_one(VerticalScroll)
@@ -107,6 +136,10 @@ class Help(ModalScreen[None]):
         """By lines."""
         self.page.scroll_relative(y=lines, animate=False)
 
+    def action_edge(self, way: int) -> None:
+        """To the beginning or the end."""
+        (self.page.scroll_home if way < 0 else self.page.scroll_end)(animate=False)
+
     def _content(self, query: str) -> Content:
         words = query.lower().split()
         lines: list[Content] = []
@@ -118,25 +151,41 @@ class Help(ModalScreen[None]):
                 lines.append(Content(""))
         return Content("\n").join(lines) if lines else Content.styled("nothing matches", "$quiet")
 
+    def _in_full(self, hints: Hints) -> list[tuple[str, str]]:
+        """The hints with what the keys do in more than a word, where that is known."""
+        bound = {
+            key_names(key): each.description
+            for pane in self._panes
+            if pane.title == self._here
+            for each in reversed(pane.bindings)
+            for key in self._own.get(each.id or "", each.key).split(",")
+        }
+        said = {key_names(letter): each.help for each in self._registry.commands for letter in each.letters}
+        return [(keys, {**said, **bound}.get(keys, word)) for keys, word in hints]
+
     def _sections(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         """Titles, and under each what to press or type with what it does."""
         if self._hints:
-            yield f"{self._here}: the keys here", list(self._hints)
+            yield f"{self._here}: the keys here", self._in_full(self._hints)
         for group, commands in self._registry.grouped():
             rows = []
             for command in commands:
                 typed = [f"/{slash}" for slash in command.slashes[:1]]
                 rows.append((" ".join([keys_of(command, self._own), *typed]).strip(), command.help))
             yield f"commands: {group}", rows
+        if self._hints:
+            yield "where to look", list(WHERE)
         editing: list[tuple[str, str]] = []
         for pane in self._panes:
-            rows = []
+            rows: dict[str, list[tuple[str, str]]] = {}
             for each in pane.bindings:
-                is_editing = (each.id or "").startswith(EDITING) and not each.show
-                (editing if is_editing else rows).append(
-                    (key_names(self._own.get(each.id or "", each.key)), each.description)
-                )
-            yield f"keys: {pane.title}", rows
+                row = (key_names(self._own.get(each.id or "", each.key)), each.description)
+                if (each.id or "").startswith(EDITING) and not each.show:
+                    editing.append(row)
+                else:
+                    rows.setdefault(_place(each.id or ""), []).append(row)
+            for number, (place, found) in enumerate(rows.items()):
+                yield f"keys: {pane.title}, {place}" if number else f"keys: {pane.title}", found
         yield "editing keys", editing
         yield "states of an item", [(f"{sign} {state_words(state)}", STATES[state]) for state, sign in SIGNS.items()]
         signs = [
@@ -147,6 +196,12 @@ class Help(ModalScreen[None]):
             ("of request, share", "the bar in a row: its part of the tokens of the whole request"),
         ]
         yield "signs", signs
+
+
+def _place(binding: str) -> str:
+    """In which part of a pane a key works, as its id begins: one key may mean something else in each."""
+    part = binding.partition(".")[0]
+    return PLACES.get(part, part)
 
 
 def _lines(what: str, text: str, width: int) -> Iterator[Content]:
