@@ -17,7 +17,7 @@ from workbench.compaction.source import blocks, previous_summary
 from workbench.compaction.summariser import cost_of
 from workbench.compaction.triggers import exact_percent
 from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, SelectedRange, Trigger
-from workbench.config.text import counted
+from workbench.config.text import counted, percent
 from workbench.context.budget import Limits
 from workbench.context.control import CONTROL, in_effect
 from workbench.context.items import Item
@@ -216,11 +216,16 @@ def preview_rows(preview: CompactionPreview, *, own: bool = False) -> list[tuple
     return [
         ("summarises", f"{summarised_words(selected, preview.source_tokens)}: {selected.why}"),
         ("keeps", f"{counted(len(selected.kept), 'event')} of that range, with {selected.kept_tokens:,} tokens"),
-        ("frees", f"about {cache.saved_per_request:,} of {preview.tokens_before:,} tokens"),
+        ("frees", f"about {cache.saved_per_request:,} of {preview.tokens_before:,} tokens{_share(preview)}"),
         ("asks", "no model: the summary is yours" if own else asked_for(_asked(preview))),
         ("prompt cache", f"kept up to token {cache.first_changed:,}, invalidates {cache.rewritten:,} cached tokens"),
         ("pays back", paid_back(preview)),
     ]
+
+
+def _share(preview: CompactionPreview) -> str:
+    saved = preview.cache.saved_per_request
+    return f" ({percent(saved / preview.tokens_before)} of what is used)" if saved > 0 else ""
 
 
 def summarised_words(selected: SelectedRange, tokens: int) -> str:

@@ -144,7 +144,7 @@ async def test_mode_and_link_are_kept_when_a_file_is_replaced(root: Path, use: U
     path = put(root / "run.sh", "old")
     path.chmod(0o754)
     os.symlink("run.sh", root / "link")
-    assert (await use("write_file", path="link", content="new")).text == "[replaced run.sh: 1 lines, 3 bytes]"
+    assert (await use("write_file", path="link", content="new")).text == "[replaced run.sh: 1 line, 3 bytes]"
     assert path.read_text() == "new"
     assert stat.S_IMODE(path.stat().st_mode) == 0o754
     assert (root / "link").is_symlink()

@@ -169,10 +169,12 @@ async def test_a_question_is_seen_and_answered_where_the_rows_are_not() -> None:
         assert decisions(app) == [("mask", 18, 18)]
 
 
-def test_a_box_has_its_states_in_words_or_where_it_is_small_by_their_letters() -> None:
+def test_a_box_has_its_states_in_words_beside_its_name_or_under_it() -> None:
     part = Part("run_command results", 1_588, "truncated", "tm", "2 items")
     assert "run_command results (truncated, masked)" in picture(part, Size(50, 6), 4_000, False)[0]
-    assert "tm run_command results" in picture(part, Size(30, 6), 4_000, False)[0]
+    small = picture(part, Size(30, 6), 4_000, False)
+    assert "╭run_command results─" in small[0]
+    assert "truncated, masked" in small[2]
 
 
 async def test_beside_the_treemap_the_views_of_the_detail_keep_their_names() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui.play import SMALL, program, settle, told, typed, until
+from tui.play import SMALL, program, settle, shown, told, typed, until
 from workbench.session.services import Services
 from workbench.tui import app
 from workbench.tui.themes import COLOURS
@@ -24,6 +24,19 @@ def themes(tmp_path: Path) -> Path:
     (folder / "mine.toml").write_text(MINE)
     (tmp_path / "config" / "config.toml").write_text('theme = "mine"\n')
     return folder
+
+
+async def test_the_list_says_which_themes_are_light_and_notices_cover_no_message(services: Services) -> None:
+    async with program(services, (80, 24)) as (pilot, screen):
+        screen.run("theme")
+        await until(lambda: "light" in shown(pilot.app) and "dark" in shown(pilot.app))
+        await pilot.press("escape")
+        await settle(pilot)
+        screen.notify("a notice")
+        await until(lambda: "a notice" in shown(pilot.app))
+        lines = shown(pilot.app).splitlines()
+        at = next(number for number, line in enumerate(lines) if "a notice" in line)
+        assert 5 < at < screen.chat.composer.region.y - 4
 
 
 async def test_a_theme_is_reloaded_while_the_screen_is_up(themes: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure
 from workbench.agent.tools.files import replace_file
 from workbench.agent.tools.places import Places
 from workbench.config.background import in_background
+from workbench.config.text import counted
 
 
 def write_tool(places: Places) -> Tool:
@@ -55,4 +56,4 @@ def _write(path: Path, name: str, content: str) -> str:
     existed = check_writable(path, name)
     replace_file(path, data)
     lines = len(content.splitlines())
-    return f"[{'replaced' if existed else 'created'} {name}: {lines} lines, {len(data)} bytes]"
+    return f"[{'replaced' if existed else 'created'} {name}: {counted(lines, 'line')}, {len(data)} bytes]"

@@ -106,7 +106,8 @@ async def theme(host: Host, argument: str) -> None:
     """By name, or chosen from a list."""
     names = [*theme_names()]
     if not argument:
-        options = [Option(name, name, "now" if name == host.theme else "") for name in names]
+        kinds = {theme.name: "dark" if theme.dark else "light" for theme in load_themes().themes}
+        options = [Option(name, name, f"{kind}, now" if name == host.theme else kind) for name, kind in kinds.items()]
         argument = await host.ask(Chooser("theme", options)) or ""
     if argument and argument not in names:
         raise WrongCall(f"{argument}: no such theme; expected one of {', '.join(names)}")

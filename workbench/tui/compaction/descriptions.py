@@ -144,7 +144,8 @@ def branch_line(branch: Branch) -> Content:
 def draft_rows(draft: SummaryDraft, window: int) -> Rows:
     """The figures of a draft: what is lost first."""
     preview = draft.preview
-    freed = f"frees {draft.freed:,} ({percent(draft.freed / max(window, 1))} of the window)"
+    used = percent(draft.freed / max(preview.tokens_before, 1))
+    freed = f"frees {draft.freed:,} ({used} of what is used, {percent(draft.freed / max(window, 1))} of the window)"
     size = f"{draft.summary_tokens:,} tokens, by {draft.made_by}"
     if draft.text_tokens > preview.summary_cap:
         size += f"; too long: its text has {draft.text_tokens:,}, and at most {preview.summary_cap:,} are wanted"

@@ -173,7 +173,7 @@ def live_cells(live: Live, columns: Columns) -> Cells:
     return Cells(
         "…".rjust(columns.seq),
         fit("assistant", columns.who),
-        f"~{number(-(-size // CHARS_PER_TOKEN), columns.tokens - 1)}".rjust(columns.tokens),
+        (f"~{number(-(-size // CHARS_PER_TOKEN), columns.tokens - 1)}" if size else "").rjust(columns.tokens),
         " " * columns.original,
         " " * columns.share,
         " ",

@@ -257,12 +257,12 @@ class Treemap(Widget, can_focus=True):
 
 
 def picture(part: Part, size: Size, whole: int, chosen: bool) -> list[str]:
-    """The lines of a box: its name with its states, of small ones their letters, its tokens, and what it says."""
+    """The lines of a box: its name, with its states beside it or under it, its tokens, and what it says."""
     width, height = size
     states = ", ".join(state_words(state) for state, sign in SIGNS.items() if sign in part.signs)
-    name = f"{part.name} ({states})" if states else part.name
-    if states and len(name) > width - 2:
-        name = f"{part.signs} {part.name}"
+    name, beside = part.name, f"{part.name} ({states})" if states else part.name
+    if len(beside) <= width - 2:
+        name, states = beside, ""
     share = percent(part.tokens / max(whole, 1), 0)
     figures = f"{part.tokens:,} · {share}"
     left, bar, right, side, low, end = HEAVY if chosen else PLAIN
@@ -273,6 +273,6 @@ def picture(part: Part, size: Size, whole: int, chosen: bool) -> list[str]:
     inner = width - 2
     title = fit(name, min(len(name), inner)) if inner > 0 else ""
     top = left + title + bar * (inner - len(fit(title, inner).rstrip())) + right
-    said = [f" {figures}", *(f" {part.about}" for _ in range(height > 3 and bool(part.about)))]
+    said = [f" {figures}", *(f" {text}" for text in (states, part.about) if height > 3 and text)]
     body = [side + fit(line, inner) + side for line in (*said, *[""] * height)][: height - 2]
     return [fit(top, width), *body, low + bar * inner + end]
