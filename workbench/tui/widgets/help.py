@@ -177,14 +177,14 @@ class Help(ModalScreen[None]):
             yield "where to look", list(WHERE)
         editing: list[tuple[str, str]] = []
         for pane in self._panes:
-            rows: dict[str, list[tuple[str, str]]] = {}
+            placed: dict[str, list[tuple[str, str]]] = {}
             for each in pane.bindings:
                 row = (key_names(self._own.get(each.id or "", each.key)), each.description)
                 if (each.id or "").startswith(EDITING) and not each.show:
                     editing.append(row)
                 else:
-                    rows.setdefault(_place(each.id or ""), []).append(row)
-            for number, (place, found) in enumerate(rows.items()):
+                    placed.setdefault(_place(each.id or ""), []).append(row)
+            for number, (place, found) in enumerate(placed.items()):
                 yield f"keys: {pane.title}, {place}" if number else f"keys: {pane.title}", found
         yield "editing keys", editing
         yield "states of an item", [(f"{sign} {state_words(state)}", STATES[state]) for state, sign in SIGNS.items()]
