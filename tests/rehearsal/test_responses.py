@@ -246,3 +246,16 @@ async def test_faults_break_a_websocket_as_they_break_a_stream(
                 while (await socket.receive(timeout=30)).type == aiohttp.WSMsgType.TEXT:
                     pass
     assert await received.outcome == outcome
+
+
+@pytest.mark.parametrize("fault", ["", "mute"])
+async def test_leaving_ends_an_open_websocket(fault: str) -> None:
+    async with aiohttp.ClientSession() as session:
+        async with RehearsalServer() as server:
+            headers = {"x-rehearse-fault": fault} if fault else {}
+            socket = await session.ws_connect(f"{server.url}/v1/responses", headers=headers)
+            if fault:
+                await socket.send_json({"type": "response.create", "model": "m", "input": "hi"})
+                received = await server.arrival()
+        assert (await socket.receive(timeout=30)).type != aiohttp.WSMsgType.TEXT
+    assert not fault or received.outcome.result() == "gone"

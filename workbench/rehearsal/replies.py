@@ -111,7 +111,7 @@ class SocketReply:
             case "drop":
                 return False
             case "mute" | "silence":
-                await _until_gone()
+                await self._until_closed()
             case "html":
                 await self.socket.send_str(PAGE)
                 return True
@@ -121,12 +121,18 @@ class SocketReply:
             await self._frame(body)
         match kind:
             case "stall":
-                await _until_gone()
+                await self._until_closed()
             case "bad_json":
                 await self.socket.send_str(BROKEN)
             case "error":
                 await self._frame(self.dialect.error_frame(Refusal(500), self.request.model))
         return kind != "cut"
+
+    async def _until_closed(self) -> None:
+        """Wait for the client to close it; what he sends until then is not heard."""
+        while not self.socket.closed:
+            await self.socket.receive()
+        raise ConnectionResetError("the client closed the websocket")
 
     async def _frame(self, body: dict[str, object]) -> None:
         await self.socket.send_str(to_json(body))
