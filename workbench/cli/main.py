@@ -137,10 +137,10 @@ def _add_json(parser: _Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 
-def _add_wishes(parser: _Parser) -> None:
+def _add_wishes(parser: _Parser, model: str = "plan for this model") -> None:
     parser.add_argument("--policy", metavar="NAME|FILE", help="a preset, a policy of yours, or a TOML file")
     parser.add_argument("--set", metavar="KNOB=VALUE", action="append", help="set one knob, as in masking.keep_last=3")
-    parser.add_argument("--model", "-m", metavar="MODEL", help="plan for this model")
+    parser.add_argument("--model", "-m", metavar="MODEL", help=model)
     parser.add_argument("--window", type=int, metavar="N", help="a window of N tokens")
     parser.add_argument("--reserve", type=int, metavar="N", help="keep N tokens for the answer")
 
@@ -185,6 +185,25 @@ def _add_plan(commands: Commands[_Parser]) -> None:
     text = "the requests of a session or a file: what was reported for each, and what of it is known"
     parser = _command(commands, "requests", "cli.requests:run", text)
     parser.add_argument("source", metavar="SOURCE", help="a session, a file (FILE#2: its second conversation), or -")
+    _add_json(parser)
+    _add_replay(commands)
+
+
+def _add_replay(commands: Commands[_Parser]) -> None:
+    text = "send a recorded request again, as it was or changed, and compare the answers"
+    parser = _command(commands, "replay", "cli.replay:run", text)
+    parser.add_argument("source", metavar="SOURCE", help="a session or a file that holds requests whole")
+    which = "the N-th request, as `workbench requests` lists them; the last one by default"
+    parser.add_argument("--at", type=int, metavar="N", help=which)
+    _add_wishes(parser, "to this model, which speaks the same dialect")
+    what = "leave this out: an event or a range of them, or a path such as messages.7.2; any number of times"
+    parser.add_argument("--exclude", metavar="SEQ|PATH", action="append", help=what)
+    mask = "put a marker, or a text, in the place of this; any number of times"
+    parser.add_argument("--mask", metavar="SEQ|PATH[=TEXT]", action="append", help=mask)
+    where = "where it goes: an address, or rehearsal; by default to the provider of its dialect"
+    parser.add_argument("--to", default="", metavar="URL", help=where)
+    parser.add_argument("-n", type=int, default=1, metavar="K", help="so many times (1)")
+    parser.add_argument("--yes", action="store_true", help="do not ask what it may cost")
     _add_json(parser)
 
 

@@ -166,7 +166,7 @@ class ProxySessions:
         told = RequestAnswer(asked.event, came.status, "", came.first, came.took, came.problem, headers)
         is_error = came.status >= 400 or came.status == 0
         if is_error or came.problem:
-            live.builder.add(Failure("provider", _problem(came)))
+            live.builder.add(Failure("provider", problem_of(came)))
         live.answer(told, body, aside=asked.aside or is_error, finish=came.finish)
         if asked.sender.purpose == "compaction" and not is_error:
             live.summarised(body)
@@ -269,7 +269,8 @@ class ProxySessions:
         builder.handed_on()
 
 
-def _problem(came: CameBack) -> str:
+def problem_of(came: CameBack) -> str:
+    """What went wrong, in a line."""
     error = came.body.get("error") if isinstance(came.body, dict) else None
     said = error.get("message") if isinstance(error, dict) else error
     status = f"HTTP {came.status}" if came.status else "no answer"

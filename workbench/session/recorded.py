@@ -116,14 +116,17 @@ class RecordedSession:
         main = is_main(self.marks)
         return None if self.place(None) is None else max(at for at, mark in enumerate(self.marks) if main(mark))
 
-    def place(self, number: int | None) -> int | None:
-        """The place of the N-th request; without a number, of the last that was reported, if there is one."""
+    def place(self, number: int | None, option: str = "--nth") -> int | None:
+        """The place of the N-th request; without a number, of the last that was reported, if there is one.
+
+        `option`: where the number was given.
+        """
         if number is None:
             last = last_reported(self.marks)
             return None if last < 0 else last
         if not 1 <= number <= len(self.marks):
             held = f"a number from 1 to {len(self.marks)}" if self.marks else "none: it holds no request"
-            raise WrongCall(f"--nth: expected {held}, got {number}")
+            raise WrongCall(f"{option}: expected {held}, got {number}")
         return number - 1
 
     @cached_property

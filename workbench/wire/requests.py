@@ -57,6 +57,12 @@ class RequestBodies:
         """Contents by their names. One that is not in the log is left out."""
         return [self._parts[name] for name in names if name in self._parts]
 
+    def is_whole(self, seq: int) -> bool:
+        """Whether all parts of a request are in the log."""
+        request = self._requests[seq]
+        names = (request.system, request.tools, *self.hashes(seq))
+        return all(name in self._parts for name in names if name)
+
     def body(self, seq: int) -> dict[str, Any]:
         """What went over the wire."""
         request = self._requests[seq]

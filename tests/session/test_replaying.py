@@ -1,0 +1,237 @@
+"""A recorded request is sent again as it was or with what was asked for, and what comes back is compared."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, get_args
+
+import pytest
+
+from support.bodies import Call, Reply, Said, written
+from support.provider import Answer, Provider
+from workbench.config.errors import Refused, WorkbenchError, WrongCall
+from workbench.log.events import Dialect, ToolResult
+from workbench.proxy.routes import route_of
+from workbench.proxy.sessions import CameBack, ProxySessions, SentRequest
+from workbench.session.options import Options
+from workbench.session.replaying import ReplayAnswer, ReplayJob, ReplayWish, difference, marked_lines, prepare, replay
+from workbench.session.services import Services
+from workbench.wire.rewriting import Rewrite, items_in, rewritten
+
+PATHS: dict[Dialect, str] = {
+    "chat": "/v1/chat/completions",
+    "responses": "/v1/responses",
+    "anthropic": "/v1/messages",
+    "gemini": "/v1beta/models/gemini-2.5-pro:generateContent",
+}
+MODELS: dict[Dialect, str] = {
+    "chat": "gpt-4o",
+    "responses": "gpt-4o",
+    "anthropic": "claude-sonnet-4-5",
+    "gemini": "gemini-2.5-pro",
+}
+KEYS: dict[Dialect, tuple[str, str, str]] = {
+    "chat": ("OPENAI_API_KEY", "authorization", "Bearer s3cret"),
+    "responses": ("OPENAI_API_KEY", "authorization", "Bearer s3cret"),
+    "anthropic": ("ANTHROPIC_API_KEY", "x-api-key", "s3cret"),
+    "gemini": ("GEMINI_API_KEY", "x-goog-api-key", "s3cret"),
+}
+TALK = (
+    Said(("look",)),
+    Reply("", "", (Call("c1", "ls", False, "a.py b.py\n" * 400),)),
+    Reply("hm", "I saw it.", ()),
+    Said(("go on",)),
+)
+
+
+def answer(dialect: Dialect, text: str) -> dict[str, Any]:
+    """What a provider answers, with its report."""
+    model = MODELS[dialect]
+    match dialect:
+        case "chat":
+            used = {"prompt_tokens": 1_000, "completion_tokens": 10}
+            choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+            return {"model": model, "choices": [choice], "usage": used}
+        case "anthropic":
+            used = {"input_tokens": 1_000, "output_tokens": 10}
+            return {"model": model, "content": [{"type": "text", "text": text}], "usage": used}
+        case "responses":
+            used = {"input_tokens": 1_000, "output_tokens": 10}
+            said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+            return {"model": model, "output": [said], "usage": used}
+        case "gemini":
+            used = {"promptTokenCount": 1_000, "candidatesTokenCount": 10}
+            parts = {"content": {"role": "model", "parts": [{"text": text}]}}
+            return {"modelVersion": model, "candidates": [parts], "usageMetadata": used}
+
+
+def asked(dialect: Dialect) -> dict[str, Any]:
+    body = written(dialect, TALK)
+    return body if dialect == "gemini" else {**body, "model": MODELS[dialect], "stream": True}
+
+
+def record(services: Services, dialect: Dialect, body: dict[str, Any] | None = None) -> str:
+    """A session of the proxy with one request, which was answered."""
+    sessions = ProxySessions(lambda: services.store)
+    route = route_of(PATHS[dialect], {})
+    headers = {"anthropic-version": "2023-06-01", "anthropic-beta": "x-1", "user-agent": "it"}
+    sent = sessions.sent(SentRequest(route, headers, body or asked(dialect), 1))
+    assert sent is not None
+    sessions.answered(sent, CameBack(200, {}, answer(dialect, "one\ntwo"), 10, 1_500))
+    sessions.close()
+    [info] = services.store.list()
+    return info.id
+
+
+def ready(services: Services, session: str, wish: ReplayWish, **options: Any) -> ReplayJob:
+    return prepare(services, Options(**options), services.source(session), wish)
+
+
+async def answers(services: Services, job: ReplayJob) -> list[ReplayAnswer]:
+    return [each async for each in replay(services, job)]
+
+
+def json_answer(body: dict[str, Any], status: int = 200) -> Answer:
+    return Answer(status=status, body=json.dumps(body).encode(), content_type="application/json")
+
+
+@pytest.mark.parametrize("dialect", get_args(Dialect))
+async def test_a_request_is_sent_as_it_was_with_the_providers_key(
+    dialect: Dialect, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable, header, value = KEYS[dialect]
+    monkeypatch.setenv(variable, "s3cret")
+    session = record(services, dialect)
+    async with Provider(json_answer(answer(dialect, "one\nthree"))) as provider:
+        job = ready(services, session, ReplayWish(times=2, to=provider.url.removesuffix("/v1")))
+        made = await answers(services, job)
+    expected = asked(dialect)
+    if dialect == "chat":
+        del expected["stream"]
+    assert [request.body for request in provider.requests] == [expected, expected]
+    assert {(request.path, request.headers[header]) for request in provider.requests} == {(PATHS[dialect], value)}
+    if dialect == "anthropic":
+        assert provider.requests[0].headers["anthropic-beta"] == "x-1"
+    assert job.recorded is not None
+    assert (job.recorded.text, job.recorded.prompt, job.recorded.seconds) == ("one\ntwo", 1_000, 1.5)
+    for each in made:
+        assert (each.text, each.prompt, each.completion, each.problem) == ("one\nthree", 1_000, 10, "")
+        assert each.cost == job.recorded.cost
+        assert each.cost
+        assert difference(each, job.recorded) == ["  one", "- two", "+ three"]
+        assert marked_lines(each, job.recorded) == ["  one", "+ three"]
+        assert each.likeness(job.recorded) == 0.5
+
+
+@pytest.mark.parametrize("dialect", get_args(Dialect))
+def test_an_event_and_its_path_are_left_out_with_their_call(dialect: Dialect, services: Services) -> None:
+    session = record(services, dialect)
+    events = services.source(session).events
+    [seq] = [event.seq for event in events if isinstance(event.body, ToolResult)]
+    [path] = [item.path for item in items_in(dialect, asked(dialect)) if item.kind == "result"]
+    by_event = ready(services, session, ReplayWish(exclude=(str(seq),)))
+    by_path = ready(services, session, ReplayWish(exclude=(path,)))
+    assert by_event == by_path
+    assert by_path.body == rewritten(dialect, asked(dialect), Rewrite(frozenset({path})))
+    assert not [item for item in items_in(dialect, by_path.body) if item.kind in ("call", "result")]
+    as_it_was = ready(services, session, ReplayWish())
+    assert as_it_was.tokens > by_path.tokens + 500
+    masked = ready(services, session, ReplayWish(mask=(f"{path}=gone", f"{seq}=gone")))
+    assert [item.text for item in items_in(dialect, masked.body) if item.kind == "result"] == ["gone"]
+    marked = ready(services, session, ReplayWish(mask=(path,)))
+    [text] = [item.text for item in items_in(dialect, marked.body) if item.kind == "result"]
+    assert text.startswith("[result masked — ~1000 tokens removed]")
+
+
+@pytest.mark.parametrize("dialect", get_args(Dialect))
+async def test_another_policy_and_another_model(
+    dialect: Dialect, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = record(services, dialect)
+    async with Provider(json_answer(answer(dialect, "x"))) as provider:
+        wish = ReplayWish(to=provider.url.removesuffix("/v1"))
+        job = ready(services, session, wish, knobs=("truncation.max_tokens=200",), model="other")
+        await answers(services, job)
+    [sent] = provider.requests
+    assert sent.path == PATHS[dialect].replace("gemini-2.5-pro", "other")
+    assert sent.body.get("model") == (None if dialect == "gemini" else "other")
+    [item] = [item for item in items_in(dialect, sent.body) if item.kind == "result"]
+    assert job.changes.mask == {item.path: item.text}
+    assert len(item.text) < 2_000
+
+
+async def test_what_goes_wrong_with_one_try_is_told_and_the_others_are_made(services: Services) -> None:
+    session = record(services, "anthropic")
+    limit = json_answer({"type": "error", "error": {"type": "rate_limit_error", "message": "slow down"}}, 429)
+    fine = json_answer(answer("anthropic", "one\ntwo"))
+    async with Provider(limit, Answer(before="close"), json_answer({}), fine) as provider:
+        made = await answers(
+            services, ready(services, session, ReplayWish(times=4, to=provider.url.removesuffix("/v1")))
+        )
+    problems = [each.problem for each in made]
+    assert problems[0] == "HTTP 429: slow down"
+    assert problems[1].startswith("no answer: ")
+    assert problems[2:] == ["nothing was answered", ""]
+    assert made[3].text == "one\ntwo"
+
+
+async def test_calls_in_an_answer_are_lines_and_streams_are_read(services: Services) -> None:
+    session = record(services, "anthropic")
+    events = [
+        {"type": "message_start", "message": {"model": "claude-sonnet-4-5", "usage": {"input_tokens": 9}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "c", "name": "Read"}},
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "input_json_delta", "partial_json": '{"file_path": "a.py"}'},
+        },
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 3}},
+    ]
+    async with Provider(Answer(events)) as provider:
+        [made] = await answers(services, ready(services, session, ReplayWish(to=provider.url.removesuffix("/v1"))))
+    assert made.calls == (("Read", '{"file_path": "a.py"}'),)
+    assert made.lines == ["→ Read a.py"]
+    assert (made.prompt, made.completion) == (9, 3)
+
+
+async def test_the_rehearsal_model_costs_nothing_and_needs_no_key(services: Services) -> None:
+    session = record(services, "responses")
+    for job in (
+        ready(services, session, ReplayWish(to="rehearsal")),
+        ready(services, session, ReplayWish(), model="rehearsal"),
+    ):
+        assert (job.is_free, job.cost) == (True, 0.0)
+        [made] = await answers(services, job)
+        assert made.text
+        assert made.problem == ""
+
+
+async def test_without_a_key_it_says_which(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable, _, _ in KEYS.values():
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("workbench.models.keys.find_spec", lambda _: None)
+    job = ready(services, record(services, "anthropic"), ReplayWish())
+    with pytest.raises(WrongCall, match="no key for anthropic: none: set ANTHROPIC_API_KEY"):
+        await answers(services, job)
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        (ReplayWish(times=0), "-n: expected a number from 1 to 20"),
+        (ReplayWish(number=7), "--at: expected a number from 1 to 3, got 7"),
+        (ReplayWish(exclude=("9999",)), "9999: no event of the request"),
+        (ReplayWish(exclude=("messages.77",)), "messages.77: the request has nothing there"),
+        (ReplayWish(exclude=("messages.4",)), "the last message"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_told_in_a_line(services: Services, wish: ReplayWish, said: str) -> None:
+    session = record(services, "anthropic")
+    with pytest.raises(WorkbenchError, match=said):
+        ready(services, session, wish)
+
+
+def test_a_request_that_is_only_inferred_is_refused_and_why(services: Services, talk: Any) -> None:
+    for wish in (ReplayWish(number=1), ReplayWish()):
+        with pytest.raises(Refused, match="workbench proxy"):
+            prepare(services, Options(), services.source(str(talk)), wish)

@@ -1,0 +1,147 @@
+"""`workbench replay`: a recorded request again, and its answers beside the recorded one."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from typing import Any
+
+from workbench.cli.asking import agrees
+from workbench.cli.options import options_of
+from workbench.cli.sources import read_source
+from workbench.config.errors import Refused
+from workbench.config.text import fit, line_width, print_json, printable, table, width
+from workbench.session.replaying import (
+    ReplayAnswer,
+    ReplayJob,
+    ReplayWish,
+    difference,
+    figures,
+    marked_lines,
+    prepare,
+    replay,
+)
+from workbench.session.services import Services
+
+NARROW = 30
+"""Columns of the terminal that an answer needs beside others."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Ask where it costs something, send it, and print the answers; 1 where none came."""
+    wish = ReplayWish(options.at, options.n, tuple(options.exclude or ()), tuple(options.mask or ()), options.to)
+    with Services() as services:
+        job = prepare(services, options_of(options), read_source(services, options.source), wish)
+        if not options.json:
+            print(printable(job.described))
+        _agree(job, options.yes)
+        answers = asyncio.run(_answers(services, job))
+        if options.json:
+            print_json(_as_json(job, answers))
+        else:
+            _print(job, answers)
+    return 1 if all(answer.problem for answer in answers) else 0
+
+
+def _agree(job: ReplayJob, agreed: bool) -> None:
+    if agreed or job.is_free:
+        return
+    if not sys.stdin.isatty():
+        raise Refused(f"{job.question} Say --yes where nobody can be asked")
+    if not agrees(printable(job.question)):
+        raise Refused("nothing was sent")
+
+
+async def _answers(services: Services, job: ReplayJob) -> list[ReplayAnswer]:
+    return [answer async for answer in replay(services, job)]
+
+
+# For people
+
+
+def _print(job: ReplayJob, answers: list[ReplayAnswer]) -> None:
+    named = ([("recorded", job.recorded)] if job.recorded else []) + [
+        (f"try {number}", answer) for number, answer in enumerate(answers, 1)
+    ]
+    rows = [
+        (name, *(printable(text) for _, text in figures(answer, None if answer is job.recorded else job.recorded)))
+        for name, answer in named
+    ]
+    header = ("", *(title for title, _ in figures(answers[0], None)))
+    print("\n".join(table(header, rows, frozenset({2, 3, 4, 5, 6, 7}), line_width())))
+    columns = [_column(name, answer, job.recorded, answers) for name, answer in named if answer.lines]
+    if columns:
+        print()
+        print("\n".join(beside(columns, line_width())))
+
+
+def _column(name: str, answer: ReplayAnswer, recorded: ReplayAnswer | None, answers: list[ReplayAnswer]) -> list[str]:
+    """An answer under its name. Of the recorded one, what the first try lacks is marked."""
+    if answer is recorded:
+        whole = [each for each in answers if not each.problem]
+        return [name, *marked_lines(answer, whole[0] if whole else None, "-")]
+    return [name, *marked_lines(answer, recorded)]
+
+
+def beside(columns: list[list[str]], most: int) -> list[str]:
+    """Texts side by side, each wrapped in a column of its own; below each other where there is no room."""
+    each = (most - 3 * (len(columns) - 1)) // len(columns) if most else 0
+    if each < NARROW:
+        return [line for column in columns for line in (*column, "")][:-1]
+    wrapped = [[part for line in column for part in _wrapped(line, each)] for column in columns]
+    height = max(map(len, wrapped))
+    padded = [[*lines, *[""] * (height - len(lines))] for lines in wrapped]
+    return [
+        " │ ".join(line + " " * (each - width(line)) for line in lines).rstrip() for lines in zip(*padded, strict=True)
+    ]
+
+
+def _wrapped(line: str, most: int) -> list[str]:
+    made = []
+    while width(line) > most:
+        head = fit(line, most).rstrip("…")
+        cut = head.rfind(" ") if head.rfind(" ") > most // 2 else len(head)
+        made.append(line[:cut])
+        line = "  " + line[cut:].lstrip()
+    return [*made, line]
+
+
+# For programs
+
+
+def _as_json(job: ReplayJob, answers: list[ReplayAnswer]) -> dict[str, Any]:
+    return {
+        "request": job.number,
+        "dialect": job.dialect,
+        "model": job.model,
+        "excluded": sorted(job.changes.exclude),
+        "masked": sorted(job.changes.mask),
+        "tokens": job.tokens,
+        "recorded": None if job.recorded is None else _answer_json(job.recorded),
+        "answers": [
+            {
+                **_answer_json(answer),
+                "same_words": None
+                if job.recorded is None or answer.problem
+                else round(answer.likeness(job.recorded), 4),
+                "diff": difference(answer, job.recorded),
+            }
+            for answer in answers
+        ],
+    }
+
+
+def _answer_json(answer: ReplayAnswer) -> dict[str, Any]:
+    return {
+        "model": answer.model,
+        "text": answer.text,
+        "calls": [{"tool": tool, "arguments": arguments} for tool, arguments in answer.calls],
+        "finish": answer.finish or None,
+        "prompt": answer.prompt,
+        "cached": answer.cached,
+        "completion": answer.completion,
+        "cost": answer.cost,
+        "seconds": answer.seconds,
+        "problem": answer.problem or None,
+    }

@@ -1,0 +1,103 @@
+"""A request that was recorded, sent once more in its own dialect."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import aiohttp
+
+from workbench.config.errors import WrongCall
+from workbench.log.events import Dialect
+from workbench.models.keys import Key, find_key
+from workbench.proxy.recorder import read_answer
+from workbench.proxy.routes import Provider, Upstreams
+from workbench.proxy.server import CONNECT_SECONDS, MAX_FIELD, way_out
+from workbench.proxy.sessions import CameBack, problem_of
+
+PROVIDERS: Final[Mapping[Dialect, Provider]] = {
+    "chat": "openai",
+    "responses": "openai",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+}
+SILENCE: Final = 600
+"""Seconds without a byte after which an answer is given up."""
+_PATHS: Final[Mapping[Dialect, str]] = {
+    "chat": "/v1/chat/completions",
+    "responses": "/v1/responses",
+    "anthropic": "/v1/messages",
+    "gemini": "/v1beta/models/{model}:generateContent",
+}
+_SENT_AGAIN: Final = ("anthropic-version", "anthropic-beta", "openai-beta")
+"""Headers that change what is answered; the others say who asked."""
+
+
+class ResentRequest(NamedTuple):
+    """What is sent."""
+
+    dialect: Dialect
+    model: str
+    body: dict[str, Any]
+    headers: Mapping[str, str]
+    """As they were recorded."""
+
+
+def key_for(dialect: Dialect, model: str, *, needed: bool) -> str:
+    """The key of the provider that a dialect is spoken by; WrongCall where there is none and one is `needed`."""
+    found: Key = find_key(model, PROVIDERS[dialect])
+    value = found.value or os.environ.get(found.variable, "")
+    if needed and not value:
+        raise WrongCall(f"no key for {PROVIDERS[dialect]}: {found.described}; or name another server with --to")
+    return value
+
+
+def whole(dialect: Dialect, body: dict[str, Any]) -> dict[str, Any]:
+    """A body as it is sent again: of chat the answer comes whole, because its streams mostly tell no tokens."""
+    if dialect != "chat":
+        return body
+    return {name: value for name, value in body.items() if name not in ("stream", "stream_options")}
+
+
+async def resend(request: ResentRequest, upstreams: Upstreams, key: str) -> CameBack:
+    """Send it and read what comes back; what goes wrong is told in it."""
+    path = _PATHS[request.dialect].format(model=request.model)
+    url = upstreams.address(PROVIDERS[request.dialect], path)
+    headers = {name: value for name, value in request.headers.items() if name.lower() in _SENT_AGAIN}
+    began = time.monotonic()
+    status, came, problem = 0, b"", ""
+    answer_headers: Mapping[str, str] = {}
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE)
+    try:
+        async with (
+            aiohttp.ClientSession(
+                timeout=timeout, auto_decompress=False, max_line_size=MAX_FIELD, max_field_size=MAX_FIELD
+            ) as client,
+            client.post(
+                url,
+                json=whole(request.dialect, request.body),
+                headers={**_credentials(request.dialect, key), **headers},
+                allow_redirects=False,
+                proxy=way_out(url.scheme, url.host or ""),
+            ) as response,
+        ):
+            status, answer_headers = response.status, response.headers
+            async for chunk in response.content.iter_any():
+                came += chunk
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        problem = str(error) or type(error).__name__
+    took = round((time.monotonic() - began) * 1000)
+    body = read_answer(request.dialect, came, answer_headers)
+    made = CameBack(status, answer_headers, body, None, took, problem)
+    return made._replace(problem=problem_of(made)) if problem or status != 200 else made
+
+
+def _credentials(dialect: Dialect, key: str) -> dict[str, str]:
+    match dialect:
+        case "anthropic":
+            return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
+        case "gemini":
+            return {"x-goog-api-key": key} if key else {}
+    return {"Authorization": f"Bearer {key}"} if key else {}

@@ -1,0 +1,330 @@
+"""A recorded request again: as it was, under another policy, to another model, or without some of what it held.
+
+Nothing of it is stored, and calls in the answers are shown, never run.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from workbench.config.background import in_background
+from workbench.config.errors import Refused, WrongCall
+from workbench.config.tables import read_table
+from workbench.config.text import counted, printable_lines
+from workbench.context.stages.mask import marker
+from workbench.context.tool_lines import call_line
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Dialect,
+    Event,
+    Reasoning,
+    RequestAnswer,
+    ToolCall,
+    Usage,
+    text_of,
+)
+from workbench.models.catalogue import REHEARSAL, Catalogue, is_built_in
+from workbench.models.ledger import Ledger, LedgerRow
+from workbench.proxy.body_plans import BodyPlan, plan_body
+from workbench.session.options import Options
+from workbench.session.recorded import RecordedSession, make_setup
+from workbench.session.request_plans import LogPlaces
+from workbench.session.services import Services
+from workbench.session.source import Source
+from workbench.wire.dialects import read_answer
+from workbench.wire.requests import RequestBodies
+from workbench.wire.rewriting import Rewrite, rewritten
+
+MOST = 20
+"""Times that a request is sent at once; each costs as much as the first."""
+_RANGE = re.compile(r"#?(\d+)(?:-#?(\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayWish:
+    """What is asked for."""
+
+    number: int | None = None
+    """Which request, as `workbench requests` counts them; None: the last of the conversation that is whole."""
+    times: int = 1
+    exclude: tuple[str, ...] = ()
+    """Events, as `12` or `12-20`, or paths of the body, as `messages.7.2`."""
+    mask: tuple[str, ...] = ()
+    """The same; behind a `=` the text in its place, else a marker."""
+    to: str = ""
+    """Where it goes: an address, or the rehearsal model; empty: to the provider."""
+
+
+class ReplayAnswer(NamedTuple):
+    """What was answered, then or now."""
+
+    model: str
+    text: str = ""
+    calls: tuple[tuple[str, str], ...] = ()
+    """Tools with their arguments."""
+    finish: str = ""
+    prompt: int | None = None
+    cached: int = 0
+    completion: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+    problem: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """The answer line by line; a call is one line. What it does to the terminal is taken out."""
+        said = printable_lines(self.text) if self.text else []
+        return [*said, *(f"→ {call_line(tool, arguments)}" for tool, arguments in self.calls)]
+
+    def likeness(self, other: ReplayAnswer) -> float:
+        """How much of it the other has in the same words: 1 is all."""
+        first, second = ("\n".join(each.lines).split() for each in (self, other))
+        return difflib.SequenceMatcher(None, first, second, autojunk=False).ratio()
+
+
+class ReplayJob(NamedTuple):
+    """A request that is ready to be sent."""
+
+    number: int
+    dialect: Dialect
+    model: str
+    body: dict[str, Any]
+    headers: Mapping[str, str]
+    changes: Rewrite
+    recorded: ReplayAnswer | None
+    """What was answered then; None: that is not in the log."""
+    tokens: int
+    """About so many are sent each time."""
+    cost: float | None
+    """About what one answer of the recorded length costs; None: nobody knows."""
+    times: int
+    to: str
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody is paid for it."""
+        return self.to == REHEARSAL
+
+    @property
+    def question(self) -> str:
+        """What it would cost, to be agreed to."""
+        price = "at a price that is not known" if self.cost is None else f"for about ${self.cost * self.times:.4f}"
+        times = "" if self.times == 1 else f" {self.times} times"
+        return f"send request {self.number:,}{times} to {self.model}, {self.tokens:,} tokens each, {price}?"
+
+    @property
+    def described(self) -> str:
+        """What is sent, in a line."""
+        changes = self.changes
+        said = [f"without {', '.join(sorted(changes.exclude))}"] if changes.exclude else []
+        said += [f"with {', '.join(sorted(changes.mask))} masked or cut"] if changes.mask else []
+        return f"request {self.number:,} to {self.model}, {'; '.join(said) or 'as it was'}"
+
+
+def prepare(services: Services, options: Options, source: Source, wish: ReplayWish) -> ReplayJob:
+    """Find the request, change it, and say what it would cost. Raises WorkbenchError."""
+    if not 1 <= wish.times <= MOST:
+        raise WrongCall(f"-n: expected a number from 1 to {MOST}, got {wish.times}")
+    recorded = RecordedSession(services, Options(window=options.window, reserve=options.reserve), source)
+    place = _place(recorded, wish.number)
+    mark = recorded.marks[place]
+    bodies = RequestBodies(source.events)
+    if not mark.exact or not bodies.is_whole(mark.request):
+        raise Refused(
+            f"request {place + 1} cannot be sent again: the log holds what it was made from, and not the request "
+            "itself. Those of an agent that runs behind `workbench proxy` are recorded whole"
+        )
+    request, body = bodies.request(mark.request), bodies.body(mark.request)
+    to = REHEARSAL if is_built_in(options.model) else wish.to
+    model = options.model or request.model
+    plain = plan_body(request.dialect, body, recorded.setup(mark.model))
+    changes = _by_hand(plain, source.events, wish)
+    if options.policy or options.knobs:
+        setup = make_setup(
+            services, options, source._replace(model=model), options.policy, options.knobs, recorded, place
+        )
+        decided = plan_body(request.dialect, body, setup).rewrite()
+        mask = {path: text for path, text in decided.mask.items() if path not in changes.exclude}
+        changes = replace(changes, exclude=changes.exclude | decided.exclude, mask={**mask, **changes.mask})
+    body = rewritten(request.dialect, body, replace(changes, model=options.model))
+    answer = _recorded_answer(services.catalogue, source.events, bodies, mark.request)
+    tokens = plan_body(request.dialect, body, recorded.setup(mark.model)).plan.size
+    used = Usage(model, 0, tokens, completion=(answer.completion if answer else None) or 0)
+    cost = 0.0 if to == REHEARSAL else _row(services.catalogue, used).cost
+    return ReplayJob(
+        place + 1, request.dialect, model, body, request.headers, changes, answer, tokens, cost, wish.times, to
+    )
+
+
+def _place(recorded: RecordedSession, number: int | None) -> int:
+    if number is not None:
+        place = recorded.place(number, "--at")
+        assert place is not None
+        return place
+    whole = [at for at, mark in enumerate(recorded.marks) if mark.exact and mark.purpose in ("turn", "sub-agent")]
+    if not whole:
+        raise Refused("no request of it is in the log whole; those of `workbench proxy` are")
+    return whole[-1]
+
+
+# What is changed by hand
+
+
+def _by_hand(planned: BodyPlan, events: Sequence[Event], wish: ReplayWish) -> Rewrite:
+    seqs = _seqs(planned, events) if wish.exclude or wish.mask else {}
+    sizes = {item.path: item for item in planned.items}
+    exclude = frozenset(path for what in wish.exclude for path in _paths(what, seqs))
+    mask: dict[str, str] = {}
+    for each in wish.mask:
+        what, _, text = each.partition("=")
+        for path in _paths(what, seqs):
+            size = len(sizes[path].text) // 4 if path in sizes else 0
+            mask[path] = text or marker(size, path, "tool_result" if _is_result(sizes, path) else "message")
+    return Rewrite(exclude, mask)
+
+
+def _is_result(items: Mapping[str, Any], path: str) -> bool:
+    return path in items and items[path].kind == "result"
+
+
+def _seqs(planned: BodyPlan, events: Sequence[Event]) -> dict[int, tuple[str, ...]]:
+    """By event of the log: where the request has it."""
+    places, found, last = LogPlaces(), dict[int, tuple[str, ...]](), 0
+    places.take(events)
+    for number, said in enumerate(planned.bodies, 1):
+        seq = places.find(said, last)
+        if seq is not None and planned.paths.get(number):
+            last = max(last, seq)
+            found[seq] = planned.paths[number]
+    return found
+
+
+def _paths(what: str, seqs: Mapping[int, tuple[str, ...]]) -> Iterable[str]:
+    named = _RANGE.fullmatch(what)
+    if named is None:
+        return [what]
+    first, last = int(named[1]), int(named[2] or named[1])
+    found = [path for seq, paths in seqs.items() if first <= seq <= last for path in paths]
+    if not found:
+        raise WrongCall(f"{what}: no event of the request; a number is that of an event, messages.7 that of a message")
+    return found
+
+
+# Answers
+
+
+def answer_of(
+    catalogue: Catalogue, model: str, said: Sequence[Body], used: Usage | None, took: float | None
+) -> ReplayAnswer:
+    """What was answered, with what it cost."""
+    messages = [body for body in said if isinstance(body, AssistantMessage)]
+    made = ReplayAnswer(
+        next((each.model for each in messages if each.model), "") or model,
+        "\n".join(filter(None, (text_of(each.content) for each in messages))),
+        tuple((body.tool, body.arguments) for body in said if isinstance(body, ToolCall)),
+        messages[-1].finish if messages else "",
+        seconds=took,
+    )
+    if used is None:
+        return made
+    row = _row(catalogue, used)
+    return made._replace(
+        model=row.model or made.model, prompt=row.prompt, cached=row.cached, completion=row.completion, cost=row.cost
+    )
+
+
+def _row(catalogue: Catalogue, used: Usage) -> LedgerRow:
+    row = Ledger(catalogue).add(Event(1, "", 0, used))
+    assert row is not None
+    return row
+
+
+def _recorded_answer(
+    catalogue: Catalogue, events: Sequence[Event], bodies: RequestBodies, request: int
+) -> ReplayAnswer | None:
+    """What was answered to a request: as it came over the wire, else as the log has it behind the request."""
+    asked = bodies.request(request)
+    came = next((each.body for each in events if _answers(each.body, request)), None)
+    used = next((each.body for each in events if isinstance(each.body, Usage) and each.body.request == request), None)
+    took = used.seconds if used is not None else None
+    if isinstance(came, RequestAnswer) and came.took is not None:
+        took = came.took / 1000
+    said: Sequence[Body] = ()
+    if isinstance(came, RequestAnswer) and came.body:
+        said = next((read_answer(asked.dialect, body)[0] for body in bodies.messages([came.body])), [])
+    if not said:
+        said = _reply_behind(events, request)
+    return answer_of(catalogue, asked.model, said, used, took) if said or used else None
+
+
+def _answers(body: Body, request: int) -> bool:
+    return isinstance(body, RequestAnswer) and body.request == request
+
+
+def _reply_behind(events: Sequence[Event], request: int) -> list[Body]:
+    """The reply that begins first behind a request."""
+    behind = (each.body for each in events if each.seq > request)
+    said = [body for body in behind if isinstance(body, AssistantMessage | Reasoning | ToolCall)]
+    return [body for body in said if body.reply == said[0].reply]
+
+
+async def replay(services: Services, job: ReplayJob) -> AsyncIterator[ReplayAnswer]:
+    """Send it, once after the other, so that the later ones find the provider's cache filled; answers as they come."""
+    # late: aiohttp takes a fifth of a second
+    from workbench.proxy.resending import ResentRequest, key_for, resend
+    from workbench.proxy.routes import ProxySettings, Upstreams
+    from workbench.rehearsal.server import RehearsalServer
+
+    settings = services.settings
+    own = read_table(ProxySettings, settings.proxy, str(settings.file), "proxy")
+    async with AsyncExitStack() as stack:
+        to = job.to
+        if job.is_free:
+            to = (await stack.enter_async_context(RehearsalServer(keep=1))).url
+        upstreams = Upstreams(to, own)
+        key = "" if job.is_free else await in_background(lambda: key_for(job.dialect, job.model, needed=not to))
+        sent = ResentRequest(job.dialect, job.model, job.body, job.headers)
+        for _ in range(job.times):
+            came = await resend(sent, upstreams, key)
+            said, used = read_answer(job.dialect, came.body)
+            made = answer_of(services.catalogue, job.model, said, used, came.took / 1000)
+            problem = came.problem or ("" if said else "nothing was answered")
+            yield made._replace(problem=problem)
+
+
+def marked_lines(answer: ReplayAnswer, recorded: ReplayAnswer | None, sign: str = "+") -> list[str]:
+    """The lines of an answer; those that the other one does not have are marked."""
+    if recorded is None:
+        return [f"  {line}" for line in answer.lines]
+    matcher = difflib.SequenceMatcher(None, recorded.lines, answer.lines, autojunk=False)
+    same = {block.b + step for block in matcher.get_matching_blocks() for step in range(block.size)}
+    return [f"{' ' if at in same else sign} {line}" for at, line in enumerate(answer.lines)]
+
+
+def difference(answer: ReplayAnswer, recorded: ReplayAnswer | None) -> list[str]:
+    """What is to be taken away from the recorded answer and added to it to have this one."""
+    if recorded is None:
+        return []
+    return [line for line in difflib.ndiff(recorded.lines, answer.lines) if not line.startswith("?")]
+
+
+def figures(answer: ReplayAnswer, recorded: ReplayAnswer | None) -> list[tuple[str, str]]:
+    """What an answer is told by, with its names."""
+    calls = counted(len(answer.calls), "call") if answer.calls else ""
+    alike = "" if recorded is None or answer.problem else f"{answer.likeness(recorded):.0%}"
+    return [
+        ("model", answer.model),
+        ("in", "–" if answer.prompt is None else f"{answer.prompt:,}"),
+        ("cached", f"{answer.cached:,}" if answer.cached else ""),
+        ("out", "–" if answer.completion is None else f"{answer.completion:,}"),
+        ("cost", "–" if answer.cost is None else f"${answer.cost:.4f}"),
+        ("seconds", "–" if answer.seconds is None else f"{answer.seconds:.1f}"),
+        ("same words", alike),
+        ("", answer.problem or calls),
+    ]
