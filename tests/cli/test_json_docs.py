@@ -89,6 +89,15 @@ def test_plans_and_compactions(call: Call, session: str, tmp_path: Path) -> None
     printed(call, "continue", session, "--digest")
 
 
+def test_replays(call: Call, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"model": "gpt-4o", "messages": [{"role": "user", "content": "list ."}]}
+    tool = {"id": "c", "type": "function", "function": {"name": "list_files", "arguments": "{}"}}
+    asked["tools"] = [{"type": "function", "function": {"name": "list_files", "parameters": {"type": "object"}}}]
+    said = {"choices": [{"message": {"role": "assistant", "content": "so", "tool_calls": [tool]}}]}
+    (tmp_path / "r.jsonl").write_text(json.dumps({"request": asked, "response": said}))
+    printed(call, "replay", tmp_path / "r.jsonl", "--to", "rehearsal")
+
+
 def test_sessions(call: Call, session: str, tmp_path: Path) -> None:
     printed(call, "sessions")
     printed(call, "sessions search", "VERSION_1")

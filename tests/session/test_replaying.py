@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from support.bodies import Call, Reply, Said, written
-from support.provider import Answer, Provider
+from support.provider import Answer, Provider, Step
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.log.events import Dialect, ToolResult
 from workbench.proxy.routes import route_of
@@ -177,7 +177,7 @@ async def test_what_goes_wrong_with_one_try_is_told_and_the_others_are_made(serv
 
 async def test_calls_in_an_answer_are_lines_and_streams_are_read(services: Services) -> None:
     session = record(services, "anthropic")
-    events = [
+    events: list[Step] = [
         {"type": "message_start", "message": {"model": "claude-sonnet-4-5", "usage": {"input_tokens": 9}}},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "c", "name": "Read"}},
         {

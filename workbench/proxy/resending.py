@@ -12,9 +12,10 @@ import aiohttp
 from workbench.config.errors import WrongCall
 from workbench.log.events import Dialect
 from workbench.models.keys import Key, find_key
+from workbench.proxy.forwarding import way_out
 from workbench.proxy.recorder import read_answer
 from workbench.proxy.routes import Provider, Upstreams
-from workbench.proxy.server import CONNECT_SECONDS, MAX_FIELD, way_out
+from workbench.proxy.server import CONNECT_SECONDS, MAX_FIELD
 from workbench.proxy.sessions import CameBack, problem_of
 
 PROVIDERS: Final[Mapping[Dialect, Provider]] = {

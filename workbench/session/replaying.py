@@ -105,6 +105,8 @@ class ReplayJob(NamedTuple):
     """About what one answer of the recorded length costs; None: nobody knows."""
     times: int
     to: str
+    policy: str = ""
+    """Under which it was planned again; empty: under none."""
 
     @property
     def is_free(self) -> bool:
@@ -124,7 +126,8 @@ class ReplayJob(NamedTuple):
         changes = self.changes
         said = [f"without {', '.join(sorted(changes.exclude))}"] if changes.exclude else []
         said += [f"with {', '.join(sorted(changes.mask))} masked or cut"] if changes.mask else []
-        return f"request {self.number:,} to {self.model}, {'; '.join(said) or 'as it was'}"
+        under = f" under {self.policy}" if self.policy else ""
+        return f"request {self.number:,} to {self.model}{under}, {'; '.join(said) or 'as it was'}"
 
 
 def prepare(services: Services, options: Options, source: Source, wish: ReplayWish) -> ReplayJob:
@@ -144,12 +147,13 @@ def prepare(services: Services, options: Options, source: Source, wish: ReplayWi
     to = REHEARSAL if is_built_in(options.model) else wish.to
     model = options.model or request.model
     plain = plan_body(request.dialect, body, recorded.setup(mark.model))
-    changes = _by_hand(plain, source.events, wish)
+    changes, policy = _by_hand(plain, source.events, wish), ""
     if options.policy or options.knobs:
         setup = make_setup(
             services, options, source._replace(model=model), options.policy, options.knobs, recorded, place
         )
-        decided = plan_body(request.dialect, body, setup).rewrite()
+        planned = plan_body(request.dialect, body, setup)
+        policy, decided = planned.plan.policy, planned.rewrite()
         mask = {path: text for path, text in decided.mask.items() if path not in changes.exclude}
         changes = replace(changes, exclude=changes.exclude | decided.exclude, mask={**mask, **changes.mask})
     body = rewritten(request.dialect, body, replace(changes, model=options.model))
@@ -158,7 +162,7 @@ def prepare(services: Services, options: Options, source: Source, wish: ReplayWi
     used = Usage(model, 0, tokens, completion=(answer.completion if answer else None) or 0)
     cost = 0.0 if to == REHEARSAL else _row(services.catalogue, used).cost
     return ReplayJob(
-        place + 1, request.dialect, model, body, request.headers, changes, answer, tokens, cost, wish.times, to
+        place + 1, request.dialect, model, body, request.headers, changes, answer, tokens, cost, wish.times, to, policy
     )
 
 
