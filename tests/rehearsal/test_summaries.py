@@ -10,7 +10,7 @@ from workbench.models.tokens import counter
 from workbench.rehearsal.answers import RehearsedCall
 from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
 from workbench.rehearsal.rules import answer_by_rule
-from workbench.rehearsal.summaries import HEAD, MOST, is_summary_request, summarise
+from workbench.rehearsal.summaries import HEAD, MOST, RECORD, is_summary_request, summarise
 
 PROMPT = "Summarise the conversation so far."
 DEEP = '{"a": ' + "[" * 1_500
@@ -149,3 +149,12 @@ def test_a_summary_has_the_frame_that_a_client_looks_for_and_nothing_of_its_remi
         assert found.endswith(f"\n</{frame}>")
         assert "## Goals\n- Fix it." in found
         assert "x.py" not in found
+
+
+def test_of_a_very_long_record_the_two_ends_are_read() -> None:
+    entries = [f"[e{at:05d} user]\nLook at part {at}." for at in range(10_000)]
+    prompt = f"{PROMPT}\n<conversation>\n" + "\n".join(entries) + "\n[e99999 call run]\n" + '{"command": "make last"}\n'
+    found = summarise(RehearsalRequest((RehearsalMessage("user", prompt + "</conversation>"),)))
+    assert "- Look at part 0." in found
+    assert "- make last" in found
+    assert len(prompt) > 2 * RECORD

@@ -89,6 +89,8 @@ _FILE = re.compile(
 )
 _PERHAPS_FILE = re.compile(r"/|\.[a-z]")
 """What every file has."""
+RECORD = 100_000
+"""Characters of a record that are read, from its two ends: a summary has room for its first and its last things."""
 _PROMPT = re.compile(r"^\s*(?:\$|>>>|%)\s+(?P<command>\S.*)$")
 _ROLES = {"developer": "system", "result": "tool"}
 _COMMANDS = ("command", "cmd", "script")
@@ -211,11 +213,11 @@ def _lines(message: RehearsalMessage) -> Iterator[tuple[str, str]]:
 
 def _entries(message: RehearsalMessage) -> Iterator[tuple[str, str]]:
     """Who says what: the entries of a record, or the message itself."""
-    who, at = message.role, 0
-    for entry in _ENTRY.finditer(message.text):
-        yield who, message.text[at : entry.start()]
+    who, at, text = message.role, 0, ends(message.text, RECORD)
+    for entry in _ENTRY.finditer(text):
+        yield who, text[at : entry.start()]
         who, at = _ROLES.get(entry["who"], entry["who"]), entry.end()
-    yield who, message.text[at:]
+    yield who, text[at:]
 
 
 def _printed(text: str) -> Iterator[tuple[str, str]]:
