@@ -30,6 +30,7 @@ from workbench.log.errors import NotFound
 from workbench.log.events import Setting
 from workbench.log.store import Store
 from workbench.session import figures
+from workbench.session.context_view import Exactness
 from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
 from workbench.session.services import Services
@@ -110,10 +111,10 @@ def _described(opened: OpenSession) -> dict[str, Any]:
     recorded, status = opened.recorded, figures.status(opened, opened.plan)
     newest = recorded.newest if recorded is not None else None
     if recorded is None or newest is None:
-        tokens, missing, mark = status.tokens, None, None
+        tokens, known, mark = status.tokens, None, None
     else:
         mark, plan = opened.requests.marks[newest], recorded.plan(newest)
-        tokens, missing = plan.size, plan.unattributed
+        tokens, known = plan.size, Exactness.of(mark, plan)
     return {
         "events": len(opened.events),
         "requests": len(opened.requests.marks),
@@ -123,6 +124,6 @@ def _described(opened: OpenSession) -> dict[str, Any]:
         "share": round(tokens / status.window, 4) if status.window else None,
         "cached": round(mark.cached / mark.reported, 4) if mark is not None and mark.reported else None,
         "cost": None if status.cost is None else round(status.cost, 6),
-        "exact": mark.exact if mark is not None else None,
-        "missing": missing,
+        "exact": known.exact if known is not None else None,
+        "missing": known.missing if known is not None else None,
     }

@@ -67,12 +67,17 @@ class Exactness(NamedTuple):
     exact: bool
     """Whether the request itself is, and not only what it was made from."""
     missing: int
-    """Tokens that were reported and are in no row; below 0: counted here, but not reported."""
+    """Tokens that were reported and are in no row; 0 where none are, or nothing was reported."""
+
+    @classmethod
+    def of(cls, mark: RequestMark, plan: ContextPlan) -> Exactness:
+        """Of a request. Where all of it is there, what is in no row is a difference of counting."""
+        return cls(mark.exact, 0 if mark.exact else max(0, plan.unattributed))
 
     def __str__(self) -> str:
         if self.exact:
             return "exact"
-        return f"partial: about {self.missing:,} tokens not in the file" if self.missing > 0 else "partial"
+        return f"partial: about {self.missing:,} tokens not in the file" if self.missing else "partial"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,7 +125,7 @@ class ContextView:
             return None
         if self.at is None:
             return Exactness(False, 0)
-        return Exactness(self.requests[self.at].exact, self.plan.unattributed)
+        return Exactness.of(self.requests[self.at], self.plan)
 
     @property
     def rest(self) -> str:

@@ -194,9 +194,12 @@ class CurrentSession:
             task.cancel()
 
     def prepare_to_ask(self, opened: OpenSession) -> None:
-        """What takes its time before the first request: the key store, and litellm where the model needs it."""
+        """What takes its time before the first request: the key store, and litellm where the model needs it.
+
+        Nothing is asked under a file before there is a session of it.
+        """
         self.start_side_task(self._look_for_key(opened))
-        if self._warm and not is_built_in(opened.setup.model):
+        if self._warm and opened.session is not None and not is_built_in(opened.setup.model):
             self.start_side_task(Gateway().warm())
 
     async def _look_for_key(self, opened: OpenSession) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import which
+from subprocess import Popen
 
 from live.test_finder import put
 from proxy.conftest import Recording, answered, said, user
 from proxy.conftest import claude as messages
 from session.test_following import TURNS, OtherProcess, claude, lines
-from tui.play import program, settle, shown, until
+from tui.play import program, settle, shown, typed, until
 from workbench.log.store import Store
+from workbench.session.context_view import Exactness
 from workbench.session.services import Services
 from workbench.session.values import FOLLOWING
 from workbench.tui.main.screen import MainScreen
@@ -100,3 +103,27 @@ async def test_a_session_of_the_proxy_is_followed_and_taken_over_when_it_ends(se
             await until(lambda: screen.following == "")
             await settle(pilot)
             assert not screen.refusal
+
+
+async def test_a_session_that_runs_is_followed_when_it_is_opened_from_the_list(
+    services: Services, tmp_path: Path, project: Path
+) -> None:
+    path = tmp_path / "home/.claude/projects/-p/1.jsonl"
+    here = {"cwd": str(project)}
+    with Popen(["claude", "600"], executable=which("sleep"), cwd=project) as process:
+        put(path, lines(*({**line, **here} for line in TURNS[0])).decode())
+        async with program(services, (120, 30)) as (pilot, screen):
+            await pilot.press("ctrl+o")
+            await until(lambda: "Claude Code: " in shown(pilot.app))
+            await typed(pilot, "brots")
+            await until(lambda: screen.following == FOLLOWING)
+            with path.open("ab") as file:
+                file.write(lines(*TURNS[1]))
+            await until(lambda: requests(screen) == 2)
+        process.kill()
+
+
+def test_how_exact_a_request_is_in_words() -> None:
+    assert str(Exactness(True, 0)) == "exact"
+    assert str(Exactness(False, 32_794)) == "partial: about 32,794 tokens not in the file"
+    assert str(Exactness(False, 0)) == "partial"
