@@ -38,6 +38,8 @@ class Client:
     environment: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     """Below its home: what it is configured with."""
+    has_tools: bool = True
+    """Whether it gives the model tools to call."""
 
     def found(self) -> str | None:
         """Where it is installed, if it is."""
@@ -220,6 +222,7 @@ max_context_size = 200000
         "chat",
         ("--model", "openai/rehearsal", "--no-git", "--yes-always", "--no-check-update", "--message", "$PROMPT"),
         {"OPENAI_API_BASE": "$URL/v1", "OPENAI_API_KEY": "any"},
+        has_tools=False,
     ),
     Client(
         "mini-swe-agent",

@@ -15,7 +15,7 @@ import pytest
 from aiohttp import WSMsgType, web
 
 from clients.clients import CLIENTS, PROMPT, Client
-from clients.test_rehearsing import LINE, OF_TOOLS
+from clients.test_rehearsing import LINE
 from workbench.log.events import Compaction, Event, Failure, Override, Request, RequestAnswer, ToolResult, text_of
 from workbench.log.store import Store
 from workbench.proxy.recorder import Recorder
@@ -119,7 +119,7 @@ async def test_the_sessions_of_a_client_behind_the_proxy_are_what_it_sent(client
     answers = [body for body in bodies if isinstance(body, RequestAnswer)]
     assert [(each.status, each.problem) for each in answers] == [(200, "")] * len(front.bodies)
     assert any(PROMPT in title for title in titles), titles
-    if client.name not in OF_TOOLS:
+    if client.has_tools:
         results = [text_of(body.content) for body in bodies if isinstance(body, ToolResult)]
         assert any(LINE in result for result in results)
         assert len(results) == len({body.call_id for body in bodies if isinstance(body, ToolResult)})
