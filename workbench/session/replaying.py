@@ -117,8 +117,8 @@ class ReplayJob(NamedTuple):
     def question(self) -> str:
         """What it would cost, to be agreed to."""
         price = "at a price that is not known" if self.cost is None else f"for about ${self.cost * self.times:.4f}"
-        times = "" if self.times == 1 else f" {self.times} times"
-        return f"send request {self.number:,}{times} to {self.model}, {self.tokens:,} tokens each, {price}?"
+        times, each = ("", "") if self.times == 1 else (f" {self.times} times", " each")
+        return f"send request {self.number:,} to {self.model}{times}, {self.tokens:,} tokens{each}, {price}?"
 
     @property
     def described(self) -> str:
@@ -299,7 +299,7 @@ async def replay(services: Services, job: ReplayJob) -> AsyncIterator[ReplayAnsw
             said, used = read_answer(job.dialect, came.body)
             made = answer_of(services.catalogue, job.model, said, used, came.took / 1000)
             problem = came.problem or ("" if said else "nothing was answered")
-            yield made._replace(problem=problem)
+            yield made._replace(problem=problem, cost=0.0 if job.is_free else made.cost)
 
 
 def marked_lines(answer: ReplayAnswer, recorded: ReplayAnswer | None, sign: str = "+") -> list[str]:

@@ -73,6 +73,19 @@ def request(host: Host, argument: str) -> None:
 
 
 @COMMANDS.add(
+    "replay",
+    "replay the request",
+    "send the recorded request that is looked at again, as it was or changed, and compare the answers",
+    argument="[WORDS]",
+)
+async def replay(host: Host, argument: str) -> None:
+    """In the words of the command line, as in `-n 3 --exclude messages.7`."""
+    from workbench.tui.screens.replay import replay_request
+
+    await replay_request(host, argument)
+
+
+@COMMANDS.add(
     "go-to",
     "go to a request",
     "go to a request by its number",

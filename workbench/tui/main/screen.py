@@ -369,6 +369,11 @@ class MainScreen(PaneScreen):
         """Drawn by the inspector, from the plan it shows."""
         self.inspector.action_request()
 
+    @property
+    def request_shown(self) -> int | None:
+        """As the timeline has it."""
+        return None if self.shown is None else self.shown.at
+
     def go_to_request(self, number: str) -> None:
         """By the timeline, which knows how many there are."""
         self.timeline.go_to(number)

@@ -79,6 +79,10 @@ class Host(Protocol):
     def show_request(self) -> None:
         """The request as it will be sent."""
 
+    @property
+    def request_shown(self) -> int | None:
+        """The request that is looked at, by its place; None: the one that comes next."""
+
     def go_to_request(self, number: str) -> None:
         """The context of the N-th request."""
 

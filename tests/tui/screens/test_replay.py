@@ -1,0 +1,113 @@
+"""The request that is looked at, sent again from the screen: asked for, answered, side by side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.provider import Answer, Provider
+from tui.play import program, settle, told, until
+from tui.screens.looking import seen
+from workbench.config.errors import WrongCall
+from workbench.session.options import Options
+from workbench.session.replaying import ReplayWish
+from workbench.session.services import Services
+from workbench.tui.screens.replay import AnswerColumn, ReplayScreen, read_wish
+from workbench.tui.widgets.dialogs import ConfirmDialog
+from workbench.tui.widgets.text_dialog import TextDialog
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+def answered(text: str) -> dict[str, Any]:
+    used = {"prompt_tokens": 90, "completion_tokens": 9}
+    choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    return {"model": "gpt-4o", "choices": [choice], "usage": used}
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """Two requests of a conversation, with their answers."""
+    talk = [{"role": "user", "content": "look"}]
+    more = [*talk, {"role": "assistant", "content": "One [b]file."}, {"role": "user", "content": "and now?"}]
+    lines = [
+        {"request": {"model": "gpt-4o", "messages": talk}, "response": answered("One [b]file.")},
+        {"request": {"model": "gpt-4o", "messages": more}, "response": answered("Two files.\nThat is all.")},
+    ]
+    path = tmp_path / "requests.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    return path
+
+
+async def test_it_asks_what_and_whether_and_shows_the_answers_side_by_side(services: Services, recording: Path) -> None:
+    body = json.dumps(answered("Three files.\nThat is all.")).encode()
+    async with (
+        Provider(Answer(body=body, content_type="application/json")) as provider,
+        program(services, ref=str(recording)) as (pilot, screen),
+    ):
+        screen.say("/replay")
+        await until(lambda: isinstance(pilot.app.screen, TextDialog))
+        page = pilot.app.screen
+        assert isinstance(page, TextDialog)
+        page.field.value = "three times"
+        await pilot.press("enter")
+        await seen(pilot, "three: expected -n K")
+        page.field.value = f"-n 2 --to {provider.url}"
+        await pilot.press("enter")
+        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        await seen(pilot, "Send request 2 to gpt-4o 2 times", "for about $0.00")
+        assert provider.requests == []
+        await pilot.press("y")
+        await until(lambda: isinstance(pilot.app.screen, ReplayScreen))
+        await seen(pilot, "- Two files.", "+ Three files.", "  That is all.", "recorded", "try 1", "try 2")
+        await until(lambda: len(provider.requests) == 2)
+        columns = list(pilot.app.screen.query(AnswerColumn))
+        assert columns[0].has_focus
+        await pilot.press("right")
+        assert columns[1].has_focus
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is screen)
+    assert [len(request.body["messages"]) for request in provider.requests] == [3, 3]
+
+
+async def test_the_request_that_is_looked_at_is_sent(services: Services, recording: Path) -> None:
+    async with program(services, ref=str(recording)) as (pilot, screen):
+        screen.go_to_request("1")
+        await settle(pilot)
+        screen.say("/replay --to rehearsal")
+        await until(lambda: isinstance(pilot.app.screen, ReplayScreen))
+        await seen(pilot, "request 1 to gpt-4o, as it was", "One [b]file.", "same words")
+
+
+async def test_what_cannot_be_sent_is_told(services: Services, recording: Path, talk: Path) -> None:
+    async with program(services, ref=str(talk)) as (pilot, screen):
+        screen.say("/replay --at 1")
+        await until(lambda: "the log holds what it was made from" in told(pilot.app))
+        assert pilot.app.screen is screen
+
+
+async def test_a_missing_key_is_told_in_the_columns(
+    services: Services, recording: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setattr("workbench.models.keys.find_spec", lambda _: None)
+    async with program(services, ref=str(recording)) as (pilot, screen):
+        screen.say("/replay -n 1")
+        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        await pilot.press("y")
+        await seen(pilot, "no key for openai: none: set OPENAI_API_KEY")
+
+
+def test_the_words_are_those_of_the_command_line() -> None:
+    words = "-n 3 --at 2 --exclude 4-6 --exclude messages.7 --mask '8=not here' --model m --policy p --set a=1 --to u"
+    assert read_wish(words) == (
+        Options(model="m", policy="p", knobs=("a=1",)),
+        ReplayWish(2, 3, ("4-6", "messages.7"), ("8=not here",), "u"),
+    )
+    assert read_wish("") == (Options(), ReplayWish())
+    for wrong in ("--wat", "x", "-n many", "'"):
+        with pytest.raises(WrongCall):
+            read_wish(wrong)

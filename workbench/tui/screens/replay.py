@@ -1,0 +1,162 @@
+"""A recorded request again: what comes back, in a column for each answer, beside the recorded one."""
+
+from __future__ import annotations
+
+import getopt
+import shlex
+from functools import partial
+from importlib import import_module
+from typing import ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import HorizontalScroll, Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.text import printable, whole_number
+from workbench.session.open_session import OpenSession
+from workbench.session.options import Options
+from workbench.session.replaying import (
+    ReplayAnswer,
+    ReplayJob,
+    ReplayWish,
+    figures,
+    marked_lines,
+    prepare,
+    replay,
+)
+from workbench.session.source import Source, as_source
+from workbench.tui.textual_patches import WorkerScreen
+from workbench.tui.widgets.dialogs import ConfirmDialog
+from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.text_dialog import TextDialog
+
+WORDS = "-n K · --model M · --policy P · --set KNOB=VALUE · --exclude SEQ|PATH · --mask SEQ|PATH[=TEXT] · --to URL"
+_NAMES = ("at=", "model=", "policy=", "set=", "exclude=", "mask=", "to=")
+_MARKS = {"+": "$success", "-": "$error"}
+
+
+def read_wish(words: str) -> tuple[Options, ReplayWish]:
+    """What was typed, in the words of the command line; WrongCall where it is something else."""
+    try:
+        found, rest = getopt.getopt(shlex.split(words), "n:m:", _NAMES)
+    except (getopt.GetoptError, ValueError) as error:
+        raise WrongCall(f"{error}; expected {WORDS}") from None
+    if rest:
+        raise WrongCall(f"{rest[0]}: expected {WORDS}")
+    given = [(name.lstrip("-"), value) for name, value in found]
+    last = dict(given)
+    numbers = {name: last.get(name, "1") for name in ("n", "at")}
+    for name, value in numbers.items():
+        if not value.isdecimal():
+            raise WrongCall(f"{name}: expected a whole number, got {value}")
+
+    def every(name: str) -> tuple[str, ...]:
+        return tuple(value for each, value in given if each == name)
+
+    options = Options(model=last.get("model", last.get("m", "")), policy=last.get("policy", ""), knobs=every("set"))
+    number = whole_number(numbers["at"]) if "at" in last else None
+    times = whole_number(numbers["n"])
+    return options, ReplayWish(number, times, every("exclude"), every("mask"), last.get("to", ""))
+
+
+def source_of(opened: OpenSession) -> Source:
+    """What is open, to find a request in."""
+    return as_source(opened.name, list(opened.events), is_file=opened.session is None)
+
+
+async def replay_request(host: Host, words: str) -> None:
+    """Ask what is wanted and whether it may cost that, and show the answers."""
+    if not words:
+        which = "the last request" if host.request_shown is None else f"request {host.request_shown + 1:,}"
+        wanted = await host.ask(TextDialog(f"replay {which}", "-n 1", WORDS, read_wish))
+        if wanted is None:
+            return
+        words = wanted
+    options, wish = read_wish(words)
+    if wish.number is None and host.request_shown is not None:
+        wish = ReplayWish(host.request_shown + 1, wish.times, wish.exclude, wish.mask, wish.to)
+    source = await host.from_session(source_of)
+    job = await host.in_background(partial(prepare, host.services, options, source, wish))
+    if job.is_free or await host.ask(ConfirmDialog("replay", _sentence(job.question), "send it", "send nothing")):
+        host.push(ReplayScreen(host, job))
+
+
+def _sentence(text: str) -> str:
+    return printable(text[:1].upper() + text[1:])
+
+
+class AnswerColumn(VerticalScroll):
+    """One answer: what it is told by, and its lines."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self.border_title = title
+
+    def compose(self) -> ComposeResult:
+        """Until it comes, that it is waited for."""
+        yield Static("waiting…", markup=False)
+
+    def show(self, answer: ReplayAnswer, other: ReplayAnswer | None, recorded: ReplayAnswer | None, sign: str) -> None:
+        """The answer; lines that `other` does not have are marked with `sign`."""
+        told = [
+            f"{name} {printable(text)}".strip() for name, text in figures(answer, recorded) if text not in ("", "–")
+        ]
+        lines = [Content.styled(" · ".join(told), "$error" if answer.problem else "$quiet"), Content("")]
+        lines += [Content.styled(line, _MARKS.get(line[:1], "")) for line in marked_lines(answer, other, sign)]
+        self.query_one(Static).update(Content("\n").join(lines))
+
+
+class ReplayScreen(WorkerScreen, ModalScreen[None]):
+    """Columns that fill as the answers come. Leaving it stops what is not answered yet."""
+
+    BINDING_GROUP_TITLE = "Replay"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", "close; what is not answered yet is stopped", id="replay.close"),
+        Binding("right,l", "app.focus_next", "the next answer", id="replay.next"),
+        Binding("left,h", "app.focus_previous", "the answer before", id="replay.previous"),
+    ]
+
+    def __init__(self, host: Host, job: ReplayJob) -> None:
+        super().__init__()
+        self._host = host
+        self._job = job
+
+    def compose(self) -> ComposeResult:
+        """The recorded answer first."""
+        with Vertical(classes="replay--box") as box:
+            box.border_title = printable(self._job.described)
+            box.border_subtitle = "+ not in the recorded answer · ← → other answers · Esc closes"
+            with HorizontalScroll(can_focus=False):
+                if self._job.recorded is not None:
+                    yield AnswerColumn("recorded")
+                for number in range(1, self._job.times + 1):
+                    yield AnswerColumn(f"try {number}")
+
+    def on_mount(self) -> None:
+        """What is known is there at once."""
+        recorded = self._job.recorded
+        columns = list(self.query(AnswerColumn))
+        if recorded is not None:
+            columns.pop(0).show(recorded, None, None, "-")
+        self._send(columns)
+
+    @work
+    async def _send(self, columns: list[AnswerColumn]) -> None:
+        recorded = self._job.recorded
+        # in a thread: it takes longer than a frame
+        await self._host.in_background(lambda: import_module("workbench.proxy.resending"))
+        first = True
+        try:
+            async for answer in replay(self._host.services, self._job):
+                columns.pop(0).show(answer, recorded, recorded, "+")
+                if recorded is not None and first and not answer.problem:
+                    self.query(AnswerColumn).first().show(recorded, answer, None, "-")
+                    first = False
+        except WorkbenchError as error:
+            for column in columns:
+                column.show(ReplayAnswer(self._job.model, problem=str(error)), None, None, "+")
