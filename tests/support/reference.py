@@ -43,6 +43,7 @@ PLACES = {
     "text": "Any text with its own scroll bar",
     "ask": "The line for a filter or a search",
     "request": "The request as it will be sent",
+    "replay": "A request that is sent again",
     "account": "The ledger",
     "compaction": "The compaction panel",
     "compact-dialog": "The question before a compaction",
