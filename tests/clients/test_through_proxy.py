@@ -130,7 +130,8 @@ def _sent(logs: list[list[Event]]) -> list[dict[str, Any]]:
     found = []
     for log in logs:
         whole = RequestBodies(log)
-        found += [whole.body(event.seq) for event in log if isinstance(event.body, Request)]
+        requests = [(event.seq, event.body) for event in log if isinstance(event.body, Request)]
+        found += [whole.body(seq) for seq, request in requests if request.base or request.messages]
     return found
 
 

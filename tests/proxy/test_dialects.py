@@ -206,3 +206,11 @@ def test_a_turn_with_a_tool_is_the_same_in_every_dialect(recording: Recording, d
 )
 def test_an_address_tells_whom_a_request_is_for(path: str, headers: dict[str, str], route: Route) -> None:
     assert route_of(path, headers) == route
+
+
+def test_a_request_that_goes_on_from_a_response_is_kept_with_what_the_provider_remembers(recording: Recording) -> None:
+    answer = {"id": "r1", "output": ITEMS[1:3], "usage": {"input_tokens": 40, "output_tokens": 5}}
+    recording.pass_through(RESPONSES.path, RESPONSES.first, answer)
+    more = {**RESPONSES_HEAD, "input": ITEMS[3:], "previous_response_id": "r1"}
+    recording.pass_through(RESPONSES.path, more, {"id": "r2", "output": []})
+    assert recording.sent() == [RESPONSES.first, RESPONSES.second]

@@ -130,6 +130,9 @@ def test_a_sub_agent_is_a_session_of_its_own_that_names_its_parent(recording: Re
     assert len(recording.store.list()) == 2
     request = recording.requests(1)[0]
     assert (request.purpose, request.agent, request.parent) == ("sub-agent", "a1", "one")
+    told = recording.requests(0)[-1]
+    child = next(info.id for info in recording.store.list() if info.title.startswith("sub-agent: "))
+    assert (told.purpose, told.agent, told.session, told.messages) == ("sub-agent", "a1", child, ())
 
 
 def test_a_sub_agent_without_an_id_is_known_by_its_task(recording: Recording) -> None:

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.paths import data_dir
 from workbench.config.settings import load_settings
 from workbench.config.tables import read_table
 from workbench.log.store import Store
@@ -59,7 +60,7 @@ async def _serve(options: argparse.Namespace, own: ProxySettings, command: Seque
         if is_rehearsal:
             to = (await stack.enter_async_context(RehearsalServer(keep=KEPT))).url
         upstreams = Upstreams(to, own)
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="workbench-proxy-")))
+        folder = Path(stack.enter_context(_own_folder()))
         agent = launch(command, "", folder).agent if command else ""
         recorder = await stack.enter_async_context(_recording(options, own, agent))
         gate = Gate(options.rules, own.hold_seconds, agent, catalogue)
@@ -95,6 +96,12 @@ async def _recording(options: argparse.Namespace, own: ProxySettings, agent: str
                 each.close()
         if recorder.lost:
             _warn(f"{recorder.lost} requests and answers were not recorded")
+
+
+def _own_folder() -> tempfile.TemporaryDirectory[str]:
+    """For files that agents are given. Some read nothing from the system's own folder for such, where all may write."""
+    data_dir().mkdir(mode=0o700, parents=True, exist_ok=True)
+    return tempfile.TemporaryDirectory(prefix="proxy-", dir=data_dir())
 
 
 def _warn(line: str) -> None:

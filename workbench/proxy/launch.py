@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from workbench.live.processes import PROGRAMS
-from workbench.traces import codex, copilot, opencode, pi
+from workbench.traces import codex, copilot, gemini_cli, opencode, pi
 
 KEYS: Final = (
     *("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "CODEX_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
@@ -17,6 +17,7 @@ KEYS: Final = (
 )
 """Where agents look for a key. For the rehearsal model any will do."""
 _LOCAL: Final = "127.0.0.1,localhost"
+_GEMINI_DEFAULTS: Final = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
 _PI_EXTENSION: Final = "pi-through-proxy.js"
 
 
@@ -88,6 +89,13 @@ def _pi(address: str, folder: Path) -> _Told:
     return ("-e", str(script)), {}
 
 
+def _gemini(_: str, folder: Path) -> _Told:
+    """With an address and no choice of its own it would look for a gateway's login, and not start."""
+    defaults = folder / "gemini-defaults.json"
+    defaults.write_text(json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}}), encoding="utf-8")
+    return (), {} if os.environ.get(_GEMINI_DEFAULTS) else {_GEMINI_DEFAULTS: str(defaults)}
+
+
 def _copilot(address: str, _: Path) -> _Told:
     return (), {"COPILOT_PROVIDER_BASE_URL": f"{address}/v1"}
 
@@ -96,6 +104,7 @@ _TOLD: Final[Mapping[str, Callable[[str, Path], _Told]]] = {
     codex.NAME: _codex,
     opencode.NAME: _opencode,
     pi.NAME: _pi,
+    gemini_cli.NAME: _gemini,
     copilot.NAME: _copilot,
 }
 """Agents that do not read their address from the usual variables, and how they are told."""

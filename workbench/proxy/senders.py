@@ -73,7 +73,7 @@ _FOLDER: Final = re.compile(
     re.IGNORECASE,
 )
 _BEGINNING: Final = 8
-"""Messages of a request in which the folder and the user's first words are looked for."""
+"""Messages of a request in which the folder is looked for."""
 
 
 class Sender(NamedTuple):
@@ -118,9 +118,9 @@ def folder_of(exchange: Exchange) -> str:
     return ""
 
 
-def first_words(exchange: Exchange) -> str:
-    """What the user said first, without what his client puts around it; empty where he said nothing yet."""
-    for message in exchange.talk[:_BEGINNING]:
+def users_words(exchange: Exchange) -> str:
+    """What the user said last, without what his client puts around it; empty where he said nothing yet."""
+    for message in reversed(exchange.talk):
         said = [] if is_models(message) or text_in(message, "role") not in ("user", "") else list(_texts(message))
         own = own_texts(said)
         if own:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,15 +12,17 @@ from workbench.config.folders import WorkFolder, branch_of, work_folder
 from workbench.config.text import printable
 from workbench.context.load import RECORDED
 from workbench.log.errors import StoreError
-from workbench.log.events import Failure, Hold, HoldEnd, RequestAnswer, Setting
+from workbench.log.events import Failure, Hold, HoldEnd, Request, RequestAnswer, Setting
+from workbench.log.ids import new_id
 from workbench.log.session import Session
 from workbench.log.store import Store
 from workbench.proxy.conversation import LiveConversation
 from workbench.proxy.routes import Route
-from workbench.proxy.senders import Sender, first_words, folder_of, sender_of, stored_headers
+from workbench.proxy.senders import Sender, folder_of, sender_of, stored_headers, users_words
 from workbench.traces.building import Builder, content_hash
 from workbench.traces.request_thread import Exchange
 from workbench.wire.dialects import split
+from workbench.wire.responses import EarlierResponses, UnknownResponse
 
 TITLE = 60
 PENDING = 20_000
@@ -69,6 +72,8 @@ class StoredConversation:
     session: Session | None = None
     folder: WorkFolder = NO_FOLDER
     parent: str = ""
+    number: str = ""
+    """The id that the session is to have, where it was told already."""
 
     @property
     def id(self) -> str:
@@ -85,6 +90,8 @@ class OpenRequest(NamedTuple):
     aside: bool
     who: Mapping[str, Any]
     """Who asked, as its event says."""
+    body: dict[str, Any]
+    """With all that the provider remembers of it."""
 
 
 class HoldMark(NamedTuple):
@@ -109,6 +116,7 @@ class ProxySessions:
         self._redact = redact
         self._places: list[StoredConversation] = []
         """The one that was used last at the end."""
+        self._earlier = EarlierResponses()
 
     def sent(self, request: SentRequest) -> OpenRequest | None:
         """A request; None where it asks no model."""
@@ -136,7 +144,7 @@ class ProxySessions:
         }
         event = place.live.send(exchange, aside=True, **who) if aside else place.live.ask(exchange, **who)
         self._store_up(place)
-        return OpenRequest(place, event, sender, aside, who)
+        return OpenRequest(place, event, sender, aside, who, exchange.body)
 
     def held(self, asked: OpenRequest, mark: HoldMark, sent: SentRequest | None) -> OpenRequest:
         """A request waited; `sent`: what was sent in its place. Gives the one that is answered."""
@@ -147,16 +155,24 @@ class ProxySessions:
             live.builder.when(sent.at)
             # The agent knows only what it asked: its next request goes on from that.
             event = live.send(exchange, aside=True, instead_of=asked.event, **asked.who)
-            asked = asked._replace(event=event)
+            asked = asked._replace(event=event, body=exchange.body)
         self._store_up(asked.place)
         return asked
 
     def _exchange(self, request: SentRequest) -> Exchange:
         dialect = request.route.dialect
         assert dialect is not None
-        body = self._redact(request.body) if self._redact else request.body
+        body = self._whole(self._redact(request.body) if self._redact else request.body)
         model = request.route.model or str(body.get("model") or "")
         return Exchange(dialect, body, {}, model, request.at, split(dialect, body))
+
+    def _whole(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A request with what the provider remembers of it, where it sends only what is new."""
+        if "previous_response_id" not in body:
+            return body
+        with suppress(UnknownResponse):
+            body = self._earlier.resolved(body)
+        return {key: value for key, value in body.items() if key != "previous_response_id"}
 
     def answered(self, asked: OpenRequest, came: CameBack) -> None:
         """What came back for a request."""
@@ -168,6 +184,8 @@ class ProxySessions:
         if is_error or came.problem:
             live.builder.add(Failure("provider", problem_of(came)))
         live.answer(told, body, aside=asked.aside or is_error, finish=came.finish)
+        if live.dialect == "responses" and body.get("id"):
+            self._earlier.add(asked.body, body)
         if asked.sender.purpose == "compaction" and not is_error:
             live.summarised(body)
         self._store_up(asked.place)
@@ -234,10 +252,21 @@ class ProxySessions:
             place.folder = work_folder()
         if place.session is not None and place.folder.path:
             place.session.used_in(place.folder)
-        said = first_words(exchange)
+        said = users_words(exchange)
         place.parent = self._starter(said, sender) if not sender.purpose or sender.purpose == "sub-agent" else ""
+        self._attach(place, exchange, sender)
         if sender.purpose not in ("side", "compaction"):
             place.live.builder.says_title(("sub-agent: " if place.parent else "") + printable(said)[:TITLE])
+
+    def _attach(self, place: StoredConversation, exchange: Exchange, sender: Sender) -> None:
+        """The session that started a sub-agent says so, too, and which session has what it did."""
+        starter = next((each for each in self._places if each.id and each.id == place.parent), None)
+        if starter is not None:
+            place.number = new_id()
+            agent = sender.agent or place.number
+            who = Request(exchange.dialect, exchange.model, "sub-agent", agent, place.number, starter.key or starter.id)
+            starter.live.builder.request(who)
+            self._store_up(starter)
 
     def _starter(self, task: str, sender: Sender) -> str:
         """The session whose agent started this one: as its headers say, or because a call of it has the task."""
@@ -259,7 +288,7 @@ class ProxySessions:
         builder = place.live.builder
         try:
             if place.session is None:
-                place.session = self._store().create(builder.bodies, folder=place.folder)
+                place.session = self._store().create(builder.bodies, folder=place.folder, id=place.number or None)
             else:
                 place.session.append(*builder.bodies)
         except StoreError:

@@ -24,8 +24,6 @@ from workbench.wire.values import dict_in, list_in, text_in
 
 _OF_THE_SOCKET: Final = ("sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions")
 _ENDS: Final = frozenset(("response.completed", "response.failed", "response.incomplete", "error"))
-REMEMBERED: Final = 50
-"""Responses of a socket that a later request may go on from."""
 
 
 async def pump(
@@ -91,8 +89,6 @@ class _Frames:
         self._route = route
         self._headers = headers
         self._recorder = recorder if route.dialect == "responses" else None
-        self._whole: dict[str, list[Any]] = {}
-        """By response: all items up to it. Read and written in the recorder's thread."""
         self._asked: _Asked | None = None
 
     def from_client(self, text: str) -> None:
@@ -131,21 +127,14 @@ class _Frames:
         frame = loaded(asked.text)
         if not isinstance(frame, dict):
             return None
-        body = {key: value for key, value in frame.items() if key not in ("type", "previous_response_id")}
-        body = dict_in(body, "response") or body
-        before = self._whole.get(text_in(frame, "previous_response_id"), [])
-        body["input"] = asked.items = [*before, *list_in(body, "input")]
-        return SentRequest(self._route, self._headers, body, at)
+        body = {key: value for key, value in frame.items() if key != "type"}
+        return SentRequest(self._route, self._headers, dict_in(body, "response") or body, at)
 
     def _came(self, asked: _Asked, problem: str) -> CameBack:
         events = [each for each in map(loaded, asked.frames) if isinstance(each, dict)]
         response = next((dict_in(each, "response") for each in reversed(events) if dict_in(each, "response")), {})
         done = [each["item"] for each in events if each.get("type") == "response.output_item.done" and "item" in each]
         output = list_in(response, "output") or done
-        if text_in(response, "id"):
-            self._whole[text_in(response, "id")] = [*asked.items, *output]
-            for old in [*self._whole][:-REMEMBERED]:
-                del self._whole[old]
         failed = next((each for each in events if each.get("type") == "error"), None)
         status = int(failed.get("status") or 500) if failed else 200
         body = failed or {**response, "output": output}
@@ -160,7 +149,6 @@ class _Asked:
     def __init__(self, text: str) -> None:
         self.text = text
         self.frames: list[str] = []
-        self.items: list[Any] = []
         self.began = time.monotonic()
         self.first: float | None = None
         self.ended = self.began
