@@ -58,6 +58,17 @@ def test_every_change_is_a_line_of_json_until_it_is_interrupted(tmp_path: Path) 
         assert (process.returncode, out, err) == (0, "", "")
 
 
+def test_what_is_only_guessed_is_not_told(tmp_path: Path) -> None:
+    path = put(tmp_path / "1.jsonl", lines(TURNS[0][0]).decode())
+    command = [sys.executable, "-m", "workbench", "watch", str(path), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = json.loads(process.stdout.readline())
+        process.terminate()
+    assert {first[key] for key in ("model", "window", "share", "cached", "exact", "missing")} == {None}
+    assert first["requests"] == 0
+
+
 def test_what_cannot_be_watched_is_told_in_a_line(call: Call, tmp_path: Path, project: Path) -> None:
     assert "no session of another agent in" in call("watch").err
     assert "nobody: no such file" in call("watch", "nobody", "--json").err

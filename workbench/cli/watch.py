@@ -115,13 +115,14 @@ def _described(opened: OpenSession) -> dict[str, Any]:
     else:
         mark, plan = opened.requests.marks[newest], recorded.plan(newest)
         tokens, known = plan.size, Exactness.of(mark, plan)
+    window = None if status.window_source in ("guess", "fallback") else status.window
     return {
         "events": len(opened.events),
         "requests": len(opened.requests.marks),
         "model": opened.setup.model or None,
         "tokens": tokens,
-        "window": status.window or None,
-        "share": round(tokens / status.window, 4) if status.window else None,
+        "window": window,
+        "share": round(tokens / window, 4) if window else None,
         "cached": round(mark.cached / mark.reported, 4) if mark is not None and mark.reported else None,
         "cost": None if status.cost is None else round(status.cost, 6),
         "exact": known.exact if known is not None else None,
