@@ -25,7 +25,7 @@ def requests(screen: MainScreen) -> int:
 async def test_the_screen_follows_what_another_process_writes(services: Services, tmp_path: Path) -> None:
     path = put(tmp_path / "1.jsonl", lines(*TURNS[0]).decode())
     process = OtherProcess(path)
-    async with program(services, (140, 40), str(path), follow=True) as (pilot, screen):
+    async with program(services, (120, 40), str(path), follow=True) as (pilot, screen):
         await until(lambda: screen.following == FOLLOWING)
         assert "1.jsonl  following" in shown(pilot.app)
         assert "request 1, recorded" in shown(pilot.app)

@@ -108,7 +108,7 @@ def _parts(shown: ContextView, compaction: CompactionView | None, status: Status
         tell(1, compaction.next, compaction.next.partition(", ")[0])
     sign, ready, words = READY[status.ready]
     who = Content.assemble((f"{sign} ", ready), printable(status.model), (f": {words}" if words else "", ready))
-    needs_a_look = status.ready in ("no key", "rehearsal")
+    needs_a_look = status.ready in ("no key", "rehearsal") and not shown.view  # of what was recorded nothing is asked
     tell(1 if needs_a_look else 3, who, Content.styled(f"{sign} {words}", ready) if needs_a_look else "")
     tell(7, Content.assemble(("policy ", "$quiet"), printable(shown.policy)))
     tell(5, "cost unknown" if status.cost is None else f"${status.cost:.4f}")
