@@ -1,0 +1,65 @@
+"""Real clients at work, watched on disk: the list of agents finds their sessions, which grow while they run."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from clients.clients import CLIENTS, PROMPT, Client
+from workbench.config.errors import WorkbenchError
+from workbench.rehearsal.server import RehearsalServer
+from workbench.session.opening import open_source
+from workbench.session.options import Options
+from workbench.session.requests import RequestMark
+from workbench.session.services import Services
+
+WRITES_NONE = {"mini-swe-agent"}
+"""Its trajectories lie among its settings, and are not looked for."""
+FOLDERS = {"XDG_DATA_HOME": ".local/share", "XDG_CONFIG_HOME": ".config", "CODEX_HOME": ".codex"}
+LOOK = 0.2
+"""Seconds between two looks."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
+async def test_a_session_is_found_and_grows_while_its_client_runs(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if client.found() is None or client.name in WRITES_NONE:
+        pytest.skip(f"{client.binary} is not installed ({client.package}), or writes no session")
+    home, folder = tmp_path / "home", tmp_path / "folder"
+    home.mkdir()
+    folder.mkdir()
+    (folder / "a.txt").write_text("The first line of a.txt\n", encoding="utf-8")
+    for name, below in {"HOME": ".", **FOLDERS}.items():
+        monkeypatch.setenv(name, str(home / below))
+    seen: list[int] = []
+    with Services() as services:
+        async with RehearsalServer() as server:
+            asked = asyncio.create_task(asyncio.to_thread(client.ask, server.url, home, folder))
+            while not asked.done():
+                seen.append(len(await asyncio.to_thread(_requests, services, str(folder))))
+                await asyncio.sleep(LOOK)
+        assert (await asked).returncode == 0
+        last = _requests(services, str(folder))
+        found = services.agents.find(str(folder))
+    assert [each.is_in(str(folder)) for each in found] == [True]
+    assert PROMPT.lower() in found[0].title.lower()
+    assert [*seen, len(last)] == sorted([*seen, len(last)])
+    main = [request for request in server.requests if request.outcome.done()]
+    assert 0 < len(last) <= len(main)
+    assert all(mark.exact or mark.reported for mark in last)
+
+
+def _requests(services: Services, folder: str) -> list[RequestMark]:
+    """The requests of the session in a folder, as far as its file has them."""
+    found = services.agents.find(folder)
+    if not found:
+        return []
+    try:
+        opened = open_source(services, Options(follow=True), found[0].ref)
+    except WorkbenchError:
+        return []  # nothing was said yet
+    return opened.requests.marks
