@@ -236,6 +236,9 @@ def _add_proxy(commands: Commands[_Parser]) -> None:
     parser.add_argument("--port", type=int, default=0, metavar="N", help="on 127.0.0.1; a free one by default")
     where = "where requests go: an address, or rehearsal; by default to the provider that each is meant for"
     parser.add_argument("--to", default="", metavar="URL", help=where)
+    policy = "mask and cut results of tools on the way as this policy does; by default requests pass as they are"
+    parser.add_argument("--policy", metavar="NAME|FILE", help=policy)
+    parser.add_argument("--set", metavar="KNOB=VALUE", action="append", help="set one knob of that policy")
     parser.add_argument("--no-record", action="store_true", help="pass requests on and store nothing")
     rule = "hold what this names: every, tokens>N, share>N, tool:NAME, text:WORDS, agent:NAME, error; repeatable"
     parser.add_argument("--break", action="append", default=[], dest="rules", metavar="RULE", help=rule)

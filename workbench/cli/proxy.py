@@ -15,14 +15,16 @@ from pathlib import Path
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.paths import data_dir
-from workbench.config.settings import load_settings
+from workbench.config.settings import Settings, load_settings
 from workbench.config.tables import read_table
+from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.store import Store
 from workbench.models.catalogue import REHEARSAL, Catalogue
 from workbench.proxy.breakpoints import parse_rule
 from workbench.proxy.control import registered
 from workbench.proxy.gate import Gate
 from workbench.proxy.launch import Launch, environment, launch
+from workbench.proxy.policies import PassingPolicy
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.redaction import redacted
 from workbench.proxy.routes import ProxySettings, Upstreams
@@ -48,12 +50,33 @@ def run(options: argparse.Namespace) -> int:
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     sys.setswitchinterval(SWITCH)
     try:
-        return asyncio.run(_serve(options, own, command, Catalogue(settings.models, str(settings.file))))
+        catalogue = Catalogue(settings.models, str(settings.file))
+        return asyncio.run(_serve(options, own, command, catalogue, _policy(options, own, settings, catalogue)))
     except KeyboardInterrupt:
         return 0
 
 
-async def _serve(options: argparse.Namespace, own: ProxySettings, command: Sequence[str], catalogue: Catalogue) -> int:
+def _policy(
+    options: argparse.Namespace, own: ProxySettings, settings: Settings, catalogue: Catalogue
+) -> PassingPolicy | None:
+    """The policy on the way; None: requests pass as they are."""
+    if not options.policy and not options.set:
+        return None
+
+    def setup_for(model: str) -> Setup:
+        return set_up(PlanOptions(options.policy or "", options.set or (), model), settings, catalogue)
+
+    setup_for("")  # one that cannot be read is told now
+    return PassingPolicy(setup_for, own.batch_tokens)
+
+
+async def _serve(
+    options: argparse.Namespace,
+    own: ProxySettings,
+    command: Sequence[str],
+    catalogue: Catalogue,
+    policy: PassingPolicy | None,
+) -> int:
     async with contextlib.AsyncExitStack() as stack:
         to = options.to
         is_rehearsal = to == REHEARSAL
@@ -64,8 +87,12 @@ async def _serve(options: argparse.Namespace, own: ProxySettings, command: Seque
         agent = launch(command, "", folder).agent if command else ""
         recorder = await stack.enter_async_context(_recording(options, own, agent))
         gate = Gate(options.rules, own.hold_seconds, agent, catalogue)
-        server = await stack.enter_async_context(ProxyServer(upstreams, recorder, options.port, gate=gate))
+        server = await stack.enter_async_context(
+            ProxyServer(upstreams, recorder, options.port, gate=gate, policy=policy)
+        )
         stack.enter_context(registered(server.control, agent))
+        if policy is not None:
+            stack.callback(lambda: _warn(f"the policy {policy.figures}"))
         _tell(options, server.address, upstreams)
         if command:
             return await _with(launch(command, server.address, folder, rehearsal=is_rehearsal))

@@ -3,12 +3,14 @@
 `requests --json` prints
 
     {"requests": [{"number", "seq", "purpose", "agent", "model", "reported", "tokens", "unattributed", "exact",
-                   "instead_of"}]}
+                   "instead_of"}],
+     "savings": {"changed", "not_sent", "batches", "cache_lost"}}
 
 where `number` is what `plan --nth` takes, `seq` the event of the request or the first of its answer, `purpose` is turn,
 side, sub-agent or compaction, `reported` and `unattributed` are null where the provider's report is not known, and
 `exact` says whether the request itself was recorded, and not only what it was made from. `instead_of` is the `seq` of
-what the agent asked, where this was sent in its place; that one did not reach the model.
+what the agent asked, where this was sent in its place; that one did not reach the model. `savings` is null where there
+is none of those.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from workbench.cli.options import options_of
 from workbench.cli.sources import read_source
 from workbench.config.text import print_json, printable, table
 from workbench.session.recorded import ListedRequest, RecordedSession
+from workbench.session.savings import savings
 from workbench.session.services import Services
 
 
@@ -29,12 +32,17 @@ def run(options: argparse.Namespace) -> int:
         source = read_source(services, options.source)
         listed = RecordedSession(services, options_of(options), source).listed
     if options.json:
-        print_json({"requests": [_as_json(each) for each in listed]})
+        saved = savings(listed)
+        print_json(
+            {"requests": [_as_json(each) for each in listed], "savings": None if saved is None else saved._asdict()}
+        )
     elif not listed:
         print("(no requests)")
     else:
         header = ("nth", "seq", "purpose", "model", "reported", "rows", "not in rows", "exact")
         print("\n".join(table(header, [_table_row(each) for each in listed], frozenset({0, 1, 4, 5, 6}), 0)))
+        if (saved := savings(listed)) is not None:
+            print(f"\n{saved}")
     return 0
 
 

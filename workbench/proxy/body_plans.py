@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
+from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import Body, Dialect, Event, Reasoning, ToolCall, ToolResult
@@ -20,6 +21,14 @@ _APART: Final = ("reasoning", "call", "result")
 """Kinds that are an event each; the blocks between them are one together."""
 
 
+class ItemChange(NamedTuple):
+    """Other words for something."""
+
+    text: str
+    freed: int
+    """Tokens."""
+
+
 class BodyPlan(NamedTuple):
     """A request as events, their plan, and where each stands in the body."""
 
@@ -28,24 +37,36 @@ class BodyPlan(NamedTuple):
     items: Sequence[BodyItem]
     paths: Mapping[int, tuple[str, ...]]
     """By the number of an event, which is its place among `bodies` counted from 1."""
+    stays: frozenset[str]
+    """The last message, calls without a result, and what leaves with either: paths."""
 
     def rewrite(self) -> Rewrite:
-        """What the plan leaves out, masks and cuts. The last message, open calls and thinking stay as they are.
+        """What the plan leaves out, masks and cuts. What `stays`, and thinking, is as it was.
 
         A plan's notice of what is missing is no part of it: nothing is added to a request.
         """
-        kept = _untouchable(self.items)
-        exclude: set[str] = set()
-        mask: dict[str, str] = {}
+        gone = (self.paths.get(row.seq or 0, ()) for row in self.plan.rows if _can_leave(row))
+        exclude = {path for paths in gone if self.stays.isdisjoint(paths) for path in paths}
+        return Rewrite(frozenset(exclude), {path: change.text for path, change in self.changes().items()})
+
+    def changes(self) -> dict[str, ItemChange]:
+        """By path: what the plan masks or cuts. The id by which our own tools fetch the whole is left out."""
+        made: dict[str, ItemChange] = {}
         for row in self.plan.rows:
             paths = self.paths.get(row.seq or 0, ())
-            if not paths or row.kind == "reasoning" or not kept.isdisjoint(paths):
-                continue
-            if row.state in _LEAVES:
-                exclude.update(paths)
-            elif row.state in _CHANGES and len(paths) == 1 and row.kind != "tool_call" and row.text:
-                mask[paths[0]] = row.text
-        return Rewrite(frozenset(exclude), mask)
+            is_text = row.kind not in ("reasoning", "tool_call") and bool(row.text)
+            if row.state in _CHANGES and is_text and len(paths) == 1 and self.can_change(paths[0]):
+                text = (row.text or "").replace(f" [id {row.id}]", "")
+                made[paths[0]] = ItemChange(text, row.original_tokens - row.tokens)
+        return made
+
+    def can_change(self, path: str) -> bool:
+        """Whether it is neither in the last message nor belongs to a call that is open."""
+        return path not in self.stays
+
+
+def _can_leave(row: Item) -> bool:
+    return row.state in _LEAVES and row.kind != "reasoning"
 
 
 def plan_body(dialect: Dialect, body: dict[str, Any], setup: Setup) -> BodyPlan:
@@ -71,7 +92,7 @@ def plan_body(dialect: Dialect, body: dict[str, Any], setup: Setup) -> BodyPlan:
     )
     plan = planner.plan()
     setup.counter.flush()
-    return BodyPlan(plan, made.talk.bodies, items, paths)
+    return BodyPlan(plan, made.talk.bodies, items, paths, _untouchable(items))
 
 
 def _runs(items: Sequence[BodyItem]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -92,18 +113,14 @@ def _kind(body: Body) -> str:
     return ""
 
 
-def _untouchable(items: Sequence[BodyItem]) -> set[str]:
-    """The last message, calls without a result, and what leaves with either."""
+def _untouchable(items: Sequence[BodyItem]) -> frozenset[str]:
     talk = [item for item in items if item.path.startswith("messages.")]
     last = ".".join(talk[-1].path.split(".")[:2]) if talk else ""
+    inside = {item.path for item in talk if f"{item.path}.".startswith(f"{last}.")}
     answered = {item.call_id for item in talk if item.kind == "result"}
     stays = {
         item.call_id
         for item in talk
-        if item.call_id and (_is_in(item.path, last) or (item.kind == "call" and item.call_id not in answered))
+        if item.call_id and (item.path in inside or (item.kind == "call" and item.call_id not in answered))
     }
-    return {item.path for item in talk if _is_in(item.path, last) or item.call_id in stays}
-
-
-def _is_in(path: str, message: str) -> bool:
-    return path == message or path.startswith(f"{message}.")
+    return frozenset(item.path for item in talk if item.path in inside or item.call_id in stays)

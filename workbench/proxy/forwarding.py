@@ -8,7 +8,7 @@ import logging
 import re
 import time
 from functools import cache
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 from urllib.request import getproxies, proxy_bypass
 
@@ -17,8 +17,10 @@ from aiohttp import web
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
+from workbench.config.background import in_background
 from workbench.proxy.gate import Gate, HeldRequest, Release, SeenRequest
 from workbench.proxy.holding import Holding
+from workbench.proxy.policies import PassingPolicy
 from workbench.proxy.recorder import Recorded, Recorder, read_answer, read_body, unpacked
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import CameBack, HoldMark, SentRequest
@@ -63,11 +65,13 @@ class Forwarding:
         route: Route,
         recorder: Recorder | None,
         gate: Gate | None,
+        policy: PassingPolicy | None = None,
     ) -> None:
-        """`gate`: where it may have to wait."""
+        """`gate`: where it may have to wait; `policy`: what may change it."""
         self._incoming = incoming
         self._headers = forwarded(incoming.headers)
         self._gate = gate
+        self._policy = policy
         self._seen: SeenRequest | None = None
         self._holding: Holding | None = None
         self._release: Release | None = None
@@ -95,6 +99,8 @@ class Forwarding:
         try:
             self._body = await incoming.read() if incoming.body_exists else b""
             if self._gate is None or await self._let_through(self._gate):
+                if self._policy is not None:
+                    await self._obey(self._policy)
                 url = _for_model(url, self._route.model) if self._release is not None else url
                 await self._send(url)
         except asyncio.CancelledError:
@@ -177,10 +183,8 @@ class Forwarding:
         self._release, self._began = release, time.monotonic()
         sent = None
         if release.body is not None:
-            self._body = to_json(release.body).encode()
-            self._headers.popall("Content-Encoding", None)
             self._route = self._route._replace(model=release.model or self._route.model)
-            sent = SentRequest(self._route, self._incoming.headers, release.body, time.time_ns() // 1_000_000)
+            sent = self._replace(release.body)
         if self._response is not None:  # which says nothing of a compression
             self._headers["Accept-Encoding"] = "identity"
         if self._recorder is not None:
@@ -188,6 +192,29 @@ class Forwarding:
         if self._recorded is not None:
             mark = HoldMark(held.summary.rule, held.summary.why, took, release.end)
             self._recorded.held(mark, sent, len(self._body) if sent else 0)
+
+    def _replace(self, body: dict[str, Any]) -> SentRequest:
+        """Something else is sent than was asked."""
+        self._body = to_json(body).encode()
+        self._headers.popall("Content-Encoding", None)
+        return SentRequest(self._route, self._incoming.headers, body, time.time_ns() // 1_000_000)
+
+    async def _obey(self, policy: PassingPolicy) -> None:
+        """Have a policy change the request; whatever goes wrong with that, the request goes on as it was."""
+        encoding = self._headers.get("Content-Encoding", "")
+        body, route = self._body, self._route
+        try:
+            changed = await in_background(
+                lambda: policy.changed(route, read_body(body, {"Content-Encoding": encoding}))
+            )
+        except Exception:
+            _log.exception("the policy could not be applied")
+            return
+        if changed is not None:
+            self._record_request()
+            sent = self._replace(changed)
+            if self._recorded is not None:
+                self._recorded.replaced(sent, len(self._body))
 
     async def _stream_late(self, upstream: aiohttp.ClientResponse, response: web.StreamResponse) -> None:
         """An answer to a client that was told to wait already: it has a status, and no more headers are taken."""

@@ -119,6 +119,15 @@ class Recorded:
 
         self._recorder._put(size, work)
 
+    def replaced(self, sent: SentRequest, size: int) -> None:
+        """Something else was sent in its place, of so many bytes."""
+
+        def work() -> None:
+            if self._open is not None and self._sessions is not None:
+                self._open = self._sessions.replaced(self._open, sent)
+
+        self._recorder._put(size, work)
+
     def answered(self, came: Callable[[], CameBack], size: int) -> None:
         """What came back, which is read later."""
 

@@ -26,6 +26,8 @@ class ProxySettings(Table, frozen=True):
     openai: _Address = ""
     gemini: _Address = ""
     """Where requests for a provider go; empty: to the provider itself."""
+    batch_tokens: int = 4_000
+    """Tokens that a policy on the way frees at least before it changes anything more."""
     redact: bool = False
     """Whether what looks like a secret is masked in what is stored."""
     hold_seconds: Annotated[float, Meta(gt=0, le=86_400, description="seconds, up to a day")] = 600

@@ -15,6 +15,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.proxy.forwarding import Forwarding, forwarded
 from workbench.proxy.gate import Gate
 from workbench.proxy.orders import take_order
+from workbench.proxy.policies import PassingPolicy
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Upstreams, route_of
 from workbench.proxy.websockets import pump
@@ -37,6 +38,7 @@ class ProxyServer:
         port: int = 0,
         token: str = "",
         gate: Gate | None = None,
+        policy: PassingPolicy | None = None,
     ) -> None:
         """`port` 0 takes a free one; `token`: what the path begins with, which keeps others on this machine out."""
         self.token = token or secrets.token_urlsafe(12)
@@ -45,6 +47,7 @@ class ProxyServer:
         """Where orders are taken, if there is a gate: under a token of their own, which agents do not have."""
         self._orders = secrets.token_urlsafe(24)
         self._gate = gate
+        self._policy = policy
         self._upstreams = upstreams
         self._recorder = recorder
         self._port = port
@@ -111,4 +114,4 @@ class ProxyServer:
         if incoming.headers.get("Upgrade", "").lower() == "websocket":
             return await pump(incoming, self._client, url, route, forwarded(incoming.headers), self._recorder)
         gate = self._gate if self._gate is not None and self._gate.looks_at(route) else None
-        return await Forwarding(incoming, self._client, route, self._recorder, gate).run(url)
+        return await Forwarding(incoming, self._client, route, self._recorder, gate, self._policy).run(url)

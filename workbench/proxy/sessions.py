@@ -148,16 +148,20 @@ class ProxySessions:
 
     def held(self, asked: OpenRequest, mark: HoldMark, sent: SentRequest | None) -> OpenRequest:
         """A request waited; `sent`: what was sent in its place. Gives the one that is answered."""
-        live = asked.place.live
-        live.builder.add(Hold(asked.event, mark.rule, mark.why, mark.took, mark.end))
-        if sent is not None and sent.route.dialect is not None:
-            exchange = self._exchange(sent)
-            live.builder.when(sent.at)
-            # The agent knows only what it asked: its next request goes on from that.
-            event = live.send(exchange, aside=True, instead_of=asked.event, **asked.who)
-            asked = asked._replace(event=event, body=exchange.body)
+        asked.place.live.builder.add(Hold(asked.event, mark.rule, mark.why, mark.took, mark.end))
+        if sent is not None:
+            return self.replaced(asked, sent)
         self._store_up(asked.place)
         return asked
+
+    def replaced(self, asked: OpenRequest, sent: SentRequest) -> OpenRequest:
+        """Something else was sent than was asked. Gives the one that is answered."""
+        live = asked.place.live
+        live.builder.when(sent.at)
+        # The agent knows only what it asked: its next request goes on from that.
+        event = live.send(self._exchange(sent), aside=True, instead_of=asked.event, **asked.who)
+        self._store_up(asked.place)
+        return asked._replace(event=event)
 
     def _exchange(self, request: SentRequest) -> Exchange:
         dialect = request.route.dialect
