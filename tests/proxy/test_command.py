@@ -171,3 +171,29 @@ def test_what_a_breakpoint_holds_is_listed_and_let_go_by_other_commands(
     listed = json.loads(said("requests", session, "--json"))["requests"]
     assert listed[1]["instead_of"] == listed[0]["seq"]
     assert f"in place of {listed[0]['seq']}" in said("requests", session)
+
+
+MANY_RESULTS = """
+import json, os, urllib.request
+talk = [{"role": "user", "content": "look"}]
+for step in range(6):
+    call = {"id": f"c{step}", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+    talk += [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    talk += [{"role": "tool", "tool_call_id": f"c{step}", "content": "a line\\n" * 900}]
+body = json.dumps({"model": "m", "messages": talk}).encode()
+urllib.request.urlopen(urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body)).read()
+"""
+
+
+@pytest.mark.long
+def test_a_policy_on_the_way_says_what_it_did(tmp_path: Path) -> None:
+    knobs = ("--policy", "layers", "--set", "masking.keep_first=0", "--set", "masking.keep_last=2")
+    with started(tmp_path, "--to", "rehearsal", *knobs, "--", sys.executable, "-c", MANY_RESULTS) as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert errors == "workbench proxy: the policy masked or cut 4 results in 1 batch; 1 request changed\n"
+
+
+def test_a_policy_that_is_none_is_told_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["proxy", "--policy", "nope"]) == 2
+    assert "nope" in capsys.readouterr().err
