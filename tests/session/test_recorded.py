@@ -250,6 +250,19 @@ def test_a_system_prompt_that_is_a_message_is_one_row() -> None:
     assert [row.text for row in session.plan(0).rows if row.in_request] == ["be brief", "read it"]
 
 
+def test_of_a_sub_agent_whose_requests_are_elsewhere_no_size_is_made_up() -> None:
+    session = recorded(
+        UserMessage("read it"),
+        RequestPart("m", {"role": "user", "content": "read it"}),
+        Request("chat", "gpt-4o", messages=("m",)),
+        Request("chat", "gpt-4o", "sub-agent", "a1", "s2"),
+    )
+    turn, agent = session.listed
+    assert turn.tokens > 0
+    assert (agent.mark.purpose, agent.tokens) == ("sub-agent", 0)
+    assert 1 not in session.unreported
+
+
 def test_its_rows_are_its_own_contents_and_know_their_place_in_the_log() -> None:
     session = recorded(*EXACT, model="claude-opus-4-5")
     plan = session.plan(1)

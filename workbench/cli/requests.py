@@ -71,7 +71,7 @@ def _table_row(each: ListedRequest) -> tuple[str, ...]:
         f"{mark.purpose} ({said})" if said else mark.purpose,
         printable(mark.model) or "–",
         "–" if mark.reported is None else f"{mark.reported:,}",
-        f"{each.tokens:,}",
+        f"{each.tokens:,}" if each.tokens else "–",
         "–" if each.unattributed is None else f"{each.unattributed:,}",
         "yes" if mark.exact else "",
     )

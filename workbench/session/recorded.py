@@ -133,9 +133,11 @@ class RecordedSession:
     def listed(self) -> Sequence[ListedRequest]:
         """All requests in order."""
         plans = RequestPlans(self._source.events, self._bodies, self._calibrated_setup, sizes=True)
-        found = []
+        found, main = [], is_main(self.marks)
         for number, mark in enumerate(self.marks, 1):
-            tokens = plans.plan(mark).totals.tokens
+            # Of what was asked beside the conversation, and neither written down nor reported, nothing is known.
+            is_known = mark.exact or mark.reported is not None or main(mark)
+            tokens = plans.plan(mark).totals.tokens if is_known else 0
             rest = None if mark.reported is None else mark.reported - tokens
             found.append(ListedRequest(number, mark, tokens, rest))
         return found
@@ -148,7 +150,7 @@ class RecordedSession:
     @property
     def unreported(self) -> Mapping[int, int]:
         """About how large each request was that nobody reported, by its place."""
-        found = ((at, each) for at, each in enumerate(self.listed) if each.mark.reported is None)
+        found = ((at, each) for at, each in enumerate(self.listed) if each.mark.reported is None and each.tokens)
         return {at: each.tokens + self._rest(each.mark) for at, each in found}
 
     @cached_property
