@@ -26,11 +26,9 @@ from workbench.config.text import line_width, percent, print_json, printable, ta
 from workbench.models.tokens import counter_for
 from workbench.proxy import control
 from workbench.proxy.breakpoints import parse_rule
-from workbench.proxy.control import HeldSummary, ReleaseOrder, RunningProxy
+from workbench.proxy.control import NONE_RUNS, HeldSummary, ReleaseOrder, RunningProxy
 from workbench.wire.rewriting import items_in
 from workbench.wire.streams import loaded
-
-NONE_RUNS = "no proxy runs; start one with workbench proxy --break RULE -- COMMAND"
 
 
 def run_break(options: argparse.Namespace) -> int:

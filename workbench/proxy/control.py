@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from http.client import HTTPConnection, HTTPException
+from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 from urllib.parse import urlsplit
 
@@ -22,6 +22,7 @@ from workbench.config.paths import data_dir
 from workbench.log.events import Dialect
 
 FOLDER: Final = "proxies"
+NONE_RUNS: Final = "no proxy runs; start one with workbench proxy --break RULE -- COMMAND"
 SECONDS: Final = 5
 """A proxy that does not answer in this time is left out."""
 
@@ -124,14 +125,19 @@ def registered(control: str, agent: str = "") -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def running_proxies() -> list[RunningProxy]:
-    """The proxies of this user; what those left behind that did not end cleanly is removed."""
+def proxy_files() -> list[Path]:
+    """A file for each proxy, of some perhaps that did not end cleanly. Costs next to nothing."""
+    folder = data_dir() / FOLDER
     try:
-        paths = sorted((data_dir() / FOLDER).glob("*.json"))
+        return sorted(folder / name for name in os.listdir(folder) if name.endswith(".json"))
     except OSError:
         return []
+
+
+def running_proxies() -> list[RunningProxy]:
+    """The proxies of this user; what those left behind that did not end cleanly is removed."""
     found = []
-    for path in paths:
+    for path in proxy_files():
         try:
             proxy = msgspec.json.decode(path.read_bytes(), type=RunningProxy)
         except (OSError, msgspec.MsgspecError):
@@ -199,6 +205,8 @@ def find_held(ident: str) -> tuple[RunningProxy, HeldSummary]:
 
 
 def _call(proxy: RunningProxy, method: str, path: str, kind: type[T], order: Struct | None = None) -> T:
+    from http.client import HTTPConnection, HTTPException  # late: nobody needs it where no proxy runs
+
     where = urlsplit(proxy.control)
     connection = HTTPConnection(where.hostname or "", where.port, timeout=SECONDS)
     try:

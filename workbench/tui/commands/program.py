@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
+
+from workbench.config.errors import Refused
 from workbench.session.fault_reports import latest_report, reports_dir
 from workbench.tui.widgets.command import Commands
 from workbench.tui.widgets.host import Host
@@ -17,6 +21,38 @@ async def settings(host: Host, argument: str) -> None:
     command = await host.ask(SettingsScreen(host))
     if command:
         host.run(command)
+
+
+def rule_forms() -> Iterable[str]:
+    """What a breakpoint may look like."""
+    from workbench.proxy.breakpoints import FORMS
+
+    return FORMS
+
+
+@COMMANDS.add(
+    "break",
+    "breakpoints",
+    "hold requests of other agents on their way through the proxy: look at them, change them, let them go",
+    argument="[RULE]",
+    arguments=rule_forms,
+)
+async def breakpoints(host: Host, argument: str) -> None:
+    """A rule is added to all proxies that run."""
+    from workbench.proxy import control
+    from workbench.proxy.breakpoints import parse_rule
+    from workbench.tui.screens.breakpoints import BreakScreen
+
+    if not argument:
+        host.push(BreakScreen(host))
+        return
+    rule = str(parse_rule(argument))
+    found = await host.in_background(control.states)
+    if not found:
+        raise Refused(control.NONE_RUNS)
+    for proxy, state in found:
+        await host.in_background(partial(control.set_rules, proxy, [*state.rules, rule]))
+    host.tell(f"breakpoint {rule} set")
 
 
 @COMMANDS.add("report", "error report", "what went wrong in the program itself: the newest report, and where it is")

@@ -32,6 +32,9 @@ class Header(Widget):
     following: reactive[str] = reactive("")
     """What is known of the file that is followed; such a file is read-only as well."""
 
+    held: reactive[int] = reactive(0)
+    """Requests of other agents that wait at a breakpoint."""
+
     class PaneClicked(Message):
         """A pane's name was clicked."""
 
@@ -47,8 +50,9 @@ class Header(Widget):
         width = self.size.width
         tabs = self._tabs(width)
         fixed = f"  {self.following or 'read-only'}" if self.following or self.read_only else ""
+        waiting = f"  {self.held:,} held: /break" if self.held else ""
         name = "Workbench" if width >= ROOM_FOR_NAMES else ""
-        room = width - tabs.cell_length - len(fixed) - len(name) - 3
+        room = width - tabs.cell_length - len(fixed) - len(waiting) - len(name) - 3
         where = self._where(room // 2) if width >= ROOM_FOR_FOLDER else ""
         room -= len(where) + 3 if where else 0
         title = self._title(room)
@@ -57,6 +61,7 @@ class Header(Widget):
             *said,
             (f"  {title}" if title else "", "bold"),
             (fixed, "$success" if self.following == FOLLOWING else "$warning"),
+            (waiting, "bold $warning"),
         )
         return Content.assemble(left, " " * max(1, width - left.cell_length - tabs.cell_length), tabs)
 

@@ -19,7 +19,8 @@ from workbench.agent.mentions import as_written
 from workbench.config.background import background
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.config.folders import work_folder
-from workbench.config.text import printable
+from workbench.config.text import counted, printable
+from workbench.proxy import control
 from workbench.session.compaction_values import CompactionView
 from workbench.session.context_view import ContextView
 from workbench.session.model import SessionModel
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+HELD_SECONDS = 1.0
+"""Between two looks for requests that are held."""
 SHEETS = [str(path) for path in sorted(Path(__file__).parents[1].rglob("*.tcss"))]
 """Each lies beside its pane."""
 
@@ -86,6 +89,8 @@ class MainScreen(PaneScreen):
     """What an empty chat shows."""
     following: var[str] = var("")
     """What is known of the file that is followed; empty: none is."""
+    held: var[int] = var(0)
+    """Requests of other agents that wait at a breakpoint."""
 
     def __init__(
         self,
@@ -118,6 +123,7 @@ class MainScreen(PaneScreen):
             MainScreen.branch,
             MainScreen.read_only,
             MainScreen.following,
+            MainScreen.held,
             arrangement=MainScreen.fitted,
         )
         yield ContextOverview().data_bind(
@@ -145,6 +151,18 @@ class MainScreen(PaneScreen):
         self.call_after_refresh(self.model.start, self._ref)
         if self._note:
             self.tell(self._note)
+        self.set_interval(HELD_SECONDS, self._look_for_held)
+
+    def _look_for_held(self) -> None:
+        """Proxies run in processes of their own; where there is none this costs nothing."""
+        if self.held or control.proxy_files():
+            self.run_worker(self._count_held(), group="held", exclusive=True)
+
+    async def _count_held(self) -> None:
+        held = sum(len(state.held) for _, state in await self.in_background(control.states))
+        if held > self.held:
+            self.tell(f"{counted(held, 'request')} held: /break", "warning")
+        self.held = held
 
     def _count(self, text: str) -> int:
         """The tokens of a text; asked in the background."""

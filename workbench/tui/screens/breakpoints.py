@@ -1,0 +1,169 @@
+"""Breakpoints of the proxies that run, and the requests that wait there."""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar
+
+from textual import work
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.text import counted, printable
+from workbench.proxy import control
+from workbench.proxy.breakpoints import FORMS, parse_rule
+from workbench.proxy.control import NONE_RUNS, HeldSummary, ProxyState, RunningProxy
+from workbench.tui.screens.held import HeldScreen
+from workbench.tui.screens.text_blocks import blocks, lines, pairs, paragraph, per_cent
+from workbench.tui.widgets.columns import Column, Row
+from workbench.tui.widgets.finder import Finder, FinderResult
+from workbench.tui.widgets.host import Host
+
+LOOKS = 1.0
+"""Seconds between two looks at the proxies."""
+
+States = list[tuple[RunningProxy, ProxyState]]
+
+
+class BreakScreen(Finder[None]):
+    """Enter opens a request that is held, removes a breakpoint, or adds the one that was typed."""
+
+    NAME = "breakpoints"
+    PLACEHOLDER = "type a breakpoint to add it, such as tool:Bash"
+    EMPTY = "no breakpoint yet"
+    COLUMNS = (Column("", 10), Column("what"), Column("where", 16, least=56), Column("tokens", 9, right=True))
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "take", "open; add or remove a breakpoint", id="breaks.take", priority=True),
+        Binding("ctrl+o", "release", "release as it was", id="breaks.release", priority=True),
+    ]
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self._states: States = []
+
+    def on_mount(self) -> None:
+        """What is held changes without us."""
+        self.set_interval(LOOKS, self._look)
+
+    @work(group="look", exclusive=True)
+    async def _look(self) -> None:
+        if await self.host.in_background(control.states) != self._states:
+            self.refill()
+
+    async def find(self, text: str) -> FinderResult:
+        """What is held first, then breakpoints; a text that is a breakpoint offers to add it."""
+        self._states = await self.host.in_background(control.states)
+        rows = [_held_row(proxy, held) for proxy, state in self._states for held in state.held]
+        rows += [
+            Row(f"rule {proxy.pid} {rule}", ("breakpoint", rule, _where(proxy), ""))
+            for proxy, state in self._states
+            for rule in state.rules
+        ]
+        note = "" if self._states else NONE_RUNS
+        words = text.lower().split()
+        found = [row for row in rows if all(word in " ".join(map(str, row.cells)).lower() for word in words)]
+        if text.strip() and self._states:
+            try:
+                rule = str(parse_rule(text))
+            except WrongCall as error:
+                note = note or (str(error) if not found else "")
+            else:
+                where = counted(len(self._states), "proxy", "proxies")
+                found = [Row(f"add {rule}", (Content.styled("add", "$success"), rule, where, "")), *found]
+        return FinderResult(found, note)
+
+    async def tell(self, value: str) -> Content:
+        """Why it is held, or what a breakpoint holds."""
+        kind, _, rest = value.partition(" ")
+        if kind == "held":
+            return _held_told(self._held(rest)[1], self.wide)
+        rule = rest.partition(" ")[2] if kind == "rule" else rest
+        form = next((form for form in FORMS if form[:4] == rule[:4]), "")
+        does = "Enter adds it to all proxies that run." if kind == "add" else "Enter removes it."
+        forms = pairs(FORMS.items(), self.wide)
+        told = paragraph(f"Holds a request with this: {FORMS.get(form, '')}. {does}")
+        return blocks(Content.styled(printable(rule), "bold"), told, forms)
+
+    def _held(self, ident: str) -> tuple[RunningProxy, HeldSummary]:
+        found = ((proxy, held) for proxy, state in self._states for held in state.held if held.id == ident)
+        one = next(found, None)
+        if one is None:
+            raise WrongCall(f"{ident} is not held any more")
+        return one
+
+    # Changing
+
+    def take(self, value: str) -> None:
+        """Open a request; set breakpoints."""
+        kind, _, rest = value.partition(" ")
+        if kind == "held":
+            self._open(rest)
+        elif kind == "add":
+            self.field.value = ""
+            self._set({proxy: [*state.rules, rest] for proxy, state in self._states})
+        else:
+            pid, _, rule = rest.partition(" ")
+            here = {proxy: state.rules for proxy, state in self._states if str(proxy.pid) == pid}
+            self._set({proxy: [each for each in rules if each != rule] for proxy, rules in here.items()})
+
+    @work(group="set")
+    async def _set(self, rules: dict[RunningProxy, list[str]]) -> None:
+        try:
+            for proxy, wanted in rules.items():
+                await self.host.in_background(lambda proxy=proxy, wanted=wanted: control.set_rules(proxy, wanted))  # type: ignore[misc]
+        except WorkbenchError as error:
+            self.said = str(error)
+        self.refill()
+
+    @work(group="open", exclusive=True)
+    async def _open(self, ident: str) -> None:
+        try:
+            proxy, _ = self._held(ident)
+            detail = await self.host.in_background(lambda: control.detail_of(proxy, ident))
+        except WorkbenchError as error:
+            self.said = str(error)
+        else:
+            await self.app.push_screen_wait(HeldScreen(self.host, proxy, detail))
+        self.refill()
+
+    def action_release(self) -> None:
+        """Without looking at it."""
+        kind, _, ident = (self.marked or "").partition(" ")
+        if kind == "held":
+            self._release(ident)
+
+    @work(group="set")
+    async def _release(self, ident: str) -> None:
+        try:
+            proxy, _ = self._held(ident)
+            await self.host.in_background(lambda: control.release(proxy, ident, control.ReleaseOrder("as_it_was")))
+        except WorkbenchError as error:
+            self.said = str(error)
+        self.refill()
+
+
+def _where(proxy: RunningProxy) -> str:
+    return f"{proxy.agent or 'proxy'} ({proxy.pid})"
+
+
+def _held_row(proxy: RunningProxy, held: HeldSummary) -> Row:
+    said = f"{held.why}: {held.last}" if held.last else held.why
+    cells = (Content.styled("held", "bold $warning"), said, held.agent or _where(proxy), f"{held.tokens:,}")
+    return Row(f"held {held.id}", cells)
+
+
+def _held_told(held: HeldSummary, width: int) -> Content:
+    facts = [
+        ("breakpoint", held.rule),
+        ("why", held.why),
+        ("agent", held.agent),
+        ("model", held.model),
+        ("size", f"{held.tokens:,} tokens, {per_cent(held.tokens, held.window)} of {held.window:,}"),
+        ("items", f"{held.items:,}, of which {held.new:,} are new"),
+        (
+            "waits",
+            f"{max(0, time.time() - held.since):,.0f} s; goes on as it was after {held.until - held.since:,.0f} s",
+        ),
+    ]
+    return blocks(Content.styled(f"held: {printable(held.id)}", "bold"), pairs(facts, width), lines(held.last))
