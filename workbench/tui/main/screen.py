@@ -160,8 +160,8 @@ class MainScreen(PaneScreen):
 
     async def _count_held(self) -> None:
         held = sum(len(state.held) for _, state in await self.in_background(control.states))
-        if held > self.held:
-            self.tell(f"{counted(held, 'request')} held: /break", "warning")
+        if held > self.held and self.is_current:  # over the panes one mostly looks at them already
+            self.tell(f"{counted(held, 'request')} held: /break")
         self.held = held
 
     def _count(self, text: str) -> int:
