@@ -160,6 +160,24 @@ async def test_another_policy_and_another_model(
     assert len(item.text) < 2_000
 
 
+def test_what_was_asked_is_compared_with_the_answer_to_what_was_sent_in_its_place(services: Services) -> None:
+    sessions = ProxySessions(lambda: services.store)
+    body, where = asked("anthropic"), route_of(PATHS["anthropic"], {})
+    sent = sessions.sent(SentRequest(where, {}, body, 1))
+    assert sent is not None
+    masked = rewritten("anthropic", body, Rewrite(mask={"messages.2.0": "gone"}))
+    sent = sessions.replaced(sent, SentRequest(where, {}, masked, 2))
+    sessions.answered(sent, CameBack(200, {}, answer("anthropic", "it is gone"), 10, 1_500))
+    sessions.close()
+    [info] = services.store.list()
+    jobs = [ready(services, info.id, ReplayWish(number)) for number in (3, 4)]
+    assert [job.body for job in jobs] == [body, masked]
+    for job in jobs:
+        assert job.recorded is not None
+        assert (job.recorded.text, job.recorded.prompt) == ("it is gone", 1_000)
+    assert ready(services, info.id, ReplayWish()).body == masked
+
+
 async def test_what_goes_wrong_with_one_try_is_told_and_the_others_are_made(services: Services) -> None:
     session = record(services, "anthropic")
     limit = json_answer({"type": "error", "error": {"type": "rate_limit_error", "message": "slow down"}}, 429)

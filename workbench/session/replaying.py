@@ -35,6 +35,7 @@ from workbench.proxy.body_plans import BodyPlan, plan_body
 from workbench.session.options import Options
 from workbench.session.recorded import RecordedSession, make_setup
 from workbench.session.request_plans import LogPlaces
+from workbench.session.requests import RequestMark
 from workbench.session.services import Services
 from workbench.session.source import Source
 from workbench.wire.dialects import read_answer
@@ -157,7 +158,7 @@ def prepare(services: Services, options: Options, source: Source, wish: ReplayWi
         mask = {path: text for path, text in decided.mask.items() if path not in changes.exclude}
         changes = replace(changes, exclude=changes.exclude | decided.exclude, mask={**mask, **changes.mask})
     body = rewritten(request.dialect, body, replace(changes, model=options.model))
-    answer = _recorded_answer(services.catalogue, source.events, bodies, mark.request)
+    answer = _recorded_answer(services.catalogue, source.events, bodies, _sent(recorded.marks, mark.request))
     tokens = plan_body(request.dialect, body, recorded.setup(mark.model)).plan.size
     used = Usage(model, 0, tokens, completion=(answer.completion if answer else None) or 0)
     cost = 0.0 if to == REHEARSAL else _row(services.catalogue, used).cost
@@ -175,6 +176,14 @@ def _place(recorded: RecordedSession, number: int | None) -> int:
     if not whole:
         raise Refused("no request of it is in the log whole; those of `workbench proxy` are")
     return whole[-1]
+
+
+def _sent(marks: Sequence[RequestMark], request: int) -> int:
+    """What was sent in place of a request, and answered in its place; itself where nothing was."""
+    instead = {mark.instead_of: mark.request for mark in marks if mark.instead_of and mark.exact}
+    while request in instead:
+        request = instead[request]
+    return request
 
 
 # What is changed by hand
