@@ -162,7 +162,8 @@ def test_the_agents_own_compaction_is_one(recording: Recording, headers: dict[st
     recording.pass_through(MESSAGES, claude(*talk[:1]), answered(called("c1")), headers)
     recording.pass_through(MESSAGES, claude(*talk), answered(said("a.py")), headers)
     wish = user("Your task is to create a detailed summary of the conversation so far.")
-    recording.pass_through(MESSAGES, claude(*talk, said("a.py"), wish), answered(said(SUMMARY)), headers)
+    framed = f"<analysis>\nhm\n</analysis>\n<summary>\n{SUMMARY}\n</summary>"
+    recording.pass_through(MESSAGES, claude(*talk, said("a.py"), wish), answered(said(framed)), headers)
     after = claude(user(f"This session is being continued. {SUMMARY}"), user("go on"))
     recording.pass_through(MESSAGES, after, answered(said("ok")), headers)
     assert len(recording.store.list()) == 1

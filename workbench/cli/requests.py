@@ -2,15 +2,15 @@
 
 `requests --json` prints
 
-    {"requests": [{"number", "seq", "purpose", "agent", "model", "reported", "tokens", "unattributed", "exact",
+    {"requests": [{"number", "seq", "purpose", "agent", "name", "model", "reported", "tokens", "unattributed", "exact",
                    "instead_of"}],
      "savings": {"changed", "not_sent", "batches", "cache_lost"}}
 
 where `number` is what `plan --nth` takes, `seq` the event of the request or the first of its answer, `purpose` is turn,
-side, sub-agent or compaction, `reported` and `unattributed` are null where the provider's report is not known, and
-`exact` says whether the request itself was recorded, and not only what it was made from. `instead_of` is the `seq` of
-what the agent asked, where this was sent in its place; that one did not reach the model. `savings` is null where there
-is none of those.
+side, sub-agent or compaction, `name` what it was for where that is known better (title, counting), `reported` and
+`unattributed` are null where the provider's report is not known, and `exact` says whether the request itself was
+recorded, and not only what it was made from. `instead_of` is the `seq` of what the agent asked, where this was sent in
+its place; that one did not reach the model. `savings` is null where there is none of those.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ def _as_json(each: ListedRequest) -> dict[str, Any]:
         "seq": mark.seq,
         "purpose": mark.purpose,
         "agent": mark.agent or None,
+        "name": mark.name or None,
         "model": mark.model or None,
         "reported": mark.reported,
         "tokens": each.tokens,
@@ -64,7 +65,7 @@ def _as_json(each: ListedRequest) -> dict[str, Any]:
 
 def _table_row(each: ListedRequest) -> tuple[str, ...]:
     mark = each.mark
-    said = ", ".join(filter(None, (printable(mark.agent), f"in place of {mark.instead_of}" if mark.instead_of else "")))
+    said = ", ".join(filter(None, (printable(mark.who), f"in place of {mark.instead_of}" if mark.instead_of else "")))
     return (
         str(each.number),
         str(mark.seq),

@@ -35,8 +35,10 @@ from workbench.wire.dialects import read_answer
 
 LEFT_OUT = "the agent does not send it any more"
 MASKED = "the agent sends other words in its place"
-PROBE = 200
-"""Characters of a summary by which it is found again."""
+PROBES, PROBE = 3, 200
+"""The longest lines of a summary, and so many characters of each, by which it is found again."""
+TELLING = 20
+"""Characters that a line of it has at least, to be told from others."""
 
 
 class EventSpan(NamedTuple):
@@ -227,11 +229,16 @@ class LiveConversation(RequestThread):
         return seqs
 
     def _summary_at(self, talk: Sequence[Any]) -> int | None:
-        """Where the summary that was asked for stands in a request."""
-        probe = " ".join(self._summary.split())[:PROBE]
-        if not probe:
+        """Where the summary that was asked for stands in a request; agents take it out of its frame."""
+        lines = [" ".join(line.split()) for line in self._summary.split("\n")]
+        lines = sorted((line for line in lines if len(line) >= TELLING), key=len)[-PROBES:]
+        if not lines:
             return None
-        return next((at for at, each in enumerate(talk) if probe in " ".join(texts_of(each).split())), None)
+        for at, message in enumerate(talk):
+            text = " ".join(texts_of(message).split())
+            if all(line[:PROBE] in text for line in lines):
+                return at
+        return None
 
 
 class _Reply(NamedTuple):

@@ -43,6 +43,13 @@ class RequestMark(NamedTuple):
     """How much of it the provider read from its cache."""
     instead_of: int = 0
     """The `Request` event that this one was sent in place of; that one never reached the model."""
+    name: str = ""
+    """What it was for, where that is known better than its purpose: a title, counting."""
+
+    @property
+    def who(self) -> str:
+        """Whose it is and what for, beside its purpose."""
+        return " ".join(filter(None, (self.name, self.agent)))
 
     @property
     def tokens(self) -> int:
@@ -83,7 +90,7 @@ class RequestMarks:
             case Request() as body:
                 self._by_event[event.seq] = len(self.marks)
                 mark = RequestMark(event.seq - 1, self._turn, body.model, None, 0, body.purpose, body.agent, event.seq)
-                mark = mark._replace(instead_of=body.instead_of)
+                mark = mark._replace(instead_of=body.instead_of, name=body.name)
                 self._put(mark._replace(request=event.seq) if body.base or body.messages else mark)
             case RequestAnswer(request=request):
                 self._open = self._by_event.get(request, self._open)

@@ -135,7 +135,7 @@ def _which(shown: ContextView) -> list[str]:
     else:
         mark = shown.requests[shown.at]
         recorded = ", recorded" if shown.view == "recorded" else ""
-        asked = " ".join(filter(None, (PURPOSES[mark.purpose], printable(mark.agent))))
+        asked = " ".join(filter(None, (PURPOSES[mark.purpose], printable(mark.who))))
         told = f"request {shown.at + 1:,}{recorded}" + (f" ({asked})" if asked else "")
         if shown.view and mark.reported is None:
             told += ", estimated"
