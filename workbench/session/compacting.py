@@ -21,6 +21,7 @@ from workbench.compaction.record import CATEGORY, CompactionEntry, details
 from workbench.compaction.values import CompactionDecision
 from workbench.config.background import background
 from workbench.config.errors import Refused, WorkbenchError
+from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event, Failure
 from workbench.session.compaction_values import (
     CompactionOutcome,
@@ -38,6 +39,8 @@ from workbench.session.values import Activity
 
 PAUSE = 0.25
 """Seconds between two looks at a log that keeps growing."""
+REST = 4
+"""Or so many times as long as the last look took, if that is more."""
 STOPPED = "stopped; nothing was changed"
 BUSY = "a compaction is running already; Esc stops it"
 
@@ -53,6 +56,8 @@ class SessionCompactions:
         self._opened: OpenSession | None = None
         self._figures = LogFigures()
         self._view: CompactionView | None = None
+        self._view_of: tuple[int, Setup] | None = None
+        """How long the log was that the view was made of, and its setup."""
         self._running: RunningCompaction | None = None
         self._asked = 0
         """The number of the question whether to compact; 0: it is not asked."""
@@ -68,7 +73,7 @@ class SessionCompactions:
     def show(self, opened: OpenSession) -> None:
         """The log has grown, or another one is open."""
         if opened is not self._opened:
-            self._opened, self._figures, self._view = opened, LogFigures(), None
+            self._opened, self._figures, self._view, self._view_of = opened, LogFigures(), None, None
         self._stale = True
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
@@ -86,13 +91,14 @@ class SessionCompactions:
         try:
             while self._stale and self._opened is not None:
                 self._stale = False
-                opened = self._opened
-                made = await asyncio.wrap_future(background(partial(view, self._inputs(opened))))
+                opened, begun = self._opened, time.monotonic()
+                inputs = self._inputs(opened)
+                made = await asyncio.wrap_future(background(partial(view, inputs)))
                 if opened is self._opened:
-                    self._view = made
+                    self._view, self._view_of = made, inputs.length_and_setup
                     self._put()
                 if self._stale:
-                    await asyncio.sleep(PAUSE)
+                    await asyncio.sleep(max(PAUSE, REST * (time.monotonic() - begun)))
         except Exception as error:
             self._updates.tell(Notice(f"{type(error).__name__}: {error}", "error", "this should not happen"))
         finally:
@@ -104,7 +110,7 @@ class SessionCompactions:
         growth, fixed = opened.ledger.growth, opened.why_read_only
         events = self._figures.events()
         planner = opened.agent.planner if opened.agent is not None else opened.planner
-        return CompactionInputs(
+        inputs = CompactionInputs(
             opened.plan,
             setup,
             opened.policy,
@@ -114,8 +120,13 @@ class SessionCompactions:
             fixed,
             not self._turns.busy,
             opened.recorded,
-            planner.at_this_moment(to_try=False) if len(planner.events) <= FEW else None,
+            length=len(planner.events),
         )
+        if self._view is not None and self._view_of == inputs.length_and_setup:
+            return replace(inputs, selected=(self._view.nothing, self._view.would))
+        if inputs.length <= FEW:
+            return replace(inputs, planner=planner.at_this_moment(to_try=False))
+        return inputs
 
     def _put(self) -> None:
         if self._view is not None:

@@ -176,6 +176,15 @@ class CompactionInputs:
     planner: Planner | None = None
     """A copy of the session's, which is used up; None where the log is too long to find out, unasked, whether there is
     anything to compact."""
+    selected: tuple[str, str] | None = None
+    """What was found out about that, where the log and the setup are still the same."""
+    length: int = 0
+    """Of the whole log."""
+
+    @property
+    def length_and_setup(self) -> tuple[int, Setup]:
+        """What a compaction by hand depends on."""
+        return self.length, self.setup
 
 
 def view(inputs: CompactionInputs) -> CompactionView:
@@ -231,7 +240,7 @@ def _selected(inputs: CompactionInputs) -> tuple[str, str]:
     """Why a compaction by hand would come to nothing, or else what it would summarise."""
     planner = inputs.planner
     if planner is None:
-        return "", ""
+        return inputs.selected or ("", "")
     plan = planner.plan()
     try:
         found = select_for(inputs.setup, plan, inputs.events, "manual")

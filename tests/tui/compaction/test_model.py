@@ -15,7 +15,10 @@ from support.requirements import requirement
 from tui.compaction.long_talk import SUMMARY, WINDOW, stored
 from tui.compaction.watching import Scripted, bodies, drafted, on_talk, view
 from tui.play import answer, opened, until
+from workbench.compaction.preview import worthwhile
 from workbench.config.errors import Refused
+from workbench.context.plan import ContextPlan
+from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Failure, Revert, Usage
 from workbench.models.reply_parts import Text
 from workbench.session.compacting import BUSY, STOPPED
@@ -23,6 +26,7 @@ from workbench.session.questions import make_session
 from workbench.session.reports import tokens
 from workbench.session.services import Services
 from workbench.session.undoing import Which
+from workbench.session.worker import SessionWorker
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -39,6 +43,31 @@ async def test_the_panel_has_its_value_as_soon_as_a_session_is_open(services: Se
         assert view(on).policy == "workbench"
         assert len(view(on).curve.sizes) == 9
         assert view(on).forecast.limit == 16_000
+
+
+async def test_what_could_be_compacted_is_tried_once_for_a_log(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[int] = []
+
+    def counted(setup: Setup, plan: ContextPlan, *arguments: Any) -> tuple[int, ContextPlan]:
+        tried.append(plan.size)
+        return worthwhile(setup, plan, *arguments)
+
+    monkeypatch.setattr("workbench.session.compaction_view.worthwhile", counted)
+
+    async def show(work: SessionWorker) -> None:
+        work.compactions.show(work.compactions.current())
+
+    async with on_talk(services) as on:
+        assert view(on).would.startswith("summarise ")
+        before = view(on)
+        await on.model.compacting(show)
+        await until(lambda: view(on) is not before)
+        assert (len(tried), view(on).would) == (1, before.would)
+        on.model.decide("exclude", 5, 5)
+        await until(lambda: len(tried) == 2)
+        await until(lambda: view(on).would != before.would)
 
 
 async def test_mode_auto_compacts_after_a_turn_and_says_so(services: Services, script: Scripted) -> None:
