@@ -91,8 +91,10 @@ async def test_the_end_of_a_long_session_is_shown_before_it_is_planned(
         assert (watcher.title, watcher.status.ready) == ("long", "loading")
         watcher.model.decide("exclude", 1, 1)
         await until(lambda: "still being read" in watcher.told)
+        name = watcher.model.ask(lambda opened: opened.name)
         watcher.model.send("one more")
         await until(lambda: watcher.values.get("queue") == ("one more",))
+        assert not name.done(), "it is answered once there is something to ask"
         watcher.model.send("not this one")
         await until(lambda: len(watcher.queue) == 2)
         watcher.model.withdraw(1, "not this one")
@@ -101,6 +103,7 @@ async def test_the_end_of_a_long_session_is_shown_before_it_is_planned(
         await watcher.settled()
         assert watcher.said[49:] == [("you", "message 49"), ("you", "one more"), ("ai", "here")]
         sent = [row for row in watcher.shown.plan.rows.in_request() if row.role == "user"]
+        assert name.result() == "long"
         assert len(sent) == 51  # the plan that was sent had all that came before
     finally:
         gate.set()

@@ -74,6 +74,11 @@ class CurrentSession:
         self._follower: Follower | None = None
         """Of the file that is followed; None: none is."""
 
+    @property
+    def is_open(self) -> bool:
+        """Whether something is, and nothing else is being read in its place."""
+        return self.opened is not None and not self._glanced
+
     def get(self) -> OpenSession:
         """What is open. Raises Refused while there is nothing."""
         if self.opened is None or self._glanced:

@@ -53,7 +53,10 @@ class SessionWorker:
         return self._turns.busy and not self._turns.waits_for_answer
 
     async def asked(self, question: Callable[[OpenSession], T]) -> T:
-        """Something worked out from what is open."""
+        """Something worked out from what is open; of what is still being read, as soon as it is there."""
+        if not self._current.is_open:
+            await self._current.opening.acquire()
+            self._current.opening.release()
         return question(self._current.get())
 
     def count(self, text: str) -> int:
