@@ -66,7 +66,7 @@ _FORMS = {
     ToolResult: CellForm("tool_result", "tool", attrgetter("content")),
 }
 _ASIDE = CellForm("aside", None, _described)
-_ASIDE_NAMES = {Usage: "usage", Snapshot: "snapshots", Failure: "errors", Reasoning: "thinking"}
+_ASIDE_NAMES = {Usage: "usage", Snapshot: "snapshot", Failure: "error", Reasoning: "thinking"}
 
 
 class Cell:

@@ -16,7 +16,7 @@ from workbench.context.compare import Effect
 from workbench.context.plan import ContextPlan
 from workbench.log.events import AssistantMessage, Body
 from workbench.session.context_view import OverrideWish, SessionQueries
-from workbench.tui.inspector.foot_lines import question
+from workbench.tui.inspector.foot_lines import hidden, question
 from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides
 
 WIDE = (120, 40)
@@ -40,7 +40,8 @@ async def test_a_decision_is_asked_first_with_what_it_does() -> None:
         await settle(pilot)
         await go_to(pilot, 21)
         await press(pilot, "m")
-        assert app.told.startswith("mask event 21? · frees 336 tokens · invalidates 459 cached tokens, from token ")
+        assert app.told.startswith("mask event 21? · frees 336 tokens (")
+        assert " % of what is used) · invalidates 459 cached tokens, from token " in app.told
         assert app.told.endswith(" on · Enter apply  Esc cancel")
         assert app.asked == []
         await press(pilot, "escape")
@@ -60,20 +61,26 @@ async def test_a_decision_is_asked_first_with_what_it_does() -> None:
     changed=st.none() | st.integers(0, 9_999_999),
     rewritten=st.integers(0, 9_999_999),
     fits=st.booleans(),
+    size=st.integers(0, 9_999_999),
 )
 def test_the_keys_that_answer_are_never_left_out(
-    width: int, seq: int, freed: int, changed: int | None, rewritten: int, fits: bool
+    width: int, seq: int, freed: int, changed: int | None, rewritten: int, fits: bool, size: int
 ) -> None:
     choice = ProposedOverrides((OverrideWish("exclude", seq, seq),), 1, "exclude")
-    line = question(OverridePreview(choice, Effect(freed, changed, rewritten), fits, False), width)
+    line = question(OverridePreview(choice, Effect(freed, changed, rewritten), fits, False, size), width)
     assert line.cell_length <= width
     assert "Enter" in line.plain
     assert "Esc" in line.plain
 
 
+def test_what_is_hidden_is_counted_in_the_right_number() -> None:
+    told = hidden({"snapshot": 1, "error": 2, "usage": 3, "thinking": 2}, False, 120)
+    assert told.plain.startswith("8 hidden: 3 usage, 2 errors, 2 thinking, 1 snapshot · ")
+
+
 def test_beside_the_chat_it_says_what_is_freed_and_rewritten_as_well() -> None:
     choice = ProposedOverrides((OverrideWish("exclude", 95, 95),), 1, "exclude")
-    line = question(OverridePreview(choice, Effect(1_619, 2_860, 422), True, False), 64)
+    line = question(OverridePreview(choice, Effect(1_619, 2_860, 422), True, False, 3_282), 64)
     assert line.plain == "exclude event 95? · frees 1,619 · invalidates 422 · Enter Esc"
 
 

@@ -74,6 +74,21 @@ async def test_rows_in_groups_and_by_size_have_it_too(services: Services, tmp_pa
         assert "unattributed" in lines_of(screen.inspector.rows)[0]
 
 
+async def test_its_detail_says_where_the_figure_comes_from(services: Services, tmp_path: Path) -> None:
+    async with inspector(services, as_file(tmp_path, run(5))) as (pilot, screen):
+        assert screen.shown is not None
+        plan = screen.shown.plan
+        await pilot.press("s", "home", "enter")
+        await settle(pilot)
+        assert (item := screen.inspector.detail.item) is not None
+        told = f"reported {plan.reported:,} tokens for this request; its rows have {plan.totals.tokens:,}"
+        assert told in item.original
+            f"reported {plan.reported:,} tokens for this request; its rows have {plan.totals.tokens:,}" in item.original
+        )
+        assert "not in file · in the request, but in no row" in shown(pilot.app)
+        assert "The provider reported" in shown(pilot.app)
+
+
 async def test_it_is_no_part_of_the_request(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run(5))) as (pilot, _):
         await pilot.press("w")

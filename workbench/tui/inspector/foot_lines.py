@@ -6,12 +6,15 @@ from collections.abc import Mapping
 
 from textual.content import Content
 
-from workbench.config.text import printable
+from workbench.config.text import counted, percent, printable
 from workbench.context.compare import Effect, Mark, RequestChanges
 from workbench.tui.inspector.columns import MARKS
 from workbench.tui.inspector.order import RowLines
 from workbench.tui.inspector.overrides import OverridePreview
 from workbench.tui.widgets.cells import joined
+
+SEVERAL = {"snapshot": "snapshots", "error": "errors"}
+"""Of what is never sent, what can be counted."""
 
 
 def question(preview: OverridePreview, width: int) -> Content:
@@ -22,7 +25,9 @@ def question(preview: OverridePreview, width: int) -> Content:
     asked = [Content.styled(f"{choice.verb} {what}?", "bold $accent")]
     warned = [] if preview.fits else [Content.styled("! it would not fit", "bold $error")]
     frees, caches = _frees(effect), _cache(effect)
-    wordings = [(frees, cache, keys) for cache in caches for keys in ("Enter apply  Esc cancel", "Enter  Esc")]
+    share = f" ({percent(effect.freed / preview.size)} of what is used)" if effect.freed > 0 and preview.size else ""
+    both = ("Enter apply  Esc cancel", "Enter  Esc")
+    wordings = [(freed, cache, keys) for cache in caches for freed in (frees + share, frees) for keys in both]
     for freed, cache, keys in (*wordings, (frees.removesuffix(" tokens"), caches[-1], "Enter Esc")):
         line = Content(" · ").join(
             [*asked, Content(freed), *warned, Content(cache), Content.styled(keys, "bold $primary")]
@@ -101,7 +106,8 @@ def chosen(rows: int, tokens: int | None, original: int | None, width: int) -> C
 
 def hidden(asides: Mapping[str, int], listed: bool, width: int) -> Content:
     """How many rows are of what is never sent, and the key that shows or hides them."""
-    each = ", ".join(f"{count:,} {name}" for name, count in sorted(asides.items(), key=lambda kind: -kind[1]))
+    most_first = sorted(asides.items(), key=lambda kind: -kind[1])
+    each = ", ".join(counted(count, name, SEVERAL.get(name, name)) for name, count in most_first)
     count = f"{sum(asides.values()):,} {'never sent' if listed else 'hidden'}: {each}"
     key = Content.assemble((".", "bold $primary"), " hides them" if listed else " shows them")
     return joined([Content.styled(count, "$quiet"), key], width)

@@ -72,10 +72,25 @@ def listed(plan: ContextPlan, rest: str, everything: bool = False) -> PlanRows:
         return rows
     exact = plan.reported is not None
     who = "not in file" if tokens > 0 else "not reported"
+    text = f"{rest}\n\n{_explained(plan)}"
     row = Item(
-        REST, None, 0, "unattributed", who, "message", None, "sent", tokens, tokens, exact, False, (), rest, rest
+        REST, None, 0, "unattributed", who, "message", None, "sent", tokens, tokens, exact, False, (), text, text
     )
     return rows.with_fixed(row)
+
+
+def _explained(plan: ContextPlan) -> str:
+    """Where the figure of what is in no row comes from."""
+    tokens, rows = plan.unattributed, plan.totals.tokens
+    if plan.reported is None:
+        return (
+            f"Nothing was reported for this request. What stands in its rows has {rows:,} tokens by our count; "
+            f"requests that were reported had about {tokens:,} more."
+        )
+    reported = f"The provider reported {plan.reported:,} tokens for this request; its rows have {rows:,} by our count."
+    if tokens < 0:
+        return f"{reported} The {-tokens:,} too many are the difference between its way of counting and ours."
+    return f"{reported} The other {tokens:,} were sent as well, but nothing that was recorded says what they are."
 
 
 class RowLines:

@@ -37,6 +37,8 @@ class OverridePreview(NamedTuple):
     """Whether the request could still be sent."""
     nothing: bool
     """Whether it would change nothing at all."""
+    size: int = 0
+    """Tokens of the request as it is."""
 
 
 def choose(verb: Verb, items: Sequence[Item], queries: SessionQueries) -> ProposedOverrides:
@@ -113,7 +115,7 @@ def preview(before: ContextPlan, choice: ProposedOverrides, queries: SessionQuer
     after = queries.what_if(choice.decisions)
     found = effect(before, after)
     nothing = found.first_changed is None and not _any_row_changes(before, after, choice)
-    return OverridePreview(choice, found, after.verdict.fits or not before.verdict.fits, nothing)
+    return OverridePreview(choice, found, after.verdict.fits or not before.verdict.fits, nothing, before.size)
 
 
 def _any_row_changes(before: ContextPlan, after: ContextPlan, choice: ProposedOverrides) -> bool:

@@ -93,6 +93,8 @@ def missing() -> TextPage:
 
 def title(item: Item) -> str:
     """What an item is, in a line."""
+    if item.slot == "unattributed":
+        return f"{item.who} · in the request, but in no row"
     kind = item.kind.replace("_", " ")
     who = item.tool or item.role or ""
     name = f" “{item.name}”" if item.name and item.name != who else ""
