@@ -76,7 +76,7 @@ def test_everything_that_was_said_or_done_is_told_and_nothing_else() -> None:
         ("failure", "nothing came"),
         ("notice", "not compacted: would free 7 %"),
         ("notice", "hook: it failed"),
-        ("notice", "snapshot of the work tree, before write_file"),
+        ("notice", "snapshot of the work tree, taken before write_file"),
         ("notice", "pinned #5"),
         ("notice", "masked 3 items (#5 to #7)"),
         ("notice", "undid: masked 3 items (#5 to #7)"),

@@ -76,7 +76,7 @@ class Calls:
             return []
         self._snapshot_due = False
         try:
-            taken = await snapshots.take(toolbox.places.root, f"before {calls[0].tool}")
+            taken = await snapshots.take(toolbox.places.root, f"before {calls[0].tool} ran")
         except SnapshotFailed as error:
             return [Failure("snapshot", str(error))]
         return [taken] if taken else []

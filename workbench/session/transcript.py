@@ -228,7 +228,7 @@ def told(body: Body) -> str:
 def _told(body: Body) -> str:
     match body:
         case Snapshot(why=why):
-            return f"snapshot of the work tree{', ' + why if why else ''}"
+            return f"snapshot of the work tree{', taken ' + why if why else ''}"
         case Failure(category=category, message=message) if category == COMPACTION:
             return f"not compacted: {message.partition(': ')[2] or message}"
         case Failure(category=category, message=message):
