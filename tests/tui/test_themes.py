@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.color import Color as RichColor
+from rich.color import ColorSystem
 from textual.color import Color
 from textual.theme import Theme
 
@@ -44,14 +47,20 @@ def test_for_colour_blind_eyes_good_and_bad_differ_in_more_than_red_and_green() 
     assert abs(good.b - bad.b) > 100
 
 
+def of_256(colour: Color) -> Color:
+    """What a terminal with 256 colours shows of a colour."""
+    return Color(*RichColor.from_rgb(*colour.rgb).downgrade(ColorSystem.EIGHT_BIT).get_truecolor())
+
+
+@pytest.mark.parametrize("seen", [lambda colour: colour, of_256], ids=["all", "256"])
 @pytest.mark.parametrize("theme", shipped(), ids=lambda theme: theme.name)
-def test_text_can_be_read_on_every_ground(theme: Theme) -> None:
+def test_text_can_be_read_on_every_ground(theme: Theme, seen: Callable[[Color], Color]) -> None:
     colours = {**VARIABLES, **theme.variables}
-    words = [name for name in colours if name.startswith("state-")] + ["quiet"]
-    grounds = [theme.background, theme.surface, theme.panel, colours["cursor"]]
-    for ground in grounds:
-        for word in [theme.foreground, *(colours[name] for name in words)]:
-            assert contrast(Color.parse(word or ""), Color.parse(ground or "")) >= 3.5, (word, ground)
+    words = [colours[name] for name in colours if name.startswith("state-")] + [colours["quiet"]]
+    words += [each or "" for each in (theme.primary, theme.foreground, theme.accent, theme.warning, theme.error)]
+    for ground in (theme.background, theme.surface, theme.panel, colours["cursor"]):
+        for word in words:
+            assert contrast(seen(Color.parse(word)), seen(Color.parse(ground or ""))) >= 4.5, (word, ground)
 
 
 def contrast(one: Color, other: Color) -> float:

@@ -23,8 +23,8 @@ COLOURS = (
 )
 
 VARIABLES = {
-    "quiet": "#8a94a8",
-    "cursor": "#2f3b54",
+    "quiet": "#9a9fa8",
+    "cursor": "#2f353f",
     "slot-system": "#6ea8fe",
     "slot-instructions": "#3fc1c9",
     "slot-memory": "#b98eff",
@@ -43,7 +43,7 @@ VARIABLES = {
     "state-summarised": "#f28fad",
     "state-dropped": "#ff7b72",
     "state-excluded": "#b98eff",
-    "state-aside": "#8a94a8",
+    "state-aside": "#9a9fa8",
 }
 """The screen's own colours; a theme may set any of them under `[variables]`."""
 
