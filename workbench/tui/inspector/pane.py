@@ -7,40 +7,36 @@ asks `ContextView.queries`, in a thread.
 from __future__ import annotations
 
 from asyncio import wrap_future
-from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Vertical
+from textual.containers import Container
 from textual.content import Content
 from textual.events import Resize
 from textual.getters import query_one
 from textual.reactive import var
 
 from workbench.config.background import background
-from workbench.config.errors import WorkbenchError
-from workbench.config.text import counted
 from workbench.context.compare import changes
 from workbench.context.items import Item
 from workbench.session.context_view import ContextView
 from workbench.session.row_lookup import row_of
-from workbench.session.values import FILE, Live
-from workbench.tui.inspector import foot_lines
+from workbench.session.values import Live
 from workbench.tui.inspector.account import AccountScreen
+from workbench.tui.inspector.deciding import DecidingPane
 from workbench.tui.inspector.detail import Detail
 from workbench.tui.inspector.info_lines import TotalsLine, VerdictLine
-from workbench.tui.inspector.largest import LargestScreen
 from workbench.tui.inspector.order import RowOrder
-from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides, Verb, choose, preview
+from workbench.tui.inspector.overrides import OverridePreview
 from workbench.tui.inspector.pages import TABS
 from workbench.tui.inspector.request import RequestScreen
 from workbench.tui.inspector.row_list import RowList, problem
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.inspector.treemap import Treemap
-from workbench.tui.messages import Decide, HintsChanged, Jump, NeedsSession, ShowBeside
+from workbench.tui.messages import HintsChanged, Jump, ShowBeside
 from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.reader import copy
 
@@ -59,11 +55,9 @@ WIDE = 140
 """From this width on the detail stands beside the rows, below it under them."""
 LOW = 26
 """Under this height what can be spared makes room for rows."""
-MOST_CHOSEN = 20_000
-"""Rows that one decision, or one copy, may speak of."""
 
 
-class InspectorPane(Vertical):
+class InspectorPane(DecidingPane):
     """The rows of one plan, the budget above them and the verdict below."""
 
     BINDING_GROUP_TITLE = "Inspector"
@@ -84,17 +78,11 @@ class InspectorPane(Vertical):
         ),
     ]
 
-    shown: var[ContextView | None] = var(None)
     live: var[Live | None] = var(None)
     detailed: var[bool] = var(False, toggle_class="-detailed")
     mapped: var[bool] = var(False, toggle_class="-mapped")
     """Whether the treemap is seen."""
-    asked: var[OverridePreview | None] = var(None)
-    """What the user is asked about; nothing is done before Enter."""
 
-    row_list = query_one(RowList)
-    treemap = query_one(Treemap)
-    rows = query_one(RowsView)
     detail = query_one(Detail)
 
     def __init__(self) -> None:
@@ -295,98 +283,6 @@ class InspectorPane(Vertical):
                 self.action_treemap()
             case "order":
                 self.row_list.as_they_are()
-
-    # Deciding about rows
-
-    def _chosen(self) -> list[Item]:
-        lines = self.rows.lines
-        if lines is None:
-            return []
-        items = (lines.item(line) for line in self.rows.chosen[:MOST_CHOSEN])
-        return [item for item in items if item is not None]
-
-    def action_decide(self, verb: Verb) -> None:
-        """Ask before anything is changed, with what it would do."""
-        self._decide(verb, self._chosen())
-
-    def _decide(self, verb: Verb, items: list[Item]) -> None:
-        shown = self._changeable(lambda: self._decide(verb, self._as_now(items)))
-        if shown is None:
-            return
-        try:
-            if shown.queries is None or len(self.rows.chosen) > MOST_CHOSEN:
-                raise WorkbenchError(f"expected at most {MOST_CHOSEN:,} rows of a session")
-            choice = choose(verb, items, shown.queries)
-        except WorkbenchError as error:
-            self._forget()
-            self.row_list.notice = problem(str(error))
-            return
-        self.row_list.notice = Content.styled("working out the effect…", "$quiet")
-        self._preview(shown, choice)
-
-    def _as_now(self, items: list[Item]) -> list[Item]:
-        """The same events, with what became of them by now."""
-        rows = self.shown.plan.rows if self.shown is not None else ()
-        seqs = {item.seq for item in items if item.seq is not None}
-        return [row for row in rows if row.seq in seqs]
-
-    def _changeable(self, then: Callable[[], None]) -> ContextView | None:
-        """What is shown, if something can be decided about it; of a file a session is made, and `then` goes on."""
-        shown = self.shown
-        if shown is None:
-            return None
-        if shown.fixed == FILE:
-            self._forget()
-            self.post_message(NeedsSession(then))
-            return None
-        past = "} goes to the newest: a past request cannot be changed" if shown.at is not None else ""
-        if past or shown.fixed:
-            self._forget()
-            self.row_list.notice = problem(past or shown.fixed)
-            return None
-        return shown
-
-    def action_largest(self) -> None:
-        """The largest, to mask those that are chosen."""
-        shown = self._changeable(self.action_largest)
-        if shown is not None and shown.queries is not None:
-            self.app.push_screen(LargestScreen(shown), self._agree_to_largest)
-
-    def _agree_to_largest(self, made: OverridePreview | None) -> None:
-        if made is not None:
-            self._agree(made.choice)
-            freed = f"masked {counted(made.choice.rows, 'item')}, which frees {made.effect.freed:,} tokens"
-            self.notify(f"{freed}; u undoes it", markup=False)
-
-    @work(exclusive=True, group="preview")
-    async def _preview(self, shown: ContextView, choice: ProposedOverrides) -> None:
-        if shown.queries is None:
-            return
-        try:
-            made = await wrap_future(background(partial(preview, shown.plan, choice, shown.queries)))
-        except WorkbenchError as error:
-            self._forget()
-            self.row_list.notice = problem(str(error))
-            return
-        if made.nothing:
-            self._forget()
-            self.row_list.notice = problem(f"to {choice.verb} this would change nothing")
-        else:
-            self.asked = made
-            width = self.row_list.foot.size.width or self.treemap.size.width - 1
-            self.row_list.notice = foot_lines.question(made, width)
-
-    def _agree(self, choice: ProposedOverrides) -> None:
-        self._forget()
-        self.rows.start = None
-        for at, decision in enumerate(choice.decisions):
-            self.post_message(Decide(*decision, joined=at > 0))
-
-    def _forget(self) -> None:
-        """No question, and nothing to tell."""
-        self.workers.cancel_group(self, "preview")
-        self.asked = None
-        self.row_list.notice = None
 
     # Copying and jumping
 
