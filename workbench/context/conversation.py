@@ -7,24 +7,17 @@ put in order.
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from copy import copy
-from operator import attrgetter
 from typing import Any
 
-from workbench.context.cells import Cell, Unit, aside_name
-from workbench.context.control import NO_DECISION, UserDecision
+from workbench.context.cells import Cell, Unit
 from workbench.context.fold import Preconditions
-from workbench.context.items import Kind
-from workbench.context.measure import Meter, framing
+from workbench.context.measure import Meter
+from workbench.context.measured_units import MeasuredUnits
 from workbench.context.running_sums import RunningSums
 from workbench.context.stages import normalise
 from workbench.context.stages.normalise import is_blank
-from workbench.context.view import View, is_sent, unit_cost
 from workbench.log.events import (
     AssistantMessage,
     Event,
@@ -37,50 +30,15 @@ from workbench.log.events import (
 from workbench.models.tokens import Count
 
 _NOTHING = Count(0, True)
-_by_seq = attrgetter("seq")
 
 
-def _mask_delta(cell: Cell) -> int:
-    """What masking a result adds to its cost; less than nothing, as a rule."""
-    return cell.mask_tokens - (cell.tokens if cell.cut is None else cell.cut.tokens)
-
-
-class Conversation:
+class Conversation(MeasuredUnits):
     """The conversation so far, as it grows, and what it costs."""
 
     def __init__(self, meter: Meter, ground: Preconditions) -> None:
-        self._meter = meter
-        self._masking = meter.policy.masking
-        self.ground = ground
-        self.overrides: Mapping[int, UserDecision] = ground.overrides
-        self._plain = not (ground.overrides or ground.cover or ground.kept)
-        """Nothing but the stages decides about single cells, so that they need not be looked at one by one."""
-        self.cells: list[Cell] = []
-        self.units: list[Unit] = []
-        self._asides: array[int] = array("L")
-        self._aside_kinds: Counter[str] = Counter()
-        self.sums = RunningSums()
-        self._measuring = True
-        """Whether what is added is looked at now; otherwise later, at one go."""
-        self.turn = 0
-        self.openers: list[int] = [-1]
-        """By turn: the unit of its user message; turn 0 has none."""
-        self.held: list[int] = []
-        """Units that are always sent, in order."""
-        self._held: set[int] = set()
-        self._pinned: set[int] = set()
-        """Units with something pinned, or kept by a compaction, in them."""
-        self.original_tokens = 0
-        """What all cells would cost whole."""
-        self.latest = 0
-        """The sequence number of the latest user message."""
-        self._mask = meter.mask_window()
-        self._results: list[int] = []
-        """The results within the scope of masking, by their place among the cells."""
+        super().__init__(meter, ground)
         self.preamble: list[Cell] = []
         """System messages before anything else: they fill the system slot."""
-        self.repairs: list[int] = []
-        """Calls that will never have a result, by their place among the cells."""
         self.last_group = -1
         """The newest unit with calls."""
         self._pairs = normalise.Pairs()
@@ -221,6 +179,9 @@ class Conversation:
             self._meter.put_in_chat_form(cell)
         self._join(unit, cell, cell.tokens, "message", not unit.cells, self._meter.author(cell) if name else 0)
 
+    def _in_newest_unit(self, at: int) -> bool:
+        return self.cells[at].unit == len(self.units) - 1
+
     # The same once more
 
     def again(self) -> Conversation:
@@ -266,209 +227,6 @@ class Conversation:
         made._hold()
         made._measure(number for number, unit in enumerate(made.units) if self.cells[unit.cells[0]].seq not in cover)
         return made
-
-    # Units
-
-    def units_within(self, seqs: range) -> set[int]:
-        """The units that have events of a range of the log."""
-        cells = self.cells
-        if self.ground.ordered:  # its events were moved
-            return {cell.unit for cell in cells if cell.seq in seqs} - {-1}
-        first, end = (bisect_left(cells, seq, key=_by_seq) for seq in (seqs.start, seqs.stop))
-        return {cell.unit for cell in cells[first:end]} - {-1}
-
-    def _in_newest_unit(self, at: int) -> bool:
-        return self.cells[at].unit == len(self.units) - 1
-
-    def _open(self, reply: str | None, turn: int) -> Unit:
-        """A new unit. The one before it is complete: what is still missing in it will not come."""
-        unit = Unit(turn, reply)
-        last = self.units[-1] if self.units else unit
-        self.units.append(unit)
-        if last.calls != last.results:
-            self._repair(last)
-        self.sums.open()
-        return unit
-
-    def _repair(self, unit: Unit) -> None:
-        """Calls of the last unit did not return: each gets a synthetic result."""
-        lacking = [at for at in unit.cells if self._lacks_result(at)]
-        self.repairs.extend(lacking)
-        if self._plain:
-            around = sum(self._meter.repair_framing(self.cells[at]) for at in lacking)
-            self.sums.add(len(lacking) * self._meter.no_result.tokens, around, len(lacking))
-        else:
-            self._measure([self.cells[lacking[0]].unit])
-
-    def _lacks_result(self, at: int) -> bool:
-        cell = self.cells[at]
-        return cell.partner < 0 and type(cell.event.body) is ToolCall
-
-    def missing(self) -> list[int]:
-        """The calls of the newest unit that are sent and have no result yet."""
-        if not self.units or self.units[-1].calls == self.units[-1].results:
-            return []
-        view = self.view()
-        calls = [at for at in self.units[-1].cells if self._lacks_result(at)]
-        return [at for at in calls if is_sent(self.cells[at], view)]
-
-    @property
-    def result_count(self) -> int:
-        """How many results the scope of masking holds."""
-        return len(self._results)
-
-    def view(self) -> View:
-        """What decides about single cells now."""
-        return View(
-            self.cells,
-            len(self.cells),
-            self.overrides,
-            self.ground.kept,
-            self.ground.cover,
-            self._mask.span(self.turn if self._masking.scope == "turn" else -1),
-            0 if self._is_over() else self.latest,
-            self._meter.is_record,
-            self._asides,
-            dict(self._aside_kinds),
-        )
-
-    def _is_over(self) -> bool:
-        """Whether the turn ends with an answer. One that the user took out is none, unless the question went too."""
-        asked_for = not self.overrides.get(self.latest, NO_DECISION).excluded
-        for unit in reversed(self.units):
-            if unit.reply is None or unit.calls:
-                return False
-            cells = (self.cells[at] for at in unit.cells)
-            if not (asked_for and all(self.overrides.get(cell.seq, NO_DECISION).excluded for cell in cells)):
-                return True
-        return False
-
-    # Cells
-
-    def _store(self, cell: Cell) -> None:
-        """Put a cell beside the units: it is never sent."""
-        if not cell.fate:
-            self._asides.append(len(self.cells) - len(self._asides))
-            self._aside_kinds[aside_name(cell)] += 1
-        self.cells.append(cell)
-        self.original_tokens += cell.original_tokens
-
-    def _join(self, unit: Unit, cell: Cell, tokens: int, kind: Kind, begins: bool, author: int = 0) -> None:
-        """Put a cell into the newest unit and its cost into the sums; `begins`: a message of its own."""
-        unit.cells.append(len(self.cells))
-        self.cells.append(cell)
-        self.original_tokens += cell.tokens if cell.whole is None else cell.whole
-        if self._plain:
-            self.sums.add(tokens, framing(kind, begins, author), begins)
-        else:
-            self._join_special(unit, cell)
-
-    def _join_special(self, unit: Unit, cell: Cell) -> None:
-        """Look at what overrides and compactions say about a new cell."""
-        self._decide(unit, cell)
-        if self._measuring:
-            self._measure([cell.unit, *self._question()])
-
-    def _decide(self, unit: Unit, cell: Cell) -> None:
-        """What the user decided about a cell, and what a compaction kept of it."""
-        own, kept = self.overrides.get(cell.seq), self.ground.kept.get(cell.seq)
-        if own is not None:
-            unit.special = True
-            if own.masked:
-                self._meter.set_mask(cell, own.text)
-        if kept is not None:
-            unit.special = True
-            if cell.kind == "message" and kept.text and not is_blank(kept.text):
-                cell.cut = self._meter.kept(cell, kept.text)
-        if kept is not None or (own is not None and own.pinned):
-            self._pinned.add(cell.unit)
-            self._hold()
-
-    # Masking
-
-    def _number(self, cell: Cell, at: int) -> None:
-        """Give a new result, which is the cell at this place, its number; mask those that now lie in the middle."""
-        self._meter.set_mask(cell)
-        freed = -_mask_delta(cell)
-        if cell.tokens >= self._masking.min_tokens and freed > 0:
-            cell.number = len(self._results)
-        else:
-            freed = 0
-        self._results.append(at)
-        fresh = self._mask.add(freed)
-        if fresh:
-            self._masked([self.cells[self._results[number]] for number in fresh], 1)
-
-    def _unmask_turn(self) -> None:
-        """A new turn begins: the results of the last one are history now, and no longer masked."""
-        masked = [self.cells[at] for at in self._results[self._masking.keep_first : self._mask.upto]]
-        self._mask = self._meter.mask_window()
-        self._results = []
-        self._masked(masked, -1)
-
-    def _masked(self, cells: list[Cell], sign: int) -> None:
-        """These results were just masked (or, with -1, unmasked)."""
-        if not self._plain:
-            self._measure({cell.unit for cell in cells})
-            return
-        deltas: dict[int, int] = {}
-        for cell in cells:
-            if cell.number >= 0:
-                deltas[cell.unit] = deltas.get(cell.unit, 0) + sign * _mask_delta(cell)
-        self.sums.shift(deltas)
-
-    # Overrides
-
-    def _hold(self) -> None:
-        """Hold the pinned units, each with the user message that opened its turn."""
-        if not self._measuring:
-            return
-        wanted = self._pinned | {self.openers[self.units[number].turn] for number in self._pinned} - {-1}
-        changed = wanted.symmetric_difference(self._held)
-        self._held, self.held = wanted, sorted(wanted)
-        self._measure(changed)
-
-    def set_overrides(self, overrides: Mapping[int, UserDecision], seqs: range) -> None:
-        """New overrides, which speak of the events in `seqs`."""
-        self.overrides, self._plain = overrides, False
-        touched = self.units_within(seqs)
-        for number in touched:
-            self.units[number].special = True
-            owns = [(self.cells[at], overrides.get(self.cells[at].seq, NO_DECISION)) for at in self.units[number].cells]
-            for cell, own in owns:
-                if own.masked:
-                    self._meter.set_mask(cell, own.text)
-            if any(own.pinned for _, own in owns):
-                self._pinned.add(number)
-            else:
-                self._pinned.discard(number)
-        self._hold()
-        self._measure({*touched, *self._question()})
-
-    def _question(self) -> list[int]:
-        """The turn's user message, where something was decided about it: that holds once it is answered."""
-        return [number for number in self.openers[-1:] if number >= 0 and self.units[number].special]
-
-    # Sums
-
-    @contextmanager
-    def measured_once(self) -> Iterator[None]:
-        """Take in many events: what overrides and compactions make of the units is looked at when all are there."""
-        self._measuring = False
-        yield
-        self._measuring = True
-        if not self._plain:
-            self._hold()
-            self._measure(range(len(self.units)))
-
-    def _measure(self, numbers: Iterable[int]) -> None:
-        """Look at units cell by cell and write what they cost into the sums."""
-        if not self._measuring:
-            return
-        view = self.view()
-        newest = len(self.units) - 1
-        costs = {number: unit_cost(self.units[number], view, self._meter, number < newest) for number in numbers}
-        self.sums.put(costs, self._held)
 
 
 # Functions, not methods that are bound to a conversation: such a one would wait for the collector, with all its cells.
