@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
+from textual.app import App
 from textual.content import Content
 from textual.geometry import Region
 
@@ -211,11 +213,15 @@ async def test_a_file_is_read_only_and_says_so(services: Services, talk: Path) -
         assert "Make a session of" in shown(pilot.app)
 
 
+def says(app: App[Any], text: str) -> bool:
+    return text in " ".join(shown(app).split())
+
+
 async def test_the_stand_in_says_that_it_is_no_ai(services: Services) -> None:
     for size in ((80, 24), (200, 60)):
         async with program(services, size) as (pilot, _):
             assert "no AI, F7" in shown(pilot.app).splitlines()[1]
-            assert "rehearsal answers by rule, without AI" in " ".join(shown(pilot.app).split())
+            await until(partial(says, pilot.app, "rehearsal answers by rule, without AI"))
             assert told(pilot.app) == ""
 
 
