@@ -10,7 +10,19 @@ import pytest
 
 from support.calls import Call
 
-KEYS = ["number", "seq", "purpose", "agent", "name", "model", "reported", "tokens", "unattributed", "exact", "instead_of"]
+KEYS = [
+    "number",
+    "seq",
+    "purpose",
+    "agent",
+    "name",
+    "model",
+    "reported",
+    "tokens",
+    "unattributed",
+    "exact",
+    "instead_of",
+]
 
 
 def reply(number: int, content: list[dict[str, Any]], tokens: int) -> dict[str, Any]:
