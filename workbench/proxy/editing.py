@@ -40,17 +40,22 @@ class HeldEdit:
         """What comes of changes. Raises WorkbenchError for what may not be changed."""
         body = rewritten(self.dialect, self.detail.body, rewrite)
         left = items_in(self.dialect, body)
-        names = Counter(map(item_name, left))
+        names = Counter(map(_name, left))
         written = {*rewrite.mask, *rewrite.texts}
         gone = {path for path in rewrite.exclude if path in self.sizes}
         for item in self.items:
             if item.path not in gone and item.path not in written:
-                if names[item_name(item)] > 0:
-                    names[item_name(item)] -= 1
+                if names[_name(item)] > 0:
+                    names[_name(item)] -= 1
                 else:
                     gone.add(item.path)
         before = sum(self.sizes.values())
         return ChangedRequest(rewrite, body, before, sum(self.count(item.text) for item in left), frozenset(gone))
+
+
+def _name(item: BodyItem) -> object:
+    """A tool is known by its own name: its definition may get the cache mark of one that left."""
+    return item.tool if item.kind == "tool" else item_name(item)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from proxy.conftest import called, claude, result, user
+from proxy.conftest import LS, called, claude, result, user
 from support.provider import Answer, Provider
 from tui.play import program, told, typed, until
 from tui.screens.looking import listed, look, narrowed, seen, values
@@ -175,6 +175,20 @@ async def test_items_are_excluded_masked_and_edited_and_what_is_left_is_sent(ser
         assert sent["messages"][1] == ASK["messages"][1]
         assert "tokens removed]" in sent["messages"][2]["content"][0]["content"]
         assert sent["messages"][4]["content"] == "and then?"
+
+
+async def test_a_tool_that_leaves_takes_no_other_with_it(services: Services) -> None:
+    tools = [{**LS, "name": "read"}, {**LS, "name": "write", "cache_control": {"type": "ephemeral"}}]
+    async with held(services, {**ASK, "tools": tools}) as (pilot, _, proxy, asking):
+        await at(pilot, "tools.1")
+        await pilot.press("x")
+        await seen(pilot, "excluded", "frees")
+        finder = await listed(pilot)
+        assert ["excluded" in str(option.prompt) for option in finder.found.options].count(True) == 1
+        await pilot.press("enter")
+        await asking
+        sent = proxy.provider.requests[0].body["tools"]
+        assert sent == [{**tools[0], "cache_control": {"type": "ephemeral"}}]  # the mark stays at the end
 
 
 async def test_it_goes_on_as_it_was_whatever_was_changed(services: Services) -> None:

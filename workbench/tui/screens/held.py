@@ -50,8 +50,8 @@ class HeldScreen(Finder[bool]):
     COLUMNS = (Column("", 9), Column("kind", 10), Column("tokens", 7, right=True), Column("text"))
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "take", "release", id="held.release", priority=True),
-        Binding("o", "as_it_was", "release as it was", id="held.as-it-was"),
-        Binding("a", "answer", "answer yourself", id="held.answer"),
+        Binding("o", "as_it_was", "as it was", id="held.as-it-was"),
+        Binding("a", "answer", "answer", id="held.answer"),
         Binding("x", "exclude", "exclude", id="held.exclude"),
         Binding("m", "mask", "mask", id="held.mask"),
         Binding("e", "edit", "edit", id="held.edit"),
@@ -97,12 +97,13 @@ class HeldScreen(Finder[bool]):
         self._show_note()
 
     async def find(self, text: str) -> FinderResult:
-        """All items, in the order of the request; the mark begins at the first that is new."""
+        """All items, in the order of the request; the mark begins at the first message that is new."""
         if self._edit is None:
             self._edit = await self.host.in_background(lambda: HeldEdit(self._detail))
             self._changed = self._edit.changed(UNCHANGED)
-            new = (item.path for item in self._edit.items if item.path in self._edit.new)
-            first = next(new, None)
+            new = [item for item in self._edit.items if item.path in self._edit.new]
+            said = (item.path for item in new if item.kind not in ("system", "tool"))
+            first = next(said, None)
         else:
             first = None
         return FinderResult([Row(item.path, self._cells(item)) for item in self._edit.items], " ", first)
@@ -157,7 +158,8 @@ class HeldScreen(Finder[bool]):
         size = f"{changed.after:,} tokens, {per_cent(changed.after, held.window)} of {held.window:,}"
         parts = [f"{held.rule}: {held.why}", size]
         if changed.after != changed.before:
-            parts.append(f"frees {changed.before - changed.after:,}")
+            freed = changed.before - changed.after
+            parts.append(f"frees {freed:,}" if freed > 0 else f"adds {-freed:,}")
         if changed.rewrite.model:
             parts.append(f"model {changed.rewrite.model}")
         if changed.rewrite.parameters:
@@ -317,6 +319,10 @@ class EditDialog(ModalScreen[str | None]):
         self.area.focus()
 
     def action_accept(self) -> None:
+        """Behind what was typed before it, which may still be on its way to the area."""
+        self.area.call_later(self._accept)
+
+    def _accept(self) -> None:
         """Unless something is wrong with it. What was not touched stays as it was, with all that cannot be shown."""
         text = self.area.text
         if text == "\n".join(printable_lines(self._text)):
