@@ -230,6 +230,7 @@ async def test_the_help_has_layers_the_keys_here_then_commands_then_all_other_ke
                 places = [lines.index(title) for title in ("commands: conversation", "keys: chat", "editing keys")]
                 assert places == sorted(places)
                 if pane == "chat":
+                    assert any(line.split() == ["Enter", "send", "the", "message"] for line in first)
                     assert any(line.startswith("F11 ") and line.endswith(" context") for line in first)
                 await pilot.press("escape")
                 await until(lambda: pilot.app.screen is screen)

@@ -46,6 +46,7 @@ def test_wrapping_loses_nothing_but_blanks(line: str, width: int) -> None:
 
 def test_lines_break_at_blanks() -> None:
     assert list(wrapped("one two three", 8)) == ["one two", "three"]
+    assert list(wrapped("it is 21 % of it", 9)) == ["it is", "21 % of", "it"]
     assert list(wrapped("", 8)) == [""]
     assert list(wrapped("abcdefghij", 4)) == ["abcd", "efgh", "ij"]
 

@@ -72,7 +72,7 @@ def listed(plan: ContextPlan, rest: str, everything: bool = False) -> PlanRows:
         return rows
     exact = plan.reported is not None
     who = "not in file" if tokens > 0 else "not reported"
-    text = f"{rest}\n\n{_explained(plan)}"
+    text = f"{rest}.\n\n{_explained(plan)}"
     row = Item(
         REST, None, 0, "unattributed", who, "message", None, "sent", tokens, tokens, exact, False, (), text, text
     )

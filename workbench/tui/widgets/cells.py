@@ -80,6 +80,8 @@ def cuts(line: str, width: int, hang: int = 0) -> Iterator[tuple[int, int]]:
         end = _reach(line, at, width - hang if at else width)
         if end < len(line):
             blank = line.rfind(" ", at + 1, end + 1)
+            if line.startswith(" %", blank):  # a figure and its sign stay together
+                blank = line.rfind(" ", at + 1, blank)
             end = blank if blank > at else end
         yield at, end
         at = end + 1 if line[end : end + 1] == " " else end

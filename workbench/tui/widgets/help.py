@@ -153,15 +153,15 @@ class Help(ModalScreen[None]):
 
     def _in_full(self, hints: Hints) -> list[tuple[str, str]]:
         """The hints with what the keys do in more than a word, where that is known."""
-        bound = {
-            key_names(key): each.description
-            for pane in self._panes
-            if pane.title == self._here
-            for each in reversed(pane.bindings)
-            for key in self._own.get(each.id or "", each.key).split(",")
-        }
-        said = {key_names(letter): each.help for each in self._registry.commands for letter in each.letters}
-        return [(keys, {**said, **bound}.get(keys, word)) for keys, word in hints]
+        known: dict[str, list[str]] = {}
+        for pane in self._panes:
+            for each in pane.bindings if pane.title == self._here else ():
+                for key in self._own.get(each.id or "", each.key).split(","):
+                    known.setdefault(key_names(key), []).append(each.description)
+        for command in self._registry.commands:
+            for letter in command.letters:
+                known.setdefault(key_names(letter), []).append(command.help)
+        return [(keys, _meant(word, known.get(keys, []))) for keys, word in hints]
 
     def _sections(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         """Titles, and under each what to press or type with what it does."""
@@ -196,6 +196,12 @@ class Help(ModalScreen[None]):
             ("of request, share", "the bar in a row: its part of the tokens of the whole request"),
         ]
         yield "signs", signs
+
+
+def _meant(word: str, descriptions: Sequence[str]) -> str:
+    """What a key does where one is: in each part of a pane it may do something else."""
+    several = len(descriptions) > 1
+    return next((each for each in descriptions if word in each or not several), word)
 
 
 def _place(binding: str) -> str:
