@@ -125,7 +125,7 @@ def test_every_acknowledged_event_survives_kill_9(path: Path, python: Start) -> 
         store.create(id="s").close()
     known: dict[int, str] = {}
     for _ in range(12):
-        child = python(APPEND, "s", "1000")
+        child = python(APPEND, "s", "1000000")
         for _ in range(chance.randrange(1, 150)):
             seq, name = line_of(child).split()
             known[int(seq)] = name

@@ -25,7 +25,8 @@ class Savings(NamedTuple):
         cache = "" if self.cache_lost is None else f"; {self.cache_lost:,} tokens were not read from the cache for it"
         batches = counted(self.batches, "batch", "batches")
         requests = counted(self.changed, "request")
-        return f"changed on the way: {requests}, {self.not_sent:,} tokens not sent, {batches}{cache}"
+        saved = f"{self.not_sent:,} tokens not sent" if self.not_sent >= 0 else f"{-self.not_sent:,} tokens added"
+        return f"changed on the way: {requests}, {saved}, {batches}{cache}"
 
 
 def savings(listed: Sequence[ListedRequest]) -> Savings | None:
