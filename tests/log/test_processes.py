@@ -130,7 +130,9 @@ def test_every_acknowledged_event_survives_kill_9(path: Path, python: Start) -> 
             seq, name = line_of(child).split()
             known[int(seq)] = name
         child.kill()
-        rest = child.communicate()[0].split("\n")
+        assert child.stdout is not None
+        rest = child.stdout.read().split("\n")  # not `communicate`: it would pass over what was read ahead
+        child.wait()
         known.update({int(line.split()[0]): line.split()[1] for line in rest[:-1]})  # the last may be cut short
         assert child.returncode < 0, "it should have been killed at work"
 
