@@ -16,8 +16,9 @@ from workbench.log.errors import NotFound
 from workbench.log.events import Setting, UserMessage
 from workbench.log.store import Store
 from workbench.session import current, opening
-from workbench.session.model import SessionThread
+from workbench.session.model import SessionModel, SessionThread
 from workbench.session.open_session import OpenSession
+from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.session.source import knobs_of, setting
 from workbench.tui.commands.session import session_id
@@ -41,6 +42,16 @@ async def test_a_new_session_shows_what_would_be_sent(services: Services, projec
         assert "rehearsal answers by rule, without AI" in on.welcome.model
         assert "press F7" in on.welcome.advice
         assert on.told == ""
+
+
+async def test_what_is_asked_before_anything_is_open_is_answered_once_it_is(services: Services) -> None:
+    model = SessionModel(services, Options(), lambda changes, notices: None, asyncio.get_running_loop())
+    try:
+        name = asyncio.wrap_future(model.ask(lambda opened: opened.name))
+        model.start("")
+        assert await asyncio.wait_for(name, DEADLINE) == "new session"
+    finally:
+        await model.close()
 
 
 async def test_what_is_said_while_a_session_opens_is_said_in_it(

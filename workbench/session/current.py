@@ -66,6 +66,8 @@ class CurrentSession:
         """What was said before there was a plan for it; it waits for that."""
         self.opening = asyncio.Lock()
         """Held while something is opened."""
+        self._begun = asyncio.Event()
+        """The first thing is open, or cannot be opened."""
         self._glanced = False
         """Whether the screen shows the end of something that is not open yet."""
         self._lists = WelcomeLists()
@@ -74,16 +76,19 @@ class CurrentSession:
         self._follower: Follower | None = None
         """Of the file that is followed; None: none is."""
 
-    @property
-    def is_open(self) -> bool:
-        """Whether something is, and nothing else is being read in its place."""
-        return self.opened is not None and not self._glanced
-
     def get(self) -> OpenSession:
         """What is open. Raises Refused while there is nothing."""
         if self.opened is None or self._glanced:
             raise Refused("it is still being read; try again in a moment")
         return self.opened
+
+    async def read(self) -> OpenSession:
+        """The same, once it is there. Raises Refused where it cannot be opened."""
+        await self._begun.wait()
+        if self._glanced:
+            async with self.opening:
+                pass
+        return self.get()
 
     def writable(self) -> OpenSession:
         """What is open, and can be written. Raises Refused where it cannot."""
@@ -101,6 +106,8 @@ class CurrentSession:
             await self._open(lambda: opening.first(self._services, self._options, ref, self._glance))
         except WorkbenchError as error:
             self._updates.put(fatal=error)
+        finally:
+            self._begun.set()
 
     async def open(self, ref: str) -> None:
         """A session or a file; what another agent writes at this moment is followed."""

@@ -54,10 +54,7 @@ class SessionWorker:
 
     async def asked(self, question: Callable[[OpenSession], T]) -> T:
         """Something worked out from what is open; of what is still being read, as soon as it is there."""
-        if not self._current.is_open:
-            await self._current.opening.acquire()
-            self._current.opening.release()
-        return question(self._current.get())
+        return question(await self._current.read())
 
     def count(self, text: str) -> int:
         """The tokens of a text, for any thread; 0 where nothing is open."""
