@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,10 @@ TALK: list[dict[str, Any]] = [
 # A screen makes hundreds of thousands of small objects, and a test process holds millions that stay: looking through
 # them as often as Python does by default is a third of the time.
 gc.set_threshold(50_000, 20, 50)
+
+# Where tests run in the background of a shell, interrupts are ignored, and programs that they start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
