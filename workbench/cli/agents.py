@@ -67,8 +67,8 @@ def _end(folder: str) -> str:
     return folder if width(folder) <= FOLDER else f"…{folder[1 - FOLDER :]}"
 
 
-def _described(session: AgentSession, window: int | None, running: bool) -> dict[str, Any]:
-    report, share = session.report, _share(session, window)
+def which(session: AgentSession) -> dict[str, Any]:
+    """The keys by which JSON says which session is meant."""
     return {
         "id": session.id,
         "agent": session.agent,
@@ -76,6 +76,13 @@ def _described(session: AgentSession, window: int | None, running: bool) -> dict
         "folder": session.folder or None,
         "title": session.title or None,
         "model": session.model or None,
+    }
+
+
+def _described(session: AgentSession, window: int | None, running: bool) -> dict[str, Any]:
+    report, share = session.report, _share(session, window)
+    return {
+        **which(session),
         "tokens": None if report is None else report.prompt,
         "cached": None if report is None else report.cached,
         "window": window,

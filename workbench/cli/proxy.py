@@ -16,6 +16,7 @@ from pathlib import Path
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.paths import data_dir
 from workbench.config.settings import Settings, load_settings
+from workbench.config.signals import until_stopped
 from workbench.config.tables import read_table
 from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.store import Store
@@ -96,7 +97,7 @@ async def _serve(
         _tell(options, server.address, upstreams)
         if command:
             return await _with(launch(command, server.address, folder, rehearsal=is_rehearsal))
-        await _stopped()
+        await until_stopped()
         return 0
 
 
@@ -146,16 +147,6 @@ def _tell(options: argparse.Namespace, address: str, upstreams: Upstreams) -> No
         print("\n".join(["", "Requests to this address are passed on and recorded. For an agent of yours:", *lines]))
         print("  codex -c 'openai_base_url=\"" + address + "/v1\"'")
         print("or start it here: workbench proxy -- COMMAND. Ctrl-C ends it.", flush=True)
-
-
-async def _stopped() -> None:
-    """Wait for Ctrl-C, or to be told to end."""
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers on its loops
-            loop.add_signal_handler(name, stopped.set)
-    await stopped.wait()
 
 
 async def _with(agent: Launch) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import signal
 from dataclasses import replace
 
 from workbench.config.errors import WrongCall
+from workbench.config.signals import until_stopped
 from workbench.rehearsal.faults import FAULTS, HEADER
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
@@ -34,12 +34,7 @@ def run(options: argparse.Namespace) -> int:
 async def _serve(script: Script, port: int) -> None:
     async with RehearsalServer(script, port, keep=KEPT) as server:
         print(_welcome(server.url, len(script.steps)), flush=True)
-        stopped = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for name in (signal.SIGINT, signal.SIGTERM):
-            with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers on its loops
-                loop.add_signal_handler(name, stopped.set)
-        await stopped.wait()
+        await until_stopped()
 
 
 def _welcome(url: str, steps: int) -> str:

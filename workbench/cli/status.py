@@ -20,6 +20,7 @@ from dataclasses import replace
 from time import sleep
 from typing import Any
 
+from workbench.cli.agents import which
 from workbench.config.errors import WrongCall
 from workbench.config.folders import shown_folder, work_folder
 from workbench.config.text import percent, print_json, printable
@@ -122,14 +123,9 @@ def _figures(status: AgentStatus) -> tuple[str, ...]:
 
 
 def _described(status: AgentStatus) -> dict[str, Any]:
-    session, share, cached = status.session, status.share, status.cached
+    share, cached = status.share, status.cached
     return {
-        "id": session.id,
-        "agent": session.agent,
-        "source": session.ref,
-        "folder": session.folder or None,
-        "title": session.title or None,
-        "model": session.model or None,
+        **which(status.session),
         "tokens": status.tokens,
         "window": status.window,
         "share": None if share is None else round(share, 4),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
@@ -28,6 +29,16 @@ def run(work: Coroutine[Any, Any, _T], end: Callable[[], object] | None = None) 
     if told:
         raise SystemExit(128 + told[0])
     return done
+
+
+async def until_stopped() -> None:
+    """Wait for ctrl+c, or to be told to end: for what serves until then."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # Windows has no signal handlers on its loops
+            loop.add_signal_handler(each, stopped.set)
+    await stopped.wait()
 
 
 async def _watched(work: Coroutine[Any, Any, _T], end: Callable[[], object] | None, told: list[int]) -> _T:
