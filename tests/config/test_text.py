@@ -8,7 +8,34 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.config.text import age, escaped_json, fit, printable, printable_lines, table, width, without_controls
+from workbench.config.text import (
+    age,
+    editable,
+    edited,
+    escaped_json,
+    fit,
+    printable,
+    printable_lines,
+    table,
+    width,
+    without_controls,
+)
+
+LINES = st.lists(st.text("ab\t\x1b\u202e ", max_size=4), max_size=5)
+
+
+@given(LINES, st.text("xy\t", max_size=3), LINES, st.sampled_from(["\n", "\r\n"]))
+def test_what_nobody_touched_of_an_edited_text_stays_as_it_was(
+    before: list[str], typed: str, behind: list[str], ending: str
+) -> None:
+    text = ending.join([*before, "old", *behind])
+    shown = editable(text)
+    assert edited(text, shown) == text
+    assert not any(unicodedata.category(char) in ("Cc", "Cf") for char in shown if char not in "\t\n")
+    lines = shown.split("\n")
+    at = editable(ending.join([*before, "old"])).count("\n")
+    wanted = ending.join([*before, typed, *behind])
+    assert edited(text, "\n".join([*lines[:at], typed, *lines[at + 1 :]])) == wanted
 
 
 @given(st.text())

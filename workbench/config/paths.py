@@ -1,4 +1,5 @@
-"""Where things lie: the user's settings and the program's own data. Asking never creates anything."""
+"""Where things lie: the user's settings, the program's own data, and what it can make again. Asking never creates
+anything."""
 
 from __future__ import annotations
 
@@ -26,6 +27,16 @@ def data_dir() -> Path:
     from platformdirs import user_data_path  # late: most commands are told where things lie
 
     return user_data_path(_APP, appauthor=False)
+
+
+def cache_dir() -> Path:
+    """The folder of what can be made again: whoever deletes it loses nothing but time."""
+    chosen = _chosen("WORKBENCH_CACHE_DIR")
+    if chosen is not None:
+        return chosen
+    from platformdirs import user_cache_path  # late: most commands are told where things lie
+
+    return user_cache_path(_APP, appauthor=False)
 
 
 def _chosen(variable: str) -> Path | None:

@@ -31,14 +31,19 @@ def run(work: Coroutine[Any, Any, _T], end: Callable[[], object] | None = None) 
     return done
 
 
-async def until_stopped() -> None:
-    """Wait for ctrl+c, or to be told to end: for what serves until then."""
+def told_to_stop() -> asyncio.Event:
+    """Set by ctrl+c, or by being told to end. To be asked for before anybody hears of what is served until then."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for each in (signal.SIGINT, signal.SIGTERM):
+    for each in (signal.SIGINT, *heeded()):
         with suppress(NotImplementedError):  # Windows has no signal handlers on its loops
             loop.add_signal_handler(each, stopped.set)
-    await stopped.wait()
+    return stopped
+
+
+def heeded() -> list[signal.Signals]:
+    """The signals that end the program. What is ignored stays so: that is what `nohup` is for."""
+    return [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
 
 
 async def _watched(work: Coroutine[Any, Any, _T], end: Callable[[], object] | None, told: list[int]) -> _T:
@@ -49,8 +54,7 @@ async def _watched(work: Coroutine[Any, Any, _T], end: Callable[[], object] | No
         told.append(number)
         (end or task.cancel)()
 
-    # What is ignored stays so: that is what `nohup` is for.
-    watched = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+    watched = heeded()
     try:
         for each in watched:
             loop.add_signal_handler(each, stop, each)

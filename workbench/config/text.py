@@ -23,6 +23,24 @@ def printable_lines(text: str) -> list[str]:
     return [_shown(line.expandtabs(4)) for line in text.replace("\r\n", "\n").split("\n")]
 
 
+def editable(text: str) -> str:
+    """A text as it is shown to be edited: with its tabs, its controls as pictures."""
+    return "\n".join("\t".join(map(_shown, line.split("\t"))) for line in text.replace("\r\n", "\n").split("\n"))
+
+
+def edited(text: str, typed: str) -> str:
+    """A text after someone edited what `editable` showed of it: lines that nobody touched keep all they had."""
+    end = "\r\n" if "\r\n" in text else "\n"
+    *lines, last = text.split("\n")
+    old = [*((line.removesuffix("\r"), "\r\n" if line.endswith("\r") else "\n") for line in lines), (last, end)]
+    shown, new = editable(text).split("\n"), typed.split("\n")
+    most = min(len(shown), len(new))
+    head = next((at for at in range(most) if shown[at] != new[at]), most)
+    tail = next((at for at in range(most - head) if shown[-1 - at] != new[-1 - at]), most - head)
+    now = [*old[:head], *((line, end) for line in new[head : len(new) - tail]), *old[len(old) - tail :]]
+    return "".join(line + ending for line, ending in now[:-1]) + now[-1][0]
+
+
 def _shown(line: str) -> str:
     return line if line.isprintable() else "".join(map(_visible, line))
 
@@ -70,6 +88,11 @@ def fit(text: str, columns: int) -> str:
             break
         kept.append(char)
     return "".join(kept) + "…"
+
+
+def fit_end(text: str, columns: int) -> str:
+    """The same, and what is cut is the beginning: the end of a path says more."""
+    return fit(text[::-1], columns)[::-1]
 
 
 def table(
