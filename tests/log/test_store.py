@@ -33,6 +33,15 @@ def test_a_new_session_is_ours_to_write(store: Store) -> None:
     assert bodies(session) == [Setting("title", "first steps"), UserMessage("hi")]
 
 
+def test_sessions_are_found_by_a_text_in_one_of_their_first_events(store: Store) -> None:
+    said = [UserMessage("one"), UserMessage('two: "ö" 100%'), UserMessage("three")]
+    first, second, other = (store.create(each) for each in (said, said, said[:1]))
+    assert [info.id for info in store.holding("100%", 10, 2)] == [second.id, first.id]
+    assert [info.id for info in store.holding("100%", 2, 2)] == [second.id]
+    assert [info.id for info in store.holding("one", 1, 1)] == [other.id]
+    assert store.holding("three", 10, 2) == []
+
+
 def test_without_a_title_no_event_is_made_for_it(store: Store) -> None:
     assert len(store.create()) == 0
 

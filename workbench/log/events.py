@@ -275,6 +275,11 @@ CONTINUED_FROM: Final = "continued_from"
 """The setting that links a session to the one it goes on from, whose log the model can still read."""
 
 
+ON_THE_WAY: Final = "policy on the way"
+"""The setting by which a session of the proxy says what its requests are sent under from here on, and what of that was
+undone: see `proxy/policies`."""
+
+
 class Setting(_Value, frozen=True):
     """A setting that holds from here on: title, model, policy, ..."""
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 import sqlite3
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from workbench.log import large_texts
 from workbench.log.codec import clean
 from workbench.log.errors import NotFound, expect
 from workbench.log.session import SessionInfo
@@ -61,6 +63,23 @@ def listing(db: sqlite3.Connection, limit: int | None, query: str, folder: str) 
         values.append(clean(folder))
     found = _select(db, f"WHERE {' AND '.join(where)} {_NEWEST} ?", *values, -1 if limit is None else limit)
     return [session.info for session in found]
+
+
+def holding(db: sqlite3.Connection, text: str, among: int, within: int) -> list[SessionInfo]:
+    """Of the last changed sessions, those of whose first events one has a text in its line."""
+    recent = f"SELECT key FROM sessions WHERE NOT unused {_NEWEST} ?"
+    line = "SELECT 1 FROM events WHERE session = sessions.key AND seq <= ? AND instr(data, ?) > 0"
+    found = _select(db, f"WHERE key IN ({recent}) AND EXISTS ({line}) {_NEWEST} ?", among, within, clean(text), among)
+    return [each.info for each in found]
+
+
+def first_lines(db: sqlite3.Connection, ids: Sequence[str], text: str, within: int) -> dict[str, str]:
+    """Of each of these sessions the first event, among so many, whose line has a text; by the session's id."""
+    mine = "session = sessions.key AND seq <= ? AND instr(data, ?) > 0"
+    line = f"SELECT data FROM events WHERE {mine} ORDER BY seq LIMIT 1"
+    marks = ",".join("?" * len(ids))
+    found = db.execute(f"SELECT id, ({line}) FROM sessions WHERE id IN ({marks})", [within, clean(text), *ids])
+    return {name: large_texts.restore(db, data) for name, data in found if data is not None}
 
 
 def unused(db: sqlite3.Connection) -> list[str]:

@@ -121,6 +121,23 @@ class Store:
         with self._database.read() as db:
             return session_lookup.listing(db, limit, query, folder)
 
+    def holding(self, text: str, among: int, within: int) -> Infos:
+        """Of so many sessions, the last changed first, those that have a text in the line of one of their first events.
+
+        `within`: how many events are looked at.
+        """
+        with self._database.read() as db:
+            return session_lookup.holding(db, text, among, within)
+
+    def first_events(self, ids: Sequence[str], text: str = "", within: int = 1) -> dict[str, Event]:
+        """What each of these sessions begins with, by its id.
+
+        Or, of so many events, the first that has a text in its line.
+        """
+        with self._database.read() as db:
+            found = session_lookup.first_lines(db, ids, text, within)
+        return dict(zip(found, rows.events_of(found.values()), strict=True))
+
     def drop_unused(self) -> None:
         """Delete the sessions that a killed program left behind before anything was said in them."""
         if self._database.read_only:
