@@ -309,3 +309,13 @@ def test_a_model_of_the_documents_has_the_window_they_give_it(name: str, window:
 )
 def test_the_maximum_output_is_the_makers_own_figure() -> None:
     assert Catalogue().find("gemini/gemini-2.5-flash").max_output == 65_536
+
+
+def test_a_long_request_has_the_prices_of_long_ones() -> None:
+    info = Catalogue().find("gpt-5.4")
+    assert [each.above for each in info.long_prices] == [272_000]
+    assert info.for_request(272_000) is info
+    long = info.for_request(272_001)
+    assert (long.input_price, long.cached_price, long.output_price) == (5e-6, 5e-7, 2.25e-5)
+    own = Catalogue({"gpt-5.4": {"input_price": 1}}).find("gpt-5.4")
+    assert own.for_request(300_000).input_price == 1e-6, "whoever says a price means it"

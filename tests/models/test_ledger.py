@@ -135,6 +135,11 @@ def test_cost_by_prices_counts_cached_tokens_once() -> None:
     assert ledger(usage).total.tokens == 1_100_000
 
 
+def test_a_long_request_costs_what_long_ones_cost() -> None:
+    costs = [row.cost for row in ledger(Usage("gpt-5.4", 1, 200_000), Usage("gpt-5.4", 1, 300_000)).rows]
+    assert costs == [pytest.approx(200_000 * 2.5e-6), pytest.approx(300_000 * 5e-6)]
+
+
 def test_cached_tokens_without_a_price_of_their_own_cost_what_others_do() -> None:
     assert ledger(Usage("plain", 1, 1_000_000, cached=600_000)).rows[0].cost == pytest.approx(10)
 

@@ -7,12 +7,13 @@ entries win over both.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from workbench.models.families import maker_of, tokenizer_for
 from workbench.models.litellm_data import model_table
@@ -76,7 +77,18 @@ _PRICE_KEYS = {
     "cache_write_price": "cache_creation_input_token_cost",
 }
 
+_LONG = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
+
 Entry = Mapping[str, Any]
+
+
+class LongPrices(NamedTuple):
+    """What a longer request costs, all of it."""
+
+    above: int
+    """Tokens."""
+    prices: tuple[tuple[str, float], ...]
+    """By field of `ModelInfo`, where it is another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +115,13 @@ class ModelInfo:
     tokenizer: str
     tokenizer_exact: bool
     tokenizer_note: str
+    long_prices: tuple[LongPrices, ...] = ()
+    """The shortest first."""
+
+    def for_request(self, tokens: int) -> ModelInfo:
+        """With the prices of a request that has so many."""
+        found = [each.prices for each in self.long_prices if tokens > each.above]
+        return replace(self, **dict(found[-1])) if found else self  # type: ignore[arg-type]  # prices alone
 
     @property
     def counts_with(self) -> str:
@@ -156,6 +175,8 @@ class Catalogue:
                 break
         else:
             return info
+        if not _PRICE_KEYS.keys().isdisjoint(own):
+            own["long_prices"] = ()
         if "window" in own:
             own["window_source"] = "config"
         if "tokenizer" in own and own["tokenizer"] != info.tokenizer:
@@ -233,7 +254,16 @@ def _look_up(name: str) -> ModelInfo:
         tokenizer=tokenizer,
         tokenizer_exact=exact,
         tokenizer_note=note,
+        long_prices=_long_prices(entry, provider),
     )
+
+
+def _long_prices(entry: Entry, provider: str) -> tuple[LongPrices, ...]:
+    found = []
+    for above in sorted(int(named[1]) for named in map(_LONG.fullmatch, entry) if named):
+        asked = ((field, _price(entry, f"{key}_above_{above}k_tokens", provider)) for field, key in _PRICE_KEYS.items())
+        found.append(LongPrices(above * 1000, tuple((field, price) for field, price in asked if price is not None)))
+    return tuple(found)
 
 
 def _window(name: str, sized: Entry | None) -> tuple[int, WindowSource]:

@@ -226,7 +226,7 @@ def _cost(usage: Usage, prompt: int, catalogue: Catalogue) -> tuple[float | None
     """What a request cost: as reported, else by the list prices, else unknown."""
     if usage.cost is not None:
         return usage.cost, "reported"
-    info = catalogue.find(usage.model)
+    info = catalogue.find(usage.model).for_request(prompt)
     if info.input_price is None or info.output_price is None:
         return None, "unknown"
     cached_price = info.input_price if info.cached_price is None else info.cached_price

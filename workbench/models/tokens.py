@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from workbench.config.errors import WrongCall
 from workbench.models import text_pieces
 from workbench.models.encoders import TOKENIZERS, Encoder, RoughEncoder, load
-from workbench.models.families import tokenizer_for
+from workbench.models.families import tokenizer_factor, tokenizer_for
 from workbench.models.text_pieces import NO_LIMIT, Index, measure
 
 __all__ = ["Count", "CountStore", "TokenCounter", "calibrated", "counter", "counter_for", "tokenizer_for"]
@@ -368,3 +368,9 @@ def calibrated(plain: TokenCounter, factor: float, note: str = "") -> TokenCount
     """A counter whose counts are multiplied; the counter itself where there is nothing to do."""
     bare = plain.plain if isinstance(plain, CalibratedCounter) else plain
     return bare if factor == 1 else CalibratedCounter(bare, factor, note)
+
+
+def estimator_for(model: str) -> TokenCounter:
+    """The counter for a model nobody has reported on yet: with what was measured for its family."""
+    plain = counter_for(model)
+    return plain if plain.exact else calibrated(plain, tokenizer_factor(model), "measured for its family")
