@@ -13,7 +13,7 @@ import pytest
 from support.requirements import requirement
 from workbench.config.errors import WrongCall
 from workbench.context.knobs import KNOBS
-from workbench.context.load import LoadedPolicy, describe, load_policy, preset_names, user_policies
+from workbench.context.load import LoadedPolicy, describe, load_policy, portable, preset_names, user_policies
 from workbench.context.policy import NO_LIMIT
 
 
@@ -344,3 +344,21 @@ def test_user_policies_are_listed_by_name_and_none_without_a_folder(tmp_path: Pa
     files = [write(tmp_path / "policies" / f"{name}.toml", "") for name in ("b", "a")]
     write(tmp_path / "policies" / "notes.txt", "")
     assert user_policies(tmp_path) == sorted(files)
+
+
+def test_a_portable_policy_is_the_same_without_its_files_and_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "base.toml").write_text('extends = "codex"\n[compaction]\nthreshold = 0.5\n[masking]\nkeep_last = 9\n')
+    (tmp_path / "mine.toml").write_text(
+        'extends = "base.toml"\n[masking]\nkeep_last = 3\n[truncation.tools."a.b"]\nstrategy = "tail"\n'
+    )
+    monkeypatch.setenv("WORKBENCH_MASKING__KEEP_FIRST", "4")
+    whole = load_policy(str(tmp_path / "mine.toml")).policy
+    preset, sets = portable(str(tmp_path / "mine.toml"))
+    monkeypatch.delenv("WORKBENCH_MASKING__KEEP_FIRST")
+    assert preset == "codex"
+    again = load_policy(preset, sets=sets).policy
+    assert dataclasses.replace(again, name=whole.name, description=whole.description) == whole
+    assert (again.masking.keep_first, again.masking.keep_last) == (4, 3)
+    assert [portable(name) for name in preset_names()] == [(name, ()) for name in preset_names()]

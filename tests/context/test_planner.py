@@ -23,6 +23,9 @@ from workbench.log.events import (
     Override,
     OverrideAction,
     Revert,
+    Setting,
+    ToolCall,
+    ToolResult,
     UserMessage,
 )
 
@@ -33,6 +36,12 @@ def grown(bodies: Sequence[Body], policy: Policy) -> ContextPlan:
     for event in number(bodies):
         planner.append(event)
     return planner.plan()
+
+
+def test_a_setting_is_no_row_when_the_past_is_built_again() -> None:
+    call, late = ToolCall("a", "f", "{}"), ToolResult("a", "late", "")
+    log: list[Body] = [call, Setting("title", "x"), UserMessage("go"), late]
+    assert grown(log, Policy()) == planned(log, Policy())
 
 
 # The latest user message

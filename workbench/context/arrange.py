@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from heapq import merge
+from itertools import chain, takewhile
 from typing import NamedTuple
 
-from workbench.context.budget import Budget
+from workbench.context.budget import Budget, Limits
 from workbench.context.conversation import Conversation
 from workbench.context.fixed_slots import FixedSlots, cut_in
 from workbench.context.items import SLOTS, Edit, Item, Kind, Slot, Stage
 from workbench.context.measure import Meter, framing
-from workbench.context.plan import ContextPlan, Cuts, PlacedSummary, PlanRows, Totals
-from workbench.context.running_sums import UnitCost
+from workbench.context.plan import ContextPlan, Totals
+from workbench.context.plan_rows import Cuts, PlacedSummary, PlanRows
 from workbench.context.stages import groups, history, normalise
 from workbench.context.stages.groups import GroupCut
 from workbench.context.stages.history import NO_CAP, HistoryCut
@@ -21,7 +22,7 @@ from workbench.context.view import is_sent
 from workbench.models.framing import REPLY_PRIMING
 from workbench.models.tokens import Count
 
-_SYNTHETIC = framing("message", True)
+SYNTHETIC = framing("message", True)
 """Around a row that is a message of its own: a summary or a notice."""
 
 
@@ -35,6 +36,8 @@ class RequestBase(NamedTuple):
     """Content and framing."""
     framing: int
     original_tokens: int
+    cuts: tuple[str, ...]
+    """What was cut of the files among them, in words."""
 
 
 class Arrangement(NamedTuple):
@@ -53,9 +56,11 @@ def base_of(fixed: FixedSlots, summaries: tuple[PlacedSummary, ...]) -> RequestB
     slots: dict[Slot, int] = dict.fromkeys(SLOTS, 0)
     for row in rows:
         slots[row.slot] += row.tokens
-    around = fixed.framing + REPLY_PRIMING + sum(_SYNTHETIC for summary in summaries for _ in summary.rows)
+    around = fixed.framing + REPLY_PRIMING + sum(SYNTHETIC for summary in summaries for _ in summary.rows)
     original_tokens = sum(row.original_tokens for row in rows)
-    return RequestBase(fixed.rows, summaries, slots, sum(slots.values()) + around, around, original_tokens)
+    files = (row.text for row in fixed.rows if row.slot in ("instructions", "memory") and row.text)
+    cuts = tuple(filter(None, map(cut_in, files)))
+    return RequestBase(fixed.rows, summaries, slots, sum(slots.values()) + around, around, original_tokens, cuts)
 
 
 def synthetic(
@@ -83,17 +88,66 @@ def synthetic(
     )
 
 
-def arrange(parts: Arrangement) -> ContextPlan:
-    """Cut history and turn to the budget and give the verdict."""
-    return _Arranger(parts).plan()
+class Outline(NamedTuple):
+    """A plan before anything is said of it: what is sent, and how much that is. Whoever follows a long log asks for no
+    more at nearly all of its requests."""
+
+    parts: Arrangement
+    rows: PlanRows
+    slots: dict[Slot, int]
+    framing: int
+    original_tokens: int
+    waiting: tuple[str, ...]
+    """The ids of calls that still run."""
+    tokens: int
+    """Items and framing."""
+
+    @property
+    def limits(self) -> Limits:
+        """What it has to keep to."""
+        return self.parts.meter.limits
+
+    @property
+    def size(self) -> int:
+        """The whole request, as the provider is expected to count it."""
+        return self.tokens + self.limits.unattributed
+
+    @property
+    def fits(self) -> bool:
+        """Whether it can be sent."""
+        return not self.waiting and self.limits.need(self.tokens) <= self.limits.window
+
+    def plan(self) -> ContextPlan:
+        """The same, with a verdict and all its figures."""
+        (_, base, meter, model, _), limits, total, slots = self.parts, self.limits, self.tokens, self.slots
+        answer, policy = limits.answer(total), meter.policy
+        # The budget's parts are the slots, in their order, and then these.
+        rest = (self.framing, limits.unattributed, limits.margin, answer, limits.room - answer - total)
+        return ContextPlan(
+            model,
+            limits,
+            policy.name,
+            verdict(limits, total, slots, self.waiting),
+            Budget._make((*slots.values(), *rest)),
+            Totals(total, total - self.framing, self.framing, self.original_tokens),
+            self.rows,
+            warnings(limits, total, slots, meter.guidance, base.cuts),
+            policy.history.mode == "fit" or policy.turn.drop_groups,
+            unattributed=limits.unattributed,
+        )
+
+
+def arrange(parts: Arrangement) -> Outline:
+    """Cut history and turn to the budget."""
+    return _Arranger(parts).outline()
 
 
 class _Arranger:
     def __init__(self, parts: Arrangement) -> None:
         self._conversation = conversation = parts.conversation
         self._sums = conversation.sums
+        self._parts = parts
         self._base = parts.base
-        self._model = parts.model
         self._meter = parts.meter
         self._policy = parts.meter.policy
         self._limits = parts.meter.limits
@@ -110,20 +164,18 @@ class _Arranger:
         self._lacking = () if parts.live else tuple(missing)
         """Calls of the newest unit that get a synthetic result."""
         self._repair_framing = sum(parts.meter.repair_framing(conversation.cells[at]) for at in self._lacking)
-        self._past: list[UnitCost] = []
-        self._present: list[UnitCost] = []
+        self._past = self._sums.apart_before(self._start)
+        self._present = self._sums.apart_before(self._units).minus(self._past)
         """What the units cost that are always sent, in history and in the turn; the sums leave them out."""
-        for number in conversation.held:
-            (self._past if number < self._start else self._present).append(self._sums.of(number))
 
-    def plan(self) -> ContextPlan:
+    def outline(self) -> Outline:
         cost = self._sums.cost
         middle = cost[self._last] - cost[self._behind]
-        kept = self._turn_cost(self._last) + sum(held.cost for held in self._past)
+        kept = self._turn_cost(self._last) + self._past.cost
         left = self._limits.target - self._base.cost - kept - self._spare()
         turn_first = self._policy.history.turn_first or not self._policy.turn.drop_groups
         cut, notice = self._cut_history(left - (middle if turn_first else 0))
-        left -= self._history_span(cost, cut) + (notice.tokens + _SYNTHETIC if notice else 0)
+        left -= self._history_span(cost, cut) + (notice.tokens + SYNTHETIC if notice else 0)
         cuts = self._cuts(cut, self._cut_groups(left))
         return self._result(cuts, notice, self._opening(cut))
 
@@ -137,12 +189,12 @@ class _Arranger:
         cost = self._sums.cost
         kept = cost[self._behind] - cost[self._start] + cost[self._units] - cost[first]
         lacking = len(self._lacking) * self._meter.no_result.tokens + self._repair_framing
-        return kept + lacking + sum(held.cost for held in self._present)
+        return kept + lacking + self._present.cost
 
     def _turn_framing(self, first: int) -> int:
         around = self._sums.framing
         kept = around[self._behind] - around[self._start] + around[self._units] - around[first]
-        return kept + self._repair_framing + sum(held.framing for held in self._present)
+        return kept + self._repair_framing + self._present.framing
 
     # History
 
@@ -165,7 +217,7 @@ class _Arranger:
 
     def _widest_notice(self, count: int) -> int:
         """What the notice costs at most: its number is not known yet, but has no more digits than `count`."""
-        return self._meter.text(history.notice(10 ** len(str(count)) - 1)).tokens + _SYNTHETIC
+        return self._meter.text(history.notice(10 ** len(str(count)) - 1)).tokens + SYNTHETIC
 
     def _notice(self, count: int) -> Item:
         text, why = history.notice(count), history.notice_reason(count)
@@ -175,7 +227,7 @@ class _Arranger:
         conversation = self._conversation
         turn = conversation.units[unit].turn
         opener = conversation.openers[turn]
-        if opener in (-1, unit) or opener in conversation.held:
+        if opener in (-1, unit) or opener in conversation.held_set:
             opener = -1
         return opener, conversation.openers[turn + 1]
 
@@ -198,7 +250,7 @@ class _Arranger:
 
     def _spare(self) -> int:
         """Room for that note, kept wherever it might be needed."""
-        return 0 if self._is_plain() else self._meter.text(normalise.OPENING).tokens + _SYNTHETIC
+        return 0 if self._is_plain() else self._meter.text(normalise.OPENING).tokens + SYNTHETIC
 
     def _is_plain(self) -> bool:
         """A user opened the conversation and no single item was touched: whatever is cut, a user opens what is left."""
@@ -210,11 +262,11 @@ class _Arranger:
         conversation = self._conversation
         if self._is_plain():
             return True
-        early = [number for number in conversation.held if number < cut.start]
-        if cut.opener >= 0:
-            early.append(cut.opener)
+        early = merge(
+            takewhile(lambda number: number < cut.start, conversation.held), [cut.opener] if cut.opener >= 0 else []
+        )
         summary = min((summary.before for summary in self._base.summaries), default=self._units + 1)
-        for number in chain(sorted(early), range(max(cut.start, self._sums.first_sent()), self._units)):
+        for number in chain(early, range(max(cut.start, self._sums.first_sent()), self._units)):
             if summary <= number:
                 return True
             role = self._speaker(number)
@@ -239,52 +291,34 @@ class _Arranger:
             self._units,
             cut,
             group_cut,
-            frozenset(conversation.held),
+            conversation.held_set,
             conversation.result_count,
         )
 
-    def _result(self, cuts: Cuts, notice: Item | None, opening: Item | None) -> ContextPlan:
-        conversation, base, limits = self._conversation, self._base, self._limits
+    def _result(self, cuts: Cuts, notice: Item | None, opening: Item | None) -> Outline:
+        conversation, base = self._conversation, self._base
         extra = tuple(row for row in (notice, opening) if row)
         added = sum(row.tokens for row in extra)
-        past = self._history_span(self._sums.cost, cuts.history) + sum(held.cost for held in self._past)
-        past_framing = self._history_span(self._sums.framing, cuts.history) + sum(held.framing for held in self._past)
+        past = self._history_span(self._sums.cost, cuts.history) + self._past.cost
+        past_framing = self._history_span(self._sums.framing, cuts.history) + self._past.framing
         turn, turn_framing = self._turn_cost(cuts.groups.first), self._turn_framing(cuts.groups.first)
         slots = base.slots.copy()
         slots["history"] += past - past_framing + added
         slots["turn"] += turn - turn_framing
-        around = base.framing + past_framing + turn_framing + _SYNTHETIC * len(extra)
-        items = sum(slots.values())
-        total = items + around
-        # The budget's parts are the slots, in their order, and then these.
-        answer = limits.answer(total)
-        budget = Budget._make(
-            (*slots.values(), around, limits.unattributed, limits.margin, answer, limits.room - answer - total)
-        )
+        around = base.framing + past_framing + turn_framing + SYNTHETIC * len(extra)
         repairs = len(conversation.repairs)
         original = conversation.original_tokens + base.original_tokens + added
         original += (repairs + len(self._lacking)) * self._meter.no_result.tokens
-        files = (row.text for row in base.rows if row.slot in ("instructions", "memory") and row.text)
-        cut_files = filter(None, map(cut_in, files))
-        return ContextPlan(
-            self._model,
-            limits,
-            self._policy.name,
-            verdict(limits, total, slots, [conversation.cells[at].wire_id for at in self._waiting]),
-            budget,
-            Totals(total, items, around, original),
-            PlanRows(
-                base.rows + extra,
-                self._view,
-                conversation.units,
-                cuts,
-                base.summaries,
-                conversation.repairs,
-                repairs,
-                self._lacking,
-                self._meter.no_result,
-            ),
-            warnings(self._policy.budget, limits, total, slots, cut_files),
-            self._policy.history.mode == "fit" or self._policy.turn.drop_groups,
-            unattributed=limits.unattributed,
+        rows = PlanRows(
+            base.rows + extra,
+            self._view,
+            conversation.units,
+            cuts,
+            base.summaries,
+            conversation.repairs,
+            repairs,
+            self._lacking,
+            self._meter.no_result,
         )
+        waiting = tuple(conversation.cells[at].wire_id for at in self._waiting)
+        return Outline(self._parts, rows, slots, around, original, waiting, sum(slots.values()) + around)

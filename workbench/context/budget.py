@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from workbench.context.items import Slot
 from workbench.context.policy import NO_LIMIT, BudgetPolicy
 from workbench.models.catalogue import ModelInfo
 
@@ -47,6 +48,10 @@ class Limits:
         """Room for the answer beside a request of so many tokens: the reserve, or what is left of it."""
         return min(self.reserve, max(self.least, self.room - tokens))
 
+    def need(self, tokens: int) -> int:
+        """What a request of so many tokens takes of the window, with all that goes beside it."""
+        return tokens + self.unattributed + self.margin + self.answer(tokens)
+
     def bound(self, tokens: int) -> int | None:
         """That room, where it is less than the answer could otherwise have; None where it is not, or nothing fits."""
         room = self.answer(tokens)
@@ -78,6 +83,13 @@ def limits(info: ModelInfo, policy: BudgetPolicy, *, window: int | None = None, 
 def capped(tokens: int, ratio: float, window: int) -> int:
     """A figure in tokens that is at most a share of the window; a share of 0 is no bound."""
     return min(tokens, int(window * ratio)) if ratio else tokens
+
+
+def guidance(policy: BudgetPolicy, window: int) -> tuple[tuple[Slot, int], ...]:
+    """How large the policy would have a slot at the most, where it says so."""
+    advised: dict[Slot, int] = {"system": policy.system_tokens, "memory": policy.memory_tokens}
+    bounds = ((slot, capped(tokens, policy.guidance_ratio, window)) for slot, tokens in advised.items())
+    return tuple((slot, most) for slot, most in bounds if most > 0)
 
 
 class Budget(NamedTuple):

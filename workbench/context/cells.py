@@ -7,7 +7,7 @@ that a plan made earlier can go on reading them while the session grows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -194,3 +194,9 @@ class Unit:
         self.reply = reply
         """The id of the model reply it holds; None for anything else."""
         self.cells: list[int] = []
+
+    def moved(self, turns: Sequence[int], places: Mapping[int, int]) -> Unit:
+        """The same with other numbers for its turn and its cells."""
+        made = copy(self)
+        made.turn, made.cells = turns[self.turn], [places[at] for at in self.cells]
+        return made

@@ -57,12 +57,18 @@ class RequestChanges(NamedTuple):
 def effect(before: ContextPlan, after: ContextPlan) -> Effect:
     """What the second plan does to the request of the first."""
     freed = before.totals.tokens - after.totals.tokens
-    same = _same_tokens(before, after)
-    if same is None:
+    found = _same_tokens(before, after)
+    if found is None:
         return Effect(freed, None, 0)
-    same = min(same, before.totals.tokens, after.totals.tokens)
+    same = min(found, before.totals.tokens, after.totals.tokens)
     ahead = max(0, min(before.unattributed, after.unattributed))
     return Effect(freed, ahead + same, max(0, before.totals.tokens - REPLY_PRIMING - same))
+
+
+def same_tokens(before: ContextPlan, after: ContextPlan) -> int:
+    """The tokens that both requests begin with."""
+    found, least = _same_tokens(before, after), min(before.totals.tokens, after.totals.tokens) - REPLY_PRIMING
+    return least if found is None else min(found, least)
 
 
 def changes(before: ContextPlan, after: ContextPlan) -> RequestChanges:

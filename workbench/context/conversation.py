@@ -7,8 +7,11 @@ put in order.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from array import array
+from collections import Counter
+from collections.abc import Callable, Container
 from copy import copy
+from itertools import accumulate, compress, count
 from typing import Any
 
 from workbench.context.cells import Cell, Unit
@@ -189,7 +192,7 @@ class Conversation(MeasuredUnits):
         made = copy(self)
         for name in ("cells", "units", "openers", "held", "preamble", "repairs", "_results", "_asides"):
             setattr(made, name, getattr(self, name)[:])
-        for name in ("_aside_kinds", "_held", "_pinned", "_early", "_late"):
+        for name in ("_aside_kinds", "_pinned", "_early", "_late"):
             setattr(made, name, getattr(self, name).copy())
         made.sums, made._mask, made._pairs = self.sums.again(), self._mask.again(), self._pairs.again()
         if self.units:  # the newest may still get cells, and its calls their results
@@ -206,7 +209,7 @@ class Conversation(MeasuredUnits):
         """
         made = self.again()
         made.ground, made.overrides, made._plain, made._measuring = ground, ground.overrides, False, False
-        made._pinned, made._held, made.held = set(), set(), []
+        made._pinned, made.held_set, made.held = set(), frozenset(), []
         made._mask, made._results = self._meter.mask_window(), []
         made.sums = RunningSums(len(self.units))
         spoken_of = {*ground.overrides, *ground.kept, *self.overrides, *self.ground.kept}
@@ -226,6 +229,51 @@ class Conversation(MeasuredUnits):
         made._measuring = True
         made._hold()
         made._measure(number for number, unit in enumerate(made.units) if self.cells[unit.cells[0]].seq not in cover)
+        return made
+
+    def without(self, gone: Container[int]) -> Conversation | None:
+        """The same without events that a compaction stands for; None where that would split a unit.
+
+        What is left is as it was, but for its place: the turns whose user messages are gone are part of those before.
+        """
+        stays = [cell.event.seq not in gone for cell in self.cells]
+        numbers: dict[int, int] = {}
+        for number, unit in enumerate(self.units):
+            left = sum(stays[at] for at in unit.cells)
+            if left:
+                numbers[number] = len(numbers)
+            if 0 < left < len(unit.cells):
+                return None
+        turns = list(accumulate((opener in numbers for opener in self.openers[1:]), initial=0))
+        places = dict(zip(compress(count(), stays), count(), strict=False))
+        made = copy(self)
+        made.cells, made._asides, made._aside_kinds, made.original_tokens = [], array("L"), Counter(), 0
+        for at in places:
+            cell = copy(self.cells[at])
+            cell.turn, cell.unit, cell.partner = (
+                turns[cell.turn],
+                numbers.get(cell.unit, -1),
+                places.get(cell.partner, -1),
+            )
+            if cell.unit < 0:
+                made._store(cell)
+            else:
+                made.cells.append(cell)
+                made.original_tokens += cell.original_tokens
+        made.units = [self.units[number].moved(turns, places) for number in numbers]
+        made.openers = [-1, *(numbers[opener] for opener in self.openers[1:] if opener in numbers)]
+        made.turn = len(made.openers) - 1
+        made.last_group = max((number for number, unit in enumerate(made.units) if unit.calls), default=-1)
+        made._pinned = {numbers[number] for number in self._pinned if number in numbers}
+        made.held_set = frozenset(numbers[number] for number in self.held if number in numbers)
+        made.held = sorted(made.held_set)
+        made.repairs, made._results = (
+            [places[at] for at in each if at in places] for each in (self.repairs, self._results)
+        )
+        made.preamble, made._early, made._late = self.preamble[:], self._early.copy(), self._late.copy()
+        made.sums, made._mask = self.sums.of_units(numbers), self._mask.again()
+        calls = (cell.event.body for cell in made.cells)
+        made._pairs = self._pairs.moved(places, {call.call_id for call in calls if isinstance(call, ToolCall)})
         return made
 
 

@@ -246,8 +246,10 @@ def _keeps(event: Event) -> dict[int, KeptEvent]:
 def _open_turn(made: int, effective: InEffect, cells: Sequence[Cell], units: Sequence[Unit]) -> int:
     """The turn that waited for its answer when a compaction was made; -1: none did."""
     for unit in reversed(units):
-        before = [cells[at] for at in unit.cells if cells[at].seq < made]
+        before = [cell for at in unit.cells if (cell := cells[at]).event.seq < made]
+        if not before:
+            continue
         taken_out = all(effective.overrides.get(cell.seq, NO_DECISION).excluded for cell in before)
-        if before and not (is_answer(before) and taken_out):
+        if not (is_answer(before) and taken_out):
             return -1 if is_answer(before) else unit.turn
     return -1

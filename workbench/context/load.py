@@ -104,6 +104,16 @@ def load_policy(
     return _assemble(source, layers)
 
 
+def portable(ref: str | None) -> tuple[str, tuple[str, ...]]:
+    """The same policy as a preset and the KEY=VALUE that change it, for a machine that has neither its file nor this
+    environment."""
+    source = _source(ref or DEFAULT, config_dir())
+    layers = source.layers[1:] + (list(_from_environment(os.environ)) if ref != RECORDED else [])
+    sets = {name: value for layer in layers for name, value in layer.values.items()}
+    preset = source.layers[0].origin.removeprefix("preset ")
+    return preset, tuple(f"{name}={as_toml(value)}" for name, value in sets.items())
+
+
 def preset_names() -> list[str]:
     """The presets, the default first."""
     return list(PRESETS)

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
-from workbench.context.budget import Limits
+from workbench.context.budget import Limits, guidance
 from workbench.context.cells import Cell
 from workbench.context.items import Kind
 from workbench.context.load import RECORDED
@@ -60,6 +60,7 @@ class Meter:
         """What a synthetic result costs."""
         self.resident = resident_limit(policy.history, limits.window, limits.window_source != "guess")
         """How many messages of history may be held."""
+        self.guidance = guidance(policy.budget, limits.window)
 
     def content(self, content: Content) -> Count:
         """A message's content: its text by the tokenizer, its pictures by the provider's rule."""
@@ -129,7 +130,8 @@ class Meter:
         if rule.strategy != "lines":
             cap = rule.max_tokens
             sizes = [self.content((part,)).tokens for part in others]
-            count, note = fitting_parts(sizes, cap - min(size, cap // 2), self.counter, item_id)
+            room = cap - min(size, cap // 2) - MESSAGE * bool(others)
+            count, note = fitting_parts(sizes, room, self.counter, item_id)
             why = f"pictures and files of {sum(sizes):,} tokens are over the cap of {cap:,}" if note else ""
             left = cap - sum(sizes[:count]) - self.text(note).tokens - MESSAGE * bool(count)
             others, note = others[:count], note if left or not text else ""

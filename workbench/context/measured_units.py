@@ -49,7 +49,7 @@ class MeasuredUnits:
         """By turn: the unit of its user message; turn 0 has none."""
         self.held: list[int] = []
         """Units that are always sent, in order."""
-        self._held: set[int] = set()
+        self.held_set: frozenset[int] = frozenset()
         self._pinned: set[int] = set()
         """Units with something pinned, or kept by a compaction, in them."""
         self.original_tokens = 0
@@ -150,10 +150,17 @@ class MeasuredUnits:
         unit.cells.append(len(self.cells))
         self.cells.append(cell)
         self.original_tokens += cell.tokens if cell.whole is None else cell.whole
-        if self._plain:
+        if self._plain or (self._measuring and self._is_undecided(unit, cell)):
             self.sums.add(tokens, framing(kind, begins, author), begins)
         else:
             self._join_special(unit, cell)
+
+    def _is_undecided(self, unit: Unit, cell: Cell) -> bool:
+        """Whether no override and no compaction speaks of a new cell, its unit, or the turn's user message."""
+        if unit.special or cell.unit in self.held_set or self._question():
+            return False
+        seq, first, cover = cell.event.seq, self.cells[unit.cells[0]].event.seq, self.ground.cover
+        return not (seq in cover or first in cover or seq in self.ground.kept or seq in self.overrides)
 
     def _join_special(self, unit: Unit, cell: Cell) -> None:
         """Look at what overrides and compactions say about a new cell."""
@@ -215,9 +222,9 @@ class MeasuredUnits:
         """Hold the pinned units, each with the user message that opened its turn."""
         if not self._measuring:
             return
-        wanted = self._pinned | {self.openers[self.units[number].turn] for number in self._pinned} - {-1}
-        changed = wanted.symmetric_difference(self._held)
-        self._held, self.held = wanted, sorted(wanted)
+        wanted = frozenset(self._pinned | {self.openers[self.units[number].turn] for number in self._pinned} - {-1})
+        changed = wanted.symmetric_difference(self.held_set)
+        self.held_set, self.held = wanted, sorted(wanted)
         self._measure(changed)
 
     def set_overrides(self, overrides: Mapping[int, UserDecision], seqs: range) -> None:
@@ -260,4 +267,4 @@ class MeasuredUnits:
         view = self.view()
         newest = len(self.units) - 1
         costs = {number: unit_cost(self.units[number], view, self._meter, number < newest) for number in numbers}
-        self.sums.put(costs, self._held)
+        self.sums.put(costs, self.held_set)

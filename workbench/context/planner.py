@@ -7,19 +7,20 @@ late result) starts the conversation again; an override mends the units it speak
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 
 from workbench.config.garbage import collector_paused
 from workbench.context import fixed_slots, fold
-from workbench.context.arrange import Arrangement, arrange, base_of, synthetic
+from workbench.context.arrange import Arrangement, Outline, arrange, base_of, synthetic
 from workbench.context.budget import Limits
 from workbench.context.control import CONTROL, InEffect, apply_override, in_effect, span, span_words
 from workbench.context.conversation import Conversation
 from workbench.context.items import Item
 from workbench.context.measure import Meter
-from workbench.context.plan import ContextPlan, PlacedSummary
+from workbench.context.plan import ContextPlan
+from workbench.context.plan_rows import PlacedSummary
 from workbench.context.policy import Policy
 from workbench.context.stages import normalise
 from workbench.log.events import (
@@ -114,9 +115,9 @@ class Planner:
             elif not units:
                 self._refill()
             return
+        self._controls.append(event)
         if isinstance(body, _SAY_NOTHING):
             return
-        self._controls.append(event)
         if isinstance(body, Override) and self._ordered and not self._in_effect.compactions:
             overrides = dict(self._in_effect.overrides)
             touched = apply_override(overrides, event)
@@ -181,6 +182,18 @@ class Planner:
         made._built, made._trial = 0, None
         if to_try:
             self._trial = made
+        return made
+
+    def without(self, gone: Collection[int]) -> Planner | None:
+        """A planner of the log without events that its compactions stand for; None where that would split a unit."""
+        gone = {*gone}.difference(cell.seq for cell in self._conversation.preamble)
+        conversation = self._conversation.without(gone)
+        if conversation is None:
+            return None
+        made = copy(self)
+        made._events = [event for event in self._events if event.seq not in gone]
+        made._controls, made._conversation, made._trial = list(self._controls), conversation, None
+        made._settle()
         return made
 
     def _restart(self, *, same: bool = False) -> None:
@@ -279,7 +292,16 @@ class Planner:
 
     def plan(self) -> ContextPlan:
         """The plan for the events so far."""
-        return arrange(Arrangement(self._conversation, self._base, self._meter, self._model, self._live))
+        return self.outline().plan()
+
+    def outline(self) -> Outline:
+        """What it sends, without a word on it."""
+        return arrange(self.parts)
+
+    @property
+    def parts(self) -> Arrangement:
+        """What the plan is made of now."""
+        return Arrangement(self._conversation, self._base, self._meter, self._model, self._live)
 
 
 def _same_range(one: Body, other: Body) -> bool:

@@ -176,18 +176,33 @@ def _counts(added: int, removed: int) -> str:
     return " ".join([f"+{added:,}"] * bool(added) + [f"−{removed:,}"] * bool(removed))
 
 
-def _command(values: Values) -> CallLine:
+def command_text(values: Values) -> str:
+    """The whole command of a call that runs one."""
     action = values.get("action")
     inner = named_values(action) if isinstance(action, dict) else values
     command = next((inner[key] for key in _COMMAND if inner.get(key)), "")
     if isinstance(command, list) and all(isinstance(each, str) for each in command):
         is_shell = len(command) == 3 and command[1].startswith("-") and command[1].endswith("c")
         command = command[-1] if is_shell else " ".join(command)
-    text = command if isinstance(command, str) else _short(command)
+    return command if isinstance(command, str) else _short(command)
+
+
+def file_named(values: Values) -> str:
+    """The file that a call names."""
+    return _first(values, _PATH)
+
+
+def work_folder(values: Values) -> str:
+    """Where a command is said to run; empty where nothing is said."""
+    return _first(values, _WORKDIR)
+
+
+def _command(values: Values) -> CallLine:
+    text = command_text(values)
     if "*** Begin Patch" in text[:400] and "apply_patch" in text[:400]:
         return _patch({"input": text})
     moved = _CD.match(text)
-    place = moved["place"].strip("\"'") if moved else _first(values, _WORKDIR)
+    place = moved["place"].strip("\"'") if moved else work_folder(values)
     lines = [line for line in text[moved.end() if moved else 0 :].splitlines() if line.strip()]
     return CallLine("", lines[0] + (" …" if len(lines) > 1 else "") if lines else "", place=place)
 

@@ -41,7 +41,7 @@ def call_parts(name: str, arguments: Mapping[str, Any] | str, folder: str = "") 
     """The same in parts."""
     given = arguments_of(arguments) if isinstance(arguments, str) else arguments
     values = named_values(given)
-    server, base = _server_and_tool(name)
+    server, base = server_and_tool(name)
     known = known_tool(base, values)
     made = known.describe(values) if known is not None else CallLine("")
     if not made.subject and not made.rest:
@@ -91,7 +91,7 @@ def _text_of_json(text: str) -> str:
         return text
 
 
-def _server_and_tool(name: str) -> tuple[str, str]:
+def server_and_tool(name: str) -> tuple[str, str]:
     """`mcp__github__get_issue` and `github__get_issue` are a tool of a server; `functions.exec` is a tool of none."""
     server, mark, tool = name.removeprefix("mcp__").partition("__")
     if mark and server and tool:

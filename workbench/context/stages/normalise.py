@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 from workbench.context.items import Edit
@@ -91,6 +91,13 @@ class Pairs:
         """A copy that goes on for itself."""
         made = Pairs()
         made._open = {call_id: waiting[:] for call_id, waiting in self._open.items()}
+        made._used = self._used.copy()
+        return made
+
+    def moved(self, places: Mapping[int, int], ids: Iterable[str]) -> Pairs:
+        """Those of calls that have other places now; the others are not known any more."""
+        made = Pairs()
+        made._open = {call_id: [places[at] for at in self._open[call_id] if at in places] for call_id in ids}
         made._used = self._used.copy()
         return made
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from workbench.config.text import counted
-from workbench.context.budget import Limits, capped
+from workbench.context.budget import Limits
 from workbench.context.items import Slot
 from workbench.context.plan import Verdict
-from workbench.context.policy import BudgetPolicy
 
 
 def verdict(limits: Limits, total: int, slots: Mapping[Slot, int], waiting: Sequence[str]) -> Verdict:
@@ -19,7 +18,7 @@ def verdict(limits: Limits, total: int, slots: Mapping[Slot, int], waiting: Sequ
     answer = limits.answer(total)
     wished = f" (of {limits.reserve:,})" if answer < limits.reserve else ""
     parts += [f"{answer:,} reserve{wished}"] if answer else []
-    need = total + limits.unattributed + limits.margin + answer
+    need = limits.need(total)
     spent = " + ".join(parts) + (f" = {need:,}" if len(parts) > 1 else "")
     if need > limits.window:
         largest = max(slots, key=lambda slot: slots[slot])
@@ -41,17 +40,16 @@ def short_answer(limits: Limits, total: int) -> str:
 
 
 def warnings(
-    guide: BudgetPolicy, limits: Limits, total: int, slots: Mapping[Slot, int], cuts: Iterable[str]
+    limits: Limits, total: int, slots: Mapping[Slot, int], guide: Iterable[tuple[Slot, int]], cuts: tuple[str, ...]
 ) -> tuple[str, ...]:
     """What the user should know of a request of `total` tokens.
 
-    A short answer, what the policy advises against, and the `cuts` of files in the slots.
+    A short answer, what the policy advises against (`guide`), and the `cuts` of files in the slots.
     """
+    found = [
+        f"{slot} has {slots[slot]:,} tokens; the policy's guidance is {most:,}"
+        for slot, most in guide
+        if slots[slot] > most
+    ]
     short = short_answer(limits, total)
-    found = [short] if short else []
-    guidance: dict[Slot, int] = {"system": guide.system_tokens, "memory": guide.memory_tokens}
-    for slot, advised in guidance.items():
-        limit = capped(advised, guide.guidance_ratio, limits.window)
-        if 0 < limit < slots[slot]:
-            found.append(f"{slot} has {slots[slot]:,} tokens; the policy's guidance is {limit:,}")
-    return (*found, *cuts)
+    return (short, *found, *cuts) if short else (*found, *cuts)

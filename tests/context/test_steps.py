@@ -1,0 +1,110 @@
+"""From one plan to the next: what is told of a growing log equals what comparing whole plans tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.logs import limits, logs, number, policies
+from support.talk import COUNTER, ROOMY, iteration, planned, turns, words
+from workbench.context.budget import Limits
+from workbench.context.items import Item, State
+from workbench.context.plan import ContextPlan
+from workbench.context.planner import Planner
+from workbench.context.policy import MaskingPolicy, Policy
+from workbench.context.steps import PlanStep, PlanSteps
+from workbench.log.events import Body, Compaction, Event, UserMessage
+from workbench.models.framing import REPLY_PRIMING
+
+
+@given(st.data(), logs(), policies(), limits)
+def test_what_became_of_every_cell_is_known_at_every_step(
+    data: st.DataObject, events: list[Event], policy: Policy, room: Limits
+) -> None:
+    planner = Planner(policy, room, COUNTER)
+    steps, states, at = PlanSteps(), dict[int, State](), 0
+    while at < len(events):
+        upto = data.draw(st.integers(at + 1, len(events)))
+        planner.extend(events[at:upto])
+        at = upto
+        step = steps.step(planner)
+        for change in step.changes:
+            assert states.get(change.cell.seq) == change.before
+            states[change.cell.seq] = change.after
+        scratch = Planner(policy, room, COUNTER, events=events[:upto]).plan()
+        assert step.plan == scratch
+        rows = {row.seq: row.state for row in scratch.rows if row.seq is not None and row.slot in ("history", "turn")}
+        assert {seq: state for seq, state in states.items() if seq in rows} == rows
+
+
+@given(logs(), policies(), limits, st.integers(1, 4))
+def test_what_two_requests_begin_with_is_what_their_rows_begin_with(
+    events: list[Event], policy: Policy, room: Limits, stride: int
+) -> None:
+    planner = Planner(policy, room, COUNTER)
+    steps, before = PlanSteps(), None
+    for at in range(0, len(events), stride):
+        planner.extend(events[at : at + stride])
+        step = steps.step(planner)
+        if before is not None:
+            least, most = shared(before, step.plan)
+            assert least <= step.same <= most
+        before = step.plan
+
+
+def said(row: Item) -> tuple[object, ...]:
+    return row.text, row.role, row.kind, row.tool, row.call_id
+
+
+def shared(before: ContextPlan, after: ContextPlan) -> tuple[int, int]:
+    """The tokens of the rows that two requests begin with: at least, of the same items and without what is around
+    them; at most, of whatever reads the same, with all that can be around it and a part of the next row."""
+    least = most = 0
+    same_items = True
+    for was, row in zip(before.rows.in_request(), after.rows.in_request(), strict=False):
+        most += row.tokens + 30
+        if said(was) != said(row):
+            break
+        same_items = same_items and was.id == row.id
+        least += row.tokens * same_items
+    return least, most + 30
+
+
+def followed(bodies: Sequence[Body], policy: Policy, room: Limits = ROOMY) -> list[PlanStep]:
+    planner = Planner(policy, room, COUNTER)
+    steps, found = PlanSteps(), []
+    for event in number(bodies):
+        planner.append(event)
+        found.append(steps.step(planner))
+    return found
+
+
+def test_a_request_that_only_grows_begins_with_the_whole_of_the_one_before() -> None:
+    log: list[Body] = [*turns(3, 20), UserMessage("go"), *iteration("a", words(30)), *iteration("b", words(30))]
+    found = followed(log, Policy())
+    for before, step in pairwise(found):
+        if not any(row.id.endswith(".result") for row in before.plan.rows):  # what stands in for a result leaves
+            assert step.same == before.plan.totals.tokens - REPLY_PRIMING
+        assert [change.before for change in step.changes] == [None]
+
+
+def test_a_result_that_is_masked_is_where_two_requests_part() -> None:
+    policy = Policy(masking=MaskingPolicy(keep_first=0, keep_last=1, scope="session"))
+    log: list[Body] = [UserMessage("go"), *iteration("a", words(50)), *iteration("b", words(50))]
+    last = followed(log, policy)[-1]
+    assert [(change.cell.seq, change.before, change.after) for change in last.changes] == [
+        (3, "sent", "masked"),
+        (5, None, "sent"),
+    ]
+    ahead = planned(log[:2], policy).totals.tokens - planned(log[:2], policy).rows[-1].tokens
+    assert COUNTER.count("go").tokens < last.same < ahead + REPLY_PRIMING
+
+
+def test_what_a_compaction_covers_is_told_once() -> None:
+    log: list[Body] = [*turns(2, 20), UserMessage("go"), Compaction(1, 4, "what happened")]
+    last = followed(log, Policy())[-1]
+    assert [(change.cell.seq, change.after) for change in last.changes] == [(seq, "summarised") for seq in range(1, 5)]
+    assert last.same == 0
