@@ -317,9 +317,9 @@ async def test_a_log_that_is_planned_is_not_planned_from_its_beginning_for_a_com
         planned.append(1)
         of(self, *arguments)
 
-    def collecting(items: Any) -> Any:
+    def collecting(*arguments: Any) -> Any:
         collected.append(1)
-        return collect(items)
+        return collect(*arguments)
 
     monkeypatch.setattr(Conversation, "__init__", counted)
     monkeypatch.setattr(compactor_module, "collect", collecting)

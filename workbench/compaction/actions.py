@@ -164,11 +164,16 @@ def exit_status(result: str) -> str:
 
 def error_line(result: str) -> str:
     """The last line of a result that speaks of an error: in a traceback, the one that says which."""
-    text = ends(result, RESULT)
+    return _error_in(ends(result, RESULT))
+
+
+@lru_cache(maxsize=2_000)  # where one session is compacted in several ways, the same results come again
+def _error_in(text: str) -> str:
     signs = [sign for sign in _SIGNS if sign in text]
-    lines = [line.strip() for line in text.split("\n") if any(sign in line for sign in signs)] if signs else []
-    for line in reversed(lines):
+    for line in reversed(text.split("\n")) if signs else ():
+        if not any(sign in line for sign in signs) or not _ERROR.search(found := line.strip()):
+            continue
         # A line that ends so is code: `error: Schema,`, `readonly ValueError: string;`.
-        if _ERROR.search(line) and not line.endswith((",", ";", "{")) and not _NONE.search(line):
-            return shortened(line, COMMAND)
+        if not found.endswith((",", ";", "{")) and not _NONE.search(found):
+            return shortened(found, COMMAND)
     return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import cached_property
 
 from workbench.compaction import fact_phrases, fact_words
 from workbench.compaction.facts import FactCollection, collect, facts_of_text, key_of
@@ -53,8 +54,18 @@ class Held:
         self._commit_lengths = {len(text) for text in self._commits}
         self._commit_starts = {text[:end] for text in self._commits for end in range(1, len(text))}
         self._paths = {text for kind, text in self._keys if kind == "path"}
-        self._lines = [_telling(line) for line in summary.split("\n") if line.strip()]
-        self._tails = Counter(tail for path in {*paths} for tail in fact_words.tails(path))
+        self._summary = summary
+        self._all_paths = paths
+
+    @cached_property
+    def _lines(self) -> list[frozenset[str]]:
+        """By line: its telling words."""
+        return [_telling(line) for line in self._summary.split("\n") if line.strip()]
+
+    @cached_property
+    def _tails(self) -> Counter[str]:
+        """How many paths of the source end so."""
+        return Counter(tail for path in {*self._all_paths} for tail in fact_words.tails(path))
 
     def has(self, fact: Fact) -> bool:
         """Whether a fact was kept."""
@@ -82,24 +93,34 @@ class Held:
         return bool(wanted) and any(len(wanted & line) >= ENOUGH * len(wanted) for line in self._lines)
 
 
-def audit(selected: SelectedRange, summary: str, *, previous: str = "", facts: FactCollection | None = None) -> Audit:
+def audit(
+    selected: SelectedRange,
+    summary: str,
+    *,
+    previous: str = "",
+    facts: FactCollection | None = None,
+    brief: bool = False,
+) -> Audit:
     """What a summary kept of the items it stands for, and what it dropped of the summary before it.
 
     `previous` is that summary; by default those inside the range. `facts`: those of the items, where they are known.
+    `brief`: neither that summary is looked at, nor what is not listed.
     """
     table = facts or collect(selected.items)
     held = Held(summary, table.paths())
     kept: list[Fact] = []
     lost: list[Fact] = []
-    listed, rest = table.split()
-    for fact in listed:
+    for fact in table.listed():
         (kept if held.has(fact) else lost).append(fact)
+    total = len(kept) + len(lost)
+    share = len(kept) / total if total else 1.0
+    if brief:
+        return Audit(share, tuple(kept), tuple(lost))
     earlier = previous or previous_summary(selected)
     event = selected.previous[-1].id if selected.previous else ""
     forgotten = _forgotten(earlier, event, held) if earlier else ()
-    total = len(kept) + len(lost)
-    unlisted = sum(not held.has(fact) for fact in rest)
-    return Audit(len(kept) / total if total else 1.0, tuple(kept), tuple(lost), forgotten, unlisted)
+    unlisted = sum(not held.has(fact) for fact in table.unlisted())
+    return Audit(share, tuple(kept), tuple(lost), forgotten, unlisted)
 
 
 def _forgotten(earlier: str, event: str, held: Held) -> tuple[Fact, ...]:

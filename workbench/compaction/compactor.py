@@ -18,7 +18,7 @@ from msgspec import structs
 from workbench.compaction import prompts
 from workbench.compaction.audit import audit, with_lost
 from workbench.compaction.digest import digest as digest_of
-from workbench.compaction.facts import FactCollection, collect
+from workbench.compaction.facts import FactCollection, Mentions, collect
 from workbench.compaction.preview import PreviewInputs, event_of, preview_of, previous_text, source_of, too_little
 from workbench.compaction.progress import Progress, Tell, silent, told
 from workbench.compaction.record import details
@@ -80,10 +80,12 @@ class Compactor:
         schedule: Schedule | None = None,
         catalogue: Catalogue | None = None,
         live: bool = False,
+        mentions: Mentions | None = None,
     ) -> None:
         """`gateway` leads to the model that summarises; without one there is only the digest.
 
         `catalogue` knows the user's own models and all prices. `live`: calls without a result are still running.
+        `mentions`: what is known of texts that will come again.
         """
         self.setup = setup
         self.catalogue = catalogue or Catalogue()
@@ -93,6 +95,7 @@ class Compactor:
         self._patience = patience
         self._schedule = schedule or Schedule()
         self._live = live
+        self._mentions = mentions
         self._policy = setup.loaded.policy.compaction
         self._tried: _Tried | None = None
         self._trying = Lock()
@@ -209,7 +212,8 @@ class Compactor:
         if tokens > FAR * cap:
             raise CompactionRefused("too_long", f"the summary has {tokens:,} tokens, and {cap:,} were asked for")
         summary, problems = within_cap(text, cap, self.setup.counter)
-        made = self._drafted(events, preview, summary, self.summariser.model, tell)
+        audited = self._audit(preview.selected, summary, tell)
+        made = self._drafted(events, preview, summary, self.summariser.model, audited)
         self._check(made)
         room = self.setup.limits.capacity
         if made.tokens_after > room:
@@ -217,9 +221,21 @@ class Compactor:
             raise CompactionRefused("does_not_fit", left)
         return replace(made, prompt_hash=prompts.load(self._policy.prompt).hash, problems=problems)
 
+    def digested(self, events: Sequence[Event], preview: CompactionPreview) -> SummaryDraft:
+        """The draft that needs no model, at once and without a look at the summary before it.
+
+        Raises CompactionRefused where it will not do.
+        """
+        selected, cap = preview.selected, preview.summary_cap
+        text = self.digest(selected, cap)
+        audited = audit(selected, text, facts=self._facts_of(selected, silent), brief=True)
+        made = self._drafted(events, preview, text, DIGEST, audited)
+        self._check(made)
+        return made
+
     def _by_digest(self, events: Sequence[Event], preview: CompactionPreview, tell: Tell) -> SummaryDraft:
         text = self.digest(preview.selected, preview.summary_cap, tell)
-        made = self._drafted(events, preview, text, DIGEST, tell)
+        made = self._drafted(events, preview, text, DIGEST, self._audit(preview.selected, text, tell))
         self._check(made)
         return made
 
@@ -242,7 +258,7 @@ class Compactor:
         known = self._facts
         if known is None or known[0] is not selected.items:
             items = told(selected.items, len(selected.items), "collecting", tell)
-            known = self._facts = (selected.items, collect(items))
+            known = self._facts = (selected.items, collect(items, self._mentions))
         return known[1]
 
     def _lay_out(self, selected: SelectedRange, cap: int) -> SummaryRequests:
@@ -255,12 +271,10 @@ class Compactor:
         return known[2]
 
     def _drafted(
-        self, events: Sequence[Event], preview: CompactionPreview, summary: str, made_by: str, tell: Tell = silent
+        self, events: Sequence[Event], preview: CompactionPreview, summary: str, made_by: str, audited: Audit
     ) -> SummaryDraft:
         """A draft with its audit and its figures, as the plan would have them."""
-        selected = preview.selected
-        audited = self._audit(selected, summary, tell)
-        body = event_of(selected, summary, self._policy, preview.recall)
+        body = event_of(preview.selected, summary, self._policy, preview.recall)
         text, sent = self._size(summary), self._size(body.preface + summary) + self._size(body.acknowledgement)
         after = self._plan_with(events, body)
         self.setup.counter.flush()
@@ -273,7 +287,8 @@ class Compactor:
 
     def edited(self, events: Sequence[Event], draft: SummaryDraft, summary: str) -> SummaryDraft:
         """The draft with another text; audit and figures are made again."""
-        made = self._drafted(events, draft.preview, summary, draft.made_by)
+        audited = self._audit(draft.preview.selected, summary)
+        made = self._drafted(events, draft.preview, summary, draft.made_by, audited)
         return replace(draft, summary=summary, audit=made.audit, **_figures(made))
 
     def with_lost(

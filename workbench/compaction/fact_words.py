@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from workbench.compaction.values import FactKind
 
@@ -75,6 +76,7 @@ def odd(text: str) -> set[str]:
     return set(_ODD.findall(text))
 
 
+@lru_cache(maxsize=1 << 15)  # the same words come again and again
 def kinds(word: str) -> tuple[Found, ...]:
     """What a word says that matters; mostly nothing."""
     if len(word) > LONGEST_WORD or len(word) < 3 or _PLAIN.fullmatch(word):

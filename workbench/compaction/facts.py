@@ -45,6 +45,8 @@ _WEIGHTS: dict[int, dict[FactKind, int]] = {
 """The same for each kind."""
 
 Key = tuple[FactKind, str]
+Mention = tuple[Key, str]
+"""A fact that a text names, and how it is spelt there."""
 
 
 def key_of(kind: FactKind, text: str) -> Key:
@@ -57,11 +59,17 @@ def key_of(kind: FactKind, text: str) -> Key:
 
 @dataclass(slots=True)
 class _Entry:
-    fact: Fact
+    text: str
     kind: FactKind
+    event: str
     weight: int = 0
     last: int = -1
     """The number of the item it was last seen in."""
+
+    @property
+    def fact(self) -> Fact:
+        """For the list."""
+        return Fact(self.text, self.kind, self.event)
 
     def mention(self, weight: int, at: int) -> None:
         """One mention, in this item. An event counts once for a fact."""
@@ -71,22 +79,56 @@ class _Entry:
             self.weight = weight
 
 
+class Mentions:
+    """What texts mention, told from their words: few words say something, and they come again and again."""
+
+    def __init__(self, *, remember: bool = False) -> None:
+        """`remember`: the texts will come again, as where one session is compacted in several ways."""
+        self._texts: dict[str, tuple[Mention, ...]] | None = {} if remember else None
+        self._words: dict[str, tuple[Mention, ...]] = {}
+        self._dull: set[str] = set()
+        """Words that were looked at and say nothing."""
+
+    def of(self, text: str) -> tuple[Mention, ...]:
+        """Those of one text."""
+        if self._texts is None:
+            return self._read(text)
+        known = self._texts.get(text)
+        if known is None:
+            known = self._texts[text] = self._read(text)
+        return known
+
+    def _read(self, text: str) -> tuple[Mention, ...]:
+        words = self._words
+        # Sorted, because the order of a set changes from run to run.
+        telling = sorted(fact_words.odd(text) - self._dull)
+        return tuple([each for word in telling for each in words.get(word) or self._look_at(word)])
+
+    def _look_at(self, word: str) -> tuple[Mention, ...]:
+        found = tuple([(key_of(kind, text), text) for kind, text in fact_words.kinds(word)])
+        if found:
+            self._words[word] = found
+        else:
+            self._dull.add(word)
+        return found
+
+
 @dataclass(slots=True)
 class FactCollection:
     """All facts of some texts, weighed."""
 
+    mentions: Mentions = field(default_factory=Mentions)
     entries: dict[Key, _Entry] = field(default_factory=dict)
-    _known: dict[str, list[_Entry]] = field(default_factory=dict)
-    """What a word says; few words say something, and they come again and again."""
-    _dull: set[str] = field(default_factory=set)
-    """Words that were looked at and say nothing."""
     _listed: list[Key] = field(default_factory=list)
     """What the to-do list of a tool held when it was last written."""
     _at: int = 0
+    _known: tuple[list[_Entry], list[_Entry]] | None = None
+    """What is worth reading of what was taken in so far, and the rest."""
 
     def read(self, item: Item) -> None:
         """Take in one item."""
         self._at += 1
+        self._known = None
         if item.state == "masked":
             return  # what stands there was not said in the conversation
         text = without_own_words(said(item)) if item.state == "truncated" else said(item)
@@ -94,12 +136,13 @@ class FactCollection:
             self._words(ends(text, RESULT), item.id, TOOL)
         elif item.kind == "tool_call":
             self._listed_todos(item, text)
-            self._words(_values(ends(text, ARGUMENTS)), item.id, CALL)
+            self._words(argument_values(ends(text, ARGUMENTS)), item.id, CALL)
         else:
             self.read_text(ends(text, MESSAGE), item.id, USER if item.role == "user" else ASSISTANT)
 
     def read_text(self, text: str, event: str, weight: int) -> None:
         """Take in what somebody said."""
+        self._known = None
         plain = fact_phrases.prose(text)
         self._words(plain, event, weight)
         if plain is not text:
@@ -111,25 +154,15 @@ class FactCollection:
             self._add("constraint", fact_phrases.CONSTRAINTS.phrases(plain), event, weight)
 
     def _words(self, text: str, event: str, weight: int) -> None:
-        known, weights, at = self._known, _WEIGHTS[weight], self._at
-        # Sorted, because the order of a set changes from run to run.
-        for word in sorted(fact_words.odd(text) - self._dull):
-            for entry in known.get(word) or self._entries_of(word, event):
-                entry.mention(weights[entry.kind], at)
-
-    def _entries_of(self, word: str, event: str) -> list[_Entry]:
-        """What a word says that was not looked at yet; from then on it is known."""
-        found = [self._entry(key_of(kind, text), text, event) for kind, text in fact_words.kinds(word)]
-        if found:
-            self._known[word] = found
-        else:
-            self._dull.add(word)
-        return found
+        entries, weights, at = self.entries, _WEIGHTS[weight], self._at
+        for key, spelt in self.mentions.of(text):
+            entry = entries.get(key) or self._entry(key, spelt, event)
+            entry.mention(weights[entry.kind], at)
 
     def _entry(self, key: Key, text: str, event: str) -> _Entry:
         entry = self.entries.get(key)
         if entry is None:
-            entry = self.entries[key] = _Entry(Fact(text, key[0], event), key[0])
+            entry = self.entries[key] = _Entry(text, key[0], event)
         return entry
 
     def _listed_todos(self, item: Item, arguments: str) -> None:
@@ -146,22 +179,32 @@ class FactCollection:
 
     def listed(self) -> tuple[Fact, ...]:
         """The facts worth reading: by kind, and in the order in which they were first seen."""
-        return self.split()[0]
+        return tuple([entry.fact for entry in self._lists()[0]])
 
-    def split(self) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
-        """The facts worth reading, and those for which a list has no room."""
-        found: list[Fact] = []
-        rest: list[Fact] = []
-        for kind, most in MOST.items():
-            entries = [entry for key, entry in self.entries.items() if key[0] == kind and entry.weight >= LEAST]
+    def unlisted(self) -> tuple[Fact, ...]:
+        """Those for which a list has no room."""
+        return tuple([entry.fact for entry in self._lists()[1]])
+
+    def _lists(self) -> tuple[list[_Entry], list[_Entry]]:
+        if self._known is not None:
+            return self._known
+        found: list[_Entry] = []
+        rest: list[_Entry] = []
+        by_kind: dict[FactKind, list[_Entry]] = {kind: [] for kind in MOST}
+        for entry in self.entries.values():
+            if entry.weight >= LEAST:
+                by_kind[entry.kind].append(entry)
+        for kind, entries in by_kind.items():
+            most = MOST[kind]
             if kind == "path":
                 entries = _without_tails(entries)
             if len(entries) > most:
                 ranked = sorted(range(len(entries)), key=lambda at: (-entries[at].weight, -entries[at].last, at))
-                rest.extend(entries[at].fact for at in ranked[most:])
+                rest.extend(entries[at] for at in ranked[most:])
                 entries = [entries[at] for at in sorted(ranked[:most])]
-            found.extend(entry.fact for entry in entries)
-        return tuple(found), tuple(rest)
+            found.extend(entries)
+        self._known = (found, rest)
+        return self._known
 
     def paths(self) -> Iterator[str]:
         """Every path that was seen, listed or not."""
@@ -171,7 +214,7 @@ class FactCollection:
 _KEY = re.compile(r'"\w{1,60}"\s{0,9}:')
 
 
-def _values(arguments: str) -> str:
+def argument_values(arguments: str) -> str:
     """A call's arguments without the names of its parameters, and with real white space in its texts."""
     plain = arguments.replace("\\n", "\n").replace("\\t", "\t")
     return _KEY.sub(" ", plain)
@@ -179,8 +222,8 @@ def _values(arguments: str) -> str:
 
 def _without_tails(entries: list[_Entry]) -> list[_Entry]:
     """Paths without those that are but the end of one other path: the same file, named in short."""
-    ends = Counter(tail for entry in entries for tail in fact_words.tails(key_of("path", entry.fact.text)[1]))
-    return [entry for entry in entries if ends[key_of("path", entry.fact.text)[1]] != 1]
+    ends = Counter(tail for entry in entries for tail in fact_words.tails(key_of("path", entry.text)[1]))
+    return [entry for entry in entries if ends[key_of("path", entry.text)[1]] != 1]
 
 
 def _worth_quoting(quotes: Iterable[str], weight: int) -> Iterator[str]:
@@ -188,9 +231,9 @@ def _worth_quoting(quotes: Iterable[str], weight: int) -> Iterator[str]:
     return (quote for quote in quotes if " " in quote or (weight == USER and not fact_words.kinds(quote)))
 
 
-def collect(items: Iterable[Item]) -> FactCollection:
-    """The facts of items, and beside them what was seen but is not worth listing."""
-    table = FactCollection()
+def collect(items: Iterable[Item], mentions: Mentions | None = None) -> FactCollection:
+    """The facts of items, and beside them what was seen but is not worth listing. `mentions`: of earlier readings."""
+    table = FactCollection(mentions or Mentions())
     for item in items:
         if item.state != "excluded":
             table.read(item)

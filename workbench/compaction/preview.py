@@ -88,7 +88,7 @@ def summary_cap(policy: CompactionPolicy, limits: Limits, source_tokens: int) ->
 def source_tokens(selected: SelectedRange, plan: ContextPlan) -> int:
     """What the summary is made from, in tokens."""
     replaced = {event.id for event in selected.previous}
-    summaries = sum(row.tokens for row in plan.rows.in_request() if row.id in replaced) if replaced else 0
+    summaries = sum(row.tokens for row in plan.rows.summaries if row.id in replaced)
     return summaries + sum(map(_read_tokens, selected.items))
 
 

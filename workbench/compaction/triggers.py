@@ -54,10 +54,7 @@ def measured(plan: ContextPlan, events: Sequence[Event], record: Record, policy:
 
 def tokens_behind(plan: ContextPlan, covered: int) -> int:
     """Tokens of the conversation behind an event; 0: of all of it."""
-    if not covered:
-        return plan.budget.history + plan.budget.turn
-    behind = takewhile(lambda row: row.seq is None or row.seq > covered, _newest_first(plan))
-    return sum(row.tokens for row in behind if row.seq)
+    return plan.rows.tokens_behind(covered) if covered else plan.budget.history + plan.budget.turn
 
 
 def _newest_first(plan: ContextPlan) -> Iterator[Item]:
