@@ -227,5 +227,5 @@ def _shaped(value: Any, text: str) -> Any:
 
 def _last(path: str) -> Refused:
     return Refused(
-        f"{path}: it is in the last message, which the model answers: edit it, or go back to an earlier request"
+        f"{path}: it is in the last message, which the model answers, and can be neither left out nor masked"
     )

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
+from workbench.log.codec import clean
 from workbench.log.events import Dialect
 from workbench.wire.values import dict_in, list_in, text_in
 
+_SAID = frozenset(("content", "reasoning_content", "reasoning", "refusal"))
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
 
 def from_stream(dialect: Dialect, text: str) -> dict[str, Any]:
     """The body that the answer would have been without streaming; as much of it as the stream held."""
-    events = list(_events(text))
+    events = _events(text)
     match dialect:
         case "chat":
             return _chat(events)
         case "anthropic":
             return _anthropic(events)
         case "responses":
-            return _responses(events)
+            return _responses(list(events))
         case "gemini":
             return _gemini(events)
 
@@ -46,61 +50,83 @@ def loaded(text: str | bytes) -> Any:
     except (msgspec.MsgspecError, UnicodeError):
         pass
     try:
-        return json.loads(text)  # takes half a surrogate pair, and what others write
+        # takes half a surrogate pair, and what others write; a number that none of ours can be stays as it is written
+        return json.loads(text, parse_float=_finite, parse_constant=str)
     except (ValueError, RecursionError):
         return None
 
 
-def _chat(events: list[dict[str, Any]]) -> dict[str, Any]:
+def _finite(digits: str) -> float | str:
+    number = float(digits)
+    return number if math.isfinite(number) else digits
+
+
+def _chat(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    message: dict[str, Any] = {"role": "assistant", "content": ""}
+    said: defaultdict[str, list[str]] = defaultdict(list, content=[])
     calls: dict[Any, dict[str, Any]] = {}
     finish = ""
     for event in events:
-        found.update({key: event[key] for key in ("id", "model", "usage") if event.get(key)})
+        for key in ("id", "model", "usage"):
+            if event.get(key):
+                found[key] = event[key]
         for choice in list_in(event, "choices")[:1]:
             delta = dict_in(choice, "delta")
-            for key in ("content", "reasoning_content", "reasoning", "refusal"):
-                if text_in(delta, key):
-                    message[key] = message.get(key, "") + text_in(delta, key)
+            for key, text in delta.items():
+                if key in _SAID and text and isinstance(text, str):
+                    said[key].append(text)
             for piece in list_in(delta, "tool_calls"):
-                function = {"name": "", "arguments": ""}
-                call = calls.setdefault(dict(piece).get("index"), {"id": "", "type": "function", "function": function})
+                call = calls.setdefault(dict(piece).get("index"), {"id": "", "name": [], "arguments": []})
                 call["id"] = call["id"] or text_in(piece, "id")
-                for key in function:
-                    call["function"][key] += text_in(dict_in(piece, "function"), key)
+                for key in ("name", "arguments"):
+                    call[key].append(text_in(dict_in(piece, "function"), key))
             finish = text_in(choice, "finish_reason") or finish
+    message: dict[str, Any] = {"role": "assistant", **{key: _joined(texts) for key, texts in said.items()}}
     if calls:
-        message["tool_calls"] = list(calls.values())
-    said = len(message) > 2 or message["content"]
-    return {**found, "choices": [{"message": message, "finish_reason": finish}]} if said else found
+        message["tool_calls"] = [_call(**call) for call in calls.values()]
+    is_empty = len(message) == 2 and not message["content"]
+    return found if is_empty else {**found, "choices": [{"message": message, "finish_reason": finish}]}
 
 
-def _anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
+def _call(id: str, name: list[str], arguments: list[str]) -> dict[str, Any]:  # noqa: A002 - as it is called there
+    return {"id": id, "type": "function", "function": {"name": _joined(name), "arguments": _joined(arguments)}}
+
+
+def _joined(texts: list[str]) -> str:
+    """A pair of surrogates may come in two pieces."""
+    return clean("".join(texts))
+
+
+def _anthropic(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     blocks: dict[Any, dict[str, Any]] = {}
-    inputs: dict[Any, str] = {}
+    written: defaultdict[tuple[Any, str], list[str]] = defaultdict(list)
     for event in events:
-        kind, index, delta = text_in(event, "type"), event.get("index"), dict_in(event, "delta")
+        kind, index, delta = event.get("type"), event.get("index"), dict_in(event, "delta")
         if kind == "message_start":
             found = dict(dict_in(event, "message"))
         elif kind == "content_block_start":
             blocks[index] = dict(dict_in(event, "content_block"))
         elif kind == "content_block_delta" and index in blocks:
-            key = _DELTAS.get(text_in(delta, "type"))
-            if key:
-                blocks[index][key] = text_in(blocks[index], key) + text_in(delta, key)
-            elif "partial_json" in delta:
-                inputs[index] = inputs.get(index, "") + text_in(delta, "partial_json")
+            key = _DELTAS.get(text_in(delta, "type"), "partial_json")
+            if isinstance(delta.get(key), str):
+                written[index, key].append(delta[key])
         elif kind == "message_delta":
             used = {key: each for key, each in dict_in(event, "usage").items() if each is not None}
             found = {**found, **delta, "usage": {**dict_in(found, "usage"), **used}}
-    for index, written in inputs.items():
-        try:
-            blocks[index]["input"] = json.loads(written or "{}")
-        except (ValueError, RecursionError):
-            blocks[index]["input"] = written
+    for (index, key), texts in written.items():
+        if key == "partial_json":
+            blocks[index]["input"] = _input(_joined(texts))
+        else:
+            blocks[index][key] = text_in(blocks[index], key) + _joined(texts)
     return {**found, "content": list(blocks.values())} if blocks else found
+
+
+def _input(written: str) -> Any:
+    try:
+        return json.loads(written or "{}")
+    except (ValueError, RecursionError):
+        return written
 
 
 def _responses(events: list[dict[str, Any]]) -> dict[str, Any]:
@@ -109,7 +135,7 @@ def _responses(events: list[dict[str, Any]]) -> dict[str, Any]:
     return {**last, "output": list_in(last, "output") or done}
 
 
-def _gemini(events: list[dict[str, Any]]) -> dict[str, Any]:
+def _gemini(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     parts: list[Any] = []
     finish: dict[str, Any] = {}

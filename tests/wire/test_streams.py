@@ -1,0 +1,77 @@
+"""A streamed answer is put together again, however it was cut into pieces."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.wire.streams import from_stream
+
+PIECES = st.lists(st.text(), max_size=8)
+
+
+def stream(*events: dict[str, Any]) -> str:
+    return "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+
+
+def chat(**delta: Any) -> dict[str, Any]:
+    return {"id": "a", "choices": [{"index": 0, "delta": delta}]}
+
+
+def called(index: int, **function: str) -> dict[str, Any]:
+    return chat(tool_calls=[{"index": index, "id": f"c{index}", "function": function}])
+
+
+def delta(index: int, kind: str, key: str, text: str) -> dict[str, Any]:
+    return {"type": "content_block_delta", "index": index, "delta": {"type": kind, key: text}}
+
+
+@given(PIECES, PIECES, PIECES)
+def test_pieces_of_openai_are_the_whole(text: list[str], thought: list[str], given_to: list[str]) -> None:
+    events = [chat(content=piece) for piece in text] + [chat(reasoning=piece) for piece in thought]
+    events += [called(0, name="ls"), *(called(0, arguments=piece) for piece in given_to)]
+    message = from_stream("chat", stream(*events))["choices"][0]["message"]
+    assert message["content"] == "".join(text)
+    assert message.get("reasoning", "") == "".join(thought)
+    assert message["tool_calls"] == [
+        {"id": "c0", "type": "function", "function": {"name": "ls", "arguments": "".join(given_to)}}
+    ]
+
+
+@given(PIECES, PIECES, st.dictionaries(st.text(), st.text(), max_size=3), st.integers(0, 40))
+def test_pieces_of_anthropic_are_the_whole(
+    text: list[str], thought: list[str], asked: dict[str, str], cut: int
+) -> None:
+    written = json.dumps(asked)
+    blocks = [
+        {"type": "thinking", "thinking": ""},
+        {"type": "text", "text": "so: "},
+        {"type": "tool_use", "name": "ls"},
+    ]
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {"id": "m"}},
+        *({"type": "content_block_start", "index": at, "content_block": block} for at, block in enumerate(blocks)),
+        *(delta(0, "thinking_delta", "thinking", piece) for piece in thought),
+        *(delta(1, "text_delta", "text", piece) for piece in text),
+        *(delta(2, "input_json_delta", "partial_json", piece) for piece in (written[:cut], written[cut:])),
+    ]
+    found = from_stream("anthropic", stream(*events))["content"]
+    assert [found[0]["thinking"], found[1]["text"], found[2]["input"]] == [
+        "".join(thought),
+        "so: " + "".join(text),
+        asked,
+    ]
+
+
+def test_a_character_that_comes_in_two_halves_is_one() -> None:
+    halves = ("\ud83d", "\ude00")
+    assert from_stream("chat", stream(*(chat(content=half) for half in halves)))["choices"][0]["message"] == {
+        "role": "assistant",
+        "content": "😀",
+    }
+    start = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+    events = [start, *(delta(0, "text_delta", "text", half) for half in halves)]
+    assert from_stream("anthropic", stream(*events))["content"][0]["text"] == "😀"
