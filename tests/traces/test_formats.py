@@ -68,6 +68,11 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
         },
     ],
     "SWE-agent": {"history": [{"role": "user", "content": "hello", "agent": "main"}], "info": {}},
+    "mini-swe-agent": {
+        "info": {"config": {"model": {"model_name": "m"}}},
+        "messages": [{"role": "user", "content": "hello"}],
+        "trajectory_format": "mini-swe-agent-1.1",
+    },
     "opencode": {
         "info": {"id": "s", "slug": "calm-island", "title": ""},
         "messages": [
@@ -136,7 +141,6 @@ def test_there_is_a_sample_of_every_format() -> None:
     [
         [{"role": "user", "content": "a"}],
         {"messages": [{"role": "user", "content": "a"}], "id": "x", "history": [], "model": "m"},
-        {"messages": [{"role": "user", "content": "a"}], "trajectory_format": "mini-swe-agent-1", "info": {}},
         {"role": "user", "content": "a", "type": "message"},
         [],
     ],

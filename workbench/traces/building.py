@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
+import msgspec
 from msgspec import structs
 
 from workbench.config.errors import WrongCall
@@ -18,12 +19,14 @@ from workbench.log.events import (
     AssistantMessage,
     Body,
     Compaction,
+    Event,
     Failure,
     Request,
     RequestPart,
     Setting,
     Slot,
     SlotContent,
+    ToolCall,
     ToolResult,
     Usage,
     UserMessage,
@@ -43,6 +46,7 @@ OLD_RESULT = "[Old tool result content cleared]"
 """What Claude Code and opencode send in place of results that they cleared."""
 LEFT_OUT = "left out"
 """The setting that counts, by kind, what a reader knows to be no part of the conversation."""
+_SORTED = msgspec.json.Encoder(order="deterministic")
 
 
 def entries(document: Document, text: str) -> list[Located]:
@@ -120,8 +124,12 @@ def _looks_like_talk(value: Any) -> bool:
 
 def content_hash(value: Any) -> str:
     """The name of a part of a request: what is written differently and means the same has the same one."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return sha256(clean(text).encode()).hexdigest()
+    try:
+        written = _SORTED.encode(value)
+    except ValueError:  # half a surrogate pair
+        text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        written = clean(text).encode()
+    return sha256(written).hexdigest()
 
 
 class Builder(Talk):
@@ -238,6 +246,23 @@ class Builder(Talk):
         """Entries that are understood and no part of the conversation: they are counted."""
         if count:
             self._left_out[clean(kind)] += count
+
+    def goes_on(self, events: Sequence[Event]) -> None:
+        """What is stored of it already: what follows is numbered on."""
+        for event in events:
+            match event.body:
+                case RequestPart(hash=name):
+                    self._parts.add(name)
+                case SlotContent(slot=slot, name=name, text=text):
+                    self._slots[slot, name] = text
+                case ToolCall(call_id=call_id, tool=tool):
+                    self._tools[call_id] = tool
+                case Setting(key="model", value=value):
+                    self.model = value
+                case Setting(key="title", value=value):
+                    self._title = value
+        self.handed_on()
+        self._taken = events[-1].seq if events else 0
 
     def handed_on(self) -> None:
         """What was made so far has been stored elsewhere, and what follows is numbered on."""

@@ -13,11 +13,12 @@
 from __future__ import annotations
 
 import json
-from itertools import combinations, takewhile
+from itertools import combinations
 from typing import Any
 
 from workbench.log.events import Event, Purpose, Request, text_of
 from workbench.traces.building import Builder, content_hash
+from workbench.traces.request_thread import common_start
 from workbench.wire.anthropic import definition
 from workbench.wire.requests import RequestBodies
 from workbench.wire.values import as_json, cleaned, content_of, dict_in, list_in, number_in, text_in
@@ -141,8 +142,7 @@ class RecordedRequests:
 
     def _same_as_before(self, names: list[str]) -> tuple[int, int]:
         """The newest request, and with how many of its messages this one begins."""
-        pairs = zip(self._made.hashes(self._last), names, strict=False)
-        keep = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        keep = common_start(self._made.hashes(self._last), names)
         return (self._last, keep) if keep else (0, 0)
 
     def _keep(self, name: str) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from workbench.traces.building import Builder, content_hash
-from workbench.traces.request_thread import Exchange, RequestThread, plain
+from workbench.traces.request_thread import Exchange, RequestThread
 
 
 def threads(exchanges: Iterable[Exchange]) -> list[list[Exchange]]:
@@ -45,8 +45,7 @@ def conversations_of(exchanges: Iterable[Exchange], format_name: str) -> list[Bu
 
 def _held(exchange: Exchange) -> Iterator[tuple[str, ...]]:
     """For each beginning of a request's messages: what a request that held no more is known by."""
-    prompt = content_hash(exchange.prompt)
     digest = ""
-    for number, message in enumerate(exchange.talk, 1):
-        digest = content_hash([digest, plain(message)])
-        yield (exchange.dialect, digest) if number > 1 else (exchange.dialect, digest, prompt)
+    for number, name in enumerate(exchange.names, 1):
+        digest = content_hash([digest, name])
+        yield (exchange.dialect, digest) if number > 1 else (exchange.dialect, digest, exchange.prompt_name)

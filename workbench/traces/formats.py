@@ -32,6 +32,7 @@ from workbench.traces import (
     inspect_logs,
     kimi,
     llm,
+    mini_swe_agent,
     openai,
     openai_agents,
     opencode,
@@ -51,6 +52,10 @@ from workbench.traces.tables import MAGIC, Tables, TableSession, open_tables, ta
 
 TALK = (UserMessage, AssistantMessage, Reasoning, ToolCall, ToolResult, SystemMessage, Compaction)
 """What a conversation is made of."""
+
+
+class UnknownFormat(WrongCall):
+    """What a file holds is no transcript; or none that is known."""
 
 
 class Format(NamedTuple):
@@ -83,6 +88,7 @@ FORMATS = tuple(
         codex,
         pi,
         swe_agent,
+        mini_swe_agent,
         opencode,
         continue_dev,
         pydantic_ai,
@@ -189,13 +195,13 @@ def understood(found: list[Recording]) -> bool:
     return strange <= (max(1, talk // 9) if talk else 0)
 
 
-def _fits_none(document: Document) -> WrongCall:
+def _fits_none(document: Document) -> UnknownFormat:
     line, value = document.values[0]
     return _refused(f"{document.name}: line {line}", _found(value))
 
 
-def _refused(where: str, found: str) -> WrongCall:
-    return WrongCall(f"{where}: found {found}, which is no transcript of a known format: {KNOWN}")
+def _refused(where: str, found: str) -> UnknownFormat:
+    return UnknownFormat(f"{where}: found {found}, which is no transcript of a known format: {KNOWN}")
 
 
 def _found(value: Any) -> str:

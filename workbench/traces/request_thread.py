@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import compress, count, takewhile
+from operator import ne
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -13,7 +17,8 @@ from workbench.wire.dialects import Parts, read_answer, reader
 from workbench.wire.values import text_in
 
 
-class Exchange(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Exchange:
     """A request and its answer."""
 
     dialect: Dialect
@@ -23,8 +28,10 @@ class Exchange(NamedTuple):
     at: int
     parts: Parts
     """The body's."""
+    known: tuple[str, ...] = ()
+    """The hashes of its first messages, where they were made already."""
 
-    @property
+    @cached_property
     def head(self) -> int:
         """How many of its messages are the system prompt, as in chat."""
         leading = takewhile(lambda message: text_in(message, "role") in ("system", "developer"), self.parts.messages)
@@ -35,16 +42,37 @@ class Exchange(NamedTuple):
         """The system prompt, wherever it stands."""
         return self.parts.messages[: self.head] if self.dialect == "chat" else self.parts.system
 
+    @cached_property
+    def prompt_name(self) -> str:
+        """What its system prompt is known by."""
+        return content_hash(self.prompt)
+
+    @cached_property
+    def hashes(self) -> tuple[str, ...]:
+        """Of its messages, the system prompt too where it is among them."""
+        return (*self.known, *map(content_hash, self.parts.messages[len(self.known) :]))
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What the messages behind the system prompt are known by; how a text is written makes no difference."""
+        pairs = zip(self.talk, self.hashes[self.head :], strict=True)
+        return [known if (same := plain(message)) is message else content_hash(same) for message, known in pairs]
+
     @property
     def prompt(self) -> Any:
         """The system prompt as it compares: the first block of Claude Code's is a line for the bill, which varies."""
         found = self.system
         return found[1:] if self.dialect == "anthropic" and isinstance(found, list) and len(found) > 1 else found
 
-    @property
+    @cached_property
     def talk(self) -> list[Any]:
         """The messages behind the system prompt."""
         return self.parts.messages[self.head :]
+
+
+def common_start(one: Sequence[object], other: Sequence[object]) -> int:
+    """With how many of the same two lists begin."""
+    return next(compress(count(), map(ne, one, other)), min(len(one), len(other)))
 
 
 def is_models(message: Any) -> bool:
@@ -54,9 +82,11 @@ def is_models(message: Any) -> bool:
 
 
 def plain(message: Any) -> Any:
-    """A message as it compares: a text is one part of text."""
-    content = message.get("content") if isinstance(message, dict) else None
-    return {**message, "content": [{"type": "text", "text": content}]} if isinstance(content, str) else message
+    """A message as it compares: a text that is its only part is the text."""
+    match message:
+        case {"content": [{"type": "text", "text": str(text), **more}]} if not more:
+            return {**message, "content": text}
+    return message
 
 
 class RequestThread:
@@ -111,9 +141,10 @@ class RequestThread:
         builder, parts = self.builder, exchange.parts
         system = "" if parts.system is None else builder.part(parts.system)
         tools = "" if parts.tools is None else builder.part(parts.tools)
-        hashes = tuple(builder.part(message) for message in parts.messages)
-        pairs = takewhile(lambda pair: pair[0] == pair[1], zip(hashes, self._hashes, strict=False))
-        keep = sum(1 for _ in pairs)
+        hashes = exchange.hashes
+        for name, message in zip(hashes, parts.messages, strict=True):
+            builder.part(message, name)
+        keep = common_start(hashes, self._hashes)
         event = builder.request(
             Request(
                 exchange.dialect,

@@ -1,0 +1,29 @@
+"""mini-swe-agent: a trajectory (`*.traj.json`), one JSON object of OpenAI-style messages, which `openai` reads.
+
+`info.config` has the model and, if it was set, the folder (`environment.cwd`). The user's message begins with words of
+the agent's own; its task and more of the agent's words follow, in paragraphs.
+"""
+
+from __future__ import annotations
+
+from workbench.traces import openai
+from workbench.traces.building import Recording
+from workbench.traces.reading import Document
+from workbench.wire.values import text_in
+
+NAME = "mini-swe-agent"
+SIGN = b'"trajectory_format": "mini-swe-agent'
+"""At the end of a file."""
+TASK = "Please solve this issue:"
+"""Before what the user wants, unless his configuration says otherwise."""
+
+
+def recognises(document: Document) -> bool:
+    """Whether it says so."""
+    first = document.values[0].value
+    return not document.lines and text_in(first, "trajectory_format").startswith(NAME)
+
+
+def read(document: Document, text: str) -> list[Recording]:
+    """The run."""
+    return openai.conversations(document, text)
