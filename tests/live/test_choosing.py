@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
-from workbench.live.choosing import choose
+from workbench.live.choosing import choose, short_ids
 from workbench.live.finder import AgentSession
 from workbench.live.processes import PROGRAMS
 
@@ -79,3 +79,23 @@ def test_a_programs_name_never_gives_another_agents_session(program: str, sessio
     else:
         with pytest.raises(WrongCall, match=PROGRAMS[program]):
             choose(sessions, program, HERE)
+
+
+@given(st.sets(st.text("ab1", min_size=1, max_size=14), max_size=30))
+def test_what_is_shown_of_an_id_means_it(ids: set[str]) -> None:
+    shown = short_ids(ids)
+    assert shown.keys() == ids
+    for each, begin in shown.items():
+        meant = [other for other in ids if other.startswith(begin)]
+        assert meant == [each] or begin == each  # all of it, where another goes on behind it
+        assert begin == each or len(begin) >= 8
+
+
+def test_ids_are_shown_as_long_as_they_need_to_be() -> None:
+    ids = ["01a1e3bd-f5e0-72ca", "01a1e3bd-eab6-7113", "37ce7a97-305e-4e41"]
+    assert [*short_ids(ids).values()] == ["01a1e3bd-e", "01a1e3bd-f", "37ce7a97"]
+
+
+def test_the_id_of_gemini_cli_is_what_tells_its_files_apart() -> None:
+    session = AgentSession("Gemini CLI", "/h/chats/session-2026-11-16T09-55-df3ef958.jsonl", HERE, "t", "m", 1)
+    assert session.id == "df3ef958"

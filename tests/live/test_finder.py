@@ -175,6 +175,51 @@ def test_aiders_last_chat_in_this_folder_is_found(tmp_path: Path, services: Serv
     assert services.source(session.ref).events
 
 
+def trajectory(task: str, cwd: str = "") -> str:
+    """A run of mini-swe-agent, as it is written after every step."""
+    used = {"prompt_tokens": 793, "completion_tokens": 15, "prompt_tokens_details": {"cached_tokens": 640}}
+    said = f"Please solve this issue: \n{task}\n\nYou can execute bash commands. " + "Be careful, ö. " * 200
+    answers = [
+        {"role": "assistant", "content": "ok", "extra": {"response": {"model": "m-1", "usage": {**used, **more}}}}
+        for more in ({"prompt_tokens": 745}, {})
+    ]
+    config = {"agent": {"instance_template": "x" * 9_000}, "model": {"model_name": "m-1"}, "environment": {"cwd": cwd}}
+    messages = [{"role": "system", "content": "You are"}, {"role": "user", "content": said}, *answers]
+    whole = {"info": {"config": config}, "messages": messages, "trajectory_format": "mini-swe-agent-1.1"}
+    return json.dumps(whole, indent=2)
+
+
+@pytest.mark.parametrize(
+    ("place", "environ"),
+    [
+        (".config/mini-swe-agent", {}),
+        ("settings/mini-swe-agent", {"XDG_CONFIG_HOME": "settings"}),
+        ("elsewhere", {"MSWEA_GLOBAL_CONFIG_DIR": "elsewhere"}),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "darwin", reason="its folder has another name there")
+def test_mini_swe_agents_last_run_is_found(
+    tmp_path: Path, place: str, environ: dict[str, str], services: Services
+) -> None:
+    put(tmp_path / place / "last_mini_run.traj.json", trajectory(SAID))
+    [session] = found(tmp_path, **{name: str(tmp_path / value) for name, value in environ.items()})
+    assert (session.agent, session.folder, session.title, session.model) == ("mini-swe-agent", "", SAID, "m-1")
+    assert session.report is not None
+    assert (session.report.prompt, session.report.cached, session.report.completion) == (793, 640, 15)
+    assert services.source(session.ref).events
+
+
+def test_mini_swe_agents_trajectories_in_this_folder_and_in_places_of_the_users_are_found(tmp_path: Path) -> None:
+    here, runs = tmp_path / "here", tmp_path / "runs"
+    put(here / "run.traj.json", trajectory("one"))
+    put(runs / "a.traj.json", trajectory("two", cwd=WORK))
+    sessions = AgentSessionFinder({"HOME": str(tmp_path)}, [f"{runs}/*.json"]).find(str(here))
+    assert {(each.agent, each.folder, each.title) for each in sessions} == {
+        ("mini-swe-agent", str(here), "one"),
+        ("mini-swe-agent", WORK, "two"),
+    }
+
+
 def test_a_title_of_the_agents_own_wins_over_what_was_said(home: Path) -> None:
     path = home / SESSIONS["Claude Code"][0]
     with path.open("a", encoding="utf-8") as file:

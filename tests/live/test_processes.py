@@ -14,7 +14,7 @@ import pytest
 
 from live.test_finder import SESSIONS, put
 from workbench.live.finder import AgentSession, AgentSessionFinder
-from workbench.live.processes import AgentProcess, agent_of, at_work, running_agents
+from workbench.live.processes import AgentProcess, agent_of, at_work, placed, running_agents
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,8 @@ from workbench.live.processes import AgentProcess, agent_of, at_work, running_ag
         (("node", "/usr/local/bin/codex", "exec", "hi"), "Codex"),
         (("/x/node_modules/opencode-ai/bin/opencode", "run"), "opencode"),
         (("/usr/bin/python3.12", "/home/me/.local/bin/aider", "--model", "x"), "aider"),
+        (("/x/bin/python", "/x/bin/mini", "-t", "mend it"), "mini-swe-agent"),
+        (("python3", "mini.py"), ""),
         (("vim", "claude"), ""),
         (("node", "-e", "server.js"), ""),
         (("grep", "-r", "codex", "."), ""),
@@ -88,3 +90,15 @@ def test_a_session_that_is_found_is_known_to_run(tmp_path: Path) -> None:
         put(tmp_path / path, [{**lines[0], "payload": {**lines[0]["payload"], "cwd": str(work)}}, *lines[1:]])
         found = AgentSessionFinder({"HOME": str(tmp_path)}).find()
         assert at_work(found, running_agents()) == {str(tmp_path / path)}
+
+
+def test_a_session_that_does_not_say_its_folder_is_in_that_of_its_process() -> None:
+    old, new = (
+        AgentSession("mini-swe-agent", path, "", "", "", changed) for path, changed in (("a", 1000), ("b", 9000))
+    )
+    other = AgentSession("Codex", "c", "", "", "", 9000)
+    process = AgentProcess("mini-swe-agent", "/srv/bakery", 5)
+    sessions = placed([new, other, old], [process])
+    assert [each.folder for each in sessions] == ["/srv/bakery", "", ""]
+    assert at_work(sessions, [process]) == {"b"}
+    assert at_work([new], [process]) == frozenset()

@@ -40,7 +40,7 @@ def at(path: Path) -> AgentSession:
 def test_a_session_in_figures(tmp_path: Path, services: Services) -> None:
     path = tmp_path / "1.jsonl"
     path.write_bytes(lines(*TURNS[0], *TURNS[1]))
-    found = StatusReader(services.catalogue).read(at(path))
+    found = StatusReader(services.catalogue, lambda: services.store).read(at(path))
     assert (found.session.agent, found.tokens, found.window, found.share) == ("Claude Code", 20_200, 200_000, 0.101)
     assert (found.cached, found.compacts_at, found.left) == (0.0, None, None)
     assert found.cost == pytest.approx((20_100 + 20_200) * 5e-6 + 18 * 25e-6)
@@ -50,13 +50,13 @@ def test_what_a_session_did_before_tells_when_it_compacts(tmp_path: Path, servic
     path = tmp_path / "1.jsonl"
     summary = {"type": "user", "uuid": "s", "isCompactSummary": True, "message": {"role": "user", "content": "so far"}}
     path.write_bytes(lines(*TURNS[0], boundary(155_000), summary, *TURNS[1], boundary(60_000, "manual"), *TURNS[2]))
-    found = StatusReader(services.catalogue).read(at(path))
+    found = StatusReader(services.catalogue, lambda: services.store).read(at(path))
     assert (found.compacts_at, found.left) == (155_000, 155_000 - 20_300)
 
 
 def test_of_codex_its_preset_tells_it(tmp_path: Path, services: Services) -> None:
     path = put(tmp_path / "1.jsonl", [*SESSIONS["Codex"][1], REPORTS["Codex"][0]])
-    found = StatusReader(services.catalogue).read(at(path))
+    found = StatusReader(services.catalogue, lambda: services.store).read(at(path))
     assert (found.compacts_at, found.left) == (180_881, 179_881)
 
 
@@ -71,7 +71,7 @@ def test_a_file_is_read_again_only_once_it_has_changed(
         return read_file(source, **more)
 
     monkeypatch.setattr(status, "read_file", counted)
-    reader = StatusReader(services.catalogue)
+    reader = StatusReader(services.catalogue, lambda: services.store)
     first = reader.read(at(path))
     assert reader.read(at(path)) == first
     assert len(reads) == 1
@@ -98,7 +98,7 @@ def test_so_it_is_for_what_real_agents_wrote(path: Path, services: Services) -> 
 def _same_cost(path: Path, services: Services) -> None:
     total = opening.open_source(services, Options(follow=True), f"{path}#1").ledger.total
     expected = total.cost if total.requests > total.uncosted else None
-    found = StatusReader(services.catalogue).read(AgentSession("", str(path), "", "", "", 0))
+    found = StatusReader(services.catalogue, lambda: services.store).read(AgentSession("", str(path), "", "", "", 0))
     assert found.cost == (None if expected is None else pytest.approx(expected))
 
 

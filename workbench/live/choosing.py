@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from workbench.config.errors import WrongCall
@@ -15,9 +16,11 @@ from workbench.live.processes import PROGRAMS
 
 _LISTED = 5
 """Sessions that are named where one has to be chosen."""
+_ID = 8
+"""Characters of an id that are shown at least."""
 _SHORT = 3
 """Characters from which on the beginning of an agent's name means it."""
-LOOKED_IN = ", ".join(f"~/{home.default}" for home in HOMES)
+LOOKED_IN = ", ".join(dict.fromkeys(f"~/{home.default}" for home in HOMES))
 """Where sessions are looked for, unless a variable or `config.toml` says more."""
 ELSEWHERE = "`workbench agents` lists those of all folders"
 
@@ -72,6 +75,18 @@ def agents_called(wanted: str) -> list[str]:
         return [names[plain]]
     begin = [agent for name, agent in names.items() if len(plain) >= _SHORT and name.startswith(plain)]
     return sorted({*begin})
+
+
+def short_ids(ids: Iterable[str]) -> dict[str, str]:
+    """The beginning of each id that no other has: what is typed to mean it."""
+    found: dict[str, str] = {}
+    before = ""
+    for each, behind in pairwise([*sorted({*ids}), ""]):
+        others = (before, behind)
+        long = next((at for at in range(_ID, len(each)) if not any(it.startswith(each[:at]) for it in others)), None)
+        found[each] = each[:long]
+        before = each
+    return found
 
 
 def _plain(name: str) -> str:

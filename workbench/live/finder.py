@@ -20,6 +20,8 @@ from workbench.traces.formats import conversations, read_file
 from workbench.traces.tables import object_in, open_tables
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DATED = re.compile(r"session-[\dT-]+-(?=[0-9a-f]{8}$)")
+"""What stands before the id in the name of a file of Gemini CLI."""
 MOST = 1_000
 """Files that are looked into, the last changed first."""
 
@@ -42,17 +44,21 @@ class AgentSession:
     """On its last request; None where the file has none at its end."""
     key: str = ""
     """The agent's own id, where the file's name does not tell it."""
+    passed: bool = False
+    """Whether it passed the proxy: then `path` is the id of our own session, which has the requests themselves."""
 
     @property
     def id(self) -> str:
         """The agent's own, or the name of the file."""
+        if self.key or self.passed:
+            return self.key or self.path
         known = _UUID.findall(self.path)
-        return self.key or (known[-1] if known else Path(self.path).stem)
+        return known[-1] if known else _DATED.sub("", Path(self.path).stem)
 
     @property
     def ref(self) -> str:
         """What opens it: of a file with sub-agents, the session itself."""
-        return self.path if "#" in os.path.basename(self.path) else f"{self.path}#1"
+        return self.path if self.passed or "#" in os.path.basename(self.path) else f"{self.path}#1"
 
     def is_in(self, folder: str) -> bool:
         """Whether that agent worked in this folder."""
@@ -119,7 +125,8 @@ def _of_file(home: AgentHome, path: str, stamp: FileStamp) -> AgentSession:
     head = read_head(path, home.agent, home.beside)
     if head.agent == aider.NAME:  # all chats of a folder are one file, of which the last is meant
         path = f"{path}#{len(conversations(*read_file(path)))}"
-    return AgentSession(head.agent, path, head.folder, head.title, head.model, stamp.changed // 1_000_000, head.report)
+    folder = head.folder or (os.path.dirname(path) if home.is_here else "")
+    return AgentSession(head.agent, path, folder, head.title, head.model, stamp.changed // 1_000_000, head.report)
 
 
 def _of_database(path: str) -> Iterator[AgentSession]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 from workbench.live.reports import LastReport, format_of, last_report
-from workbench.traces import aider
+from workbench.traces import aider, mini_swe_agent
 
 HEAD, TAIL = 16_384, 65_536
 """Bytes that are read of every file."""
@@ -20,7 +20,8 @@ MORE = 262_144
 TITLE = 120
 """Characters of a message that serves as a title."""
 
-_TEXT = rb'"((?:[^"\\]|\\.){1,1000})"'
+_BEGIN = rb'"((?:[^"\\]|\\.){1,1000})'
+_TEXT = _BEGIN + rb'"'
 _FOLDER = re.compile(rb'"(?:cwd|workspaceDirectory)"\s*:\s*' + _TEXT)
 _MODEL = re.compile(rb'"(?:model|modelId|modelAlias|selectedModel)"\s*:\s*' + _TEXT)
 _TITLE = re.compile(rb'"(?:aiTitle|customTitle|title)"\s*:\s*' + _TEXT)
@@ -59,7 +60,7 @@ def read_head(path: str, agent: str = "", beside: str = "") -> TranscriptHead:
     folder = _last(_FOLDER.search(head)) or (_folder_beside(path, beside) if beside else "")
     model = _last_model(tail) or _last_model(end) or _last_model(head)
     lines = (end if size > HEAD + TAIL else head + end).split(b"\n")
-    agent = agent or format_of(more)
+    agent = agent or (mini_swe_agent.NAME if mini_swe_agent.SIGN in (end or head)[-LAST_LINES:] else format_of(more))
     report = last_report(agent, lines[1:] if size > HEAD + TAIL else lines)
     return TranscriptHead(folder, title[:TITLE], (report and report.model) or model, agent, report)
 
@@ -74,7 +75,7 @@ def _last(found: re.Match[bytes] | None) -> str:
     if found is None:
         return ""
     try:
-        return str(json.loads(b'"' + found[1] + b'"'))
+        return str(json.loads(f'"{found[1].decode("utf-8", "ignore")}"'))
     except ValueError:
         return ""
 
@@ -107,8 +108,9 @@ def _first_said(head: bytes) -> str:
 def _values(head: bytes) -> Iterator[dict[str, Any]]:
     """The objects of a file of JSON lines, or the messages of one that is a single object."""
     if head.startswith(b"{\n"):
-        for found in re.finditer(rb'"role"\s*:\s*"user",\s*"content"\s*:\s*' + _TEXT, head):
-            yield {"role": "user", "content": _last(found)}
+        for found in re.finditer(rb'"role"\s*:\s*"user",\s*"content"\s*:\s*' + _BEGIN, head):
+            said = _last(found).strip().removeprefix(mini_swe_agent.TASK).strip()
+            yield {"role": "user", "content": said.partition("\n\n")[0]}
         return
     for line in head.split(b"\n"):
         if b"user" in line or b"turn.prompt" in line:

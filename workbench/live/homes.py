@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import escape, iglob
@@ -12,7 +13,19 @@ from typing import Annotated
 from msgspec import Meta
 
 from workbench.config.tables import Table
-from workbench.traces import aider, claude_code, codex, continue_dev, copilot, gemini_cli, kimi, opencode, pi, qwen
+from workbench.traces import (
+    aider,
+    claude_code,
+    codex,
+    continue_dev,
+    copilot,
+    gemini_cli,
+    kimi,
+    mini_swe_agent,
+    opencode,
+    pi,
+    qwen,
+)
 
 
 class AgentPlaces(Table, frozen=True):
@@ -41,8 +54,11 @@ class AgentHome:
     """The files, one for each session; of a database, the file."""
     beside: str = ""
     """The file that says in which folder a session was, seen from the session's, where that does not."""
+    is_here: bool = False
+    """Whether its files lie in the folder that is worked in."""
 
 
+_MINI = f"{'Library/Application Support' if sys.platform == 'darwin' else '.config'}/{mini_swe_agent.NAME}"
 HOMES = (
     AgentHome(claude_code.NAME, "CLAUDE_CONFIG_DIR", "", ".claude", "projects/*/*.jsonl"),
     AgentHome(codex.NAME, "CODEX_HOME", "", ".codex", "sessions/*/*/*/rollout-*.jsonl"),
@@ -55,6 +71,8 @@ HOMES = (
     AgentHome(copilot.NAME, "COPILOT_HOME", "", ".copilot", "session-state/*/events.jsonl"),
     AgentHome(kimi.NAME, "KIMI_CODE_HOME", "", ".kimi-code", "sessions/*/*/agents/main/wire.jsonl", "../../state.json"),
     AgentHome(continue_dev.NAME, "CONTINUE_GLOBAL_DIR", "", ".continue", "sessions/*-*.json"),
+    AgentHome(mini_swe_agent.NAME, "MSWEA_GLOBAL_CONFIG_DIR", "", _MINI, "*.traj.json"),
+    AgentHome(mini_swe_agent.NAME, "XDG_CONFIG_HOME", mini_swe_agent.NAME, _MINI, "*.traj.json"),
 )
 SUB_AGENT = "agent-"
 """How files of sub-agents begin that older versions of Claude Code keep beside the sessions."""
@@ -62,24 +80,26 @@ SUB_AGENT = "agent-"
 
 ANY = AgentHome("", "", "", "", "")
 """Whose a file is, it has to tell itself."""
-AIDER = replace(ANY, agent=aider.NAME)
+HERE = (
+    replace(ANY, agent=aider.NAME, pattern=".aider.chat.history.md", is_here=True),
+    replace(ANY, agent=mini_swe_agent.NAME, pattern="*.traj.json", is_here=True),
+)
+"""Agents that write, or can be told to write, into the folder that they work in."""
 
 
 def session_files(environ: Mapping[str, str], here: str, more: Sequence[str]) -> Iterator[tuple[AgentHome, str]]:
     """All files that may be sessions, each once; a home that does not exist costs one look.
 
-    `here`: where aider may have one. `more`: homes of agents, and patterns of files.
+    `here`: the folder that is worked in. `more`: homes of agents, and patterns of files.
     """
     user = Path(environ.get("HOME") or os.path.expanduser("~"))
     seen = set()
-    for home, pattern in [*_patterns(environ, user), *_more_patterns(user, more)]:
+    inside = [(home, f"{escape(here)}/{home.pattern}") for home in HERE if here]
+    for home, pattern in [*_patterns(environ, user), *inside, *_more_patterns(user, more)]:
         for path in iglob(pattern, recursive=True):
             if path not in seen and not os.path.basename(path).startswith(SUB_AGENT):
                 seen.add(path)
                 yield home, path
-    history = os.path.join(here, ".aider.chat.history.md")
-    if here and os.path.exists(history):
-        yield AIDER, history
 
 
 def _patterns(environ: Mapping[str, str], user: Path) -> Iterator[tuple[AgentHome, str]]:

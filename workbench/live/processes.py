@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from typing import NamedTuple
 
 import psutil
 
 from workbench.live.finder import AgentSession
-from workbench.traces import aider, claude_code, codex, continue_dev, copilot, gemini_cli, kimi, opencode, pi, qwen
+from workbench.traces import (
+    aider,
+    claude_code,
+    codex,
+    continue_dev,
+    copilot,
+    gemini_cli,
+    kimi,
+    mini_swe_agent,
+    opencode,
+    pi,
+    qwen,
+)
 
 PROGRAMS = {
     "claude": claude_code.NAME,
@@ -28,6 +41,8 @@ PROGRAMS = {
     "kimi-code": kimi.NAME,
     "cn": continue_dev.NAME,
     "aider": aider.NAME,
+    "mini": mini_swe_agent.NAME,
+    "mini-swe-agent": mini_swe_agent.NAME,
 }
 """Agents by the names of their programs and of the packages these lie in."""
 _RUNNERS = ("node", "bun", "deno", "python", "python3", "uv", "uvx", "npx", "env", "sh", "bash")
@@ -53,6 +68,17 @@ def running_agents() -> list[AgentProcess]:
     return found
 
 
+def placed(sessions: Sequence[AgentSession], processes: Sequence[AgentProcess]) -> list[AgentSession]:
+    """The same; those of agents that do not write down their folder have that of the process that writes them."""
+    found = list(sessions)
+    for process in (each for each in processes if each.agent == mini_swe_agent.NAME):
+        for at, session in enumerate(found):
+            if session.agent == process.agent and session.modified / 1000 >= process.started and not session.folder:
+                found[at] = replace(session, folder=process.folder)
+                break
+    return found
+
+
 def at_work(sessions: Sequence[AgentSession], processes: Sequence[AgentProcess]) -> frozenset[str]:
     """The paths of the sessions that run: of each process, the last one that changed in its folder since it began."""
     found: set[str] = set()
@@ -70,13 +96,20 @@ def at_work(sessions: Sequence[AgentSession], processes: Sequence[AgentProcess])
 def agent_of(command: Sequence[str]) -> str:
     """The agent that a command line starts; empty: none that is known."""
     for path in _programs(command):
-        folders, name = PurePath(path).parts[:-1], PurePath(path).stem
+        # A script of the user's may be called like an agent; those of agents have no such ending.
+        folders, name = PurePath(path).parts[:-1], PurePath(path).stem if not path.endswith(".py") else ""
         # The script of a package may be called anything, as in `node_modules/@scope/package/bin/cli.js`.
         packaged = (PROGRAMS.get(part, "") for part in reversed(folders) if "node_modules" in folders)
         known = PROGRAMS.get(name) or next((agent for agent in packaged if agent), "")
         if known:
             return known
     return ""
+
+
+def program_of(command: Sequence[str]) -> str:
+    """What a command line runs, by the name of its file: the script where it is one that another program runs."""
+    names = [PurePath(path).name for path in _programs(command)]
+    return next((name for name in reversed(names) if name and " " not in name and name.isprintable()), "")
 
 
 def _programs(command: Sequence[str]) -> Iterable[str]:

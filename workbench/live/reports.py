@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, replace
 
 from workbench.config.errors import WorkbenchError
 from workbench.log.events import Usage
+from workbench.traces import mini_swe_agent
 from workbench.traces.building import Recording
 from workbench.traces.formats import FORMATS
 from workbench.traces.reading import read_json
+from workbench.wire.chat import usage_in
 
 MOST_REPORTS = 8
 """Of these, the last that says something counts."""
@@ -48,9 +51,22 @@ def last_report(agent: str, lines: list[bytes]) -> LastReport | None:
     if not telling:
         return None
     # The last line with a report is mostly enough. Some formats need its reply too, and that of an error is empty.
-    found = report_in(_read(agent, [lines[telling[-1]]])) or report_in(_read(agent, lines[telling[0] :]))
+    if agent == mini_swe_agent.NAME:  # one object of many lines
+        found = _of_object(b"\n".join(lines[telling[-1] :]))
+    else:
+        found = report_in(_read(agent, [lines[telling[-1]]])) or report_in(_read(agent, lines[telling[0] :]))
     windows = [int(each[1]) for number in telling if (each := _WINDOW.search(lines[number]))]
     return found and replace(found, window=windows[-1] if windows else 0)
+
+
+def _of_object(text: bytes) -> LastReport | None:
+    """A report as OpenAI writes it, which begins in the first line."""
+    told = text[text.index(b"{") :].decode("utf-8", "replace")
+    try:
+        used = usage_in(json.JSONDecoder().raw_decode(told)[0], "")
+    except (ValueError, RecursionError):
+        return None
+    return report_in([Recording([used])]) if used is not None else None
 
 
 def _read(agent: str, lines: list[bytes]) -> list[Recording]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from workbench.compaction.triggers import size_limit
@@ -10,9 +11,10 @@ from workbench.config.errors import WorkbenchError
 from workbench.context.load import load_policy
 from workbench.live.finder import AgentSession, AgentSessionFinder, window_of
 from workbench.live.homes import AgentHome
-from workbench.live.processes import at_work, running_agents
+from workbench.live.processes import at_work, placed, running_agents
 from workbench.live.stamps import FileStamp, stamp_of
 from workbench.log.events import Body, Compaction, Event
+from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
 from workbench.models.ledger import Ledger
 from workbench.traces import codex
@@ -35,6 +37,8 @@ class AgentStatus:
     """Tokens from which on it compacts; None: not known."""
     cost: float | None
     """US dollars of all requests in the file; None: not known."""
+    held: bool = False
+    """Whether a request of it waits at a breakpoint."""
 
     @property
     def tokens(self) -> int | None:
@@ -68,41 +72,53 @@ def running_sessions(finder: AgentSessionFinder, here: str) -> list[AgentSession
         changed = stamp.changed // 1_000_000 / 1000
         return any(home.agent in ("", each.agent) and changed >= each.started for each in processes)
 
-    sessions = finder.find(here, wanted=may_run)
+    sessions = placed(finder.find(here, wanted=may_run), processes)
     found = at_work(sessions, processes)
     return [each for each in sessions if each.path in found]
 
 
 class StatusReader:
-    """Reads a session's file as a whole, and again once it has changed."""
+    """Reads a session as a whole, and again once it has changed."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: Catalogue, store: Callable[[], Store]) -> None:
+        """`store`: where that is what passed the proxy."""
         self._catalogue = catalogue
+        self._store = store
         self._known: dict[str, tuple[FileStamp, tuple[float | None, int | None]]] = {}
 
     def read(self, session: AgentSession) -> AgentStatus:
         """The status of a session."""
         window = window_of(session, self._catalogue)
-        cost, compacted_at = self._whole(session.path)
+        cost, compacted_at = self._whole(session)
         return AgentStatus(session, window, compacted_at or _preset(session.agent, window), cost)
 
-    def _whole(self, path: str) -> tuple[float | None, int | None]:
+    def _whole(self, session: AgentSession) -> tuple[float | None, int | None]:
         """The cost of all requests, and the size at which it compacted by itself the last time."""
+        path = session.path
         file, _, number = path.partition("#") if "#" in os.path.basename(path) else (path, "", "1")
-        stamp, known = stamp_of(file), self._known.get(path)
+        stamp = FileStamp(0, 0, session.modified) if session.passed else stamp_of(file)
+        known = self._known.get(path)
         if stamp is None or (stamp.size > LARGE and not file.endswith(".db")):
             return None, None
         if known is None or known[0] != stamp:
             try:
-                bodies = conversations(*read_file(file, growing=True), int(number))[int(number) - 1]
+                bodies = self._passed(path) if session.passed else _in_file(file, int(number))
             except (WorkbenchError, IndexError, ValueError):
                 bodies = Recording()
             known = self._known[path] = (stamp, (self._cost(bodies), _compacted_at(bodies)))
         return known[1]
 
+    def _passed(self, name: str) -> list[Body]:
+        with self._store().session(name, write=False) as session:
+            return [event.body for event in session.events()]
+
     def _cost(self, bodies: list[Body]) -> float | None:
         total = Ledger.from_events((Event(at, "", 0, body) for at, body in enumerate(bodies, 1)), self._catalogue).total
         return total.cost if total.requests > total.uncosted else None
+
+
+def _in_file(path: str, number: int) -> list[Body]:
+    return conversations(*read_file(path, growing=True), number)[number - 1]
 
 
 def _compacted_at(bodies: list[Body]) -> int | None:
