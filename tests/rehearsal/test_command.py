@@ -13,13 +13,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from workbench.cli.main import _parser
+from workbench.cli.main import make_parser
 from workbench.cli.rehearse import run
 from workbench.config.errors import WrongCall
 
 
 def options(*words: str) -> argparse.Namespace:
-    return _parser().parse_args(["rehearse", *words])
+    return make_parser().parse_args(["rehearse", *words])
 
 
 async def test_it_serves_until_it_is_interrupted(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def said(*texts: str, **more: Any) -> dict[str, Any]:
 
 
 def client_of(server: RehearsalServer) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=server.url, timeout=30, trust_env=False)
+    return httpx.AsyncClient(base_url=server.url, timeout=120, trust_env=False)
 
 
 async def test_a_whole_answer_is_one_candidate() -> None:

@@ -59,6 +59,20 @@ async def test_a_body_in_chunks_with_trailers(server: RehearsalServer) -> None:
     assert server.requests[0].body == json.loads(BODY)
 
 
+async def test_a_header_may_come_twice(server: RehearsalServer) -> None:
+    twice = (b"User-Agent: one", b"Content-Type: application/json", b"user-agent: two", b"content-type: text/plain")
+    found = await exchange(server, sized(BODY, *twice, b"X-Odd: a", b"Connection: close"))
+    assert found.startswith(b"HTTP/1.1 200 OK")
+    headers = [(name, value) for name, value in server.requests[0].headers.items() if name.lower() != "host"]
+    assert headers[1:-1] == [
+        ("User-Agent", "one"),
+        ("Content-Type", "application/json"),
+        ("user-agent", "two"),
+        ("content-type", "text/plain"),
+        ("X-Odd", "a"),
+    ]
+
+
 async def test_a_client_that_waits_for_leave_to_send_gets_it(server: RehearsalServer) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
     writer.write(HEAD + b"Content-Length: %d\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n" % len(BODY))
@@ -94,6 +108,9 @@ async def test_requests_of_some_megabytes_pass(server: RehearsalServer, client: 
         b"GET / HTTP/2\r\n\r\n",
         b"GET / HTTP/1.1\r\nno colon\r\n\r\n",
         HEAD + b"Content-Length: many\r\n\r\n",
+        HEAD + b"Content-Length: 4\r\nContent-Length: 2\r\n\r\nGET ",
+        HEAD + b"host: y\r\n\r\n",
+        HEAD + b"User-Agent: a\r\nUser-Agent: b\r\nno colon\r\n\r\n",
         HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
         b"GET / HTTP/1.1\r\nX: " + b"x" * (serving.MAX_FIELD + 1),
     ],
@@ -176,7 +193,7 @@ async def test_other_paths(client: httpx.AsyncClient) -> None:
 
 async def test_a_port_that_is_taken_is_named(server: RehearsalServer) -> None:
     port = int(server.url.rpartition(":")[2])
-    with pytest.raises(WorkbenchError, match=f"port {port}: cannot be opened"):
+    with pytest.raises(WorkbenchError, match=f"port {port}: cannot be opened: Address already in use"):
         async with RehearsalServer(port=port):
             pass
 

@@ -184,7 +184,7 @@ async def answered(socket: aiohttp.ClientWebSocketResponse, **frame: Any) -> lis
     await socket.send_json({"type": "response.create", "model": "m", **frame})
     events: list[dict[str, Any]] = []
     while not events or events[-1]["type"] not in ("response.completed", "error"):
-        events.append(await socket.receive_json(timeout=30))
+        events.append(await socket.receive_json(timeout=120))
     return events
 
 
@@ -240,10 +240,10 @@ async def test_faults_break_a_websocket_as_they_break_a_stream(
             await socket.send_json({"type": "response.create", "model": "m", "input": "hi"})
             received = await server.arrival()
             if outcome == "complete":
-                while last not in await socket.receive_str(timeout=30):
+                while last not in await socket.receive_str(timeout=120):
                     pass
             elif outcome == "broken":
-                while (await socket.receive(timeout=30)).type == aiohttp.WSMsgType.TEXT:
+                while (await socket.receive(timeout=120)).type == aiohttp.WSMsgType.TEXT:
                     pass
     assert await received.outcome == outcome
 
@@ -257,5 +257,5 @@ async def test_leaving_ends_an_open_websocket(fault: str) -> None:
             if fault:
                 await socket.send_json({"type": "response.create", "model": "m", "input": "hi"})
                 received = await server.arrival()
-        assert (await socket.receive(timeout=30)).type != aiohttp.WSMsgType.TEXT
+        assert (await socket.receive(timeout=120)).type != aiohttp.WSMsgType.TEXT
     assert not fault or received.outcome.result() == "gone"

@@ -21,6 +21,7 @@ from workbench.rehearsal.request import (
     schema_in,
     whole_number,
 )
+from workbench.rehearsal.tool_demands import checked
 
 REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "refused": "refusal"}
 
@@ -69,7 +70,7 @@ class Anthropic:
         stream = body.get("stream") is True
         request = from_wire("anthropic", body, stream=stream, max_tokens=limit, schema=schema)
         check_pairs(request.messages)
-        return request
+        return checked(request)
 
     def whole(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> dict[str, Any]:
         """A message."""

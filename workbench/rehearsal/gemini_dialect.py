@@ -20,6 +20,7 @@ from workbench.rehearsal.request import (
     unpaired,
     whole_number,
 )
+from workbench.rehearsal.tool_demands import checked
 from workbench.wire.gemini import either
 
 REASONS = {"stop": "STOP", "length": "MAX_TOKENS", "tool_calls": "STOP", "refused": "SAFETY"}
@@ -87,7 +88,7 @@ class Gemini:
                 "Please ensure that the number of function response parts is equal to the number of function call "
                 "parts of the function call turn."
             )
-        return request
+        return checked(request)
 
     def whole(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> dict[str, Any]:
         """The answer as one candidate."""

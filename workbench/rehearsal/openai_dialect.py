@@ -24,6 +24,7 @@ from workbench.rehearsal.request import (
     schema_in,
     whole_number,
 )
+from workbench.rehearsal.tool_demands import checked
 
 REASONS = {"stop": "stop", "length": "length", "tool_calls": "tool_calls", "refused": "content_filter"}
 
@@ -68,7 +69,7 @@ class OpenAI:
         messages = [_message(each, f"messages[{number}]") for number, each in enumerate(given)]
         check_pairs(messages)
         options = body.get("stream_options")
-        return RehearsalRequest(
+        request = RehearsalRequest(
             tuple(messages),
             tuple(list_of(body.get("tools"), "tools")),
             model=str(body.get("model") or "rehearsal"),
@@ -78,6 +79,7 @@ class OpenAI:
             schema=schema_in(body, "response_format", "json_schema", "schema"),
             body=body,
         )
+        return checked(request)
 
     def whole(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> dict[str, Any]:
         """A chat completion."""

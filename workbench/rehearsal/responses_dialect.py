@@ -22,6 +22,7 @@ from workbench.rehearsal.request import (
     unpaired,
     whole_number,
 )
+from workbench.rehearsal.tool_demands import checked
 from workbench.wire.parts import messages_of
 from workbench.wire.responses import EarlierResponses, UnknownResponse
 
@@ -67,7 +68,7 @@ class Responses(OpenAI):
             raise BadRequest(f"No tool output found for function call {calls[0]}.")
         if results:
             raise BadRequest(f"No tool call found for function call output with call_id {results[0]}.")
-        return request
+        return checked(request)
 
     def whole(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> dict[str, Any]:
         """A response."""

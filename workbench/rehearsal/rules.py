@@ -13,6 +13,7 @@ from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
 from workbench.rehearsal.side_requests import is_title_request, shaped, title
 from workbench.rehearsal.summaries import HEAD, is_summary_request, summarise
 from workbench.rehearsal.tool_choice import call_for
+from workbench.rehearsal.tool_demands import demand_in, forced
 
 SHOWN_LINES = 3
 SHOWN_WIDTH = 100
@@ -45,7 +46,14 @@ _MARKER = re.compile(r"\[(?:truncated|result masked|\.\.\. omitted)[^\]\n]*\]")
 
 
 def answer_by_rule(request: RehearsalRequest) -> RehearsedAnswer:
-    """The answer to a request, from the request alone."""
+    """The answer to a request, from the request alone; where a call is demanded, it is one."""
+    demand = demand_in(request.body)
+    offered = demand.offered(request)
+    answer = _freely(offered)
+    return answer if answer.calls or demand.mode != "required" else forced(offered) or answer
+
+
+def _freely(request: RehearsalRequest) -> RehearsedAnswer:
     if is_title_request(request):
         return _in_shape(RehearsedAnswer(title(request)), request)
     if is_summary_request(request):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +21,7 @@ from workbench.rehearsal.faults import HEADER, Fault, Refusal, UnknownFault, ref
 from workbench.rehearsal.gemini_dialect import Gemini
 from workbench.rehearsal.openai_dialect import OpenAI
 from workbench.rehearsal.rehearsal_model import RehearsalModel
+from workbench.rehearsal.repeated_headers import take_repeated_headers
 from workbench.rehearsal.replies import JSON, HttpReply, SocketReply, refused
 from workbench.rehearsal.request import BadRequest
 from workbench.rehearsal.responses_dialect import Responses
@@ -92,12 +94,14 @@ class RehearsalServer:
         )
 
     async def __aenter__(self) -> RehearsalServer:
+        take_repeated_headers()
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
         except (OSError, OverflowError) as error:
             await self._runner.cleanup()
-            raise WorkbenchError(f"port {self._port}: cannot be opened: {error}") from error
+            why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error
+            raise WorkbenchError(f"port {self._port}: cannot be opened: {why}") from error
         self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
         return self
 

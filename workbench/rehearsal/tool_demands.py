@@ -1,0 +1,86 @@
+"""What a client demands of calls (`tool_choice`, Gemini's `toolConfig`): none, at least one, or one of these tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final, Literal, NamedTuple
+
+from workbench.rehearsal.answers import RehearsedAnswer, RehearsedCall
+from workbench.rehearsal.request import BadRequest, Json, RehearsalRequest, freeform_json, function_of, name_of
+from workbench.rehearsal.side_requests import instance
+from workbench.wire.gemini import either
+from workbench.wire.values import dict_in, list_in, text_in
+
+Mode = Literal["auto", "none", "required"]
+_MODES: Final[Mapping[str, Mode]] = {"none": "none", "required": "required", "any": "required"}
+"""By what the dialects call them; whatever else they say leaves it to the model."""
+
+
+class ToolDemand(NamedTuple):
+    """What may be called, and whether something has to be."""
+
+    mode: Mode = "auto"
+    names: tuple[str, ...] = ()
+    """The tools that may be called; none: any."""
+
+    def offered(self, request: RehearsalRequest) -> RehearsalRequest:
+        """The request with the tools alone that may be called."""
+        if self.mode == "none":
+            return replace(request, tools=())
+        tools = tuple(tool for tool in request.tools if not self.names or self._is_named(tool))
+        return request if tools == request.tools else replace(request, tools=tools)
+
+    def _is_named(self, tool: Json) -> bool:
+        name = name_of(tool)
+        return name in self.names or name.rpartition(".")[2] in self.names  # as it is called in its namespace
+
+
+def demand_in(body: Json) -> ToolDemand:
+    """The demand of a request, in any dialect."""
+    given = body.get("tool_choice")
+    if isinstance(given, str):
+        return ToolDemand(_MODES.get(given, "auto"))
+    if not isinstance(given, Mapping):
+        config = _inside(_inside(body, "toolConfig"), "functionCallingConfig")
+        allowed = either(config, "allowedFunctionNames")
+        names = tuple(map(str, allowed)) if isinstance(allowed, list) else ()
+        return ToolDemand(_MODES.get(text_in(config, "mode").lower(), "auto"), names)
+    match text_in(given, "type"):
+        case "function" | "custom" | "tool" as kind:
+            return ToolDemand("required", (text_in(dict_in(given, kind), "name") or text_in(given, "name"),))
+        case "allowed_tools":
+            inside: dict[str, Any] = dict_in(given, "allowed_tools") or dict(given)
+            names = tuple(name_of(tool) for tool in list_in(inside, "tools") if isinstance(tool, dict))
+            return ToolDemand(_MODES.get(text_in(inside, "mode"), "auto"), names)
+        case kind:
+            return ToolDemand(_MODES.get(kind, "auto"))
+
+
+def _inside(value: Json, key: str) -> dict[str, Any]:
+    found = either(dict(value), key)
+    return found if isinstance(found, dict) else {}
+
+
+def checked(request: RehearsalRequest) -> RehearsalRequest:
+    """The same; BadRequest where it demands a call of what is not there."""
+    demand = demand_in(request.body)
+    if demand.mode == "required" and not request.tools:
+        raise BadRequest("tool_choice: expected tools to choose from")
+    for name in demand.names:
+        if not demand._replace(names=(name,), mode="auto").offered(request).tools:
+            raise BadRequest(f"tool_choice: {name!r} is not among the tools")
+    return request
+
+
+def forced(request: RehearsalRequest) -> RehearsedAnswer | None:
+    """A call that has to be, of the first tool on offer, in the plainest form; None: a provider runs them all."""
+    tool = next((each for each in request.tools if function_of(each).get("name")), None)
+    if tool is None:
+        return None
+    name = name_of(tool)
+    if request.is_freeform(name):
+        return RehearsedAnswer(calls=(RehearsedCall(name, freeform_json(request.asked)),))
+    arguments = instance(function_of(tool).get("parameters") or {"type": "object"}, request.asked)
+    return RehearsedAnswer(calls=(RehearsedCall(name, json.dumps(arguments, ensure_ascii=False)),))
