@@ -1,29 +1,37 @@
-"""Websockets, on which OpenAI's Responses come too: frames pass unchanged, and each request among them is recorded.
-
-A request on a socket may have only what is new (`previous_response_id`); recorded it is whole.
-"""
+"""Websockets, on which OpenAI's Responses come too: frames pass unchanged; a request among them may have to wait."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
 import aiohttp
-from aiohttp import WSMsgType, web
+from aiohttp import WSMessage, WSMsgType, web
+from msgspec.structs import replace
 from multidict import CIMultiDict
 from yarl import URL
 
-from workbench.proxy.recorder import Recorded, Recorder
+from workbench.config.background import in_background
+from workbench.proxy.forwarding import way_out
+from workbench.proxy.frames import EARLIER, SocketFrames, SocketRequest, frame_of, is_request, request_in
+from workbench.proxy.gate import Gate, HeldRequest, Release, SeenRequest
+from workbench.proxy.holding import OwnAnswer, until_released
+from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Route
-from workbench.proxy.sessions import CameBack, SentRequest
-from workbench.wire.streams import loaded
-from workbench.wire.values import dict_in, list_in, text_in
+from workbench.proxy.sessions import HoldMark
+from workbench.rehearsal.dialect import to_json
+from workbench.rehearsal.responses_dialect import Responses
 
+FIXED: Final = "on a websocket only what is new was sent, which is not rewritten: release it as it was, or answer it"
+HELD: Final = b"held by workbench proxy"
+"""What pings say by which a client knows that somebody is there."""
 _OF_THE_SOCKET: Final = ("sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions")
-_ENDS: Final = frozenset(("response.completed", "response.failed", "response.incomplete", "error"))
+
+_log = logging.getLogger(__name__)
 
 
 async def pump(
@@ -33,15 +41,17 @@ async def pump(
     route: Route,
     headers: CIMultiDict[str],
     recorder: Recorder | None,
+    gate: Gate | None = None,
 ) -> web.StreamResponse:
     """Connect both sides until one of them closes; a provider that takes no websocket answers as it does without us."""
     for name in _OF_THE_SOCKET:
         headers.popall(name, None)
     protocols = [each.strip() for each in headers.popall("sec-websocket-protocol", [""])[0].split(",") if each.strip()]
     address = url.with_scheme({"http": "ws", "https": "wss"}[url.scheme])
+    proxy = way_out(url.scheme, url.host or "")
     try:
         upstream = await client.ws_connect(
-            address, headers=headers, protocols=protocols, max_msg_size=0, autoping=False
+            address, headers=headers, protocols=protocols, max_msg_size=0, autoping=False, proxy=proxy
         )
     except aiohttp.WSServerHandshakeError as error:
         return web.Response(status=error.status, reason=error.message, text=error.message)
@@ -50,106 +60,138 @@ async def pump(
     async with upstream:
         down = web.WebSocketResponse(protocols=protocols, max_msg_size=0, autoping=False)
         await down.prepare(incoming)
-        watched = _Frames(route, incoming.headers, recorder)
-        ways = [
-            asyncio.create_task(_pass_on(down, upstream, watched.from_client)),
-            asyncio.create_task(_pass_on(upstream, down, watched.from_provider)),
-        ]
+        frames = SocketFrames(route, incoming.headers, recorder) if route.dialect == "responses" else None
+        passing = _FromClient(down, upstream, frames, gate, route, incoming.headers)
+        ways = [asyncio.create_task(passing.run()), asyncio.create_task(_from_provider(upstream, down, frames))]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for way in ways:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
-            watched.over()
+            if frames is not None:
+                frames.over()
             with suppress(Exception):
                 code = upstream.close_code or down.close_code or 1000
                 await down.close(code=code if code not in (1005, 1006, 1015) else 1000)
         return down
 
 
-async def _pass_on(source: Any, target: Any, watch: Any) -> None:
-    """Frames of one direction, until it ends."""
-    async for message in source:
-        if message.type is WSMsgType.TEXT:
+async def _from_provider(upstream: Any, down: Any, frames: SocketFrames | None) -> None:
+    """What the provider sends, until it ends."""
+    async for message in upstream:
+        await _pass_on(message, down)
+        if frames is not None and message.type is WSMsgType.TEXT:
+            frames.from_provider(message.data)
+
+
+async def _pass_on(message: WSMessage, target: Any) -> None:
+    match message.type:
+        case WSMsgType.TEXT:
             await target.send_str(message.data)
-            watch(message.data)
-        elif message.type is WSMsgType.BINARY:
+        case WSMsgType.BINARY:
             await target.send_bytes(message.data)
-        elif message.type is WSMsgType.PING:
+        case WSMsgType.PING:
             await target.ping(message.data)
-        elif message.type is WSMsgType.PONG:
+        case WSMsgType.PONG if message.data != HELD:
             await target.pong(message.data)
 
 
-class _Frames:
-    """What the frames of a socket say, for the recorder; one request is answered at a time."""
+class _FromClient:
+    """What the client sends: it is read at once, so that its end is noticed, and passed on in its order."""
 
-    def __init__(self, route: Route, headers: Mapping[str, str], recorder: Recorder | None) -> None:
+    def __init__(
+        self,
+        down: web.WebSocketResponse,
+        upstream: aiohttp.ClientWebSocketResponse,
+        frames: SocketFrames | None,
+        gate: Gate | None,
+        route: Route,
+        headers: Mapping[str, str],
+    ) -> None:
+        self._down = down
+        self._upstream = upstream
+        self._frames = frames
+        self._gate = gate
         self._route = route
         self._headers = headers
-        self._recorder = recorder if route.dialect == "responses" else None
-        self._asked: _Asked | None = None
+        self._waiting: asyncio.Queue[WSMessage | None] = asyncio.Queue()
+        self._reading: asyncio.Task[None] | None = None
 
-    def from_client(self, text: str) -> None:
-        """A frame of the client."""
-        if self._recorder is None or '"response.create"' not in text[:2000] + text[-2000:]:
-            return
-        self.over()
-        self._asked = _Asked(text)
-        asked, at = self._asked, time.time_ns() // 1_000_000
-        self._asked.recorded = self._recorder.sent(lambda: self._request(asked, at), len(text))
+    async def run(self) -> None:
+        """Until it ends."""
+        self._reading = asyncio.create_task(self._read())
+        try:
+            while (message := await self._waiting.get()) is not None:
+                if self._frames is not None and message.type is WSMsgType.TEXT and is_request(message.data):
+                    await self._ask(message.data, self._frames)
+                else:
+                    await _pass_on(message, self._upstream)
+        finally:
+            self._reading.cancel()
+            await asyncio.gather(self._reading, return_exceptions=True)
 
-    def from_provider(self, text: str) -> None:
-        """A frame of the provider."""
-        asked = self._asked
-        if asked is None:
-            return
-        asked.first = asked.first or time.monotonic()
-        asked.frames.append(text)
-        if any(end in text for end in _ENDS) and text_in(loaded(text), "type") in _ENDS:
-            self._over(asked, "")
+    async def _read(self) -> None:
+        try:
+            async for message in self._down:
+                if message.type in (WSMsgType.PING, WSMsgType.PONG):
+                    await _pass_on(message, self._upstream)
+                else:
+                    self._waiting.put_nowait(message)
+        finally:
+            self._waiting.put_nowait(None)
 
-    def over(self) -> None:
-        """What is still open when the socket closes, or the next request comes, was cut."""
-        if self._asked is not None:
-            self._over(self._asked, "the connection was closed")
+    async def _ask(self, text: str, frames: SocketFrames) -> None:
+        """Pass a request on, at once or after a wait; what is recorded is what the client said."""
+        held, seen = await self._look(text, frames)
+        asked = frames.from_client(text)
+        asked.seen = seen
+        release = Release("as_it_was") if held is None else await self._wait(held, asked, frames)
+        match release.end:
+            case "gone":
+                return
+            case "answered":
+                assert held is not None
+                own = OwnAnswer(held, release.text, streams=True)
+                assert isinstance(own.writer, Responses)
+                for _, event in own.writer.events(own.played, own.request, own.ident):
+                    await self._down.send_str(to_json(event))
+                frames.answered(asked, own.recorded)
+            case "changed":
+                assert release.body is not None
+                await self._upstream.send_str(frame_of(release.body, text))
+            case _:
+                await self._upstream.send_str(frames.to_provider(text))
 
-    def _over(self, asked: _Asked, problem: str) -> None:
-        self._asked = None
-        if asked.recorded is not None:
-            asked.ended = time.monotonic()
-            asked.recorded.answered(lambda: self._came(asked, problem), sum(map(len, asked.frames)))
+    async def _look(self, text: str, frames: SocketFrames) -> tuple[HeldRequest | None, SeenRequest | None]:
+        gate = self._gate
+        if gate is None or not gate.looks_at(self._route):
+            return None, None
+        try:
+            request = await in_background(lambda: frames.known(request_in(text)))
+            held, seen = await gate.look(self._route, self._headers, lambda: frames.earlier.whole(request))
+        except Exception:  # whatever it is, the agent goes on
+            _log.exception("breakpoints could not be looked at")
+            return None, None
+        if held is not None and request.get(EARLIER):
+            held.summary = replace(held.summary, fixed=FIXED)
+        return held, seen
 
-    # In the recorder's thread
-
-    def _request(self, asked: _Asked, at: int) -> SentRequest | None:
-        frame = loaded(asked.text)
-        if not isinstance(frame, dict):
-            return None
-        body = {key: value for key, value in frame.items() if key != "type"}
-        return SentRequest(self._route, self._headers, dict_in(body, "response") or body, at)
-
-    def _came(self, asked: _Asked, problem: str) -> CameBack:
-        events = [each for each in map(loaded, asked.frames) if isinstance(each, dict)]
-        response = next((dict_in(each, "response") for each in reversed(events) if dict_in(each, "response")), {})
-        done = [each["item"] for each in events if each.get("type") == "response.output_item.done" and "item" in each]
-        output = list_in(response, "output") or done
-        failed = next((each for each in events if each.get("type") == "error"), None)
-        status = int(failed.get("status") or 500) if failed else 200
-        body = failed or {**response, "output": output}
-        first = None if asked.first is None else round((asked.first - asked.began) * 1000)
-        took = round((asked.ended - asked.began) * 1000)
-        return CameBack(status, {}, body, first, took, problem, "broken" if problem else "")
-
-
-class _Asked:
-    """A request on a socket, and what came back for it so far."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.frames: list[str] = []
-        self.began = time.monotonic()
-        self.first: float | None = None
-        self.ended = self.began
-        self.recorded: Recorded | None = None
+    async def _wait(self, held: HeldRequest, asked: SocketRequest, frames: SocketFrames) -> Release:
+        """Until it is let go, or its client ends the connection."""
+        assert self._gate is not None
+        assert self._reading is not None
+        held.session = lambda: asked.recorded.session if asked.recorded is not None else ""
+        waiting = asyncio.create_task(until_released(self._gate, held, lambda: self._down.ping(HELD)))
+        began, release = time.monotonic(), Release("gone")
+        try:
+            await asyncio.wait([waiting, self._reading], return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                release = waiting.result()
+        finally:
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            took = round((time.monotonic() - began) * 1000)
+            mark = HoldMark(held.summary.rule, held.summary.why, took, release.end)
+            frames.went_on(asked, mark, release.body if release.end == "changed" else None, held.body)
+        return release
