@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,7 +22,9 @@ from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.events import Dialect, Request, ToolResult, text_of
 from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
-from workbench.proxy.policies import PassingPolicy
+from workbench.proxy.control import PolicyOrder, WayPolicy
+from workbench.proxy.conversation_marks import Conversations
+from workbench.proxy.policies import PassingPolicies
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Route, Upstreams
 from workbench.proxy.server import ProxyServer
@@ -41,6 +45,11 @@ KNOBS = (
 
 def setup_for(model: str) -> Setup:
     return set_up(PlanOptions("workbench", KNOBS, model or "gpt-4o"), Settings(), Catalogue())
+
+
+def passing(batch: int, recorder: Conversations | None = None) -> PassingPolicies:
+    """A proxy's policies, with one for all conversations."""
+    return PassingPolicies(lambda _, model: setup_for(model), batch, WayPolicy("workbench", KNOBS), recorder)
 
 
 def talk(steps: int, lines: int = 100) -> Talk:
@@ -65,7 +74,7 @@ def route(dialect: Dialect) -> Route:
 def test_what_was_sent_masked_once_is_sent_so_for_good_and_all_else_as_it_is(
     dialect: Dialect, lengths: list[int], batch: int
 ) -> None:
-    policy = PassingPolicy(setup_for, batch)
+    policy = passing(batch)
     counter = setup_for("" if dialect == "gemini" else "m").counter
 
     def tokens(text: str) -> int:
@@ -76,7 +85,7 @@ def test_what_was_sent_masked_once_is_sent_so_for_good_and_all_else_as_it_is(
     for steps in range(1, len(lengths) + 1):
         calls = [Call(f"c{at}", "ls", False, f"result {at}\n" * lengths[at]) for at in range(steps)]
         asked = written(dialect, (Said(("look",)), *(Reply("hm", "", (call,)) for call in calls)))
-        sent = policy.changed(route(dialect), asked) or asked
+        sent = policy.changed(route(dialect), {}, asked) or asked
         now, whole = results(dialect, sent), results(dialect, asked)
         changed = {at for at in range(steps) if now[at] != whole[at]}
         assert [now[at] for at in sorted(masked)] == [before[at] for at in sorted(masked)]
@@ -90,9 +99,9 @@ def test_what_was_sent_masked_once_is_sent_so_for_good_and_all_else_as_it_is(
 
 
 def test_new_masks_wait_for_a_batch() -> None:
-    policy = PassingPolicy(setup_for, 1_000)
+    policy = passing(1_000)
     changed = [
-        sum("masked" in text for text in results("anthropic", policy.changed(route("anthropic"), body) or body))
+        sum("masked" in text for text in results("anthropic", policy.changed(route("anthropic"), {}, body) or body))
         for body in (written("anthropic", talk(steps)) for steps in range(1, 10))
     ]
     assert changed[0] == changed[1] == 0
@@ -108,14 +117,14 @@ def test_new_masks_wait_for_a_batch() -> None:
     [(Route("openai", "responses", "counting"), {}), (route("responses"), {"previous_response_id": "r"})],
 )
 def test_what_is_counted_or_has_only_what_is_new_passes(where: Route, more: dict[str, Any]) -> None:
-    assert PassingPolicy(setup_for, 0).changed(where, {**written("responses", talk(5)), **more}) is None
-    assert PassingPolicy(setup_for, 0).changed(route("responses"), written("responses", talk(5))) is not None
+    assert passing(0).changed(where, {}, {**written("responses", talk(5)), **more}) is None
+    assert passing(0).changed(route("responses"), {}, written("responses", talk(5))) is not None
 
 
 def test_parallel_results_that_the_model_has_not_seen_stay_whole() -> None:
     calls = tuple(Call(f"c{at}", "ls", False, f"result {at}\n" * 200) for at in range(4))
     body = written("chat", (Said(("look",)), Reply("", "", calls)))
-    assert PassingPolicy(setup_for, 0).changed(route("chat"), body) is None
+    assert passing(0).changed(route("chat"), {}, body) is None
 
 
 def answered(prompt: int, cached: int) -> Answer:
@@ -125,11 +134,13 @@ def answered(prompt: int, cached: int) -> Answer:
 
 
 @asynccontextmanager
-async def proxied(store: Store, policy: PassingPolicy, *answers: Answer) -> AsyncIterator[tuple[str, Provider]]:
+async def proxied(
+    store: Store, make: Callable[[Recorder], PassingPolicies], *answers: Answer
+) -> AsyncIterator[tuple[str, Provider]]:
     recorder = Recorder(ProxySessions(lambda: store))
     async with Provider(*answers) as provider:
         upstreams = Upstreams(provider.url.removesuffix("/v1"))
-        async with ProxyServer(upstreams, recorder, policy=policy) as server:
+        async with ProxyServer(upstreams, recorder, policies=make(recorder)) as server:
             yield server.address, provider
     recorder.close()
 
@@ -144,7 +155,7 @@ async def test_what_was_asked_and_what_was_sent_are_both_in_the_log(tmp_path: Pa
     bodies = [{**written("anthropic", talk(steps)), "model": "claude-sonnet-4-5"} for steps in (1, 4, 5)]
     answers = [answered(500, 0), answered(700, 300), answered(1_000, 690)]
     with Store.open(tmp_path / "proxy.db") as store:
-        async with proxied(store, PassingPolicy(setup_for, 500), *answers) as (address, provider):
+        async with proxied(store, partial(passing, 500), *answers) as (address, provider):
             for body in bodies:
                 assert await ask(address, body) == 200
         sent = [request.body for request in provider.requests]
@@ -164,13 +175,47 @@ async def test_what_was_asked_and_what_was_sent_are_both_in_the_log(tmp_path: Pa
     assert found.not_sent > 1_000
 
 
+async def test_what_is_undone_is_a_batch_that_costs_cache_too(tmp_path: Path, services: Services) -> None:
+    """Also where as much is masked as before: one result came back, another as long as it left."""
+    steps = [{**written("anthropic", talk(steps)), "model": "claude-sonnet-4-5"} for steps in (1, 2, 3)]
+    answers = [answered(500, 0), answered(700, 300), answered(900, 690)]
+    made: list[PassingPolicies] = []
+
+    def make(recorder: Recorder) -> PassingPolicies:
+        made.append(passing(300, recorder))
+        return made[0]
+
+    with Store.open(tmp_path / "proxy.db") as store:
+        async with proxied(store, make, *answers) as (address, provider):
+            await ask(address, steps[0])
+            while not made[0].listed():
+                await asyncio.sleep(0)
+            await ask(address, steps[1])
+            session = made[0].listed()[0].session
+            await asyncio.to_thread(made[0].order, session, PolicyOrder("undo"))
+            await ask(address, steps[2])
+        sent = [results("anthropic", request.body) for request in provider.requests]
+        [info] = store.list()
+        events = store.session(info.id, write=False).events()
+    assert [["masked" in text for text in each] for each in sent[1:]] == [
+        [True, False],
+        [False, True, False],
+    ]
+    found = savings(RecordedSession(services, Options(), as_source("s", events)).listed)
+    assert found is not None
+    assert (found.changed, found.batches, found.cache_lost) == (2, 2, 200 + 10)
+
+
 async def test_a_policy_that_fails_costs_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    def broken(model: str) -> Setup:
+    def broken(policy: WayPolicy, model: str) -> Setup:
         raise RuntimeError("no such thing")
 
     body = {**written("anthropic", talk(5)), "model": "claude-sonnet-4-5"}
     with Store.open(tmp_path / "proxy.db") as store:
-        async with proxied(store, PassingPolicy(broken, 0), answered(500, 0)) as (address, provider):
+        async with proxied(store, lambda _: PassingPolicies(broken, 0, WayPolicy()), answered(500, 0)) as (
+            address,
+            provider,
+        ):
             assert await ask(address, body) == 200
         assert [request.body for request in provider.requests] == [body]
     assert "the policy could not be applied" in caplog.text

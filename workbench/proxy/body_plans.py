@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from workbench.context.items import Item
+from workbench.context.items import Item, State
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import Body, Dialect, Event, Reasoning, ToolCall, ToolResult
@@ -27,6 +27,8 @@ class ItemChange(NamedTuple):
     text: str
     freed: int
     """Tokens."""
+    state: State
+    """Masked or truncated."""
 
 
 class BodyPlan(NamedTuple):
@@ -57,7 +59,7 @@ class BodyPlan(NamedTuple):
             is_text = row.kind not in ("reasoning", "tool_call") and bool(row.text)
             if row.state in _CHANGES and is_text and len(paths) == 1 and self.can_change(paths[0]):
                 text = (row.text or "").replace(f" [id {row.id}]", "")
-                made[paths[0]] = ItemChange(text, row.original_tokens - row.tokens)
+                made[paths[0]] = ItemChange(text, row.original_tokens - row.tokens, row.state)
         return made
 
     def can_change(self, path: str) -> bool:

@@ -1,0 +1,167 @@
+"""The words in which results of one conversation are sent, and the batches in which they change."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from workbench.config.errors import WrongCall
+from workbench.log.events import Dialect
+from workbench.proxy.body_plans import BodyPlan, ItemChange
+from workbench.traces.building import content_hash
+from workbench.traces.request_thread import Exchange
+from workbench.wire.dialects import split
+from workbench.wire.rewriting import BodyItem, Rewrite, rewritten
+
+REMEMBERED: Final = 2_000
+"""Results of one conversation whose words are kept beside those of its last request; the oldest are forgotten first."""
+BATCHES: Final = 100
+"""Batches that can be undone."""
+
+
+class WordChanges(NamedTuple):
+    """What is sent of a request in other words."""
+
+    masks: Mapping[str, str]
+    """By path."""
+    new: int = 0
+    """How many of them are of a batch that begins with this request."""
+
+
+class _Beginning(NamedTuple):
+    """What a request that was sent began with: hashes."""
+
+    head: str
+    messages: Sequence[str]
+
+
+@dataclass(slots=True, eq=False)
+class ConversationWords:
+    """Results are known by their names, wherever they stand in a request."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    """What is sent in the place of each; the one that was sent last at the end."""
+    leaving: set[str] = field(default_factory=set)
+    """Those that are decided on anew at the next batch: they were undone, or another policy chose them."""
+    undone: set[str] = field(default_factory=set)
+    """Those that the policy is not to change again."""
+    batches: list[frozenset[str]] = field(default_factory=list)
+    """Those that can be undone, the newest last."""
+    standing: int = 0
+    """How many results of the last request were sent in other words."""
+    sent: _Beginning | None = None
+    """What the last request began with, while something is leaving."""
+
+    def adopt(self, other: ConversationWords, planned: BodyPlan, *, leaving: bool) -> None:
+        """Go on with the words in which results of a request were sent before; `leaving`: till the next batch."""
+        names = {result_name(item) for item in seen_results(planned)} & other.texts.keys()
+        self.texts = {name: other.texts[name] for name in names} | self.texts
+        self.batches = [*(batch for batch in other.batches if batch & names), *self.batches]
+        if leaving:
+            self.leaving |= names
+
+    def undo(self) -> int:
+        """Undo the last batch, with the next one; gives how many results. Raises WrongCall."""
+        while self.batches:
+            names = self.batches.pop() & self.texts.keys()
+            if names:
+                self.leaving |= names
+                self.undone |= names
+                return len(names)
+        raise WrongCall("nothing to undo on the way: no batch of results was masked or cut since the policy was set")
+
+    def leave_all(self, *, anew: bool) -> None:
+        """Another policy decides from the next batch on, also on what was undone where it begins `anew`; or none."""
+        self.leaving = set(self.texts)
+        self.batches.clear()
+        if anew:
+            self.undone.clear()
+
+    def decide(
+        self,
+        dialect: Dialect,
+        body: dict[str, Any],
+        planned: BodyPlan,
+        batch_tokens: int,
+        pinned: Collection[str],
+        *,
+        masking: bool,
+        aside: bool,
+    ) -> WordChanges:
+        """The words of earlier requests, and where a batch is due, new ones.
+
+        `masking`: whether anything new is masked at all; `aside`: the request is none of the conversation itself.
+        """
+        names = {item.path: result_name(item) for item in seen_results(planned)}
+        kept = {path: self.texts[name] for path, name in names.items() if name in self.texts}
+        wanted = {
+            path: change
+            for path, change in planned.changes().items()
+            if path in names and names[path] not in self.undone and names[path] not in pinned
+        }
+        fresh = {path: change for path, change in wanted.items() if path not in kept}
+        going = {path for path in kept if names[path] in self.leaving or names[path] in pinned}
+        is_due = bool(fresh) and sum(change.freed for change in fresh.values()) >= batch_tokens
+        is_pinned = any(names[path] in pinned for path in kept)
+        if not aside and (is_due or is_pinned or self._is_lost(dialect, body, kept, going)):
+            new = fresh | {path: wanted[path] for path in going & wanted.keys()} if masking else {}
+            kept = {path: text for path, text in kept.items() if path not in going}
+            self._begin_batch(names, going, new)
+            masks = kept | {path: change.text for path, change in new.items()}
+            changes = WordChanges(masks, len(fresh) if masking else 0)
+        else:
+            changes = WordChanges(kept)
+        self._remember(names, changes.masks, aside=aside)
+        self.sent = _beginning(dialect, rewritten(dialect, body, Rewrite(mask=changes.masks))) if self.leaving else None
+        return changes
+
+    def _begin_batch(self, names: Mapping[str, str], going: set[str], new: Mapping[str, ItemChange]) -> None:
+        for path in going:
+            self.leaving.discard(names[path])
+            del self.texts[names[path]]
+        if new:
+            self.batches = [*self.batches, frozenset(names[path] for path in new)][-BATCHES:]
+
+    def _is_lost(self, dialect: Dialect, body: dict[str, Any], kept: Mapping[str, str], going: set[str]) -> bool:
+        """Whether the agent itself changed what requests begin with, before anything that is leaving: then nothing
+        behind it is in the cache, and it can leave now."""
+        if self.sent is None or not going:
+            return False
+        first = min(int(path.split(".")[1]) for path in going)
+        now = _beginning(dialect, rewritten(dialect, body, Rewrite(mask=kept)), first)
+        return now.head != self.sent.head or now.messages != self.sent.messages[:first]
+
+    def _remember(self, names: Mapping[str, str], masks: Mapping[str, str], *, aside: bool) -> None:
+        here = set(names.values())
+        if not aside:
+            self.standing = len(masks)
+            # What the agent does not send any more is not masked any more either.
+            for name in self.leaving - here:
+                del self.texts[name]
+            self.leaving &= here
+        for path, text in masks.items():
+            self.texts.pop(names[path], None)  # so that it is the latest
+            self.texts[names[path]] = text
+        for name in [name for name in self.texts if name not in here][:-REMEMBERED]:
+            del self.texts[name]
+        self.undone = {name for name in self.undone if name in here} if len(self.undone) > REMEMBERED else self.undone
+
+
+def seen_results(planned: BodyPlan) -> list[BodyItem]:
+    """The results that may be changed: the model has said something behind them, and their calls are not open."""
+    items = planned.items
+    spoke = max((at for at, item in enumerate(items) if item.kind in ("assistant", "call", "reasoning")), default=0)
+    return [item for item in items[:spoke] if item.kind == "result" and planned.can_change(item.path)]
+
+
+def result_name(item: BodyItem) -> str:
+    """What a result is known by."""
+    return content_hash([item.call_id, item.tool, item.text])
+
+
+def _beginning(dialect: Dialect, body: dict[str, Any], messages: int | None = None) -> _Beginning:
+    """Of as many messages; None: of all."""
+    exchange = Exchange(dialect, body, {}, "", 0, split(dialect, body))
+    said = exchange.parts.messages[:messages]
+    return _Beginning(content_hash([exchange.prompt, exchange.parts.tools]), [content_hash(each) for each in said])
