@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.conftest import Recording, answered, called, claude, result, said, user
+from workbench.compaction.record import record
 from workbench.log.errors import StoreError
 from workbench.log.events import (
     AssistantMessage,
@@ -27,8 +29,10 @@ from workbench.log.events import (
 )
 from workbench.log.store import Store
 from workbench.proxy.conversation import LEFT_OUT, MASKED
+from workbench.proxy.recorder import read_body
 from workbench.proxy.redaction import redacted
-from workbench.session.source import as_source
+from workbench.session.source import as_source, number_events
+from workbench.tui.compaction.descriptions import figures
 
 MESSAGES = "/v1/messages"
 ONE = {"X-Claude-Code-Session-Id": "one", "User-Agent": "claude-cli/2.1", "Authorization": "Bearer secret"}
@@ -112,7 +116,8 @@ def test_what_an_agent_without_ids_asks_before_the_conversation_begins_belongs_t
 def test_a_session_is_called_after_what_the_user_said_and_lies_where_the_agent_works(recording: Recording) -> None:
     parts = ["<system-reminder>\nskills: a, b\n</system-reminder>", "look at it", "<current_date>1</current_date>"]
     content = [{"type": "text", "text": text} for text in parts]
-    system = "You are an agent.\nPrimary working directory: /srv/my project\nPlatform: linux"
+    hint = "<description>what is done within this working directory.</description>"
+    system = f"You are an agent.\n{hint}\nPrimary working directory: /srv/my project\nPlatform: linux"
     recording.pass_through(MESSAGES, claude({"role": "user", "content": content}, system=system), answered(said("ok")))
     info = recording.store.list()[0]
     assert (info.title, info.folder) == ("look at it", "/srv/my project")
@@ -158,14 +163,14 @@ SUMMARY = "The user wants all files listed; a.py and b.py were found, and nothin
 
 @pytest.mark.parametrize("headers", [ONE, {}])
 def test_the_agents_own_compaction_is_one(recording: Recording, headers: dict[str, str]) -> None:
-    talk = [user("look"), called("c1"), result("c1", "a.py")]
+    talk = [user("look"), called("c1"), result("c1", "a.py\n" * 300)]
     recording.pass_through(MESSAGES, claude(*talk[:1]), answered(called("c1")), headers)
-    recording.pass_through(MESSAGES, claude(*talk), answered(said("a.py")), headers)
+    recording.pass_through(MESSAGES, claude(*talk), answered(said("a.py"), 900), headers)
     wish = user("Your task is to create a detailed summary of the conversation so far.")
     framed = f"<analysis>\nhm\n</analysis>\n<summary>\n{SUMMARY}\n</summary>"
-    recording.pass_through(MESSAGES, claude(*talk, said("a.py"), wish), answered(said(framed)), headers)
+    recording.pass_through(MESSAGES, claude(*talk, said("a.py"), wish), answered(said(framed), 950), headers)
     after = claude(user(f"This session is being continued. {SUMMARY}"), user("go on"))
-    recording.pass_through(MESSAGES, after, answered(said("ok")), headers)
+    recording.pass_through(MESSAGES, after, answered(said("ok"), 60), headers)
     assert len(recording.store.list()) == 1
     assert [each.purpose for each in recording.requests()] == ["turn", "turn", "compaction", "turn"]
     made = next(body for body in recording.bodies() if isinstance(body, Compaction))
@@ -174,6 +179,13 @@ def test_the_agents_own_compaction_is_one(recording: Recording, headers: dict[st
     assert bodies[made.last - 1] == next(body for body in bodies if isinstance(body, AssistantMessage))
     assert SUMMARY in made.summary
     assert recording.sent()[-1] == after
+    (entry,) = record(number_events(bodies)).entries
+    noted = entry.details
+    assert noted.tokens_before == 900 + 30 + 7, "sent, from the cache and answered, as was reported last"
+    assert noted.tokens_after is not None
+    assert 50 < noted.tokens_after < 300, "counted, and in the measure of what was reported for the summary's request"
+    assert (noted.seconds, noted.model) == (0.02, "claude-sonnet-4-5-20250929")
+    assert figures(entry) == f"request 937 → {noted.tokens_after} tokens"
 
 
 def test_results_in_other_words_were_masked_by_the_agent(recording: Recording) -> None:
@@ -258,3 +270,11 @@ def test_whatever_an_agent_does_to_its_past_each_request_is_kept_as_it_was_sent(
             names = [body.hash for body in recording.bodies(number) if isinstance(body, RequestPart)]
             assert len(names) == len(set(names))
             assert any(isinstance(body, Setting) for body in recording.bodies(number))
+
+
+def test_a_number_that_is_too_large_for_any_is_recorded_as_it_is_written(recording: Recording) -> None:
+    raw = json.dumps(claude(user("look"))).replace('"max_tokens": 100', '"max_tokens": 1e999, "top_p": NaN')
+    body = read_body(raw.encode(), {})
+    recording.pass_through("/v1/messages", body, answered(said("done")))
+    [sent] = recording.sent()
+    assert (sent["max_tokens"], sent["top_p"]) == ("1e999", "NaN")

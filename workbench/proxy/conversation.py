@@ -28,10 +28,12 @@ from workbench.log.events import (
     ToolResult,
     text_of,
 )
+from workbench.models.tokens import counter_for
 from workbench.proxy.senders import texts_of
-from workbench.traces.building import Builder, content_hash
-from workbench.traces.request_thread import Exchange, RequestThread, calls_in, is_models, plain
+from workbench.traces.building import Builder
+from workbench.traces.request_thread import Exchange, RequestThread, calls_in, common_start, is_models
 from workbench.wire.dialects import read_answer
+from workbench.wire.rewriting import items_in
 
 LEFT_OUT = "the agent does not send it any more"
 MASKED = "the agent sends other words in its place"
@@ -53,7 +55,7 @@ class LiveConversation(RequestThread):
 
     def __init__(self, builder: Builder, exchange: Exchange) -> None:
         super().__init__(builder, exchange.dialect)
-        self.prompt = content_hash(exchange.prompt)
+        self.prompt = exchange.prompt_name
         """What the system prompt is known by."""
         self.has_tools = bool(exchange.parts.tools)
         self.calls: dict[str, str] = {}
@@ -62,26 +64,39 @@ class LiveConversation(RequestThread):
         """Of each message that the last request had: what its content is known by."""
         self._spans: list[EventSpan] = []
         """And the events that it became."""
-        self._reply: _Reply | None = None
+        self._reply: LastReply | None = None
         """The last answer, as long as no request has told it again."""
         self._results: dict[str, int] = {}
         """By call: the event of its result."""
         self._summary = ""
         """What was answered to a request for a summary, as long as no request holds it."""
+        self._noted: dict[str, Any] = {}
+        """What a compaction is to note down of that."""
+        self._size = 0
+        """Tokens of the last request of the conversation and its answer, as reported."""
+        self._factor = 1.0
+        """What a provider reports, for a token of our count."""
 
     @property
     def has_talk(self) -> bool:
         """Whether any request of the conversation itself was made yet."""
         return bool(self._names)
 
+    @property
+    def names(self) -> Sequence[str]:
+        """Of the messages of its last request: what their contents are known by. A list that stays as it is."""
+        return self._names
+
+    def result_of(self, call_id: str) -> int:
+        """The event of a call's result; 0: there is none."""
+        return self._results.get(call_id, 0)
+
     # What a request has to do with this conversation
 
     def continued_by(self, exchange: Exchange) -> int:
         """How many messages a request has in common with it, where it has all of them; else 0."""
-        if exchange.dialect != self.dialect or len(exchange.talk) < len(self._names):
-            return 0
-        names = [message_name(message) for message in exchange.talk[: len(self._names)]]
-        return len(names) if names == self._names else 0
+        known = len(self._names)
+        return known if exchange.dialect == self.dialect and exchange.names[:known] == self._names else 0
 
     def is_summarised_in(self, exchange: Exchange) -> bool:
         """Whether a request begins with the summary that was asked for last."""
@@ -91,11 +106,10 @@ class LiveConversation(RequestThread):
 
     def ask(self, exchange: Exchange, **who: Any) -> int:
         """Take in a request of the conversation; gives its event."""
-        self.prompt, self.has_tools = content_hash(exchange.prompt), bool(exchange.parts.tools)
+        self.prompt, self.has_tools = exchange.prompt_name, bool(exchange.parts.tools)
         self.begin(exchange)
-        talk = exchange.talk
-        names = [message_name(message) for message in talk]
-        same = _common(names, self._names)
+        talk, names = exchange.talk, exchange.names
+        same = common_start(names, self._names)
         told = self._told_again(talk, same)
         spans: list[EventSpan | None] = [*self._spans[:same], *([None] * (len(talk) - same))]
         for at in told:
@@ -105,7 +119,7 @@ class LiveConversation(RequestThread):
         if self._reply is not None and not told:
             gone.append(self._reply.span)  # the agent did not take it
         if gone:
-            self._change_past(talk, spans, gone)
+            self._change_past(exchange, spans, gone)
         for at, message in enumerate(talk):
             if spans[at] is None:
                 spans[at] = self._take(message)
@@ -125,16 +139,30 @@ class LiveConversation(RequestThread):
                 self._cut(first, finish)
             made = self._made(first)
             self.calls = {each.call_id: each.arguments for each in made if isinstance(each, ToolCall)}
-            self._reply = _Reply(EventSpan(first, builder.last), self._calls_in(made), _said(made))
+            self._reply = LastReply(EventSpan(first, builder.last), self._calls_in(made), said_in(made))
         if used is not None:
             seconds = None if came.took is None else came.took / 1000
             model = used.model or builder.model
             builder.add(replace(used, model=model, request=came.request, seconds=seconds))
+            if not aside:
+                self._size = (used.prompt or 0) + used.completion
 
-    def summarised(self, body: dict[str, Any]) -> None:
-        """What was answered to a request for a summary."""
-        said, _ = read_answer(self.dialect, body)
-        self._summary = _said(said)
+    def summarised(self, asked: dict[str, Any], body: dict[str, Any], took: int) -> None:
+        """What was answered to a request for a summary, in so many milliseconds."""
+        said, used = read_answer(self.dialect, body)
+        self._summary = said_in(said)
+        counted = self._count(asked)
+        prompt = (used.prompt if used is not None else None) or counted
+        self._factor = prompt / max(counted, 1)
+        self._noted = {
+            "model": (used.model if used is not None else "") or self.builder.model,
+            "seconds": took / 1000,
+            "tokens_before": self._size or prompt,
+        }
+
+    def _count(self, body: dict[str, Any]) -> int:
+        counter = counter_for(self.builder.model)
+        return sum(counter.count(item.text).tokens for item in items_in(self.dialect, body))
 
     def _cut(self, first: int, finish: str) -> None:
         """An answer that did not come to its end says so."""
@@ -164,7 +192,7 @@ class LiveConversation(RequestThread):
         while at < len(talk):
             run = list(takewhile(is_models, talk[at:]))
             made = self.scratch(run)
-            if run and self._reply.is_told(self._calls_in(made), _said(made)):
+            if run and self._reply.is_told(self._calls_in(made), said_in(made)):
                 return list(range(at, at + len(run)))
             at += len(run) or 1
         return []
@@ -191,14 +219,15 @@ class LiveConversation(RequestThread):
                 spans[open_[block.b + step]] = self._spans[same + block.a + step]
         return [self._spans[same + at] for at in range(len(before)) if at not in kept]
 
-    def _change_past(self, talk: Sequence[Any], spans: list[EventSpan | None], gone: list[EventSpan]) -> None:
-        gone = [span for span in gone if span.first <= span.last]
+    def _change_past(self, exchange: Exchange, spans: list[EventSpan | None], gone: list[EventSpan]) -> None:
+        gone, talk = [span for span in gone if span.first <= span.last], exchange.talk
         at = self._summary_at(talk)
         if at is not None and spans[at] is None and gone:
             first, last = min(span.first for span in gone), max(span.last for span in gone)
             still = {seq for span in spans if span is not None for seq in range(span.first, span.last + 1)}
             kept = tuple(KeptEvent(seq) for seq in range(first, last + 1) if seq in still)
-            meta = {"made_by": self.builder.name}
+            after = round(self._count(exchange.body) * self._factor)
+            meta = {"made_by": self.builder.name, **self._noted, "tokens_after": after}
             self.builder.add(Compaction(first, last, texts_of(talk[at]), kept, meta=meta))
             self._summary = ""
             spans[at] = EventSpan(self.builder.last, self.builder.last)
@@ -241,7 +270,7 @@ class LiveConversation(RequestThread):
         return None
 
 
-class _Reply(NamedTuple):
+class LastReply(NamedTuple):
     """An answer that is in the log, and that the next request mostly tells again."""
 
     span: EventSpan
@@ -254,14 +283,6 @@ class _Reply(NamedTuple):
         return calls == self.calls and (bool(calls) or (other.startswith(one) and bool(one) == bool(other)))
 
 
-def message_name(message: Any) -> str:
-    """What a message is known by."""
-    return content_hash(plain(message))
-
-
-def _said(bodies: Sequence[Body]) -> str:
+def said_in(bodies: Sequence[Body]) -> str:
+    """What the model said in events."""
     return "\n".join(text_of(body.content) for body in bodies if isinstance(body, AssistantMessage))
-
-
-def _common(names: Sequence[str], before: Sequence[str]) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(names, before, strict=False)))

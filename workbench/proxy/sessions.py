@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workbench.config.folders import WorkFolder, branch_of, work_folder
+from workbench.config.folders import WorkFolder, branch_of
 from workbench.config.text import printable
 from workbench.context.load import RECORDED
 from workbench.log.errors import StoreError
-from workbench.log.events import Failure, Hold, HoldEnd, Request, RequestAnswer, Setting
+from workbench.log.events import Body, Failure, Hold, HoldEnd, Override, Request, RequestAnswer, Setting
 from workbench.log.ids import new_id
 from workbench.log.session import Session
 from workbench.log.store import Store
 from workbench.proxy.conversation import LiveConversation
+from workbench.proxy.conversation_marks import Belonging, ConversationMark, belongs_to
+from workbench.proxy.known_hashes import KnownHashes
+from workbench.proxy.policy_notes import without_policy
+from workbench.proxy.resuming import recorded_sessions, resumed
 from workbench.proxy.routes import Route
 from workbench.proxy.senders import Sender, folder_of, sender_of, stored_headers, users_words
-from workbench.traces.building import Builder, content_hash
+from workbench.traces.building import Builder
 from workbench.traces.request_thread import Exchange
 from workbench.wire.dialects import split
 from workbench.wire.responses import EarlierResponses, UnknownResponse
@@ -29,11 +34,16 @@ PENDING = 20_000
 """Events that wait for a disk that takes none; with more of them a session is given up."""
 FROM_TASK = 80
 """Characters of a sub-agent's task by which it is found in the call that started it."""
+PINNED = "pinned while it was held"
+STEP = 100
+"""Messages that are hashed in about a millisecond."""
 KEPT = 200
 """Conversations that are remembered; an older one that goes on begins a session of its own."""
 
 
 NO_FOLDER = WorkFolder()
+
+_log = logging.getLogger(__name__)
 
 
 class SentRequest(NamedTuple):
@@ -102,21 +112,35 @@ class HoldMark(NamedTuple):
     took: int
     """Milliseconds."""
     end: HoldEnd
+    pinned: Sequence[str] = ()
+    """The calls whose results were pinned."""
 
 
 class ProxySessions:
-    """The sessions of one proxy. Used by one thread."""
+    """The sessions of one proxy. Used by one thread, but for `marks` and `whose`."""
 
     def __init__(
-        self, store: Callable[[], Store], client: str = "", redact: Callable[[Any], Any] | None = None
+        self,
+        store: Callable[[], Store],
+        client: str = "",
+        redact: Callable[[Any], Any] | None = None,
+        first: Sequence[Body] = (),
+        folder: WorkFolder = NO_FOLDER,
     ) -> None:
-        """`client`: who asks, where a request does not tell."""
+        """`client`, `folder`: who asks and where, if a request does not tell; `first`: how each session begins."""
         self._store = store
         self._client = client
         self._redact = redact
         self._places: list[StoredConversation] = []
         """The one that was used last at the end."""
         self._earlier = EarlierResponses()
+        self._first = first
+        self._folder = folder
+        self.marks: Mapping[str, ConversationMark] = {}
+        """By session, the one that was used last at the end. Never changed, but replaced: any thread may look at it."""
+        self._hashes = KnownHashes()
+        self.pause: Callable[[], None] = lambda: None
+        """Called between steps of about a millisecond: whoever is in more of a hurry goes first."""
 
     def sent(self, request: SentRequest) -> OpenRequest | None:
         """A request; None where it asks no model."""
@@ -125,10 +149,11 @@ class ProxySessions:
         exchange = self._exchange(request)
         sender = sender_of(exchange, request.route, request.headers)
         sender = sender._replace(client=sender.client or self._client)
+        self.pause()
         place = self._place(exchange, sender)
         aside = sender.purpose in ("side", "compaction")
         if place is None:
-            place = self._begin(exchange, sender)
+            place = self._resume(exchange, sender) or self._begin(exchange, sender)
         elif not aside and not place.live.has_talk:
             self._describe(place, exchange, sender)
         self._places.remove(place)
@@ -143,12 +168,18 @@ class ProxySessions:
             "headers": stored_headers(request.headers),
         }
         event = place.live.send(exchange, aside=True, **who) if aside else place.live.ask(exchange, **who)
-        self._store_up(place)
+        try:
+            self._store_up(place)
+        finally:
+            self._publish(place)
         return OpenRequest(place, event, sender, aside, who, exchange.body)
 
     def held(self, asked: OpenRequest, mark: HoldMark, sent: SentRequest | None) -> OpenRequest:
         """A request waited; `sent`: what was sent in its place. Gives the one that is answered."""
-        asked.place.live.builder.add(Hold(asked.event, mark.rule, mark.why, mark.took, mark.end))
+        live = asked.place.live
+        live.builder.add(Hold(asked.event, mark.rule, mark.why, mark.took, mark.end))
+        for seq in filter(None, map(live.result_of, mark.pinned)):
+            live.builder.add(Override("pin", seq, seq, PINNED))
         if sent is not None:
             return self.replaced(asked, sent)
         self._store_up(asked.place)
@@ -163,12 +194,40 @@ class ProxySessions:
         self._store_up(asked.place)
         return asked._replace(event=event)
 
+    def note(self, session: str, body: Body) -> None:
+        """Write something down in a session."""
+        place = next((each for each in self._places if each.id == session), None)
+        if place is not None:
+            place.live.builder.add(body)
+            self._store_up(place)
+
+    def whose(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> Belonging:
+        """Which session a request belongs to, by what is known up to now. For any thread."""
+        if route.dialect is None:
+            return Belonging()
+        body = self._redact(body) if self._redact else body
+        exchange = Exchange(route.dialect, body, {}, route.model, 0, split(route.dialect, body))
+        return belongs_to(self.marks.values(), exchange, sender_of(exchange, route, headers))
+
+    def _publish(self, place: StoredConversation) -> None:
+        """What a conversation is known by now."""
+        live = place.live
+        kept = {each.id for each in self._places}
+        marks = {name: mark for name, mark in self.marks.items() if name in kept and name != place.id}
+        mark = ConversationMark(place.id, place.key, place.agent, live.dialect, live.prompt, live.names, place.client)
+        self.marks = {**marks, place.id: mark} if place.id else marks
+
     def _exchange(self, request: SentRequest) -> Exchange:
         dialect = request.route.dialect
         assert dialect is not None
         body = self._whole(self._redact(request.body) if self._redact else request.body)
         model = request.route.model or str(body.get("model") or "")
-        return Exchange(dialect, body, {}, model, request.at, split(dialect, body))
+        parts = split(dialect, body)
+        hashes: list[str] = []
+        for at in range(0, len(parts.messages), STEP):
+            self.pause()
+            hashes += map(self._hashes.of, parts.messages[at : at + STEP])
+        return Exchange(dialect, body, {}, model, request.at, parts, tuple(hashes))
 
     def _whole(self, body: dict[str, Any]) -> dict[str, Any]:
         """A request with what the provider remembers of it, where it sends only what is new."""
@@ -191,7 +250,7 @@ class ProxySessions:
         if live.dialect == "responses" and body.get("id"):
             self._earlier.add(asked.body, body)
         if asked.sender.purpose == "compaction" and not is_error:
-            live.summarised(body)
+            live.summarised(asked.body, body, came.took)
         self._store_up(asked.place)
 
     def close(self) -> None:
@@ -223,7 +282,7 @@ class ProxySessions:
 
     @staticmethod
     def _same_prompt(place: StoredConversation, exchange: Exchange) -> bool:
-        return place.live.prompt == content_hash(exchange.prompt)
+        return place.live.prompt == exchange.prompt_name
 
     def _goes_on(self, place: StoredConversation, exchange: Exchange) -> bool:
         """Whether a request of the same session that begins differently is the same conversation with another past."""
@@ -235,10 +294,34 @@ class ProxySessions:
         fitting = mine if sender.session else [each for each in self._places if each.client == sender.client]
         return next((each for each in reversed(fitting) if each.live.dialect == exchange.dialect), None)
 
+    def _resume(self, exchange: Exchange, sender: Sender) -> StoredConversation | None:
+        """The conversation that an earlier run recorded, where its client goes on in it and nobody else writes it."""
+        if not sender.session or sender.agent:
+            return None
+        before = list(self._places)
+        try:
+            for read in recorded_sessions(self._store(), sender, {each.id for each in before}):
+                live = resumed(sender.client or "proxy", read.events())
+                if live is None:
+                    continue
+                place = StoredConversation(live, sender.client, sender.session, sender.agent)
+                self._places = [*before, place]
+                if self._place(exchange, sender) is place:
+                    place.session = self._store().session(read.id)
+                    if place.session.writable and len(place.session) == len(read):
+                        live.builder.add(*(self._first or without_policy(read.events())))
+                        return place
+                    place.session.close()
+        except Exception:  # whatever is wrong with an old log, a new one begins
+            _log.exception("a session could not be resumed")
+        self._places = before
+        return None
+
     def _begin(self, exchange: Exchange, sender: Sender) -> StoredConversation:
         builder = Builder(sender.client or "proxy")
         place = StoredConversation(LiveConversation(builder, exchange), sender.client, sender.session, sender.agent)
         builder.add(Setting(RECORDED, sender.client or "proxy"))
+        builder.add(*self._first)
         self._describe(place, exchange, sender)
         self._places.append(place)
         for old in self._places[:-KEPT]:
@@ -250,10 +333,7 @@ class ProxySessions:
     def _describe(self, place: StoredConversation, exchange: Exchange, sender: Sender) -> None:
         """What can be said of a conversation when it begins: where, by whom, and what it is about."""
         folder = folder_of(exchange)
-        if folder:
-            place.folder = WorkFolder(folder, branch_of(Path(folder)))
-        elif self._client:
-            place.folder = work_folder()
+        place.folder = WorkFolder(folder, branch_of(Path(folder))) if folder else self._folder
         if place.session is not None and place.folder.path:
             place.session.used_in(place.folder)
         said = users_words(exchange)
@@ -289,6 +369,7 @@ class ProxySessions:
 
     def _store_up(self, place: StoredConversation) -> None:
         """Append what was made. Where that fails it waits; where it fails for long, the session is given up."""
+        self.pause()
         builder = place.live.builder
         try:
             if place.session is None:
