@@ -15,8 +15,11 @@ import pytest
 from proxy.conftest import called, claude, result, user
 from support.provider import Answer, Provider, Raw
 from workbench.config.errors import WrongCall
+from workbench.config.settings import Settings
+from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.events import AssistantMessage, Event, Hold, Request, RequestAnswer, Usage
 from workbench.log.store import Store
+from workbench.models.catalogue import Catalogue
 from workbench.proxy import forwarding, holding
 from workbench.proxy.control import (
     HeldDetail,
@@ -39,7 +42,7 @@ from workbench.proxy.server import ProxyServer
 from workbench.proxy.sessions import ProxySessions
 from workbench.session.requests import RequestMarks
 from workbench.wire.requests import RequestBodies
-from workbench.wire.rewriting import Rewrite, rewritten
+from workbench.wire.rewriting import Rewrite, items_in, rewritten
 from workbench.wire.streams import from_stream
 
 ANSWER = {
@@ -116,6 +119,10 @@ def of(kind: type[Any], events: list[Event]) -> list[Any]:
     return [event.body for event in events if isinstance(event.body, kind)]
 
 
+def setup_of(model: str) -> Setup:
+    return set_up(PlanOptions(model=model), Settings(), Catalogue())
+
+
 async def test_it_waits_and_goes_on_as_it_was(tmp_path: Path) -> None:
     async with Provider(WHOLE) as provider, proxy(tmp_path, provider.url, "every") as running:
         raw = json.dumps(ASK, indent=3).encode()
@@ -127,8 +134,10 @@ async def test_it_waits_and_goes_on_as_it_was(tmp_path: Path) -> None:
             "claude-sonnet-4-5",
             200_000,
         )
-        assert held.tokens > 10
+        texts = [item.text for item in items_in("anthropic", ASK)]
+        assert held.tokens == sum(setup_of(ASK["model"]).counter.count(text).tokens for text in texts), "as in a plan"
         assert not provider.requests
+        assert held.first, "there is no last request since which something could be new"
         await running.let_go("as_it_was")
         assert await asking == (200, json.dumps(ANSWER).encode())
         assert provider.requests[0].raw == raw

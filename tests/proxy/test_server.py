@@ -76,6 +76,32 @@ async def test_a_request_and_its_answer_pass_as_they_are(tmp_path: Path) -> None
         assert running.address.rpartition("/")[2] not in json.dumps(got.headers)
 
 
+async def test_headers_that_come_twice_arrive_twice_and_in_order(tmp_path: Path) -> None:
+    heads: list[bytes] = []
+
+    async def provider(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nServer: a\r\nserver: b\r\nConnection: close\r\n\r\n{}"
+        writer.write(answer)
+        writer.close()
+
+    own = [b"X-Goog-Api-Client: x/1", b"User-Agent: sdk/1", b"Accept: a", b"user-agent: agent/2", b"Accept: b"]
+    async with await asyncio.start_server(provider, "127.0.0.1", 0) as upstream:
+        port = upstream.sockets[0].getsockname()[1]
+        async with proxy(tmp_path, f"http://127.0.0.1:{port}") as running:
+            where = running.url.removeprefix("http://")
+            host, _, path = where.partition("/")
+            reader, writer = await asyncio.open_connection("127.0.0.1", int(host.rpartition(":")[2]))
+            lines = [f"POST /{path} HTTP/1.1".encode(), b"Host: x", *own, b"Content-Length: 2", b"Connection: close"]
+            writer.write(b"\r\n".join(lines) + b"\r\n\r\n{}")
+            came = await reader.read()
+            writer.close()
+    assert came.split(b"\r\n")[0] == b"HTTP/1.1 200 OK"
+    sent = [line for line in heads[0].split(b"\r\n") if line.lower().startswith((b"x-goog", b"user-agent", b"accept:"))]
+    assert [line.lower() for line in sent] == [line.lower() for line in own]
+    assert [line for line in came.split(b"\r\n") if line.lower().startswith(b"server")] == [b"Server: a", b"Server: b"]
+
+
 async def test_a_stream_comes_as_it_goes(tmp_path: Path) -> None:
     gate = asyncio.Event()
     async with (
@@ -94,7 +120,7 @@ async def test_a_stream_comes_as_it_goes(tmp_path: Path) -> None:
 
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {
-    "gzip": gzip.compress,
+    "gzip": lambda data: gzip.compress(data, mtime=0),
     "deflate": zlib.compress,
     "br": brotli.compress,
     "zstd": zstandard.ZstdCompressor().compress,
@@ -138,7 +164,7 @@ async def test_a_client_that_goes_away_ends_the_request(tmp_path: Path) -> None:
         came = await running.client.post(running.url, json={**ASK, "stream": True})
         await came.content.readuntil(b"\n\n")
         came.close()
-        await asyncio.wait_for(provider.gone.wait(), 10)
+        await asyncio.wait_for(provider.gone.wait(), 120)
         bodies = await running.bodies()
         assert [body.problem for body in bodies if isinstance(body, RequestAnswer)] == ["the client went away"]
         assert [body.finish for body in bodies if isinstance(body, AssistantMessage)] == ["cancelled"]
@@ -151,7 +177,7 @@ async def test_a_provider_that_hangs_hangs_and_holds_up_nobody_else(tmp_path: Pa
         proxy(tmp_path, provider.url) as running,
     ):
         stuck = asyncio.create_task(running.client.post(running.url, json=ASK))
-        await asyncio.wait_for(provider.arrived.wait(), 10)
+        await asyncio.wait_for(provider.arrived.wait(), 120)
         async with running.client.post(running.url, json=ASK) as came:
             assert await came.read() == WHOLE
         assert not stuck.done()

@@ -117,7 +117,7 @@ def why_held(rule: BreakRule, request: PassingRequest) -> str:
             return f"{request.tokens:,} tokens are more than {rule.limit:,.0f}" * (request.tokens > rule.limit)
         case "share":
             over = request.share > rule.limit
-            return f"{percent(request.share)} of {request.window:,} tokens are more than {percent(rule.limit)}" * over
+            return f"{percent(request.share)} of {request.window:,} tokens are more than {rule.limit * 100:g} %" * over
         case "tool":
             wanted = rule.value.casefold()
             found = (item.tool for item in talk if item.tool and fnmatchcase(item.tool.casefold(), wanted))

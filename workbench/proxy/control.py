@@ -1,8 +1,8 @@
-"""Breakpoints from outside: the proxies that run on this machine, what they hold, and letting it go.
+"""The proxies that run on this machine, from outside: what they hold, letting it go, and policies on the way.
 
 Each proxy has a file in the data folder, with the address under which it takes orders. There `GET /state` tells its
 rules and what it holds, `GET /held/ID` has one request whole, `POST /held/ID` lets it go, and `PUT /rules` sets the
-breakpoints.
+breakpoints; `GET /policies` tells what its sessions are sent under, `GET` and `PUT /policies/SESSION` one of them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class RunningProxy(Struct, frozen=True):
     control: str
     """Where it takes orders."""
     agent: str = ""
-    """The agent that it started; empty: none that we know."""
+    """The agent that it started; empty: none."""
     folder: str = ""
     """Where it was started."""
 
@@ -63,6 +63,12 @@ class HeldSummary(Struct, frozen=True):
     """When it is let go as it was."""
     last: str = ""
     """What stands last in it."""
+    fixed: str = ""
+    """Why nothing else may be sent in its place; empty: it may be changed."""
+    session: str = ""
+    """What it is recorded in; empty: nothing is, or not yet."""
+    first: bool = False
+    """Whether no earlier request of its conversation is known: then what is new is what the model has not answered."""
 
 
 class HeldDetail(Struct, frozen=True):
@@ -72,6 +78,10 @@ class HeldDetail(Struct, frozen=True):
     body: dict[str, Any]
     new: tuple[str, ...]
     """The paths of the items that are new."""
+    pinned: tuple[str, ...] = ()
+    """The paths of the items that no policy on the way changes, because somebody said so."""
+    policy: str = ""
+    """What requests of its conversation are sent under; empty: as they are."""
 
 
 class ProxyState(Struct, frozen=True):
@@ -91,12 +101,61 @@ class ReleaseOrder(Struct, frozen=True):
     """The same, where the address names the model."""
     text: str = ""
     """What it is answered with."""
+    pin: tuple[str, ...] = ()
+    """The paths of results that no policy on the way is to change from now on."""
 
 
 class RuleOrder(Struct, frozen=True):
     """All breakpoints, anew."""
 
     rules: tuple[str, ...]
+
+
+class WayPolicy(Struct, frozen=True, omit_defaults=True):
+    """A policy on the way."""
+
+    policy: str = ""
+    """A preset, a file of the user's, or a path; empty: the one of the settings."""
+    knobs: tuple[str, ...] = ()
+    """As `masking.keep_last=3`."""
+
+    def __str__(self) -> str:
+        return " ".join((self.policy or "the policy of your settings", *self.knobs))
+
+
+class PolicyOrder(Struct, frozen=True):
+    """What a session is to be sent under from its next request on."""
+
+    do: Literal["set", "off", "default", "undo"]
+    """default: as the proxy does with all others; undo: what the last batch changed is sent as it was."""
+    policy: WayPolicy = WayPolicy()
+    """For `set`."""
+
+
+class SessionPolicy(Struct, frozen=True):
+    """What a session is sent under."""
+
+    session: str
+    policy: WayPolicy | None
+    """None: it is sent as it is."""
+    own: bool = False
+    """Whether that was said of this session, and not of the whole proxy."""
+    results: int = 0
+    """Those that are sent in other words now."""
+    batches: int = 0
+    """Those that can be undone."""
+    leaving: int = 0
+    """Of the results, those that are sent as they were from the next batch on."""
+    default: WayPolicy | None = None
+    """What the proxy sends all others under."""
+    agent: str = ""
+    """Whose session it is, where something tells."""
+
+
+class PolicyList(Struct, frozen=True):
+    """What the sessions of a proxy are sent under, the one that was used last at the end."""
+
+    sessions: tuple[SessionPolicy, ...]
 
 
 class NotReached(WorkbenchError):
@@ -182,6 +241,24 @@ def release(proxy: RunningProxy, held: str, order: ReleaseOrder) -> ProxyState:
 def set_rules(proxy: RunningProxy, rules: Sequence[str]) -> ProxyState:
     """Set all breakpoints anew. Raises WrongCall for a rule that is none."""
     return _call(proxy, "PUT", "/rules", ProxyState, RuleOrder(tuple(rules)))
+
+
+def policies_of(proxy: RunningProxy) -> tuple[SessionPolicy, ...]:
+    """What its sessions are sent under."""
+    return _call(proxy, "GET", "/policies", PolicyList).sessions
+
+
+def order_policy(proxy: RunningProxy, session: str, order: PolicyOrder) -> SessionPolicy:
+    """Set, change or undo what a session is sent under. Raises WrongCall."""
+    return _call(proxy, "PUT", f"/policies/{session}", SessionPolicy, order)
+
+
+def find_session(session: str) -> tuple[RunningProxy, SessionPolicy] | None:
+    """The proxy that writes a session of the store, and what it is sent under; None: no proxy that runs does."""
+    for proxy in running_proxies():
+        with suppress(NotReached, WrongCall):
+            return proxy, _call(proxy, "GET", f"/policies/{session}", SessionPolicy)
+    return None
 
 
 def states() -> list[tuple[RunningProxy, ProxyState]]:

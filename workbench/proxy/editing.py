@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.models.tokens import counter_for
+from workbench.config.errors import WrongCall
+from workbench.models.tokens import estimator_for
 from workbench.proxy.breakpoints import item_name
 from workbench.proxy.control import HeldDetail, ReleaseOrder
 from workbench.wire.rewriting import BodyItem, Rewrite, items_in, rewritten
@@ -23,7 +24,7 @@ class HeldEdit:
         self.dialect = detail.summary.dialect
         self.items: Sequence[BodyItem] = items_in(self.dialect, detail.body)
         self.new = frozenset(detail.new)
-        self._counter = counter_for(detail.summary.model)
+        self._counter = estimator_for(detail.summary.model)
         self.sizes: Mapping[str, int] = {item.path: self.count(item.text) for item in self.items}
         """By path: tokens."""
 
@@ -38,6 +39,8 @@ class HeldEdit:
 
     def changed(self, rewrite: Rewrite) -> ChangedRequest:
         """What comes of changes. Raises WorkbenchError for what may not be changed."""
+        if rewrite != UNCHANGED and self.detail.summary.fixed:
+            raise WrongCall(self.detail.summary.fixed)
         body = rewritten(self.dialect, self.detail.body, rewrite)
         left = items_in(self.dialect, body)
         names = Counter(map(_name, left))

@@ -20,7 +20,7 @@ from yarl import URL
 from workbench.config.background import in_background
 from workbench.proxy.gate import Gate, HeldRequest, Release, SeenRequest
 from workbench.proxy.holding import Holding
-from workbench.proxy.policies import PassingPolicy
+from workbench.proxy.policies import PassingPolicies
 from workbench.proxy.recorder import Recorded, Recorder, read_answer, read_body, unpacked
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import CameBack, HoldMark, SentRequest
@@ -38,7 +38,7 @@ LARGE: Final = 1 << 20
 MOST_RECORDED: Final = 64 * 1024 * 1024
 """Bytes of an answer that are kept for recording."""
 SOON: Final = 0.1
-"""Seconds after which a request is recorded, though nothing came back yet."""
+"""Seconds after which the recorder waits no longer for an answer to begin."""
 _NAMED = re.compile(r"/models/[^/:?]+:")
 
 _log = logging.getLogger(__name__)
@@ -51,8 +51,10 @@ def way_out(scheme: str, host: str) -> str | None:
 
 
 def forwarded(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
-    """The headers that go to the other side."""
-    return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in HOP_BY_HOP)
+    """The headers that go to the other side, each spelled in one way: aiohttp would send only one of two spellings."""
+    spelled: dict[str, str] = {}
+    pairs = ((name.lower(), name, value) for name, value in headers.items())
+    return CIMultiDict((spelled.setdefault(low, name), value) for low, name, value in pairs if low not in HOP_BY_HOP)
 
 
 class Forwarding:
@@ -65,13 +67,13 @@ class Forwarding:
         route: Route,
         recorder: Recorder | None,
         gate: Gate | None,
-        policy: PassingPolicy | None = None,
+        policies: PassingPolicies | None = None,
     ) -> None:
-        """`gate`: where it may have to wait; `policy`: what may change it."""
+        """`gate`: where it may have to wait; `policies`: what may change it."""
         self._incoming = incoming
         self._headers = forwarded(incoming.headers)
         self._gate = gate
-        self._policy = policy
+        self._policies = policies
         self._seen: SeenRequest | None = None
         self._holding: Holding | None = None
         self._release: Release | None = None
@@ -93,14 +95,15 @@ class Forwarding:
         """Forward it; what cannot be reached is told in a sentence, what breaks off breaks off for the client too."""
         incoming = self._incoming
         if self._recorder is not None:
-            self._recorder.hold_off()
-        timer = asyncio.get_running_loop().call_later(SOON, self._record_request)
+            await self._recorder.room()
+            self._recorder.hold_off(self)
+        timer = asyncio.get_running_loop().call_later(SOON, self._nobody_waits)
         problem = finish = ""
         try:
             self._body = await incoming.read() if incoming.body_exists else b""
             if self._gate is None or await self._let_through(self._gate):
-                if self._policy is not None:
-                    await self._obey(self._policy)
+                if self._policies is not None:
+                    await self._obey(self._policies)
                 url = _for_model(url, self._route.model) if self._release is not None else url
                 await self._send(url)
         except asyncio.CancelledError:
@@ -156,15 +159,15 @@ class Forwarding:
     async def _let_through(self, gate: Gate) -> bool:
         """Wait where a breakpoint says so; tells whether it goes on to the provider, or was answered by hand."""
         try:
-            held, self._seen = await gate.look(self._route, self._incoming.headers, self._body)
+            body, headers = self._body, self._incoming.headers
+            held, self._seen = await gate.look(self._route, headers, lambda: read_body(body, headers))
         except Exception:  # whatever it is, the agent goes on
             _log.exception("breakpoints could not be looked at")
             return True
         if held is None:
             return True
-        if self._recorder is not None:
-            self._recorder.go_on()
-        self._record_request()
+        self._nobody_waits()
+        held.session = lambda: self._recorded.session if self._recorded is not None else ""
         self._holding, began, release = Holding(self._incoming, held), time.monotonic(), Release("gone")
         try:
             release = await self._holding.wait(gate)
@@ -188,9 +191,9 @@ class Forwarding:
         if self._response is not None:  # which says nothing of a compression
             self._headers["Accept-Encoding"] = "identity"
         if self._recorder is not None:
-            self._recorder.hold_off()
+            self._recorder.hold_off(self)
         if self._recorded is not None:
-            mark = HoldMark(held.summary.rule, held.summary.why, took, release.end)
+            mark = HoldMark(held.summary.rule, held.summary.why, took, release.end, release.pinned)
             self._recorded.held(mark, sent, len(self._body) if sent else 0)
 
     def _replace(self, body: dict[str, Any]) -> SentRequest:
@@ -199,13 +202,13 @@ class Forwarding:
         self._headers.popall("Content-Encoding", None)
         return SentRequest(self._route, self._incoming.headers, body, time.time_ns() // 1_000_000)
 
-    async def _obey(self, policy: PassingPolicy) -> None:
+    async def _obey(self, policies: PassingPolicies) -> None:
         """Have a policy change the request; whatever goes wrong with that, the request goes on as it was."""
         encoding = self._headers.get("Content-Encoding", "")
-        body, route = self._body, self._route
+        body, route, headers = self._body, self._route, self._incoming.headers
         try:
             changed = await in_background(
-                lambda: policy.changed(route, read_body(body, {"Content-Encoding": encoding}))
+                lambda: policies.changed(route, headers, read_body(body, {"Content-Encoding": encoding}))
             )
         except Exception:
             _log.exception("the policy could not be applied")
@@ -236,8 +239,8 @@ class Forwarding:
         async for chunk in upstream.content.iter_any():
             await response.write(chunk)
             if self._first is None:
-                self._came()
-                self._record_request()
+                self._first = time.monotonic()
+                self._nobody_waits()
             if recording:
                 self._keep(chunk)
 
@@ -248,11 +251,11 @@ class Forwarding:
 
     # Recording
 
-    def _came(self) -> None:
-        """The first byte is there: from now on nobody waits for us."""
-        self._first = time.monotonic()
+    def _nobody_waits(self) -> None:
+        """The first byte is there, or it takes so long that nothing of ours matters: the time to record."""
         if self._recorder is not None:
-            self._recorder.go_on()
+            self._recorder.go_on(self)
+        self._record_request()
 
     def _record_request(self) -> None:
         if self._recorder is None or self._recorded is not None or not self._body:  # which may still be on its way
@@ -269,9 +272,7 @@ class Forwarding:
         status, headers = self._status, self._came_with
         if self._seen is not None and status >= 400:
             self._seen.refused = f"the provider answered the last request with HTTP {status}"
-        if self._first is None and self._recorder is not None:
-            self._recorder.go_on()
-        self._record_request()
+        self._nobody_waits()
         if self._recorded is None:
             return
         dialect, chunks, first, began, ended = (

@@ -9,23 +9,24 @@ import asyncio
 import os
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count, takewhile
+from itertools import count
 from typing import Any, Final, NamedTuple
+
+from msgspec import structs
 
 from workbench.config.background import in_background
 from workbench.config.errors import WrongCall
 from workbench.log.events import HoldEnd
 from workbench.models.catalogue import Catalogue
-from workbench.models.tokens import counter_for
+from workbench.models.tokens import estimator_for
 from workbench.proxy.breakpoints import BreakRule, PassingRequest, first_held, item_name, new_items, parse_rule
-from workbench.proxy.control import HeldDetail, HeldSummary, ProxyState, ReleaseOrder
-from workbench.proxy.recorder import read_body
+from workbench.proxy.control import HeldSummary, ProxyState, ReleaseOrder
 from workbench.proxy.routes import Route
 from workbench.proxy.senders import Sender, sender_of
-from workbench.traces.request_thread import Exchange
+from workbench.traces.request_thread import Exchange, common_start
 from workbench.wire.dialects import split
 from workbench.wire.rewriting import BodyItem, items_in
 
@@ -42,6 +43,8 @@ class Release(NamedTuple):
     body: dict[str, Any] | None = None
     model: str = ""
     text: str = ""
+    pinned: Sequence[str] = ()
+    """The calls whose results no policy on the way is to change from now on."""
 
 
 @dataclass(slots=True, eq=False)
@@ -63,6 +66,10 @@ class HeldRequest:
     summary: HeldSummary
     body: dict[str, Any]
     new: tuple[str, ...]
+    route: Route
+    headers: Mapping[str, str]
+    session: Callable[[], str] = lambda: ""
+    """What it is recorded in, once it is."""
     released: asyncio.Future[Release] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
@@ -108,9 +115,9 @@ class Gate:
         return bool(self.rules) and route.dialect is not None and route.name != "counting"
 
     async def look(
-        self, route: Route, headers: Mapping[str, str], body: bytes
+        self, route: Route, headers: Mapping[str, str], body: Callable[[], dict[str, Any]]
     ) -> tuple[HeldRequest | None, SeenRequest | None]:
-        """Whether a request is to wait; and by what the next one knows it."""
+        """Whether a request is to wait; and by what the next one knows it. Its body is read in the background."""
         read = await in_background(self._read, route, dict(headers), body)
         if read is None:
             return None, None
@@ -127,11 +134,13 @@ class Gate:
             return None, seen
         if not read.tokens:
             read = await in_background(self._sized, read)
-        return self._held(route, read, new, *found), seen
+        held = self._held(route, headers, read, new, *found)
+        held.summary = structs.replace(held.summary, first=before is None)
+        return held, seen
 
-    def _read(self, route: Route, headers: Mapping[str, str], data: bytes) -> _Read | None:
-        dialect, body = route.dialect, read_body(data, headers)
-        if dialect is None or not body:
+    def _read(self, route: Route, headers: Mapping[str, str], read_body: Callable[[], dict[str, Any]]) -> _Read | None:
+        dialect, body = route.dialect, read_body()
+        if dialect is None or not body or body.get("generate") is False:
             return None
         model = route.model or str(body.get("model") or "")
         exchange = Exchange(dialect, body, {}, model, 0, split(dialect, body))
@@ -139,7 +148,7 @@ class Gate:
         return self._sized(found) if any(rule.counts for rule in self.rules) else found
 
     def _sized(self, read: _Read) -> _Read:
-        counter = counter_for(read.model)
+        counter = estimator_for(read.model)
         tokens = sum(counter.count(item.text).tokens for item in read.items)
         return read._replace(tokens=tokens, window=self._catalogue.find(read.model).window)
 
@@ -148,13 +157,20 @@ class Gate:
         best, most = None, 0
         for seen in self._seen:
             if seen.key == key:
-                pairs = takewhile(lambda pair: pair[0] == pair[1], zip(seen.talk, talk, strict=False))
-                common = sum(1 for _ in pairs)
+                common = common_start(seen.talk, talk)
                 if common and common >= most:
                     best, most = seen, common
         return best
 
-    def _held(self, route: Route, read: _Read, new: Sequence[BodyItem], rule: BreakRule, why: str) -> HeldRequest:
+    def _held(
+        self,
+        route: Route,
+        headers: Mapping[str, str],
+        read: _Read,
+        new: Sequence[BodyItem],
+        rule: BreakRule,
+        why: str,
+    ) -> HeldRequest:
         assert route.dialect is not None
         sender, now = read.sender, time.time()
         agent = " ".join(filter(None, (sender.client or self._client, sender.agent, sender.name)))
@@ -174,7 +190,7 @@ class Gate:
             now + self.seconds,
             last,
         )
-        return HeldRequest(summary, read.body, tuple(item.path for item in new))
+        return HeldRequest(summary, read.body, tuple(item.path for item in new), route, headers)
 
     @contextmanager
     def holding(self, held: HeldRequest) -> Iterator[None]:
@@ -189,23 +205,22 @@ class Gate:
 
     def state(self) -> ProxyState:
         """What it holds, and why."""
-        return ProxyState(tuple(map(str, self.rules)), tuple(held.summary for held in self.held.values()))
+        waiting = (structs.replace(held.summary, session=held.session()) for held in self.held.values())
+        return ProxyState(tuple(map(str, self.rules)), tuple(waiting))
 
-    def detail(self, ident: str) -> HeldDetail:
-        """A request that waits, whole. Raises WrongCall."""
-        held = self._find(ident)
-        return HeldDetail(held.summary, held.body, held.new)
-
-    def release(self, ident: str, order: ReleaseOrder) -> None:
-        """Let a request go on. Raises WrongCall."""
-        held = self._find(ident)
+    def release(self, ident: str, order: ReleaseOrder, pin: Callable[[], Sequence[str]] = tuple) -> None:
+        """Let a request go on; `pin` does what the order says of that, and gives the calls. Raises WrongCall."""
+        held = self.find(ident)
+        if order.end == "changed" and held.summary.fixed:
+            raise WrongCall(held.summary.fixed)
         if order.end == "changed" and not order.body:
             raise WrongCall("expected the body that is sent in its place")
         if order.end == "answered" and not order.text.strip():
             raise WrongCall("expected a text to answer with")
-        held.released.set_result(Release(order.end, order.body, order.model, order.text))
+        held.released.set_result(Release(order.end, order.body, order.model, order.text, pin()))
 
-    def _find(self, ident: str) -> HeldRequest:
+    def find(self, ident: str) -> HeldRequest:
+        """A request that waits. Raises WrongCall."""
         held = self.held.get(ident)
         if held is None or held.released.done():
             raise WrongCall(f"{ident} is not held any more")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from aiohttp import web
@@ -43,6 +43,40 @@ _WRITERS: Final[Mapping[Dialect, Callable[[], dialects.Dialect]]] = {
 _USAGE: Final = ("usage", "usageMetadata")
 
 
+async def until_released(gate: Gate, held: HeldRequest, sign: Callable[[], Awaitable[None]]) -> Release:
+    """Wait until somebody lets a request go, or the time is over; `sign` tells its client that somebody is there."""
+    with gate.holding(held):
+        while True:
+            rest = held.summary.until - time.time()
+            done, _ = await asyncio.wait([held.released], timeout=max(0, min(rest, ALIVE_SECONDS)))
+            if done:
+                return held.released.result()
+            if rest <= ALIVE_SECONDS:
+                return Release("expired")
+            await sign()
+
+
+class OwnAnswer:
+    """A text of one's own as the answer to a held request, in its dialect."""
+
+    def __init__(self, held: HeldRequest, text: str, *, streams: bool) -> None:
+        summary = held.summary
+        self.writer = _WRITERS[summary.dialect]()
+        used = Reported(summary.tokens, counter_for(summary.model).count(text).tokens)
+        wants_usage = dict_in(held.body, "stream_options").get("include_usage") is True
+        self.request = RehearsalRequest(
+            (), (), summary.model, streams, summary.dialect != "chat" or wants_usage, body=held.body
+        )
+        self.played = PlayedAnswer(RehearsedAnswer(text, usage=used), Pace())
+        self.ident = f"held{summary.id}"
+        self.whole = self.writer.whole(self.played, self.request, self.ident)
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """Without figures that nobody reported."""
+        return {key: value for key, value in self.whole.items() if key not in _USAGE}
+
+
 class Holding:
     """The wait of one request."""
 
@@ -62,15 +96,7 @@ class Holding:
 
     async def wait(self, gate: Gate) -> Release:
         """Until somebody lets it go, or the time is over."""
-        with gate.holding(self._held):
-            while True:
-                rest = self._held.summary.until - time.time()
-                done, _ = await asyncio.wait([self._held.released], timeout=max(0, min(rest, ALIVE_SECONDS)))
-                if done:
-                    return self._held.released.result()
-                if rest <= ALIVE_SECONDS:
-                    return Release("expired")
-                await self._sign()
+        return await until_released(gate, self._held, self._sign)
 
     async def _sign(self) -> None:
         sign = _SIGNS.get(self._dialect)
@@ -86,28 +112,19 @@ class Holding:
     # Answers of our own
 
     async def answer(self, text: str) -> tuple[web.StreamResponse, bytes]:
-        """Answer in the client's dialect; also the answer as it is recorded, without figures that nobody reported."""
-        writer, summary = _WRITERS[self._dialect](), self._held.summary
-        used = Reported(summary.tokens, counter_for(summary.model).count(text).tokens)
-        wants_usage = dict_in(self._held.body, "stream_options").get("include_usage") is True
-        request = RehearsalRequest(
-            (), (), summary.model, self.streams, self._dialect != "chat" or wants_usage, body=self._held.body
-        )
-        played = PlayedAnswer(RehearsedAnswer(text, usage=used), Pace())
-        ident = f"held{summary.id}"
-        whole = writer.whole(played, request, ident)
-        recorded = {key: value for key, value in whole.items() if key not in _USAGE}
+        """Answer in the client's dialect; also the answer as it is recorded."""
+        own = OwnAnswer(self._held, text, streams=self.streams)
         response: web.StreamResponse
         if not self.streams:
-            response = web.Response(text=dialects.to_json(whole), content_type=JSON)
+            response = web.Response(text=dialects.to_json(own.whole), content_type=JSON)
         elif self._dialect == "gemini" and self._incoming.query.get("alt") != "sse":
-            response = web.Response(text=f"[{dialects.to_json(whole)}]", content_type=JSON)
+            response = web.Response(text=f"[{dialects.to_json(own.whole)}]", content_type=JSON)
         else:
             response = await self._begin()
-            for each in writer.stream(played, request, ident):
+            for each in own.writer.stream(own.played, own.request, own.ident):
                 await response.write(each.data)
             await response.write_eof()
-        return response, dialects.to_json(recorded).encode()
+        return response, dialects.to_json(own.recorded).encode()
 
     async def tell_error(self, status: int, body: bytes) -> None:
         """What the provider refuses, after its client was told to wait: an error inside the stream."""

@@ -8,14 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from workbench.live.processes import PROGRAMS
+from workbench.live.processes import PROGRAMS, program_of
+from workbench.models.catalogue import REHEARSAL
 from workbench.traces import codex, copilot, gemini_cli, opencode, pi
 
 KEYS: Final = (
-    *("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "CODEX_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
-    "COPILOT_PROVIDER_API_KEY",
+    *("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "CODEX_API_KEY", "GEMINI_API_KEY"),
+    *("GOOGLE_GENERATIVE_AI_API_KEY", "COPILOT_PROVIDER_API_KEY"),
 )
 """Where agents look for a key. For the rehearsal model any will do."""
+_GOOGLE: Final = "GOOGLE_API_KEY"
+"""Some libraries know no other name for Gemini's; those that know both complain of two."""
+MODELS: Final = {"COPILOT_MODEL": REHEARSAL}
+"""Where agents look for a model that do not start without one."""
 _LOCAL: Final = "127.0.0.1,localhost"
 _GEMINI_DEFAULTS: Final = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
 _PI_EXTENSION: Final = "pi-through-proxy.js"
@@ -25,7 +30,7 @@ class Launch(NamedTuple):
     """How an agent is started."""
 
     agent: str
-    """Its name; empty where we do not know it."""
+    """Its name; of one that we do not know, that of its program or script."""
     command: tuple[str, ...]
     environment: dict[str, str]
     """What is set besides what is there already."""
@@ -36,10 +41,16 @@ def launch(command: Sequence[str], address: str, folder: Path, *, rehearsal: boo
     agent = PROGRAMS.get(Path(command[0]).name, "")
     settings = environment(address)
     if rehearsal:
-        settings |= {name: "rehearsal" for name in KEYS if not os.environ.get(name)}
+        missing = {name: REHEARSAL for name in KEYS if not os.environ.get(name)}
+        if os.environ.get(_GOOGLE):
+            missing.pop("GEMINI_API_KEY", None)
+        elif not agent and "GEMINI_API_KEY" in missing:
+            missing[_GOOGLE] = REHEARSAL
+        settings |= missing
+        settings |= {name: model for name, model in MODELS.items() if not os.environ.get(name)}
     told = _TOLD.get(agent)
     more, given = told(address, folder) if told else ((), {})
-    return Launch(agent, (command[0], *more, *command[1:]), settings | given)
+    return Launch(agent or program_of(command), (command[0], *more, *command[1:]), settings | given)
 
 
 def environment(address: str) -> dict[str, str]:

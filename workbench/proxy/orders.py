@@ -1,38 +1,69 @@
-"""The proxy takes orders: breakpoints are set, and what they hold is let go. `proxy/control` is who gives them."""
+"""The proxy takes orders: breakpoints are set, what they hold is let go, policies are set for sessions.
+
+`proxy/control` is who gives them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import msgspec
 from aiohttp import web
 from msgspec import Struct
 
+from workbench.config.background import in_background
 from workbench.config.errors import WorkbenchError, WrongCall
-from workbench.proxy.control import ReleaseOrder, RuleOrder
-from workbench.proxy.gate import Gate
+from workbench.proxy.control import HeldDetail, PolicyList, PolicyOrder, ReleaseOrder, RuleOrder
+from workbench.proxy.gate import Gate, HeldRequest
+from workbench.proxy.policies import PassingPolicies
 
 T = TypeVar("T")
 
 
-async def take_order(incoming: web.Request, path: str, gate: Gate) -> web.Response:
+async def take_order(incoming: web.Request, path: str, gate: Gate, policies: PassingPolicies | None) -> web.Response:
     """Answer an order; what is wrong with it is told in a sentence."""
     held = path.removeprefix("/held/") if path.startswith("/held/") else ""
+    session = path.removeprefix("/policies/") if path.startswith("/policies/") else ""
     try:
         match incoming.method, path:
             case "GET", "/state":
                 return _told(gate.state())
             case "GET", _ if held:
-                return _told(gate.detail(held))
+                return _told(await in_background(_detail, gate.find(held), policies))
             case "POST", _ if held:
-                gate.release(held, await _read(incoming, ReleaseOrder))
+                order = await _read(incoming, ReleaseOrder)
+                gate.release(held, order, lambda: _pin(gate.find(held), policies, order.pin))
                 return _told(gate.state())
             case "PUT", "/rules":
                 gate.set_rules((await _read(incoming, RuleOrder)).rules)
                 return _told(gate.state())
-        raise WrongCall(f"{incoming.method} {path}: expected GET /state, GET or POST /held/ID, or PUT /rules")
+            case "GET", "/policies":
+                return _told(PolicyList(policies.listed() if policies is not None else ()))
+            case "GET", _ if session and policies is not None:
+                return _told(policies.told(session))
+            case "PUT", _ if session and policies is not None:
+                return _told(await in_background(policies.order, session, await _read(incoming, PolicyOrder)))
+        expected = "GET /state, GET or POST /held/ID, PUT /rules, GET /policies, or GET or PUT /policies/SESSION"
+        raise WrongCall(f"{incoming.method} {path}: expected {expected}")
     except WorkbenchError as error:
         return web.json_response({"error": str(error)}, status=400)
+
+
+def _detail(held: HeldRequest, policies: PassingPolicies | None) -> HeldDetail:
+    if policies is None:
+        return HeldDetail(held.summary, held.body, held.new)
+    policy = policies.under(held.route, held.headers, held.body)
+    pinned = policies.pinned_in(held.summary.dialect, held.body)
+    return HeldDetail(held.summary, held.body, held.new, pinned, "" if policy is None else str(policy))
+
+
+def _pin(held: HeldRequest, policies: PassingPolicies | None, paths: Sequence[str]) -> Sequence[str]:
+    if not paths:
+        return ()
+    if policies is None:
+        raise WrongCall("this proxy takes no policies: there is nothing to pin against")
+    return policies.pin(held.summary.dialect, held.body, frozenset(paths))
 
 
 async def _read(incoming: web.Request, kind: type[T]) -> T:

@@ -51,7 +51,8 @@ def key_for(dialect: Dialect, model: str, *, needed: bool) -> str:
     found: Key = find_key(model, PROVIDERS[dialect])
     value = found.value or os.environ.get(found.variable, "")
     if needed and not value:
-        raise WrongCall(f"no key for {PROVIDERS[dialect]}: {found.described}; or name another server with --to")
+        how = found.described.removeprefix("none: ")
+        raise WrongCall(f"no key for {PROVIDERS[dialect]}: {how}; or name another server with --to")
     return value
 
 

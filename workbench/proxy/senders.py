@@ -69,7 +69,7 @@ _SIDE: Final = (
 _LOOKED_AT: Final = 4_000
 """Characters of a prompt that are looked through."""
 _FOLDER: Final = re.compile(
-    r"(?:working (?:in the )?directory|workspace directories|<cwd>|\bcwd\b)(?: is)?\W{0,8}?(/[^\n<>\"'`]+)",
+    r"(?:working (?:in the )?directory|workspace directories|<cwd>|\bcwd\b)(?: is)?[^\w<]{0,8}?(/[^\n<>\"'`]+)",
     re.IGNORECASE,
 )
 _BEGINNING: Final = 8

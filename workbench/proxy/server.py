@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import secrets
 from typing import Final
 
@@ -15,10 +16,11 @@ from workbench.config.errors import WorkbenchError
 from workbench.proxy.forwarding import Forwarding, forwarded
 from workbench.proxy.gate import Gate
 from workbench.proxy.orders import take_order
-from workbench.proxy.policies import PassingPolicy
+from workbench.proxy.policies import PassingPolicies
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Upstreams, route_of
 from workbench.proxy.websockets import pump
+from workbench.rehearsal.repeated_headers import take_repeated_headers
 
 MAX_FIELD: Final = 64 * 1024
 CONNECT_SECONDS: Final = 30
@@ -38,7 +40,7 @@ class ProxyServer:
         port: int = 0,
         token: str = "",
         gate: Gate | None = None,
-        policy: PassingPolicy | None = None,
+        policies: PassingPolicies | None = None,
     ) -> None:
         """`port` 0 takes a free one; `token`: what the path begins with, which keeps others on this machine out."""
         self.token = token or secrets.token_urlsafe(12)
@@ -47,7 +49,7 @@ class ProxyServer:
         """Where orders are taken, if there is a gate: under a token of their own, which agents do not have."""
         self._orders = secrets.token_urlsafe(24)
         self._gate = gate
-        self._policy = policy
+        self._policies = policies
         self._upstreams = upstreams
         self._recorder = recorder
         self._port = port
@@ -76,12 +78,14 @@ class ProxyServer:
             max_line_size=MAX_FIELD,
             max_field_size=MAX_FIELD,
         )
+        take_repeated_headers()
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
         except (OSError, OverflowError) as error:
             await self._end()
-            raise WorkbenchError(f"port {self._port}: cannot be opened: {error}") from error
+            why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error
+            raise WorkbenchError(f"port {self._port}: cannot be opened: {why}") from error
         here = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
         self.address, self.control = f"{here}/{self.token}", f"{here}/{self._orders}"
         return self
@@ -101,7 +105,7 @@ class ProxyServer:
         head, path = f"/{self.token}", incoming.raw_path
         if not (path == head or path.startswith((head + "/", head + "?"))):
             if self._gate is not None and path.startswith(f"/{self._orders}/"):
-                return await take_order(incoming, path[len(self._orders) + 1 :], self._gate)
+                return await take_order(incoming, path[len(self._orders) + 1 :], self._gate, self._policies)
             return web.Response(status=404, text="workbench proxy: the address needs the token it was started with\n")
         path = path[len(head) :] or "/"
         task = asyncio.current_task()
@@ -112,6 +116,9 @@ class ProxyServer:
         route = route_of(path.partition("?")[0], incoming.headers)
         url = self._upstreams.address(route.provider, path)
         if incoming.headers.get("Upgrade", "").lower() == "websocket":
-            return await pump(incoming, self._client, url, route, forwarded(incoming.headers), self._recorder)
+            return await pump(
+                incoming, self._client, url, route, forwarded(incoming.headers), self._recorder, self._gate
+            )
         gate = self._gate if self._gate is not None and self._gate.looks_at(route) else None
-        return await Forwarding(incoming, self._client, route, self._recorder, gate, self._policy).run(url)
+        policies = self._policies if self._policies is not None and self._policies.is_on else None
+        return await Forwarding(incoming, self._client, route, self._recorder, gate, policies).run(url)
