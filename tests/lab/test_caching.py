@@ -1,0 +1,40 @@
+"""What a provider's cache would have had, and the price."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.lab.caching import LEAST, CacheRules, CacheUse, price, rules_for
+from workbench.models.catalogue import Catalogue
+
+MINUTE = 60_000
+
+
+@given(st.integers(0, 100_000), st.integers(0, 100_000), st.integers(0, 10 * MINUTE), st.sampled_from([1, 64, 128]))
+def test_every_token_is_read_or_written_or_plain(size: int, same: int, idle: int, step: int) -> None:
+    use = CacheRules(step).use(size, same, idle)
+    assert sum(use) == size
+    assert min(use) >= 0
+    assert use.read <= min(size, same)
+    assert use.read == 0 or (same >= LEAST and idle <= 5 * MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("model", "same", "idle", "read"),
+    [
+        ("gpt-4o", 5_000, 0, 4_992),
+        ("claude-sonnet-4-5", 5_000, 0, 5_000),
+        ("claude-sonnet-4-5", 1_000, 0, 0),
+        ("claude-sonnet-4-5", 5_000, 6 * MINUTE, 0),
+    ],
+)
+def test_providers_have_their_own_rules(model: str, same: int, idle: int, read: int) -> None:
+    assert rules_for(Catalogue().find(model)).use(6_000, same, idle) == CacheUse(read, 6_000 - read)
+
+
+def test_what_is_written_costs_more_where_the_provider_says_so() -> None:
+    claude, gpt = Catalogue().find("claude-sonnet-4-5"), Catalogue().find("gpt-4o")
+    assert price(claude, CacheUse(1_000, 1_000, 1_000), 100) == pytest.approx(0.0003 + 0.00375 + 0.003 + 0.0015)
+    assert price(gpt, CacheUse(1_000, 1_000, 1_000), 100) == pytest.approx(0.00125 + 0.0025 + 0.0025 + 0.001)
