@@ -1,0 +1,61 @@
+"""What the lab found out, summed over sessions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from workbench.lab.reports import lines, summary_lines, summed
+from workbench.lab.values import LabCompaction, LabPoint, PolicyRun, SourceRun
+
+
+def run(tokens: int, cost: float | None) -> PolicyRun:
+    return PolicyRun("codex", 8_000, (LabPoint(1, 1, tokens, True, 0, tokens, 0),), (), (), 0, 0, 0, cost, 0)
+
+
+def test_a_sum_has_the_cost_of_those_whose_price_is_known_and_says_so() -> None:
+    known, unknown = SourceRun("a", "m", 1, (run(10, 0.5),)), SourceRun("b", "", 1, (run(20, None),))
+    assert [(row["tokens"], row["cost"]) for row in summed([known, unknown])] == [(30, 0.5)]
+    assert "cost: without 1 session for whose model no price is known" in lines([known, unknown], 0)
+    assert not any(line.startswith("cost:") for line in lines([known, known], 0))
+    assert summed([unknown])[0]["cost"] is None
+
+
+def test_a_table_fits_a_narrow_terminal() -> None:
+    source = SourceRun("a", "m", 1, (run(123_456_789, 12_345.678),))
+    wide, narrow = lines([source], 0), lines([source], 60)
+    assert "cache read" in wide[2]
+    assert max(map(len, narrow)) <= 60
+    assert "cache read" not in narrow[2]
+    assert "misses" in narrow[2]
+    assert "$12,345.68" in narrow[3]
+
+
+def test_that_something_did_not_fit_is_said_on_a_narrow_terminal_too() -> None:
+    overflow = replace(run(123_456_789, 12_345.678), points=(LabPoint(1, 1, 123_456_789, False, 0, 0, 0),))
+    narrow = lines([SourceRun("a", "m", 1, (overflow,))], 62)
+    assert max(map(len, narrow)) <= 62
+    assert "did not fit" in narrow[2]
+    assert "did not fit" not in lines([SourceRun("a", "m", 1, (run(1, None),))], 40)[2]
+
+
+def test_a_window_that_is_a_guess_is_told() -> None:
+    known, guessed = run(1, None), replace(run(1, None), is_window_guessed=True)
+    one, other = SourceRun("a", "m", 1, (guessed, guessed)), SourceRun("b", "m", 1, (known, known))
+    said = "window: 8,000 is a guess for {}; --window N sets it"
+    assert said.format("this session's model") in lines([one], 0)
+    assert said.format("the model of 1 session") in lines([one, other], 0)
+    assert not any("guess" in line for line in lines([other], 0))
+
+
+def test_problems_of_one_kind_are_told_once() -> None:
+    problems = [f"too_long: the summary had {tokens} tokens" for tokens in (549, 535, 553)]
+    problems += [f"model: failed in way {'abc'[at]}" for at in (0, 0, 1, 2)]
+    made = tuple(LabCompaction(1, 9, 1, 0, None, "m", problem) for problem in problems)
+    source = SourceRun("a", "m", 1, (replace(run(1, None), compactions=made),))
+    assert summary_lines([source]) == [
+        "summaries: 7 by m",
+        "           3 times: too long: the summary had 549 tokens",
+        "           2 times: model: failed in way a",
+        "           1 time: model: failed in way b",
+        "           1 time for other reasons",
+    ]

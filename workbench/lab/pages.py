@@ -1,0 +1,145 @@
+"""What the lab found out as one page for a browser, which loads nothing from elsewhere and runs no script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from workbench.config.text import counted
+from workbench.lab.plots import COLOURS, clean, plot
+from workbench.lab.reports import figures, summed
+from workbench.lab.values import SourceRun
+
+MOST_PLOTS: Final = 60
+"""Sessions with a picture, those with the most requests."""
+_COLUMNS: Final = {
+    "tokens": "input tokens",
+    "peak": "peak",
+    "overflows": "did not fit",
+    "compactions": "compactions",
+    "misses": "misses",
+    "misses_per_100": "per 100",
+    "cache_read": "cache read",
+    "cost": "cost",
+}
+_LIGHT: Final = ("#6b7280", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56a0d3", "#8b5cf6")
+_DARK: Final = ("#9ca3af", "#56b4e9", "#ff8c42", "#2fcf9a", "#e69ac3", "#f0c94a", "#8ecbff", "#b79cff")
+assert len(_LIGHT) == len(_DARK) == COLOURS
+
+_STYLE: Final = """
+:root { color-scheme: light dark;
+  --ink: #1f2328; --soft: #6b7280; --rule: #d8dce2; --paper: #ffffff; --limit: #c0392b; LIGHT }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --ink: #e4e7eb; --soft: #9aa3ad; --rule: #333a42; --paper: #15181c; --limit: #ff7b6b; DARK }
+}
+body { margin: 2rem auto; max-width: 62rem; padding: 0 1rem; color: var(--ink); background: var(--paper);
+  font: 15px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1rem; margin: 2.5rem 0 .3rem; overflow-wrap: anywhere; }
+p { color: var(--soft); margin: .2rem 0 1.2rem; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .6rem; text-align: right; border-bottom: 1px solid var(--rule); white-space: nowrap; }
+th { color: var(--soft); font-weight: 500; }
+th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: var(--paper); }
+.wide { overflow-x: auto; }
+.name { margin-right: .8rem; white-space: nowrap; }
+.dot { display: inline-block; width: .7rem; height: .7rem; border-radius: 50%; margin-right: .5rem; }
+.bar { display: flex; align-items: center; gap: .6rem; margin: .25rem 0; }
+.bar b { flex: 0 0 8rem; font-weight: 400; overflow-wrap: anywhere; }
+.bar div { flex: 1; display: flex; height: .9rem; } .bar span { height: 100%; } .read { opacity: .4; }
+.dot, .bar span { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+svg { width: 100%; height: auto; display: block; overflow: visible; }
+.grid, .window, .line { vector-effect: non-scaling-stroke; }
+.grid { stroke: var(--rule); } .note { fill: var(--soft); font-size: 11px; } .end { text-anchor: end; }
+.window { stroke: var(--limit); stroke-dasharray: 6 4; stroke-width: 1.5; }
+.line { fill: none; stroke-width: 1.8; stroke-linejoin: round; }
+.miss { fill: none; stroke-width: 2; }
+@media (max-width: 40rem) {
+  body { margin-top: 1rem; } .bar b { flex-basis: 6rem; } .note { font-size: 24px; }
+  svg { margin: 1rem 0 1.5rem; } .foot { transform: translateY(14px); }
+}
+@media print {
+  body { margin: 0; max-width: none; font-size: 11px; } section, .bar { break-inside: avoid; }
+  details { display: none; } .wide { overflow: visible; } th, td { padding: .2rem .3rem; }
+  th:first-child, td:first-child { position: static; }
+}
+"""
+
+
+def page(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = ()) -> str:
+    """All of it: the table, a bar per policy, a picture per session, and what was left out."""
+    rows = summed(sources)
+    requests = sum(source.requests for source in sources)
+    told = f"{counted(len(sources), 'session')}, {counted(requests, 'request')}"
+    body = [f"<h1>The lab</h1><p>{told}</p>", _table(rows), "<h2>Input tokens</h2>", *_bars(rows)]
+    largest = sorted(sources, key=lambda source: -source.requests)[:MOST_PLOTS]
+    shown = [source for source in sources if any(source is each for each in largest)]
+    if shown:
+        body.append(f"<h2>Tokens of each request</h2><p>{_key(rows)}</p>")
+    body += [_session(source, alone=len(sources) == 1) for source in shown]
+    if len(sources) > len(shown):
+        body.append(f"<p>The {len(shown)} sessions with the most requests have a picture.</p>")
+    if failed:
+        body.append("<h2>Left out</h2>" + "".join(f"<p>{clean(error)}</p>" for _, error in failed))
+    viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    head = f'<meta charset="utf-8">{viewport}<title>The lab: {told}</title><style>{_style()}</style>'
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{"".join(body)}</body></html>\n'
+
+
+def _style() -> str:
+    def named(colours: Sequence[str]) -> str:
+        return " ".join(f"--p{at}: {colour};" for at, colour in enumerate(colours))
+
+    numbers = range(COLOURS)
+    classes = [f".line.p{at}, .miss.p{at} {{ stroke: var(--p{at}); }}" for at in numbers]
+    classes += [f".compaction.p{at} {{ fill: var(--p{at}); }}" for at in numbers]
+    classes += [f"span.p{at} {{ background: var(--p{at}); }}" for at in numbers]
+    return _STYLE.replace("LIGHT", named(_LIGHT)).replace("DARK", named(_DARK)) + "\n".join(classes)
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> str:
+    head = "".join(f"<th>{name}</th>" for name in ("policy", *_COLUMNS.values()))
+    lines = []
+    for at, row in enumerate(rows):
+        cells = "".join(f"<td>{_figure(name, row[name])}</td>" for name in _COLUMNS)
+        lines.append(f"<tr><td>{_dot(at)}{clean(row['policy'])}</td>{cells}</tr>")
+    return f'<div class="wide"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
+
+
+def _figure(name: str, value: Any) -> str:
+    if name == "cost":
+        return "–" if value is None else f"${value:,.2f}"
+    return f"{value:.1f}" if name == "misses_per_100" else f"{value:,}"
+
+
+def _dot(at: int) -> str:
+    return f'<span class="dot p{at % COLOURS}"></span>'
+
+
+def _bars(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Tokens that were read from the provider's cache are pale."""
+    most = max((row["tokens"] for row in rows), default=0) or 1
+    bars = ["<p>Pale: read from the provider's cache.</p>"]
+    for at, row in enumerate(rows):
+        read = min(row["cache_read"], row["tokens"])
+        parts = "".join(
+            f'<span class="p{at % COLOURS} {name}" style="width:{100 * tokens / most:.2f}%"></span>'
+            for name, tokens in (("written", row["tokens"] - read), ("read", read))
+        )
+        bars.append(f'<div class="bar"><b>{clean(row["policy"])}</b><div>{parts}</div></div>')
+    return bars
+
+
+def _key(rows: Sequence[dict[str, Any]]) -> str:
+    policies = " ".join(f'<span class="name">{_dot(at)}{clean(row["policy"])}</span>' for at, row in enumerate(rows))
+    told = "▼ a compaction, × something that was needed and gone."
+    return f"{policies}<br>{told} Where lines lie on each other, their colours take turns."
+
+
+def _session(source: SourceRun, *, alone: bool) -> str:
+    told = ", ".join(filter(None, [counted(source.requests, "request"), clean(source.model)]))
+    table = (
+        ""
+        if alone
+        else f"<details><summary>figures</summary>{_table([figures([run]) for run in source.runs])}</details>"
+    )
+    return f"<section><h2>{clean(source.source)}</h2><p>{told}</p>{plot(source.runs)}{table}</section>"

@@ -1,0 +1,42 @@
+"""What the lab found out as Parquet: a row per session and policy, its requests in a column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import IO, Any
+
+from workbench.lab.fetching import needed
+from workbench.lab.reports import FIGURES, figures
+from workbench.lab.values import LabPoint, SourceRun
+
+_TEXTS = frozenset({"source", "model", "policy"})
+_FRACTIONS = frozenset({"misses_per_100", "cost"})
+
+
+def write_parquet(sources: Sequence[SourceRun], file: IO[bytes]) -> None:
+    """With the packages of the extra `cluster`."""
+    arrow, files = needed("pyarrow", "--parquet"), needed("pyarrow.parquet", "--parquet")
+    rows = [
+        {"source": _text(source.source), "model": _text(source.model), "window": run.window}
+        | figures([run])
+        | {"points": [point._asdict() for point in run.points]}
+        for source in sources
+        for run in source.runs
+    ]
+    files.write_table(arrow.Table.from_pylist(rows, _schema(arrow)), file)
+
+
+def _text(name: str) -> str:
+    """The name of a file need not be text, nor what a log says."""
+    return name.encode("utf-8", "replace").decode()
+
+
+def _schema(arrow: Any) -> Any:
+    """Said and not guessed: a column without any value has a type all the same."""
+
+    def kind(name: str) -> Any:
+        return arrow.string() if name in _TEXTS else arrow.float64() if name in _FRACTIONS else arrow.int64()
+
+    point = arrow.struct([(name, arrow.bool_() if name == "fits" else arrow.int64()) for name in LabPoint._fields])
+    columns = [(name, kind(name)) for name in ("source", "model", "window", *FIGURES)]
+    return arrow.schema([*columns, ("points", arrow.list_(point))])

@@ -1,0 +1,121 @@
+"""A session as a picture in SVG: a line per policy, the window, compactions and misses. Colours come from the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from itertools import count
+from typing import Final
+
+from workbench.config.text import counted, printable
+from workbench.lab.values import PolicyRun
+
+WIDTH: Final = 900
+HEIGHT: Final = 260
+_LEFT: Final = 64
+_RIGHT: Final = 16
+_TOP: Final = 18
+_BOTTOM: Final = 26
+_ABOVE: Final = 1.08
+"""The plot is so much higher than what is in it."""
+_NEAR: Final = 3
+"""A window of more than so many times the largest request would make all lines flat, and is only named."""
+_TURN: Final = 10
+"""How long one of several lines in the same place is seen."""
+COLOURS: Final = 8
+"""Policies behind so many begin again with the first colour."""
+
+
+def clean(text: str) -> str:
+    """Foreign text, as it may stand in a page."""
+    return escape(printable(text))
+
+
+def plot(runs: Sequence[PolicyRun]) -> str:
+    """One session under all policies."""
+    scale = _Scale(runs)
+    parts = scale.frame()
+    parts += [_line(scale, run, at) for at, run in enumerate(runs)]
+    parts += [_line(scale, run, at, of=len(runs)) for at, run in enumerate(runs) if len(runs) > 1]
+    parts += [part for at, run in enumerate(runs) for part in _marks(scale, run, at)]
+    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="tokens of each request">{"".join(parts)}</svg>'
+
+
+class _Scale:
+    """From requests and tokens to places."""
+
+    def __init__(self, runs: Sequence[PolicyRun]) -> None:
+        self._requests = max((len(run.points) for run in runs), default=0)
+        self._peak = max((run.peak for run in runs), default=0) or 1
+        self._window = max((run.window for run in runs), default=0)
+        self._shown = self._window if self._window <= _NEAR * self._peak else 0
+        self._most = max(self._peak, self._shown) * _ABOVE
+
+    def x(self, request: int) -> float:
+        """Of a request, from 1."""
+        wide = WIDTH - _LEFT - _RIGHT
+        return round(_LEFT + wide * (request - 1) / max(1, self._requests - 1), 1)
+
+    def y(self, tokens: float) -> float:
+        """Of a number of tokens."""
+        return round(HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * tokens / self._most, 1)
+
+    def frame(self) -> list[str]:
+        """The axes with their numbers, and the window."""
+        right = WIDTH - _RIGHT
+        parts = []
+        for tokens in _steps(self._most):
+            y = self.y(tokens)
+            parts.append(f'<line class="grid" x1="{_LEFT}" y1="{y}" x2="{right}" y2="{y}"/>')
+            parts.append(f'<text class="note end" x="{_LEFT - 8}" y="{y + 4}">{_short(tokens)}</text>')
+        parts.append(f'<text class="note" x="{_LEFT}" y="{_TOP - 5}">tokens</text>')
+        foot = HEIGHT - 8
+        parts.append(f'<text class="note foot" x="{_LEFT}" y="{foot}">request 1</text>')
+        if self._requests > 1:
+            parts.append(f'<text class="note foot end" x="{right}" y="{foot}">{self._requests:,}</text>')
+        if self._shown:
+            y = self.y(self._window)
+            parts.append(f'<line class="window" x1="{_LEFT}" y1="{y}" x2="{right}" y2="{y}"/>')
+            parts.append(f'<text class="note end" x="{right}" y="{y - 4}">window {self._window:,}</text>')
+        else:
+            said = f"the window, {self._window:,}, is far above"
+            parts.append(f'<text class="note end" x="{right}" y="{_TOP - 5}">{said}</text>')
+        return parts
+
+
+def _steps(most: float) -> range:
+    """Round numbers from 0 up, three to six of them."""
+    sizes = (digit * 10**power for power in count() for digit in (1, 2, 5))
+    return range(0, int(most) + 1, next(size for size in sizes if most / size < 6))
+
+
+def _short(tokens: int) -> str:
+    return f"{tokens / 1e6:g}M" if tokens >= 1_000_000 else f"{tokens / 1e3:g}k" if tokens >= 1_000 else str(tokens)
+
+
+def _line(scale: _Scale, run: PolicyRun, at: int, of: int = 0) -> str:
+    """`of`: only its turns, among so many lines that may lie on each other."""
+    places = [f"{scale.x(point.request)},{scale.y(point.tokens)}" for point in run.points]
+    places *= 2 if len(places) == 1 else 1  # a line to itself is a dot
+    turns = f' stroke-dasharray="{_TURN} {_TURN * (of - 1)}" stroke-dashoffset="{-_TURN * at}"' if of else ""
+    title = f"<title>{clean(run.policy)}</title>"
+    return f'<polyline class="line p{at % COLOURS}" points="{" ".join(places)}"{turns}>{title}</polyline>'
+
+
+def _marks(scale: _Scale, run: PolicyRun, at: int) -> list[str]:
+    colour = f"p{at % COLOURS}"
+    name = clean(run.policy)
+    tokens = {point.request: point.tokens for point in run.points}
+    parts = []
+    for each in run.compactions:
+        x, y = scale.x(each.request), scale.y(tokens.get(each.request, 0))
+        said = f"{name}, before request {each.request:,}: compacted {each.tokens_before:,} to {each.tokens_after:,}"
+        shape = f"M{x} {y}l-6 -10h12z"
+        parts.append(f'<path class="compaction {colour}" d="{shape}"><title>{said}</title></path>')
+    for point in run.points:
+        if point.misses:
+            x, y = scale.x(point.request), scale.y(point.tokens)
+            said = f"{name}, request {point.request:,}: {counted(point.misses, 'miss', 'misses')}"
+            shape = f"M{x - 4} {y - 4}l8 8m0 -8l-8 8"
+            parts.append(f'<path class="miss {colour}" d="{shape}"><title>{said}</title></path>')
+    return parts

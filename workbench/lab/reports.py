@@ -1,0 +1,223 @@
+"""What the lab found out, for people and for programs: a table, JSON, and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from workbench.compaction.compactor import DIGEST
+from workbench.config.text import counted, printable, table
+from workbench.context.load import RECORDED
+from workbench.lab.values import PolicyRun, SourceRun
+from workbench.lab.waste_costs import WasteReport
+from workbench.lab.waste_reports import together, waste_json, waste_lines
+
+FIGURES = (
+    "policy",
+    "requests",
+    "tokens",
+    "peak",
+    "overflows",
+    "compactions",
+    "lost",
+    "cut",
+    "masked",
+    "dropped",
+    "misses",
+    "missed_requests",
+    "misses_per_100",
+    "cache_read",
+    "cache_written",
+    "cost",
+    "invalid",
+)
+"""What is told of a policy, in this order."""
+
+
+def figures(runs: Sequence[PolicyRun]) -> dict[str, Any]:
+    """The figures of one policy over one session or many; all runs are under that policy."""
+    return added([_run_figures(run) for run in runs])
+
+
+def added(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Figures of one policy over several sessions as one; the cost is of those whose model has a price."""
+    found: dict[str, Any] = {name: sum(row[name] or 0 for row in rows) for name in FIGURES if name != "policy"}
+    requests, costs = found["requests"], [row["cost"] for row in rows if row["cost"] is not None]
+    found |= {
+        "peak": max(row["peak"] for row in rows),
+        "misses_per_100": round(100 * found["misses"] / requests, 2) if requests else 0.0,
+        "cost": round(sum(costs), 6) if costs else None,
+    }
+    return {"policy": rows[0]["policy"]} | found
+
+
+def _run_figures(run: PolicyRun) -> dict[str, Any]:
+    return {
+        "policy": run.policy,
+        "requests": len(run.points),
+        "tokens": run.tokens,
+        "peak": run.peak,
+        "overflows": run.overflows,
+        "compactions": len(run.compactions),
+        "lost": sum(each.lost for each in run.compactions),
+        "cut": run.cut,
+        "masked": run.masked,
+        "dropped": run.dropped,
+        "misses": len(run.misses),
+        "missed_requests": sum(point.misses > 0 for point in run.points),
+        "misses_per_100": 0.0,
+        "cache_read": run.cache_read,
+        "cache_written": run.cache_written,
+        "cost": run.cost,
+        "invalid": run.invalid,
+    }
+
+
+def summed(sources: Sequence[SourceRun]) -> list[dict[str, Any]]:
+    """All sessions together, by policy; the cost is of those whose model has a price."""
+    return [figures(runs) for runs in zip(*(source.runs for source in sources), strict=True)] if sources else []
+
+
+def as_json(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
+    """Everything, the misses by name."""
+    return {
+        "sources": [
+            {
+                "source": source.source,
+                "model": source.model or None,
+                "requests": source.requests,
+                "policies": [_run_json(run) for run in source.runs],
+                "waste": waste_json(source.waste) if source.waste is not None else None,
+            }
+            for source in sources
+        ],
+        "policies": summed(sources),
+        "waste": waste_json(_all_waste(sources), items=False),
+        "failed": [{"source": name, "error": error} for name, error in failed],
+    }
+
+
+def _all_waste(sources: Sequence[SourceRun]) -> WasteReport:
+    return together([source.waste for source in sources if source.waste is not None])
+
+
+def _run_json(run: PolicyRun) -> dict[str, Any]:
+    return figures([run]) | {
+        "window": run.window,
+        "missed": [miss._asdict() for miss in run.misses],
+        "compacted": [each._asdict() for each in run.compactions],
+        "points": [point._asdict() for point in run.points],
+    }
+
+
+def as_csv(sources: Sequence[SourceRun]) -> str:
+    """A line per session and policy; `waste` is the tokens that the session carried for nothing, as recorded."""
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, ("source", "model", *FIGURES, "waste"))
+    writer.writeheader()
+    for source in sources:
+        told = {"source": source.source, "model": source.model, "waste": source.waste and source.waste.total.carried}
+        writer.writerows(told | figures([run]) for run in source.runs)
+    return file.getvalue()
+
+
+_COLUMNS = ("policy", "input tokens", "peak", "did not fit", "compactions", "misses", "per 100", "cache read", "cost")
+_GIVE_WAY = ("cache read", "peak", "compactions", "did not fit")
+"""Columns that are left out, in this order, where a terminal is too narrow; the last stays if it says that something
+did not fit."""
+
+
+def lines(sources: Sequence[SourceRun], width: int) -> list[str]:
+    """A table per session, and one for all of them where there are several."""
+    found: list[str] = []
+    for source in sources if len(sources) <= _FEW else ():
+        model = f", {source.model}" if source.model else ""
+        found += [printable(f"{source.source}: {counted(source.requests, 'request')}{model}"), ""]
+        found += [*_table([figures([run]) for run in source.runs], width), ""]
+        found += _below(waste_lines(source.waste, width) if source.waste is not None else [])
+    alone = _guessed_windows(sources) if len(sources) == 1 else []
+    if len(sources) > 1:
+        requests = sum(source.requests for source in sources)
+        found += [f"{counted(len(sources), 'session')}, {counted(requests, 'request')}", ""]
+        found += [*_table(summed(sources), width), ""]
+        found += _below([*_without_price(sources), *_guessed_windows(sources)])
+        found += _below(waste_lines(_all_waste(sources), width))
+    found += _below(alone) + _below(summary_lines(sources))
+    return found[:-1]
+
+
+def summary_lines(sources: Sequence[SourceRun]) -> list[str]:
+    """Who wrote the summaries of compactions, and why it was not the model; nothing where none was asked."""
+    made = [each for source in sources for run in source.runs for each in run.compactions if run.policy != RECORDED]
+    if all(each.made_by == DIGEST and not each.problem for each in made):
+        return []
+    writers = Counter(f"the {DIGEST}" if each.made_by == DIGEST else each.made_by for each in made)
+    said = ", ".join(f"{many:,} by {who}" for who, many in writers.most_common())
+    alike: dict[str, list[str]] = {}
+    for problem in (each.problem for each in made if each.problem):
+        kind, _, text = problem.partition(": ")
+        alike.setdefault(_FIGURES.sub("#", problem), []).append(f"{kind.replace('_', ' ')}: {text}")
+    often = sorted(alike.values(), key=len, reverse=True)
+    why = [f"{counted(len(each), 'time')}: {each[0]}" for each in often[:_REASONS]]
+    if len(often) > _REASONS:
+        why.append(f"{counted(sum(map(len, often[_REASONS:])), 'time')} for other reasons")
+    return [printable(f"summaries: {said}"), *(f"           {printable(each)}" for each in why)]
+
+
+def _without_price(sources: Sequence[SourceRun]) -> list[str]:
+    """For which sessions the cost does not count; nothing where it counts for all of them, or for none."""
+    priced = [source for source in sources if all(run.cost is not None for run in source.runs)]
+    missing = len(sources) - len(priced)
+    return (
+        [f"cost: without {counted(missing, 'session')} for whose model no price is known"] if missing and priced else []
+    )
+
+
+def _guessed_windows(sources: Sequence[SourceRun]) -> list[str]:
+    """What did not fit, and when policies compact, depends on it."""
+    guessed = [run.window for source in sources for run in source.runs[:1] if run.is_window_guessed]
+    if not guessed:
+        return []
+    whose = "this session's model" if len(sources) == 1 else f"the model of {counted(len(guessed), 'session')}"
+    return [f"window: {guessed[0]:,} is a guess for {whose}; --window N sets it"]
+
+
+def _below(told: list[str]) -> list[str]:
+    return [*told, ""] if told else []
+
+
+_REASONS = 3
+_FIGURES = re.compile(r"\d[\d,.]*")
+"""Problems that differ in these alone are told as one, with the figures of the first."""
+_FEW = 8
+"""Of more sessions than this only the sums are shown."""
+
+
+def _table(rows: Sequence[dict[str, Any]], width: int) -> list[str]:
+    shown = [
+        (
+            row["policy"],
+            f"{row['tokens']:,}",
+            f"{row['peak']:,}",
+            f"{row['overflows']:,}",
+            f"{row['compactions']:,}",
+            f"{row['misses']:,}",
+            f"{row['misses_per_100']:.1f}",
+            f"{row['cache_read']:,}",
+            "–" if row["cost"] is None else f"${row['cost']:,.2f}",
+        )
+        for row in rows
+    ]
+    columns = list(range(len(_COLUMNS)))
+    gone = iter(_GIVE_WAY)
+    while True:
+        header = [_COLUMNS[at] for at in columns]
+        made = table(header, [[row[at] for at in columns] for row in shown], frozenset(range(1, len(columns))))
+        narrower = next(gone, None) if width and max(map(len, made)) > width else None
+        if narrower is None or (narrower == "did not fit" and any(row["overflows"] for row in rows)):
+            return made
+        columns.remove(_COLUMNS.index(narrower))
