@@ -229,7 +229,7 @@ async def test_without_a_key_it_says_which(services: Services, monkeypatch: pyte
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr("workbench.models.keys.find_spec", lambda _: None)
     job = ready(services, record(services, "anthropic"), ReplayWish())
-    with pytest.raises(WrongCall, match="no key for anthropic: none: set ANTHROPIC_API_KEY"):
+    with pytest.raises(WrongCall, match="no key for anthropic: set ANTHROPIC_API_KEY"):
         await answers(services, job)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 
 from support.logs import logs
@@ -13,6 +14,8 @@ from workbench.log.events import (
     Compaction,
     Event,
     Failure,
+    Hold,
+    HoldEnd,
     Override,
     Reasoning,
     Revert,
@@ -117,6 +120,22 @@ def test_what_was_decided_at_once_is_one_line_and_so_is_its_undo_and_redo() -> N
     assert told(13) == [f"{masked}, frees {freed:,} tokens"]
     assert told(16) == [masked, "pinned #5", f"undid: {masked}"]
     assert told(20)[2:] == [f"undid: {masked}", f"redid: {masked}", "undid: masked #3", "undid: pinned #5"]
+
+
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        ("as_it_was", "then sent as it was"),
+        ("changed", "then something else was sent in its place"),
+        ("answered", "then answered by hand: what follows is not the model's"),
+        ("expired", "then sent as it was, because the time was over"),
+        ("gone", "until the agent gave up"),
+    ],
+)
+def test_what_waited_at_a_breakpoint_is_told(end: HoldEnd, told: str) -> None:
+    events = log(UserMessage("hi"), Hold(1, "tool:Bash", "[b]Bash was called", 57_900, end), AssistantMessage("ho"))
+    held = Entries(events).entry(1, 3)
+    assert (held.kind, held.text) == ("notice", f"held at tool:Bash for 58 s ([b]Bash was called), {told}")
 
 
 def test_a_transcript_stays_as_it_was_when_the_log_grows() -> None:

@@ -14,6 +14,7 @@ from workbench.compaction.values import CompactionDecision, Fact
 from workbench.config.text import printable
 from workbench.context.policy import Mode
 from workbench.session.requests import RequestMark
+from workbench.session.savings import WayFigures
 
 MODES: tuple[Mode, ...] = ("auto", "confirm", "manual", "off")
 """In the order in which a key goes through them."""
@@ -91,6 +92,8 @@ class CompactionView:
     old results. Of what was decided at once, the first."""
     fixed: str = ""
     """Why nothing can be changed; empty where it can."""
+    way: WayFigures | None = None
+    """What a proxy changes on the way; None: nothing."""
     running: RunningCompaction | None = None
 
     @property

@@ -24,18 +24,22 @@ from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.setup import Setup
 from workbench.log.events import (
+    ON_THE_WAY,
     AssistantMessage,
     Compaction,
     Event,
     Failure,
     Override,
     Revert,
+    Setting,
     ToolCall,
     Usage,
     UserMessage,
 )
+from workbench.proxy.policy_notes import policy_in, undone_in
 from workbench.session.compaction_values import CompactionMark, CompactionView, Curve, PastAudit
 from workbench.session.recorded import RecordedSession
+from workbench.session.savings import WayFigures, way_figures
 
 FEW = 3_000
 """Events up to which it is found out, unasked, whether there is anything to compact."""
@@ -63,6 +67,10 @@ class LogFigures:
         self._reshaped = 0
         self._places: dict[int, int] = {}
         """By compaction: the size that it was made behind."""
+        self.way: str | None = None
+        """The policy on the way that the log names last, empty for none; None: it names none."""
+        self.undone_on_the_way: list[tuple[int, int]] = []
+        """The events that undid a batch of it, with how many results."""
 
     def catch_up(self, events: Sequence[Event]) -> None:
         """Take in what was appended since."""
@@ -98,6 +106,11 @@ class LogFigures:
             case Failure():
                 self._keep(event)
                 self._attempted = True
+            case Setting(key=key, value=dict() as value) if key == ON_THE_WAY:
+                policy = policy_in(value)
+                self.way = self.way if policy is None else policy
+                if policy is None:
+                    self.undone_on_the_way.append((event.seq, undone_in(value)))
 
     def _keep(self, event: Event) -> None:
         """Take in an event, and before it what was said last."""
@@ -221,7 +234,14 @@ def view(inputs: CompactionInputs) -> CompactionView:
         would=would,
         cleared=_cleared(inputs.events),
         fixed=inputs.fixed,
+        way=_on_the_way(inputs),
     )
+
+
+def _on_the_way(inputs: CompactionInputs) -> WayFigures | None:
+    if inputs.recorded is None:
+        return None
+    return way_figures(inputs.figures.way, inputs.recorded.listed, inputs.figures.undone_on_the_way)
 
 
 def _cleared(events: Sequence[Event]) -> tuple[int, ...]:

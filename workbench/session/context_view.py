@@ -29,6 +29,8 @@ from workbench.models.ledger import Ledger
 from workbench.session.requests import RequestMark, is_main
 from workbench.session.row_lookup import row_of
 
+COUNTING = "counted otherwise"
+"""What a request has beside its rows, where these are all of it."""
 MOST_PLANNED = 20_000
 """Events of a log whose past requests are all planned to answer a question."""
 
@@ -133,13 +135,17 @@ class ContextView:
         tokens, learnt = self.plan.unattributed, self.calibration
         if self.plan.reported is None and learnt is not None:
             spread = "" if learnt.spread is None else f", ±{percent(learnt.spread, 1)}"
-            return f"calibrated{spread}: {unattributed_words(tokens)}"
-        return unattributed_words(tokens) if self.view or tokens < 0 else "counted by the provider, but not here"
+            return f"calibrated{spread}: {unattributed_words(self.plan)}"
+        return unattributed_words(self.plan) if self.view or tokens < 0 else "counted by the provider, but not here"
 
 
-def unattributed_words(tokens: int) -> str:
+def unattributed_words(plan: ContextPlan) -> str:
     """What is in a request of another agent's and in no row."""
-    return "system prompt, tools, hidden thinking" if tokens >= 0 else "counted here, but not by the provider"
+    if plan.whole:
+        return f"the provider counts {'more' if plan.unattributed >= 0 else 'fewer'} tokens than we do"
+    return (
+        "system prompt, tools, hidden thinking" if plan.unattributed >= 0 else "counted here, but not by the provider"
+    )
 
 
 class LogQueries:

@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.folders import work_folder
-from workbench.live.processes import at_work, running_agents
+from workbench.live.processes import at_work, placed, running_agents
 from workbench.live.stamps import FileStamp, stamp_of
 from workbench.log.store import Store
 from workbench.session.services import Services
@@ -121,6 +121,7 @@ def is_replaced(before: FileStamp, after: FileStamp) -> bool:
 
 def is_running(services: Services, ref: str) -> bool:
     """Whether another agent is at work on what was opened by this reference."""
-    sessions = services.agents.find(work_folder().path)
-    running = at_work(sessions, running_agents())
+    processes = running_agents()
+    sessions = placed(services.agents.find(work_folder().path), processes)
+    running = at_work(sessions, processes)
     return any(each.path in running and ref in (each.ref, each.path) for each in sessions)

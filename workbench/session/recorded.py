@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
 from workbench.context.load import RECORDED
-from workbench.context.plan import ContextPlan
+from workbench.context.plan import ContextPlan, Verdict
 from workbench.context.setup import Setup
 from workbench.models.calibration import Calibration, Calibrator, ReportedSize
 from workbench.models.families import tokenizer_factor
@@ -26,6 +26,8 @@ from workbench.session.services import Services
 from workbench.session.source import Source
 from workbench.wire.requests import RequestBodies
 
+BY_HAND = "answered by hand, so nothing was sent"
+
 
 class ListedRequest(NamedTuple):
     """A request, and our count of it beside what was reported."""
@@ -35,6 +37,8 @@ class ListedRequest(NamedTuple):
     tokens: int
     unattributed: int | None
     """None where nothing was reported."""
+    changed: frozenset[str] = frozenset()
+    """Of one that was sent in place of another: the hashes of the messages that it has in other words."""
 
 
 class Lesson(NamedTuple):
@@ -84,7 +88,8 @@ class RecordedSession:
         mark = self.marks[at]
         made = self._plans.plan(mark)
         self._plain_setup(mark.model).counter.flush()
-        return made.as_reported(mark.reported, self._rest(mark))
+        made = made.as_reported(mark.reported, self._rest(mark), whole=mark.exact)
+        return replace(made, verdict=Verdict("fits", BY_HAND)) if mark.by_hand else made
 
     def _rest(self, mark: RequestMark) -> int:
         """What a request that was not reported had beside its rows, by the reports before it, else by the first."""
@@ -117,13 +122,14 @@ class RecordedSession:
         return None if self.place(None) is None else max(at for at, mark in enumerate(self.marks) if main(mark))
 
     def place(self, number: int | None, option: str = "--nth") -> int | None:
-        """The place of the N-th request; without a number, of the last that was reported, if there is one.
+        """The place of the N-th request; without a number, of the last that was reported, else of the last exact one.
 
         `option`: where the number was given.
         """
         if number is None:
-            last = last_reported(self.marks)
-            return None if last < 0 else last
+            main, last = is_main(self.marks), last_reported(self.marks)
+            exact = (at for at in reversed(range(len(self.marks))) if self.marks[at].exact and main(self.marks[at]))
+            return next(exact, None) if last < 0 else last
         if not 1 <= number <= len(self.marks):
             held = f"a number from 1 to {len(self.marks)}" if self.marks else "none: it holds no request"
             raise WrongCall(f"{option}: expected {held}, got {number}")
@@ -139,8 +145,13 @@ class RecordedSession:
             is_known = mark.exact or mark.reported is not None or main(mark)
             tokens = plans.plan(mark).totals.tokens if is_known else 0
             rest = None if mark.reported is None else mark.reported - tokens
-            found.append(ListedRequest(number, mark, tokens, rest))
+            found.append(ListedRequest(number, mark, tokens, rest, self._changed(mark)))
         return found
+
+    def _changed(self, mark: RequestMark) -> frozenset[str]:
+        if not mark.instead_of or not mark.exact:
+            return frozenset()
+        return frozenset(self._bodies.hashes(mark.request)).difference(self._bodies.hashes(mark.instead_of))
 
     @property
     def estimates(self) -> Mapping[int, int]:

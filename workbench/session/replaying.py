@@ -35,7 +35,7 @@ from workbench.proxy.body_plans import BodyPlan, plan_body
 from workbench.session.options import Options
 from workbench.session.recorded import RecordedSession, make_setup
 from workbench.session.request_plans import LogPlaces
-from workbench.session.requests import RequestMark
+from workbench.session.requests import TALK, sent_in_place
 from workbench.session.services import Services
 from workbench.session.source import Source
 from workbench.wire.dialects import read_answer
@@ -128,7 +128,8 @@ class ReplayJob(NamedTuple):
         said = [f"without {', '.join(sorted(changes.exclude))}"] if changes.exclude else []
         said += [f"with {', '.join(sorted(changes.mask))} masked or cut"] if changes.mask else []
         under = f" under {self.policy}" if self.policy else ""
-        return f"request {self.number:,} to {self.model}{under}, {'; '.join(said) or 'as it was'}"
+        nothing = "which changes nothing in it" if under else "as it was"
+        return f"request {self.number:,} to {self.model}{under}, {'; '.join(said) or nothing}"
 
 
 def prepare(services: Services, options: Options, source: Source, wish: ReplayWish) -> ReplayJob:
@@ -158,7 +159,7 @@ def prepare(services: Services, options: Options, source: Source, wish: ReplayWi
         mask = {path: text for path, text in decided.mask.items() if path not in changes.exclude}
         changes = replace(changes, exclude=changes.exclude | decided.exclude, mask={**mask, **changes.mask})
     body = rewritten(request.dialect, body, replace(changes, model=options.model))
-    answer = _recorded_answer(services.catalogue, source.events, bodies, _sent(recorded.marks, mark.request))
+    answer = _recorded_answer(services.catalogue, source.events, bodies, sent_in_place(recorded.marks, mark.request))
     tokens = plan_body(request.dialect, body, recorded.setup(mark.model)).plan.size
     used = Usage(model, 0, tokens, completion=(answer.completion if answer else None) or 0)
     cost = 0.0 if to == REHEARSAL else _row(services.catalogue, used).cost
@@ -172,18 +173,10 @@ def _place(recorded: RecordedSession, number: int | None) -> int:
         place = recorded.place(number, "--at")
         assert place is not None
         return place
-    whole = [at for at, mark in enumerate(recorded.marks) if mark.exact and mark.purpose in ("turn", "sub-agent")]
+    whole = [at for at, mark in enumerate(recorded.marks) if mark.exact and mark.purpose in TALK]
     if not whole:
         raise Refused("no request of it is in the log whole; those of `workbench proxy` are")
     return whole[-1]
-
-
-def _sent(marks: Sequence[RequestMark], request: int) -> int:
-    """What was sent in place of a request, and answered in its place; itself where nothing was."""
-    instead = {mark.instead_of: mark.request for mark in marks if mark.instead_of and mark.exact}
-    while request in instead:
-        request = instead[request]
-    return request
 
 
 # What is changed by hand

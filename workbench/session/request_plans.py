@@ -107,7 +107,7 @@ class _Walk:
         """Whether an event has to do with what was forgotten."""
         if isinstance(event.body, Override):
             return not self._gone.isdisjoint(range(event.body.first, event.body.last + 1))
-        return isinstance(event.body, Revert) or not self._names.isdisjoint(_names(event))
+        return isinstance(event.body, Revert) or not self._names.isdisjoint(names_of(event))
 
     def _restarted(self, events: Sequence[Event]) -> Planner:
         known = [event for event in events if event.seq not in self._gone and not _speaks_of(event, self._gone)]
@@ -124,7 +124,7 @@ class _Walk:
         if without.plan().totals[:3] != planner.plan().totals[:3]:
             return planner
         self._gone |= seqs
-        self._names.update(name for event in covered for name in _names(event))
+        self._names.update(name for event in covered for name in names_of(event))
         return without
 
 
@@ -138,7 +138,7 @@ def _is_forgettable(event: Event, latest: int) -> bool:
     return type(event.body) not in CONTROL and event.seq != latest
 
 
-def _names(event: Event) -> Iterator[str]:
+def names_of(event: Event) -> Iterator[str]:
     """By what other events belong to one: the id of its call, and its reply."""
     match event.body:
         case ToolCall(call_id=name, reply=reply):

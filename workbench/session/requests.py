@@ -8,6 +8,7 @@ from typing import NamedTuple
 from workbench.log.events import (
     AssistantMessage,
     Event,
+    Hold,
     Purpose,
     Reasoning,
     Request,
@@ -18,6 +19,9 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
+
+TALK: tuple[Purpose, ...] = ("turn", "sub-agent")
+"""What is asked in a conversation itself: a sub-agent's session has requests of its own."""
 
 
 class RequestMark(NamedTuple):
@@ -45,6 +49,13 @@ class RequestMark(NamedTuple):
     """The `Request` event that this one was sent in place of; that one never reached the model."""
     name: str = ""
     """What it was for, where that is known better than its purpose: a title, counting."""
+    hold: Hold | None = None
+    """That it waited at a breakpoint, and how it went on."""
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether somebody answered it in the model's place; then it was not sent."""
+        return self.hold is not None and self.hold.end == "answered"
 
     @property
     def who(self) -> str:
@@ -92,6 +103,9 @@ class RequestMarks:
                 mark = RequestMark(event.seq - 1, self._turn, body.model, None, 0, body.purpose, body.agent, event.seq)
                 mark = mark._replace(instead_of=body.instead_of, name=body.name)
                 self._put(mark._replace(request=event.seq) if body.base or body.messages else mark)
+            case Hold(request=request) as body if request in self._by_event:
+                at = self._by_event[request]
+                self.marks[at] = self.marks[at]._replace(hold=body)
             case RequestAnswer(request=request):
                 self._open = self._by_event.get(request, self._open)
             case Usage() as body:
@@ -150,3 +164,21 @@ def last_reported(marks: Sequence[RequestMark]) -> int:
     """The place of the last request of the conversation itself that was reported; -1: there is none."""
     main = is_main(marks)
     return next((at for at in reversed(range(len(marks))) if marks[at].reported and main(marks[at])), -1)
+
+
+def not_sent(marks: Sequence[RequestMark]) -> frozenset[int]:
+    """What was asked and never reached the model, by its event.
+
+    Another went in its place, somebody answered it, or the agent gave up while it was held.
+    """
+    replaced = {mark.instead_of for mark in marks if mark.instead_of}
+    ended = {mark.seq for mark in marks if mark.hold is not None and mark.hold.end in ("answered", "gone")}
+    return frozenset(replaced | ended)
+
+
+def sent_in_place(marks: Sequence[RequestMark], request: int) -> int:
+    """What was sent in place of a request, and answered in its place; itself where nothing was."""
+    instead = {mark.instead_of: mark.request for mark in marks if mark.instead_of and mark.exact}
+    while request in instead:
+        request = instead[request]
+    return request

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from workbench.config.text import counted
 from workbench.session.recorded import ListedRequest
+from workbench.session.requests import TALK
 
 
 class Savings(NamedTuple):
@@ -17,9 +18,11 @@ class Savings(NamedTuple):
     not_sent: int
     """Tokens that were asked for and not sent, by our count of both."""
     batches: int
-    """At how many of them more was changed than at the one before."""
+    """At how many of them something else was changed than at the one before: more, or less where it was undone."""
     cache_lost: int | None
     """Tokens of the request before that were not read from the cache at those; None: no cache was reported."""
+    last_batch: int = 0
+    """The event of the last of those requests."""
 
     def __str__(self) -> str:
         cache = "" if self.cache_lost is None else f"; {self.cache_lost:,} tokens were not read from the cache for it"
@@ -29,26 +32,68 @@ class Savings(NamedTuple):
         return f"changed on the way: {requests}, {saved}, {batches}{cache}"
 
 
+class WayFigures(NamedTuple):
+    """What a session is sent under on the way, and what that was worth."""
+
+    policy: str
+    """With its knobs; empty: none any more."""
+    saved: Savings | None
+    """None: nothing was changed yet."""
+    still: bool
+    """Whether the last request was changed."""
+    undone: int = 0
+    """Results that were undone, and are sent changed until the next batch."""
+
+    def __str__(self) -> str:
+        policy = self.policy or ("off, still masked until a batch would be due" if self.still else "off")
+        if self.undone and self.policy:
+            policy += f", {counted(self.undone, 'result')} undone but still masked until the next batch"
+        if self.saved is None:
+            return f"{policy}: nothing changed yet"
+        saved, batches = self.saved, counted(self.saved.batches, "batch", "batches")
+        sent = f"saved {saved.not_sent:,} tokens" if saved.not_sent >= 0 else f"added {-saved.not_sent:,} tokens"
+        cost = "no cache was reported" if saved.cache_lost is None else f"cost {saved.cache_lost:,} tokens of cache"
+        return f"{policy}: {sent} in {counted(saved.changed, 'request')}; {batches}, {cost}"
+
+
+def way_figures(
+    policy: str | None, listed: Sequence[ListedRequest], undone: Sequence[tuple[int, int]] = ()
+) -> WayFigures | None:
+    """`policy`: what the log says last of it; None: nothing. None where nothing was changed on the way either.
+
+    `undone`: the events that undid a batch, with how many results.
+    """
+    saved = savings(listed)
+    if policy is None and saved is None:
+        return None
+    talk = [each.mark for each in listed if each.mark.purpose in TALK and each.mark.exact]
+    still = bool(talk) and talk[-1].instead_of > 0
+    waiting = sum(results for seq, results in undone if still and seq > (saved.last_batch if saved else 0))
+    return WayFigures("by hand" if policy is None else policy, saved, still, waiting)
+
+
 def savings(listed: Sequence[ListedRequest]) -> Savings | None:
     """What was saved in a session; None where every request was sent as it was asked."""
     asked = {each.mark.seq: each for each in listed}
     replaced = {each.mark.instead_of for each in listed if each.mark.instead_of}
-    changed = not_sent = batches = lost = 0
+    changed = not_sent = batches = lost = last = 0
     before: ListedRequest | None = None
-    freed_before = 0
+    asked_before = 0
     for each in listed:
         mark = each.mark
-        if not mark.exact or mark.seq in replaced or mark.purpose != "turn":
+        if not mark.exact or mark.seq in replaced or mark.purpose not in TALK:
             continue
-        freed = asked[mark.instead_of].tokens - each.tokens if mark.instead_of in asked else 0
+        whole = asked[mark.instead_of].tokens if mark.instead_of in asked else each.tokens
         changed += mark.instead_of > 0
-        not_sent += freed
-        if freed > freed_before:
-            batches += 1
+        not_sent += whole - each.tokens
+        was = before.changed if before is not None else frozenset()
+        # Where the agent itself sends less, less of it is changed.
+        if each.changed - was or (was - each.changed and whole >= asked_before):
+            batches, last = batches + 1, mark.seq
             if before is not None and before.mark.reported:
                 lost += max(0, before.mark.reported - mark.cached)
-        before, freed_before = each, freed
+        before, asked_before = each, whole
     if not changed:
         return None
     cached = any(each.mark.cached for each in listed)
-    return Savings(changed, not_sent, batches, lost if cached else None)
+    return Savings(changed, not_sent, batches, lost if cached else None, last)

@@ -15,7 +15,7 @@ from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.store import Store
 from workbench.models.catalogue import LOCAL_PROVIDERS, Catalogue
 from workbench.session.options import Options
-from workbench.session.source import Source, as_source, read_source, weight
+from workbench.session.source import Source, as_source, read_source, read_sources, weight
 
 if TYPE_CHECKING:
     from workbench.live.finder import AgentSessionFinder
@@ -82,6 +82,10 @@ class Services:
     def source(self, ref: str, *, growing: bool = False) -> Source:
         """A session or a file to plan; `growing`: the last line of the file may still be written."""
         return read_source(ref, lambda: self.store, growing=growing)
+
+    def sources(self, ref: str) -> list[Source]:
+        """The same, but of a file all conversations where none is chosen."""
+        return read_sources(ref, lambda: self.store)
 
     def weight(self, ref: str) -> int:
         """About how many bytes a source has, told without reading it."""

@@ -87,6 +87,12 @@ def _says_recorded(body: Body) -> bool:
     return isinstance(body, Setting) and body.key == RECORDED and bool(body.value)
 
 
+def recorded_by(first: Event | None) -> str:
+    """Whose requests became a session in the proxy, by what it begins with; empty where it is none of those."""
+    body = first.body if first is not None else None
+    return str(body.value) if isinstance(body, Setting) and _says_recorded(body) else ""
+
+
 def _is_of_request(body: Body) -> bool:
     return isinstance(body, Request | RequestAnswer | Hold) or (isinstance(body, Usage) and body.request > 0)
 
@@ -113,6 +119,15 @@ def read_source(ref: str, store: Callable[[], Store], *, growing: bool = False) 
         if _is_folder(path):
             raise WrongCall(f"{path}: expected a file, this is a folder") from None
         raise WrongCall(f"{ref}: no such file, and {error}") from None
+
+
+def read_sources(ref: str, store: Callable[[], Store]) -> list[Source]:
+    """The same for a file as a whole: all of its conversations, where none of them is chosen."""
+    path, number = split_ref(ref)
+    if number is not None or not names_file(ref):
+        return [read_source(ref, store)]
+    name, content = read_file(path)
+    return [as_source(name, log, is_file=True) for log in file_logs(name, content)]
 
 
 def weight(ref: str, store: Callable[[], Store]) -> int:

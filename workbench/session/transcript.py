@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Final
 
 from workbench.agent.mentions import as_written
 from workbench.compaction.record import CATEGORY as COMPACTION
@@ -11,11 +13,14 @@ from workbench.config.text import printable
 from workbench.context.plan import ContextPlan
 from workbench.context.tool_outcomes import outcome_of
 from workbench.log.events import (
+    ON_THE_WAY,
     AssistantMessage,
     Body,
     Compaction,
     Event,
     Failure,
+    Hold,
+    HoldEnd,
     Override,
     Reasoning,
     Revert,
@@ -27,11 +32,12 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
+from workbench.proxy.policy_notes import note_words
 from workbench.session.row_lookup import row_of
 from workbench.session.values import ChatCall, ChatEntry, EntryState
 from workbench.traces.building import LEFT_OUT
 
-TOLD_SETTINGS = ("model", "policy", "window", "knobs", LEFT_OUT)
+TOLD_SETTINGS = ("model", "policy", "window", "knobs", LEFT_OUT, ON_THE_WAY)
 """Of the settings, those that change what the model sees, and what a transcript held besides the conversation."""
 MOST_BETWEEN = 20
 """Events before a result among which the snapshot is looked for that was taken before its tool ran."""
@@ -107,7 +113,7 @@ class Entries:
         match body:
             case UserMessage() | SystemMessage() | Reasoning() | ToolCall() | Compaction() | Failure():
                 return True
-            case Snapshot() | Override() | Revert():
+            case Snapshot() | Override() | Revert() | Hold():
                 return True
             case AssistantMessage(content=content, finish=finish):
                 return bool(text_of(content).strip()) or finish not in WHOLE
@@ -225,8 +231,24 @@ def told(body: Body) -> str:
     return printable(_told(body))
 
 
+_HOLD_ENDS: Final[Mapping[HoldEnd, str]] = {
+    "as_it_was": "then sent as it was",
+    "changed": "then something else was sent in its place",
+    "answered": "then answered by hand: what follows is not the model's",
+    "expired": "then sent as it was, because the time was over",
+    "gone": "until the agent gave up",
+}
+
+
+def hold_words(hold: Hold) -> str:
+    """That a request waited at a breakpoint, and how it went on."""
+    return printable(f"held at {hold.rule} for {hold.took / 1000:,.0f} s ({hold.why}), {_HOLD_ENDS[hold.end]}")
+
+
 def _told(body: Body) -> str:
     match body:
+        case Hold() as hold:
+            return hold_words(hold)
         case Snapshot(why=why):
             return f"snapshot of the work tree{', taken ' + why if why else ''}"
         case Failure(category=category, message=message) if category == COMPACTION:
@@ -240,6 +262,8 @@ def _told(body: Body) -> str:
         case Setting(key=key, value=dict() as value) if key == LEFT_OUT:
             kinds = ", ".join(f"{count} {kind}" for kind, count in value.items())
             return f"skipped: {kinds}"
+        case Setting(key=key, value=dict() as value) if key == ON_THE_WAY:
+            return f"{key}: {note_words(value)}"
         case Setting(key=key, value=value):
             return f"{key}: {value}"
         case _:

@@ -10,6 +10,7 @@ from workbench.log.events import Usage
 from workbench.log.session import SessionInfo
 from workbench.models.catalogue import REHEARSAL, is_local
 from workbench.models.keys import keys_set, variables_of
+from workbench.session.all_agents import all_agents
 from workbench.session.open_session import OpenSession
 from workbench.session.services import Services
 from workbench.session.values import Welcome, WelcomeLists, WelcomeSession
@@ -66,7 +67,7 @@ def _listed(services: Services, info: SessionInfo) -> WelcomeSession:
 def listed_agents(services: Services) -> tuple[WelcomeSession, ...]:
     """Other agents' sessions in which something was said, those of this folder first."""
     here = work_folder().path
-    found = [each for each in services.agents.find(here) if each.title]
+    found = [each for each in all_agents(services, here).sessions if each.title and not each.passed]
     found.sort(key=lambda each: not here or each.folder != here)
     return tuple(
         WelcomeSession(

@@ -1,0 +1,197 @@
+"""How a session is opened: what is said meanwhile, a long one in stages, by name, one that another holds, a file."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tui.play import DEADLINE, Script, Watcher, answer, opened, until
+from workbench.config.errors import WorkbenchError
+from workbench.log.events import UserMessage
+from workbench.log.store import Store
+from workbench.session import current, opening
+from workbench.session.model import SessionModel
+from workbench.session.open_session import OpenSession
+from workbench.session.options import Options
+from workbench.session.services import Services
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+async def test_what_is_asked_before_anything_is_open_is_answered_once_it_is(services: Services) -> None:
+    model = SessionModel(services, Options(), lambda changes, notices: None, asyncio.get_running_loop())
+    try:
+        name = asyncio.wrap_future(model.ask(lambda opened: opened.name))
+        model.start("")
+        assert await asyncio.wait_for(name, DEADLINE) == "new session"
+    finally:
+        await model.close()
+
+
+async def test_what_is_said_while_a_session_opens_is_said_in_it(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(answer("here")).play(monkeypatch)
+    gate, first = threading.Event(), opening.first
+
+    def slowly(*arguments: Any) -> OpenSession:
+        assert gate.wait(DEADLINE)
+        return first(*arguments)
+
+    monkeypatch.setattr(opening, "first", slowly)
+    watcher = Watcher(services)
+    watcher.model.send("anybody there?")
+    gate.set()
+    try:
+        await watcher.settled()
+        assert watcher.said == [("you", "anybody there?"), ("ai", "here")]
+    finally:
+        await watcher.model.close()
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """A log of a few events counts as long, and is planned only once this is open."""
+    gate, make = threading.Event(), opening._opened
+
+    def slowly(*arguments: Any) -> OpenSession:
+        assert gate.wait(DEADLINE)
+        return make(*arguments)
+
+    monkeypatch.setattr(opening, "LONG", 40)
+    monkeypatch.setattr(opening, "GLANCED", 3)
+    monkeypatch.setattr(opening, "_opened", slowly)
+    return gate
+
+
+async def test_the_end_of_a_long_session_is_shown_before_it_is_planned(
+    services: Services, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(answer("here")).play(monkeypatch)
+    services.store.create([UserMessage(f"message {number}") for number in range(50)], title="long").close()
+    watcher = Watcher(services, "long")
+    try:
+        await until(lambda: "transcript" in watcher.values)
+        assert watcher.said == [("you", f"message {number}") for number in (47, 48, 49)]
+        assert (watcher.title, watcher.status.ready) == ("long", "loading")
+        watcher.model.decide("exclude", 1, 1)
+        await until(lambda: "still being read" in watcher.told)
+        name = watcher.model.ask(lambda opened: opened.name)
+        watcher.model.send("one more")
+        await until(lambda: watcher.values.get("queue") == ("one more",))
+        assert not name.done(), "it is answered once there is something to ask"
+        watcher.model.send("not this one")
+        await until(lambda: len(watcher.queue) == 2)
+        watcher.model.withdraw(1, "not this one")
+        await until(lambda: watcher.values.get("queue") == ("one more",))
+        gate.set()
+        await watcher.settled()
+        assert watcher.said[49:] == [("you", "message 49"), ("you", "one more"), ("ai", "here")]
+        sent = [row for row in watcher.shown.plan.rows.in_request() if row.role == "user"]
+        assert name.result() == "long"
+        assert len(sent) == 51  # the plan that was sent had all that came before
+    finally:
+        gate.set()
+        await watcher.model.close()
+
+
+async def test_what_cannot_be_opened_after_a_glance_leaves_what_is_open(
+    services: Services, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services.store.create([UserMessage("short")], title="short").close()
+    services.store.create([UserMessage("x")] * 50, title="long").close()
+    gate.set()
+    async with opened(services, "short") as on:
+
+        def refuse(*arguments: Any) -> OpenSession:
+            raise WorkbenchError("it cannot be planned")
+
+        monkeypatch.setattr(opening, "_opened", refuse)
+        on.model.open_session("long")
+        await on.settled()
+        assert "it cannot be planned" in on.told
+        assert (on.title, on.said) == ("short", [("you", "short")])
+        on.model.decide("pin", 2, 2)
+        await on.settled()
+        assert on.transcript.standing(on.transcript[0]).pinned
+
+
+async def test_another_session_is_opened_by_name(services: Services) -> None:
+    for title in ("old", "new"):
+        services.store.create([UserMessage(title)], title=title).close()
+    async with opened(services, "new") as on:
+        assert on.title == "new"
+        on.model.open_session("old")
+        await on.settled()
+        assert on.said == [("you", "old")]
+        on.model.new_session()
+        await on.settled()
+        assert on.said == []
+        on.model.open_session("neither")
+        await on.settled()
+        assert "neither: no such file" in on.told
+        assert on.activity.kind == "idle"
+
+
+async def test_the_first_thing_that_cannot_be_opened_ends_the_program(services: Services) -> None:
+    async with opened(services, "nowhere") as on:
+        assert "nowhere: no such file" in str(on.fatal)
+
+
+async def test_a_session_that_another_holds_is_read_only_until_it_is_free(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(current, "LOOK_AT_STORE", 0.01)
+    with Store.open() as elsewhere:
+        held = elsewhere.create([UserMessage("theirs")], title="held")
+        async with opened(services, "held") as on:
+            assert "is open in" in on.read_only
+            assert on.refusal == on.read_only
+            for act in (
+                partial(on.model.send, "mine"),
+                partial(on.model.revert, "undo"),
+                partial(on.model.rename, "mine"),
+            ):
+                act()
+                await on.settled()
+            assert on.said == [("you", "theirs")]
+            assert on.told.count("is open in") == 3
+            held.append(UserMessage("more of theirs"))
+            await until(lambda: on.said[-1] == ("you", "more of theirs"))
+            held.close()
+            await until(lambda: on.read_only == "")
+            assert "you can write here now" in on.told
+            on.model.rename("mine")
+            await on.settled()
+            assert on.title == "mine"
+
+
+async def test_a_file_is_looked_at_and_becomes_a_session_by_a_message(
+    services: Services, talk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(answer("It does.")).play(monkeypatch)
+    async with opened(services, str(talk)) as on:
+        assert "a file is read-only" in on.read_only
+        assert on.refusal == ""
+        assert [kind for kind, _ in on.said] == ["system", "you", "ai", "tool", "ai", "you"]
+        on.model.switch_policy("layers")
+        await on.settled()
+        assert on.shown.plan.policy == "layers"
+        on.model.send("Does it?")
+        await until(lambda: on.values.get("question") is not None)
+        on.model.answer(on.question.number, "no")
+        await on.settled()
+        assert services.store.list() == []
+        on.model.send("Does it?")
+        await until(lambda: on.values.get("question") is not None)
+        on.model.answer(on.question.number, "yes")
+        await on.settled()
+        assert on.said[-2:] == [("you", "Does it?"), ("ai", "It does.")]
+        assert on.read_only == ""
+    [info] = services.store.list()
+    assert info.title == "talk.json"

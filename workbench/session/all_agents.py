@@ -1,0 +1,178 @@
+"""The sessions of all agents on this machine: those in their own files, and those that passed the proxy.
+
+What passed the proxy is a session of the store, and exact. Where the file of an agent has the same conversation, one of
+the two is meant: the session, unless the agent went on without the proxy.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import NamedTuple
+
+from workbench.config.errors import WorkbenchError
+from workbench.live.finder import AgentSession
+from workbench.live.processes import at_work, placed, running_agents
+from workbench.live.reports import LastReport
+from workbench.live.status import running_sessions
+from workbench.log.events import Request, Usage
+from workbench.log.session import SessionInfo
+from workbench.proxy import control
+from workbench.session.requests import TALK
+from workbench.session.services import Services
+from workbench.session.source import recorded_by
+
+LATER = 60_000
+"""Milliseconds by which an agent may write its own file after it was answered."""
+QUIET = 600_000
+"""Milliseconds after its last request for which an agent runs that the proxy did not start."""
+MOST = 500
+"""Sessions of the store that are looked at, the last changed first."""
+BEGINNING = 400
+"""Events at the beginning of a log among which its first request is."""
+LOOKED_AT = 60
+"""Events from the end in which the last report is looked for."""
+
+
+class AgentsFound(NamedTuple):
+    """All sessions, the last changed first."""
+
+    sessions: list[AgentSession]
+    running: frozenset[str]
+    """The paths of those that run."""
+    held: frozenset[str] = frozenset()
+    """The paths of those of which a request waits at a breakpoint."""
+
+
+class PassedSession(NamedTuple):
+    """A session that requests became in the proxy."""
+
+    info: SessionInfo
+    agent: str
+    key: str
+    """The client's own id of it; empty where it sends none."""
+
+    @property
+    def listed(self) -> AgentSession:
+        """As a session of an agent; its report has to be looked for."""
+        info = self.info
+        return AgentSession(self.agent, info.id, info.folder, info.title, info.model, info.updated, passed=True)
+
+
+def all_agents(services: Services, here: str) -> AgentsFound:
+    """Of all agents on this machine. `here`: the folder that is worked in."""
+    processes = running_agents()
+    files = placed(services.agents.find(here), processes)
+    passed, now = passed_sessions(services), passing_now()
+    return _joined(files, at_work(files, processes), passed, now)
+
+
+def running_now(services: Services, here: str) -> AgentsFound:
+    """Those alone that run. Where no proxy runs, the store is not even opened."""
+    now = passing_now()
+    files = running_sessions(services.agents, here)
+    at = frozenset(each.path for each in files)
+    passed = passed_sessions(services) if now else []
+    found = _joined(files, at, passed, now)
+    return found._replace(sessions=[each for each in found.sessions if each.path in found.running])
+
+
+def passed_sessions(services: Services) -> list[PassedSession]:
+    """What became of requests that passed the proxy, the last changed first; sub-agents belong to another."""
+    store = services.count_store()
+    if store is None:
+        return []
+    infos = {info.id: info for info in store.list(MOST)}
+    whose = {name: recorded_by(event) for name, event in store.first_events([*infos]).items()}
+    asked = store.first_events([name for name, agent in whose.items() if agent], '"kind":"request"', BEGINNING)
+    found = []
+    for name, info in infos.items():
+        request = asked[name].body if name in asked else None
+        if isinstance(request, Request) and request.purpose != "sub-agent":
+            found.append(PassedSession(info, whose[name], request.session))
+    return found
+
+
+def with_report(services: Services, session: AgentSession) -> AgentSession:
+    """The same with what was reported of its last request, where that is in the store."""
+    store = services.count_store() if session.passed else None
+    if store is None:
+        return session
+    events = store.session(session.path, write=False).last(LOOKED_AT)
+    aside = {each.seq for each in events if isinstance(each.body, Request) and each.body.purpose not in TALK}
+    for used in (each.body for each in reversed(events) if isinstance(each.body, Usage)):
+        if used.prompt and used.request not in aside:
+            report = LastReport(used.prompt, used.cached, used.completion, used.cost, used.model)
+            return replace(session, report=report)
+    return session
+
+
+class PassingNow(NamedTuple):
+    """A proxy that runs, and what it records."""
+
+    sessions: Sequence[str]
+    """The one that was used last at the end."""
+    held: frozenset[str]
+    starts: bool
+    """Whether it started an agent, and ends with it."""
+
+
+def passing_now() -> list[PassingNow]:
+    """All proxies that answer."""
+    found = []
+    for proxy in control.running_proxies():
+        with suppress(WorkbenchError):
+            sessions = [each.session for each in control.policies_of(proxy)]
+            held = frozenset(each.session for each in control.state_of(proxy).held)
+            found.append(PassingNow(sessions, held, bool(proxy.agent)))
+    return found
+
+
+def _joined(
+    files: Sequence[AgentSession], at: frozenset[str], passed: Sequence[PassedSession], now: Sequence[PassingNow]
+) -> AgentsFound:
+    """One list; of each conversation one."""
+    written = {name for proxy in now for name in proxy.sessions}
+    held = frozenset(name for proxy in now for name in proxy.held)
+    running = {*at, *_running(passed, now)}
+    left_out: set[str] = set()
+    for each in passed:
+        name, same = each.info.id, _same(each, files)
+        for file in same:
+            if name in written or file.modified <= each.info.updated + LATER:
+                left_out.add(file.path)
+                running |= {name} if file.path in at else set()
+            else:
+                left_out.add(name)
+    found = [each for each in (*files, *(each.listed for each in passed)) if each.path not in left_out]
+    found.sort(key=lambda each: each.modified, reverse=True)
+    return AgentsFound(found, frozenset(running - left_out), held - left_out)
+
+
+def _running(passed: Sequence[PassedSession], now: Iterable[PassingNow]) -> set[str]:
+    """Of a proxy, what was used last if it ends with its agent, and what was asked or held a short while ago."""
+    since = time.time_ns() // 1_000_000 - QUIET
+    lately = {each.info.id for each in passed if each.info.updated >= since}
+    known = {each.info.id for each in passed}
+    found: set[str] = set()
+    for proxy in now:
+        mine = [name for name in proxy.sessions if name in known]
+        found |= {name for name in mine if name in lately or name in proxy.held}
+        found |= {*mine[-1:]} if proxy.starts else set()
+    return found
+
+
+def _same(passed: PassedSession, files: Sequence[AgentSession]) -> list[AgentSession]:
+    """The files of the same conversation: by the agent's own id, else by where it was and how it began."""
+    mine = [each for each in files if each.agent == passed.agent]
+    by_id = [each for each in mine if passed.key and each.id == passed.key]
+    if by_id:
+        return by_id
+    return [each for each in mine if each.is_in(passed.info.folder) and _begin_alike(passed.info, each)][:1]
+
+
+def _begin_alike(info: SessionInfo, file: AgentSession) -> bool:
+    ours, its = (" ".join(title.split()) for title in (info.title, file.title))
+    return bool(ours and its) and (its.startswith(ours) or ours.startswith(its)) and file.modified >= info.created

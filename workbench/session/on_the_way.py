@@ -1,0 +1,82 @@
+"""A session whose requests pass a proxy: what they are sent under, and what another policy would change in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from workbench.config.tables import read_table
+from workbench.config.text import counted
+from workbench.log.events import Dialect, Event
+from workbench.proxy.control import SessionPolicy, WayPolicy
+from workbench.proxy.policies import setups
+from workbench.proxy.policy_preview import PolicyPreview, in_words, preview
+from workbench.proxy.routes import ProxySettings
+from workbench.session.requests import TALK, RequestMarks, sent_in_place
+from workbench.session.services import Services
+from workbench.wire.requests import RequestBodies
+
+AS_IT_IS = "requests are sent as they are; what is masked now is sent so until a batch would be due"
+
+
+class LatestRequest(NamedTuple):
+    """The last request of a conversation that the log has whole."""
+
+    dialect: Dialect
+    model: str
+    asked: dict[str, Any]
+    sent: dict[str, Any]
+    """What went out in its place; the same where nothing did."""
+
+
+def latest_request(events: Sequence[Event]) -> LatestRequest | None:
+    """None: the log has none."""
+    marks, bodies = RequestMarks(), RequestBodies(events)
+    for event in events:
+        marks.add(event)
+    found = (
+        mark.request
+        for mark in reversed(marks.marks)
+        if mark.exact and not mark.instead_of and mark.purpose in TALK and bodies.is_whole(mark.request)
+    )
+    asked = next(found, 0)
+    if not asked:
+        return None
+    request = bodies.request(asked)
+    sent = bodies.body(sent_in_place(marks.marks, asked))
+    return LatestRequest(request.dialect, request.model, bodies.body(asked), sent)
+
+
+class Foresight(NamedTuple):
+    """What a policy would do from the next request on."""
+
+    words: str
+    preview: PolicyPreview | None
+    """None: the log has no request to try it on."""
+
+    def __str__(self) -> str:
+        return f"{self.words}.\n{str(self.preview)[:1].upper()}{str(self.preview)[1:]}." if self.preview else self.words
+
+
+def foresee(services: Services, events: Sequence[Event], policy: WayPolicy | None, now: WayPolicy | None) -> Foresight:
+    """What a policy would change; `policy` None: what sending all as it is would, after `now`. Raises WrongCall."""
+    settings = services.settings
+    own = read_table(ProxySettings, settings.proxy, str(settings.file), "proxy")
+    found = latest_request(events)
+    setup = setups(settings, services.catalogue)(policy or now or WayPolicy(), found.model if found is not None else "")
+    words = AS_IT_IS if policy is None else f"{policy} {in_words(setup, own.batch_tokens)}"
+    if found is None:
+        return Foresight(words, None)
+    masking = policy is not None
+    return Foresight(words, preview(found.dialect, found.asked, found.sent, setup, own.batch_tokens, masking=masking))
+
+
+def policy_words(told: SessionPolicy) -> str:
+    """What a session is sent under, in a line."""
+    if told.policy is None:
+        policy = "off" if told.own else "none"
+    else:
+        policy = f"{told.policy} ({'of its own' if told.own else 'as all of this proxy'})"
+    masked = f"; {counted(told.results, 'result')} of the last request masked or cut" if told.results else ""
+    leaving = f", {told.leaving:,} of them whole again from the next batch on" if told.leaving else ""
+    return f"{policy}{masked}{leaving}"
