@@ -1,0 +1,109 @@
+"""`workbench lab --summarise` with a model behind HTTP, through litellm, as it is called."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from support.talk import words
+from workbench.rehearsal.script import Script, ScriptStep
+from workbench.rehearsal.server import RehearsalServer
+
+pytestmark = [pytest.mark.long, pytest.mark.asyncio]
+
+
+EACH = 5
+"""Compactions of a talk, each with one request."""
+ALL = f"summaries: {2 * EACH} by openai/rehearsal"
+
+
+class Ended(NamedTuple):
+    code: int | None
+    out: str
+    err: str
+
+
+@pytest.fixture
+def talks(tmp_path: Path) -> list[Path]:
+    """Thirty turns each: too many for a small window."""
+    paths = [tmp_path / f"{name}.json" for name in "ab"]
+    for path in paths:
+        lines: list[dict[str, str]] = []
+        for at in range(30):
+            lines += [
+                {"role": "user", "content": f"{path.stem}, turn {at}: {words(220)}"},
+                {"role": "assistant", "content": f"done src/part{at}.py {words(220)}"},
+            ]
+        path.write_text(json.dumps({"messages": lines}))
+    return paths
+
+
+async def begun(server: RehearsalServer, folder: Path, *sources: object, said: str = "") -> asyncio.subprocess.Process:
+    (folder / "config").mkdir(exist_ok=True)
+    model = f'[models."openai/rehearsal"]\napi_base = "{server.url}/v1"\nwindow = 6000\n'
+    (folder / "config" / "config.toml").write_text(f"{model}input_price = 1\noutput_price = 1\n[requests]\ntries = 1\n")
+    call = ["-m", "workbench", "lab", *sources, "--policy", "window", "--model", "openai/rehearsal", "--jobs", "1"]
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *map(str, call), "--summarise", stdin=pipe, stdout=pipe, stderr=pipe
+    )
+    assert process.stdin is not None
+    process.stdin.write(said.encode())
+    process.stdin.close()
+    return process
+
+
+async def ended(process: asyncio.subprocess.Process) -> Ended:
+    out, err = await process.communicate()
+    return Ended(process.returncode, out.decode(), err.decode())
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+
+
+async def test_summaries_are_kept_and_nobody_is_asked_twice(talks: list[Path], tmp_path: Path) -> None:
+    async with RehearsalServer() as server:
+        refused = await ended(await begun(server, tmp_path, *talks))
+        assert refused.code == 3
+        assert " by openai/rehearsal may cost about $" in refused.err
+        assert len(server.requests) == 0
+        first = await ended(await begun(server, tmp_path, "-", "--yes", said="\n".join(map(str, talks))))
+        assert (first.code, first.out.splitlines()[-1]) == (0, ALL)
+        asked = len(server.requests)
+        assert asked == 2 * EACH
+        assert (await ended(await begun(server, tmp_path, *talks))).out == first.out
+        assert len(server.requests) == asked
+
+
+async def test_a_model_that_fails_is_named_and_asked_again_the_next_time(talks: list[Path], tmp_path: Path) -> None:
+    async with RehearsalServer(Script([{"fault": "status 401"}, {"fault": "status 500"}])) as server:
+        failed = await ended(await begun(server, tmp_path, *talks, "--yes"))
+        assert failed.code == 0
+        assert len(server.requests) == 2, "once for each replay, not for every summary"
+        below = failed.out[failed.out.index("summaries: ") :]
+        assert " by the digest\n" in below
+        assert "model: authentication: " in below
+        assert "model: overloaded: " in below
+        again = await ended(await begun(server, tmp_path, *talks, "--yes"))
+        assert again.out.splitlines()[-1] == ALL
+
+
+async def test_ctrl_c_keeps_what_was_summarised(talks: list[Path], tmp_path: Path) -> None:
+    async with RehearsalServer(Script([*[ScriptStep()] * EACH, {"fault": "mute"}])) as server:
+        process = await begun(server, tmp_path, *talks, "--yes")
+        await asyncio.wait_for(server.arrival(EACH + 1), 60)
+        process.send_signal(signal.SIGINT)
+        stopped = await ended(process)
+        assert (stopped.code, stopped.out) == (130, "")
+        assert "what the model has summarised is kept" in stopped.err
+        again = await ended(await begun(server, tmp_path, *talks, "--yes"))
+        assert again.out.splitlines()[-1] == ALL
+        assert len(server.requests) == EACH + 1 + EACH, "only those of the other session"

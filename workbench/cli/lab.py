@@ -1,0 +1,106 @@
+"""`workbench lab`: whole sessions under every policy: tokens, cost, and what the model would have missed.
+
+`lab --json` prints
+
+    {"sources": [{"source", "model", "requests", "policies": [{"policy", "requests", "tokens", "peak", "overflows",
+                  "compactions", "lost", "cut", "masked", "dropped", "misses", "missed_requests",
+                  "misses_per_100", "cache_read", "cache_written", "cost", "invalid", "window",
+                  "missed": [{"kind", "fact", "used", "held", "request"}],
+                  "compacted": [{"request", "tokens_before", "tokens_after", "lost", "cost", "made_by", "problem"}],
+                  "points": [{"request", "event", "tokens", "fits", "cache_read", "cache_written", "misses"}]}],
+                  "waste": {"tokens", "carried", "cost", "kinds": [...], "tools": [...], "items": [...]}}],
+     "policies": [...],
+     "waste": {...},
+     "failed": [{"source", "error"}]}
+
+where the last `policies` and `waste` have the same figures summed over all sources, `cost` is in dollars and null where
+no price is known, and a miss is a fact that the answer `used` (an event) and that only events which the policy had
+taken away `held` (the last of them). `waste` is as `waste --json` has it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from workbench.cli.options import options_of
+from workbench.cli.summaries import summarised
+from workbench.config.errors import WrongCall
+from workbench.config.text import counted, line_width, print_json
+from workbench.context.load import RECORDED
+from workbench.lab.corpus import corpus
+from workbench.lab.kept import KeptRuns
+from workbench.lab.pages import page
+from workbench.lab.parquet import write_parquet
+from workbench.lab.progress import ProgressLine, saying
+from workbench.lab.reports import as_csv, as_json, lines
+from workbench.lab.result_files import ResultFile
+from workbench.lab.running import TaskOutcome, run_all
+from workbench.lab.tasks import LabPolicy, LabTask, all_policies
+from workbench.session.options import Options
+from workbench.session.services import Services
+
+
+def run(options: argparse.Namespace) -> int:
+    """Replay every source under every policy, and tell what that would have been."""
+    kinds = {"csv": options.csv, "html": options.html, "parquet": options.parquet}
+    file = next((ResultFile(kind, name) for kind, name in kinds.items() if name is not None), None)
+    if file is not None:
+        file.check()
+    with Services() as services:
+        outcomes = _replayed(options, services)
+        if options.summarise:
+            outcomes = summarised(outcomes, options, services)
+    found = [run for outcome in outcomes for run in outcome.runs]
+    failed = [(each.task.source, each.error) for each in outcomes if each.error and not each.is_other]
+    if options.json:
+        print_json(as_json(found, failed))
+    elif file is not None:
+        with file.open() as target:
+            if file.kind == "parquet":
+                write_parquet(found, target)
+            else:
+                text = page(found, failed) if file.kind == "html" else as_csv(found)
+                target.write(text.encode("utf-8", "replace"))  # the name of a file need not be text
+    else:
+        print("\n".join(lines(found, line_width())))
+    return 1 if failed and not found else 0
+
+
+def _policies(refs: Sequence[str], asked: Options, services: Services) -> tuple[LabPolicy, ...]:
+    """Each once; files of one name are called by their paths. What is wrong with the call itself is told here once, and
+    not of every source."""
+    names: dict[str, str] = {}
+    for ref in refs:
+        setup = services.set_up(replace(asked, policy=ref, knobs=() if ref == RECORDED else asked.knobs))
+        names[ref] = setup.loaded.policy.name
+    many = Counter(names.values())
+    return tuple(LabPolicy(ref, name=ref if many[name] > 1 else "") for ref, name in names.items())
+
+
+def _replayed(options: argparse.Namespace, services: Services) -> list[TaskOutcome]:
+    """What became of every source."""
+    asked = options_of(options)
+    policies = _policies(options.policies or all_policies(), asked, services)
+    with saying("looking for transcripts…"):
+        entries = corpus(options.sources, services)
+    made = LabTask("", policies, asked, waste=True)
+    tasks = [made._replace(source=each.ref, is_guess=each.is_guess) for each in entries]
+    outcomes: list[TaskOutcome] = []
+    with KeptRuns(services, fresh=options.fresh) as kept, ProgressLine(tasks, services.weight) as line:
+        for outcome in run_all(tasks, jobs=options.jobs, cluster=options.cluster, progress=line.tell, kept=kept):
+            outcomes.append(outcome)
+            if outcome.error and not outcome.is_other:
+                if len(tasks) == 1:
+                    raise WrongCall(outcome.error)
+                line.say(f"· left out: {outcome.error}")
+        others = sum(outcome.is_other for outcome in outcomes)
+        if others:
+            line.say(f"· {counted(others, 'file', 'files')} in the folders: no transcript")
+        if line.kept and len(tasks) > 1:
+            line.say(f"· {counted(line.kept, 'source')} of {len(tasks):,} kept from before; --fresh replays them")
+    if len(outcomes) == others:
+        raise WrongCall(f"{' '.join(options.sources)}: no transcript found")
+    return outcomes

@@ -1,0 +1,132 @@
+"""`workbench policy`: what the sessions of proxies that run are sent under, to be looked at and changed.
+
+`policy --json` prints `{"sessions": [...]}`, an object for each of them:
+
+    {"session", "title", "pid", "agent", "policy", "knobs", "own", "results", "batches", "leaving"}
+
+where `policy` is null for one that is sent as it is, `own` says whether that was said of this session, `results` are
+those of its last request that were masked or cut, `batches` those that can be undone, and `leaving` the results that
+are whole again from the next batch on. `policy SESSION --json` prints that object alone, with `preview` in it where a
+policy was named: `{"tokens", "masked", "cut", "freed", "whole", "cache", "is_due"}`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import suppress
+from typing import Any
+
+from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.text import line_width, print_json, printable, table
+from workbench.proxy import control
+from workbench.proxy.control import PolicyOrder, RunningProxy, SessionPolicy, WayPolicy
+from workbench.proxy.policy_notes import DEFAULT, NO_PROXY, OFF
+from workbench.session.on_the_way import Foresight, foresee, policy_words
+from workbench.session.services import Services
+
+
+def run(options: argparse.Namespace) -> int:
+    """List them; with a session, tell of it, and where something is wished for, what that would change, and do it."""
+    if not options.session:
+        if options.name or options.set or options.undo:
+            raise WrongCall("expected a session: workbench policy lists those that pass a proxy")
+        return _list(options)
+    with Services() as services:
+        session, title = _found(services, options.session)
+        at = control.find_session(session)
+        wish = _wish(options, at[1] if at is not None else None)
+        if at is None and not options.dry_run:
+            raise WrongCall(f"{title}: {NO_PROXY}")
+        ahead = None if wish is None or wish.do == "undo" else _ahead(services, session, wish, at[1] if at else None)
+    if ahead is not None and not options.json:
+        print(printable(ahead.words))
+        print(printable(f"{ahead.preview}") if ahead.preview else "no request of it is in the log whole yet")
+    if wish is not None and at is not None and not options.dry_run:
+        at = at[0], control.order_policy(at[0], session, wish)
+    if options.json:
+        told = {"session": session, "title": title} if at is None else _as_json(*at, title)
+        print_json(told | ({"preview": ahead.preview and ahead.preview._asdict()} if ahead is not None else {}))
+    elif at is not None and not (options.dry_run and ahead is not None):
+        print(printable(f"{title}: {policy_words(at[1])}"))
+    return 0
+
+
+def _found(services: Services, ref: str) -> tuple[str, str]:
+    """The session that is meant, and what it is called."""
+    info = services.store.info(ref)
+    return info.id, info.title or info.id
+
+
+def _wish(options: argparse.Namespace, now: SessionPolicy | None) -> PolicyOrder | None:
+    knobs = tuple(options.set or ())
+    if options.undo:
+        if options.name or knobs:
+            raise WrongCall("--undo: expected no policy beside it")
+        return PolicyOrder("undo")
+    if options.name in (OFF, DEFAULT):
+        if knobs:
+            raise WrongCall(f"--set: expected a policy whose knobs they are, got {options.name}")
+        return PolicyOrder("off" if options.name == OFF else "default")
+    if not options.name and not knobs:
+        return None
+    named = options.name or (now.policy.policy if now is not None and now.policy is not None else "")
+    return PolicyOrder("set", WayPolicy(named, knobs))
+
+
+def _ahead(services: Services, session: str, wish: PolicyOrder, now: SessionPolicy | None) -> Foresight:
+    events = services.source(session).events
+    policy = {"set": wish.policy, "default": now.default if now is not None else None}.get(wish.do)
+    return foresee(services, events, policy, now.policy if now is not None else None)
+
+
+def _list(options: argparse.Namespace) -> int:
+    found: list[tuple[RunningProxy, SessionPolicy]] = []
+    proxies = control.running_proxies()
+    for proxy in proxies:
+        with suppress(WorkbenchError):
+            found += ((proxy, each) for each in control.policies_of(proxy))
+    with Services() as services:
+        titles = {told.session: _title(services, told.session) for _, told in found}
+    if options.json:
+        print_json({"sessions": [_as_json(proxy, told, titles[told.session]) for proxy, told in found]})
+    elif not found:
+        print(
+            "(nothing has passed the proxies that run yet)"
+            if proxies
+            else "(no proxy runs; start one with workbench proxy -- COMMAND)"
+        )
+    else:
+        heads = ("session", "agent", "title", "on the way")
+        rows = [
+            tuple(
+                map(
+                    printable,
+                    (told.session, told.agent or proxy.agent or "–", titles[told.session], policy_words(told)),
+                )
+            )
+            for proxy, told in found
+        ]
+        print("\n".join(table(heads, rows, frozenset(), line_width())))
+    return 0
+
+
+def _title(services: Services, session: str) -> str:
+    with suppress(WorkbenchError):
+        return services.store.info(session).title
+    return ""
+
+
+def _as_json(proxy: RunningProxy, told: SessionPolicy, title: str) -> dict[str, Any]:
+    policy = told.policy
+    return {
+        "session": told.session,
+        "title": title,
+        "pid": proxy.pid,
+        "agent": told.agent or proxy.agent or None,
+        "policy": policy and policy.policy,
+        "knobs": [] if policy is None else list(policy.knobs),
+        "own": told.own,
+        "results": told.results,
+        "batches": told.batches,
+        "leaving": told.leaving,
+    }

@@ -1,0 +1,107 @@
+"""`workbench lab --summarise`: the compactions of a replay again, with summaries that a model writes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from workbench.cli.asking import agrees
+from workbench.compaction.compactor import DIGEST
+from workbench.config.errors import Refused
+from workbench.config.text import counted, printable
+from workbench.context.load import RECORDED
+from workbench.lab.kept import KeptRuns
+from workbench.lab.progress import ProgressLine
+from workbench.lab.running import TaskOutcome, run_all
+from workbench.lab.tasks import LabTask
+from workbench.lab.values import PolicyRun
+from workbench.lab.waste_reports import in_dollars
+from workbench.models.catalogue import REHEARSAL
+from workbench.session.services import Services
+
+_PATIENCE = 3
+"""A model that failed for so many replays in a row is not asked for the rest."""
+
+
+class _Order(NamedTuple):
+    """One source under one policy: what is kept of it when the rest is interrupted."""
+
+    outcome: int
+    policy: int
+    task: LabTask
+    runs: tuple[PolicyRun, ...]
+    """With the digest: a run for each conversation."""
+
+
+def summarised(outcomes: Sequence[TaskOutcome], options: argparse.Namespace, services: Services) -> list[TaskOutcome]:
+    """The same with the model's summaries where a policy compacts; raises Refused where nobody agrees to the price."""
+    made = list(outcomes)
+    orders = [order for at, outcome in enumerate(outcomes) for order in _orders(at, outcome)]
+    tasks = [order.task for order in orders]
+    if not orders:
+        print("· no policy compacts here, so that there is nothing to summarise", file=sys.stderr)
+        return made
+    with KeptRuns(services, fresh=options.fresh) as kept:
+        _agree([order for order in orders if kept.missing(order.task)], outcomes, options)
+        with ProgressLine(tasks, services.weight, thing="replay") as line:
+            told = run_all(tasks, jobs=options.jobs, cluster=options.cluster, progress=line.tell, kept=kept)
+            failed = 0
+            try:
+                for order, outcome in zip(orders, told, strict=True):
+                    made[order.outcome] = _with(made[order.outcome], order.policy, outcome)
+                    failed = failed + 1 if _failed(outcome) else 0
+                    if failed == _PATIENCE:
+                        line.say(f"· the model failed {failed} times in a row; the rest is summarised by the {DIGEST}")
+                        break
+            except KeyboardInterrupt:
+                line.say("· interrupted: what the model has summarised is kept, and the same call goes on from there")
+                raise
+    return made
+
+
+def _orders(at: int, outcome: TaskOutcome) -> list[_Order]:
+    found = []
+    for number, policy in enumerate(outcome.task.policies):
+        runs = tuple(source.runs[number] for source in outcome.runs)
+        if policy.ref != RECORDED and any(run.compactions for run in runs):
+            task = outcome.task._replace(policies=(policy,), waste=False, summarise=True)
+            found.append(_Order(at, number, task, runs))
+    return found
+
+
+def _agree(orders: Sequence[_Order], outcomes: Sequence[TaskOutcome], options: argparse.Namespace) -> None:
+    """Where it costs something to ask the models, it is asked first what it may."""
+    runs = [
+        (source.model, run)
+        for order in orders
+        for source, run in zip(outcomes[order.outcome].runs, order.runs, strict=True)
+        if run.compactions
+    ]
+    models = sorted({run.summariser or model for model, run in runs} - {""})
+    if options.yes or all(model.partition("/")[0] == REHEARSAL for model in models):
+        return
+    costs = [each.cost for _, run in runs for each in run.compactions]
+    known = [cost for cost in costs if cost is not None]
+    price = f"may cost {in_dollars(sum(known), 'about {}')}" if len(known) == len(costs) else "have no known price"
+    who = " and ".join(models) if len(models) <= 2 else f"{len(models)} models"
+    question = f"{counted(len(costs), 'summary', 'summaries')} by {who} {price}. Go on?"
+    if not sys.stdin.isatty():
+        raise Refused(f"{question} Say --yes where nobody can be asked")
+    if not agrees(printable(question)):
+        raise Refused("nothing was sent")
+
+
+def _with(outcome: TaskOutcome, policy: int, fresh: TaskOutcome) -> TaskOutcome:
+    """One of its policies replaced by what came of it with summaries."""
+    runs = tuple(
+        source._replace(runs=(*source.runs[:policy], *new.runs, *source.runs[policy + 1 :]))
+        for source, new in zip(outcome.runs, fresh.runs, strict=False)
+    )
+    return outcome._replace(runs=runs or outcome.runs)
+
+
+def _failed(outcome: TaskOutcome) -> bool:
+    made = [each for source in outcome.runs for run in source.runs for each in run.compactions]
+    return bool(outcome.error) or all(each.made_by == DIGEST and each.problem for each in made)
