@@ -22,6 +22,7 @@ KEYS = [
     "unattributed",
     "exact",
     "instead_of",
+    "held",
 ]
 
 
@@ -150,3 +151,26 @@ def test_lines_that_could_not_be_read_are_told_under_the_table(call: Call, recor
 def test_the_status_of_compactions_counts_as_the_reports_have_taught(call: Call, recording: Path) -> None:
     found = call("compactions", recording, "--json").json
     assert found["tokens"] > 3_000, "what is not in the file is in the window all the same"
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    """A log of requests: nothing of them is missing, whatever the provider counts."""
+    asked = {"model": "gpt-4o", "messages": [{"role": "user", "content": "list ."}]}
+    answer = {"choices": [{"message": {"role": "assistant", "content": "so"}}]}
+    used = {"usage": {"prompt_tokens": 50, "completion_tokens": 1}}
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"request": asked, "response": {**answer, **used}}))
+    return path
+
+
+def test_of_a_request_that_is_whole_nothing_is_missing(call: Call, whole: Path) -> None:
+    [found] = call("requests", whole, "--json").json["requests"]
+    assert (found["exact"], found["reported"]) == (True, 50)
+    assert found["unattributed"] > 0
+    table = call("requests", whole).out
+    assert f"(+{found['unattributed']})" in table
+    assert "the provider counted so many tokens more or fewer than we do" in table
+    said = call("plan", whole).out
+    assert "the provider counts more tokens than we do" in said
+    assert "not in this file" not in said

@@ -12,7 +12,7 @@ import pytest
 
 from support.calls import Call
 from support.requirements import requirement
-from workbench.cli.main import OVERRIDES
+from workbench.cli.own_commands import OVERRIDES
 from workbench.log.codec import encode
 from workbench.log.events import OverrideAction, Setting, UserMessage
 from workbench.session.source import number_events

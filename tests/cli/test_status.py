@@ -47,6 +47,7 @@ def test_each_agent_that_runs_is_a_line(call: Call, session: Path, project: Path
         "id": session.stem,
         "agent": "Claude Code",
         "source": f"{session}#1",
+        "recorded_by": "agent",
         "folder": str(project),
         "title": f"{BREAD} 1",
         "model": "claude-opus-4-5",
@@ -57,6 +58,7 @@ def test_each_agent_that_runs_is_a_line(call: Call, session: Path, project: Path
         "left": None,
         "cost": 0.2015,
         "cached": 0.0,
+        "held": False,
     }
     assert found.keys() == SHOWN["status"][0].keys()
     assert call("status", "--here").out == out
@@ -80,7 +82,8 @@ def test_a_file_is_told_whether_its_agent_runs_or_not(call: Call, tmp_path: Path
     assert call("status", str(path)).out == "20,100 of 200,000 (10 %) · compaction not known · $0.10 · cached 0 %\n"
     assert call("status", f"{path}#1").out == call("status", str(path)).out
     refused = call("status", str(tmp_path / "none.jsonl"))
-    assert (refused.code, "expected the file of another agent's session" in refused.err) == (2, True)
+    assert (refused.code, "none.jsonl: no such file" in refused.err) == (2, True)
+    assert "expected the file of another agent's session" in call("status", f"{path}#9").err
 
 
 def told(**more: Any) -> str:

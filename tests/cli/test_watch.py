@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,10 @@ from live.test_finder import put
 from proxy.conftest import Recording, answered, claude, said, user
 from session.test_following import TURNS, lines
 from support.calls import Call
-from workbench.cli.watch import through_proxy
+from workbench.cli.watch import found, through_proxy
+from workbench.config.folders import work_folder
 from workbench.log.store import Store
+from workbench.session.services import Services
 
 
 def test_every_change_is_a_line_of_json_until_it_is_interrupted(tmp_path: Path) -> None:
@@ -85,13 +88,39 @@ def test_what_passes_the_proxy_comes_before_the_file_of_the_same_agent(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with Store.open(tmp_path / "proxy.db") as store:
-        recording = Recording(store, client="Claude Code")
+        recording = Recording(store, client="Claude Code", folder=work_folder())
         recording.pass_through("/v1/messages", claude(user("look")), answered(said("done")))
         name = store.list()[0].id
         with Store.open(tmp_path / "proxy.db") as mine:
-            assert through_proxy(mine, [], str(tmp_path)) == name
-            assert through_proxy(mine, ["Claude Code"], str(tmp_path)) == name
-            assert through_proxy(mine, ["Codex"], str(tmp_path)) == ""
-            assert through_proxy(mine, [], str(tmp_path / "elsewhere")) == ""
+            later = mine.list()[0].updated + 1
+            assert through_proxy(mine, [], str(tmp_path), later) == name
+            assert through_proxy(mine, ["Claude Code"], str(tmp_path), later) == name
+            assert through_proxy(mine, ["Codex"], str(tmp_path), 0) == ""
+            assert through_proxy(mine, [], str(tmp_path / "elsewhere"), 0) == ""
             recording.sessions.close()
-            assert through_proxy(mine, [], str(tmp_path)) == ""
+            assert through_proxy(mine, [], str(tmp_path), later) == ""  # what the agent did after it is in its own file
+            assert through_proxy(mine, [], str(tmp_path), later - 1) == name
+            again = Recording(store, client="pi", folder=work_folder())
+            again.pass_through("/v1/messages", claude(user("more")), answered(said("done")))
+            again.sessions.close()
+            with mine.session(name):  # open on another screen, that is
+                assert through_proxy(mine, [], str(tmp_path), later - 1) == store.list()[0].id != name
+
+
+def test_what_passed_the_proxy_is_found_in_its_folder_when_it_is_over(
+    call: Call, tmp_path: Path, project: Path
+) -> None:
+    with Services() as services:
+        recording = Recording(services.store, client="oa.py", folder=work_folder())
+        recording.pass_through("/v1/messages", claude(user("look")), answered(said("done")))
+        recording.sessions.close()
+        name = services.store.list()[0].id
+    assert "needs a terminal" in call("watch").err  # not: no session in this folder
+    with Services() as services:
+        assert found(services, "")[0] == name
+        told = {"type": "user", "cwd": str(project), "sessionId": "s", "message": {"role": "user", "content": "look"}}
+        path = put(tmp_path / "home/.claude/projects/-x/1.jsonl", json.dumps(told))
+        assert found(services, "")[0] == name  # of the same minute: it is the same session
+        os.utime(path, (time.time() + 600,) * 2)
+        assert found(services, "")[0] == f"{path}#1"
+        assert found(services, "claude")[0] == f"{path}#1"

@@ -8,29 +8,30 @@ from typing import Any
 
 from workbench.config.folders import shown_folder, work_folder
 from workbench.config.text import age, line_width, print_json, printable, table, width
+from workbench.live.choosing import short_ids
 from workbench.live.finder import AgentSession, window_of
-from workbench.live.processes import at_work, running_agents
+from workbench.session.all_agents import all_agents, with_report
 from workbench.session.services import Services
 
-ID = 8
-"""Characters of an id that are shown; so many tell sessions apart."""
 FOLDER = 32
 """Characters of a folder that are shown."""
 
 
 def run(options: argparse.Namespace) -> int:
-    """The sessions of other agents, the last changed first."""
+    """The sessions of all agents, the last changed first."""
     folder = work_folder().path if options.here else os.path.realpath(options.folder) if options.folder else ""
     with Services() as services:
-        every = services.agents.find(work_folder().path)
-        running = at_work(every, running_agents())  # of all: an older one that fits does not run instead
+        every, running, held = all_agents(services, work_folder().path)
         found = [each for each in every if _fits(each, options.words, folder)]
         found = [each for each in found if each.path in running or not options.running][: options.limit]
+        found = [with_report(services, each) for each in found]
         windows = {each.path: window_of(each, services.catalogue) for each in found}
+    says = {path: "held" if path in held else "running" for path in running}
     if options.json:
-        print_json({"sessions": [_described(each, windows[each.path], each.path in running) for each in found]})
+        print_json({"sessions": [_described(each, windows[each.path], says.get(each.path, "")) for each in found]})
     elif found:
-        rows = [_row(each, windows[each.path], each.path in running) for each in found]
+        ids = short_ids(each.id for each in every)
+        rows = [(ids[each.id], *_cells(each, windows[each.path], says.get(each.path, ""))) for each in found]
         heads = ("id", "agent", "folder", "tokens", "window", "age", "", "model", "title")
         print("\n".join(table(heads, rows, frozenset({3, 4, 5}), line_width())))
     else:
@@ -47,16 +48,15 @@ def _share(session: AgentSession, window: int | None) -> float | None:
     return session.report.prompt / window if session.report is not None and window else None
 
 
-def _row(session: AgentSession, window: int | None, running: bool) -> tuple[str, ...]:
+def _cells(session: AgentSession, window: int | None, now: str) -> tuple[str, ...]:
     share, report = _share(session, window), session.report
     return (
-        session.id[:ID],
         session.agent or "–",
         _end(printable(shown_folder(session.folder))) or "–",
         f"{report.prompt:,}" if report is not None else "–",
         f"{share:.0%}" if share is not None else "–",
         age(session.modified),
-        "running" if running else "",
+        now,
         printable(session.model) or "–",
         printable(session.title) or "–",
     )
@@ -73,13 +73,14 @@ def which(session: AgentSession) -> dict[str, Any]:
         "id": session.id,
         "agent": session.agent,
         "source": session.ref,
+        "recorded_by": "proxy" if session.passed else "agent",
         "folder": session.folder or None,
         "title": session.title or None,
         "model": session.model or None,
     }
 
 
-def _described(session: AgentSession, window: int | None, running: bool) -> dict[str, Any]:
+def _described(session: AgentSession, window: int | None, now: str) -> dict[str, Any]:
     report, share = session.report, _share(session, window)
     return {
         **which(session),
@@ -88,7 +89,8 @@ def _described(session: AgentSession, window: int | None, running: bool) -> dict
         "window": window,
         "share": None if share is None else round(share, 4),
         "modified": session.modified,
-        "running": running,
+        "running": bool(now),
+        "held": now == "held",
     }
 
 

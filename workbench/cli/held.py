@@ -3,11 +3,15 @@
 `held --json` prints
 
     {"held": [{"id", "pid", "rule", "why", "agent", "model", "dialect", "tokens", "window", "items", "new", "since",
-               "until", "last"}]}
+               "until", "last", "fixed", "session", "first"}]}
 
-where `since` and `until` are seconds since 1970, `items` and `new` are counts, and `last` is how the last item begins.
-`held ID --json` prints `{"held": {...}, "body": {...}, "new": [...]}`: the body as its client wrote it, and the paths
-of what is new in it. `break --json` prints `{"proxies": [{"pid", "agent", "folder", "rules", "held"}]}`.
+where `since` and `until` are seconds since 1970, `items` and `new` are counts, `last` is how the last item begins,
+`fixed` says why nothing else may be sent in its place, or is empty, `session` is what it is recorded in, and `first`
+says that no earlier request of its conversation passed: then `new` is what the model has not answered yet.
+`held ID --json` prints `{"held": {...}, "body": {...}, "new": [...], "pinned": [...], "policy": ...}`: the body as its
+client wrote it (of a websocket's request that has only what is new: all of it), the paths of what is new and of what is
+pinned in it, and the policy that it is sent under, if any. `break --json` prints
+`{"proxies": [{"pid", "agent", "folder", "rules", "held"}]}`.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from msgspec import structs
 from workbench.config.errors import WrongCall
 from workbench.config.folders import shown_folder
 from workbench.config.text import line_width, percent, print_json, printable, table
-from workbench.models.tokens import counter_for
+from workbench.models.tokens import estimator_for
 from workbench.proxy import control
 from workbench.proxy.breakpoints import parse_rule
 from workbench.proxy.control import NONE_RUNS, HeldSummary, ReleaseOrder, RunningProxy
@@ -98,8 +102,10 @@ def run_release(options: argparse.Namespace) -> int:
         order = ReleaseOrder("answered", text=options.answer)
     elif options.body is not None:
         order = ReleaseOrder("changed", body=_read_body(options.body))
+    order = structs.replace(order, pin=tuple(options.pin))
     control.release(proxy, held.id, order)
-    print(f"{held.id}: {order.end.replace('_', ' ')}")
+    pinned = f", pinned {', '.join(order.pin)}" if order.pin else ""
+    print(f"{held.id}: {order.end.replace('_', ' ')}{pinned}")
     return 0
 
 
@@ -107,13 +113,14 @@ def _one(options: argparse.Namespace) -> int:
     proxy, held = control.find_held(options.id)
     detail = control.detail_of(proxy, held.id)
     if options.json:
-        print_json({"held": _as_json(proxy, held), "body": detail.body, "new": detail.new})
+        said = {"body": detail.body, "new": detail.new, "pinned": detail.pinned, "policy": detail.policy or None}
+        print_json({"held": _as_json(proxy, held), **said})
         return 0
-    counter, new = counter_for(held.model), frozenset(detail.new)
+    counter, new = estimator_for(held.model), frozenset(detail.new)
     rows = [
         (
             item.path,
-            "new" if item.path in new else "",
+            "pinned" if item.path in detail.pinned else "new" if item.path in new else "",
             item.kind,
             f"{counter.count(item.text).tokens:,}",
             printable(" ".join(f"{item.tool} {item.text}"[:400].split())),
@@ -121,6 +128,8 @@ def _one(options: argparse.Namespace) -> int:
         for item in items_in(held.dialect, detail.body)
     ]
     print("\n".join(table(("path", "", "kind", "tokens", "text"), rows, frozenset({3}), line_width())))
+    if held.fixed:
+        print(f"({held.fixed})")
     return 0
 
 
@@ -138,7 +147,7 @@ def _read_body(name: str) -> dict[str, Any]:
 def _row(held: HeldSummary) -> tuple[str, ...]:
     share = percent(held.tokens / held.window) if held.window else "–"
     waits = f"{max(0, round(time.time() - held.since)):,} s"
-    said = (held.id, held.agent or "–", held.model, f"{held.tokens:,}", share, waits, held.rule, held.why)
+    said = (held.id, held.agent or "–", held.model, f"~{held.tokens:,}", share, waits, held.rule, held.why)
     return tuple(map(printable, said))
 
 

@@ -128,7 +128,9 @@ def run_local(options: argparse.Namespace) -> int:
 
 def model_json(info: ModelInfo) -> dict[str, Any]:
     """A model in the documented form; prices are in US dollars per token."""
-    return {**asdict(info), "capabilities": sorted(info.capabilities)}
+    told = {**asdict(info), "capabilities": sorted(info.capabilities)}
+    del told["long_prices"]
+    return told
 
 
 def run_model(options: argparse.Namespace) -> int:
@@ -141,7 +143,8 @@ def run_model(options: argparse.Namespace) -> int:
         key = services.routes.key(options.name)
     if options.json:
         source = {"from": key.origin, "variables": key.variables, "problem": key.problem or None}
-        print_json({**model_json(info), "address": address or None, "key": source})
+        long = [{"above": each.above, **dict(each.prices)} for each in info.long_prices]
+        print_json({**model_json(info), "long_prices": long, "address": address or None, "key": source})
         return 0
     price_in, price_out = prices(info)
     output = f"{info.max_output:,}" if info.max_output else "unknown"

@@ -17,7 +17,7 @@ from workbench.context.setup import Setup
 from workbench.log.events import Failure
 from workbench.models.calibration import Calibration
 from workbench.session.context_view import unattributed_words
-from workbench.session.recorded import RecordedSession, make_setup
+from workbench.session.recorded import BY_HAND, RecordedSession, make_setup
 from workbench.session.services import Services
 from workbench.session.source import Source, as_source
 
@@ -58,6 +58,8 @@ class FoundPlan(NamedTuple):
     requests: int = 0
     body: dict[str, Any] | None = None
     """The request as it went over the wire, where it is in the log."""
+    by_hand: bool = False
+    """Whether somebody answered it in the model's place."""
 
 
 def _find(services: Services, options: argparse.Namespace) -> FoundPlan:
@@ -79,6 +81,7 @@ def _find(services: Services, options: argparse.Namespace) -> FoundPlan:
             number,
             len(recorded.marks),
             recorded.body(place),
+            mark.by_hand,
         )
     at = options.at if mark is None else mark.upto
     shown = source if at is None else _upto(source, at)
@@ -159,7 +162,7 @@ def _print_table(found: FoundPlan, full: bool) -> None:
     columns = 0 if full else line_width()
     rows = [_table_row(row, None if full else 160) for row in made.rows]
     if made.unattributed:
-        rows.append(("–", "", "–", f"{made.unattributed:,}", "", "  sent", _rest(made.unattributed)))
+        rows.append(("–", "", "–", f"{made.unattributed:,}", "", "  sent", _rest(made)))
     header = ("seq", "turn", "who", "tokens", "of", "state", "what")
     print("\n".join(table(header, rows, frozenset({0, 1, 3, 4}), columns)) if rows else "(no items)")
     print()
@@ -182,8 +185,8 @@ def _table_row(row: Item, most: int | None) -> tuple[str, ...]:
     )
 
 
-def _rest(tokens: int) -> str:
-    return f"{'' if tokens < 0 else 'not in this file: '}{unattributed_words(tokens)}"
+def _rest(made: ContextPlan) -> str:
+    return f"{'' if made.whole or made.unattributed < 0 else 'not in this file: '}{unattributed_words(made)}"
 
 
 def _view_words(found: FoundPlan) -> str:
@@ -194,7 +197,7 @@ def _view_words(found: FoundPlan) -> str:
         return f"what-if: {which} under {printable(made.policy)}{beside}"
     if made.reported is None:
         if found.number:
-            return f"recorded: {which}; nothing was reported for it"
+            return f"recorded: {which}; {BY_HAND if found.by_hand else 'nothing was reported for it'}"
         return "recorded: all of it; no request was reported" if found.source.recorded else which
     return f"recorded: {which}; {made.reported:,} tokens reported"
 

@@ -12,20 +12,24 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.folders import work_folder
 from workbench.config.paths import data_dir
 from workbench.config.settings import Settings, load_settings
-from workbench.config.signals import until_stopped
+from workbench.config.signals import heeded, told_to_stop
 from workbench.config.tables import read_table
-from workbench.context.setup import PlanOptions, Setup, set_up
+from workbench.config.text import printable
 from workbench.log.store import Store
 from workbench.models.catalogue import REHEARSAL, Catalogue
 from workbench.proxy.breakpoints import parse_rule
-from workbench.proxy.control import registered
+from workbench.proxy.control import WayPolicy, registered
 from workbench.proxy.gate import Gate
 from workbench.proxy.launch import Launch, environment, launch
-from workbench.proxy.policies import PassingPolicy
+from workbench.proxy.policies import PassingPolicies, SetupFor, setups
+from workbench.proxy.policy_notes import noted
+from workbench.proxy.policy_preview import in_words
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.redaction import redacted
 from workbench.proxy.routes import ProxySettings, Upstreams
@@ -41,7 +45,7 @@ KEPT = 10
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until Ctrl-C, or until the command that was given ends."""
+    """Serve until Ctrl+C, or until the command that was given ends."""
     if not 0 <= options.port <= 65535:
         raise WrongCall(f"--port: expected a number from 0 to 65535, got {options.port}")
     for rule in options.rules:
@@ -52,23 +56,28 @@ def run(options: argparse.Namespace) -> int:
     sys.setswitchinterval(SWITCH)
     try:
         catalogue = Catalogue(settings.models, str(settings.file))
-        return asyncio.run(_serve(options, own, command, catalogue, _policy(options, own, settings, catalogue)))
+        return asyncio.run(_serve(options, own, command, catalogue, _way(options, own, settings, catalogue)))
     except KeyboardInterrupt:
         return 0
 
 
-def _policy(
-    options: argparse.Namespace, own: ProxySettings, settings: Settings, catalogue: Catalogue
-) -> PassingPolicy | None:
-    """The policy on the way; None: requests pass as they are."""
+class _Way(NamedTuple):
+    """What requests are sent under."""
+
+    setup_for: SetupFor
+    policy: WayPolicy | None
+    """None: as they are, unless something else is said of a session."""
+    about: str
+    """What it does, in words."""
+
+
+def _way(options: argparse.Namespace, own: ProxySettings, settings: Settings, catalogue: Catalogue) -> _Way:
+    """A policy that cannot be read is told now."""
+    setup_for = setups(settings, catalogue)
     if not options.policy and not options.set:
-        return None
-
-    def setup_for(model: str) -> Setup:
-        return set_up(PlanOptions(options.policy or "", options.set or (), model), settings, catalogue)
-
-    setup_for("")  # one that cannot be read is told now
-    return PassingPolicy(setup_for, own.batch_tokens)
+        return _Way(setup_for, None, "")
+    policy = WayPolicy(options.policy or "", tuple(options.set or ()))
+    return _Way(setup_for, policy, f"policy {policy}: {in_words(setup_for(policy, ''), own.batch_tokens)}")
 
 
 async def _serve(
@@ -76,8 +85,9 @@ async def _serve(
     own: ProxySettings,
     command: Sequence[str],
     catalogue: Catalogue,
-    policy: PassingPolicy | None,
+    way: _Way,
 ) -> int:
+    stopped = told_to_stop()
     async with contextlib.AsyncExitStack() as stack:
         to = options.to
         is_rehearsal = to == REHEARSAL
@@ -86,23 +96,25 @@ async def _serve(
         upstreams = Upstreams(to, own)
         folder = Path(stack.enter_context(_own_folder()))
         agent = launch(command, "", folder).agent if command else ""
-        recorder = await stack.enter_async_context(_recording(options, own, agent))
+        recorder = await stack.enter_async_context(_recording(options, own, agent, way.policy))
+        policies = PassingPolicies(way.setup_for, own.batch_tokens, way.policy, recorder)
         gate = Gate(options.rules, own.hold_seconds, agent, catalogue)
         server = await stack.enter_async_context(
-            ProxyServer(upstreams, recorder, options.port, gate=gate, policy=policy)
+            ProxyServer(upstreams, recorder, options.port, gate=gate, policies=policies)
         )
         stack.enter_context(registered(server.control, agent))
-        if policy is not None:
-            stack.callback(lambda: _warn(f"the policy {policy.figures}"))
-        _tell(options, server.address, upstreams)
+        stack.callback(_tell_figures, policies, way)
+        _tell(options, server.address, upstreams, way.about)
         if command:
-            return await _with(launch(command, server.address, folder, rehearsal=is_rehearsal))
-        await until_stopped()
+            return await _with(launch(command, server.address, folder, rehearsal=is_rehearsal), stopped)
+        await stopped.wait()
         return 0
 
 
 @contextlib.asynccontextmanager
-async def _recording(options: argparse.Namespace, own: ProxySettings, agent: str) -> AsyncIterator[Recorder | None]:
+async def _recording(
+    options: argparse.Namespace, own: ProxySettings, agent: str, policy: WayPolicy | None
+) -> AsyncIterator[Recorder | None]:
     """The recorder; where there is no store to write to, requests pass all the same."""
     if options.no_record:
         yield None
@@ -114,7 +126,8 @@ async def _recording(options: argparse.Namespace, own: ProxySettings, agent: str
             opened.append(Store.open())
         return opened[0]
 
-    recorder = Recorder(ProxySessions(store, agent, redacted if own.redact else None), _warn)
+    first = [noted("set", str(policy))] if policy is not None else []
+    recorder = Recorder(ProxySessions(store, agent, redacted if own.redact else None, first, work_folder()), _warn)
     try:
         yield recorder
     finally:
@@ -136,28 +149,41 @@ def _warn(line: str) -> None:
     print(f"workbench proxy: {line}", file=sys.stderr, flush=True)
 
 
-def _tell(options: argparse.Namespace, address: str, upstreams: Upstreams) -> None:
+def _tell_figures(policies: PassingPolicies, way: _Way) -> None:
+    if way.policy is not None or policies.figures.requests:
+        _warn(f"the policy {policies.figures}")
+
+
+def _tell(options: argparse.Namespace, address: str, upstreams: Upstreams, about: str) -> None:
     if options.json:
-        print(json.dumps({"address": address, "dialects": DIALECTS, "to": upstreams.listed()}), flush=True)
+        told = {"address": address, "dialects": DIALECTS, "to": upstreams.listed(), "policy": about or None}
+        print(json.dumps(told), flush=True)
         return
     print(address, flush=True)
+    if about:
+        print(printable(about), flush=True)
     if not options.command:
         wanted = ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
         lines = [f"  export {name}={value}" for name, value in environment(address).items() if name in wanted]
         print("\n".join(["", "Requests to this address are passed on and recorded. For an agent of yours:", *lines]))
         print("  codex -c 'openai_base_url=\"" + address + "/v1\"'")
-        print("or start it here: workbench proxy -- COMMAND. Ctrl-C ends it.", flush=True)
+        print("or start it here: workbench proxy -- COMMAND. Ctrl+C ends it.", flush=True)
 
 
-async def _with(agent: Launch) -> int:
-    """Run the agent to its end; Ctrl-C is its own, and what ends us ends it."""
+async def _with(agent: Launch, stopped: asyncio.Event) -> int:
+    """Run the agent to its end; Ctrl+C is its own, and what ends us ends it."""
+    if stopped.is_set():
+        return 0
     try:
         process = await asyncio.create_subprocess_exec(*agent.command, env={**os.environ, **agent.environment})
     except OSError as error:
         raise WrongCall(f"{agent.command[0]}: cannot be started: {error.strerror or error}") from error
     loop = asyncio.get_running_loop()
-    with contextlib.suppress(NotImplementedError):
+    with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers on its loops
         loop.add_signal_handler(signal.SIGINT, lambda: None)  # the terminal tells the agent, too
-        loop.add_signal_handler(signal.SIGTERM, process.terminate)
+        for each in heeded():
+            loop.add_signal_handler(each, process.terminate)
+        if stopped.is_set():
+            process.terminate()
     code = await process.wait()
     return code if code >= 0 else 128 - code

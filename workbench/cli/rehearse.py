@@ -8,7 +8,7 @@ import contextlib
 from dataclasses import replace
 
 from workbench.config.errors import WrongCall
-from workbench.config.signals import until_stopped
+from workbench.config.signals import told_to_stop
 from workbench.rehearsal.faults import FAULTS, HEADER
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
@@ -18,7 +18,7 @@ KEPT = 100
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until Ctrl-C."""
+    """Serve until Ctrl+C."""
     if not 0 <= options.port <= 65535:
         raise WrongCall(f"--port: expected a number from 0 to 65535, got {options.port}")
     script = Script.load(options.script) if options.script else Script()
@@ -32,16 +32,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _serve(script: Script, port: int) -> None:
+    stopped = told_to_stop()
     async with RehearsalServer(script, port, keep=KEPT) as server:
         print(_welcome(server.url, len(script.steps)), flush=True)
-        await until_stopped()
+        await stopped.wait()
 
 
 def _welcome(url: str, steps: int) -> str:
     plan = f"{steps} steps of the script, then rules" if steps else "by rule"
     return "\n".join(
         [
-            f"The rehearsal model (no AI) answers at {url}, {plan}. Ctrl-C ends it.",
+            f"The rehearsal model (no AI) answers at {url}, {plan}. Ctrl+C ends it.",
             "",
             "  OpenAI's dialect:     workbench ask -m openai/rehearsal --api-base " + url + "/v1 ...",
             "                        OPENAI_BASE_URL=" + url + "/v1 OPENAI_API_KEY=any",

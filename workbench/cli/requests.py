@@ -3,14 +3,16 @@
 `requests --json` prints
 
     {"requests": [{"number", "seq", "purpose", "agent", "name", "model", "reported", "tokens", "unattributed", "exact",
-                   "instead_of"}],
+                   "instead_of", "held": {"rule", "why", "took", "end"}}],
      "savings": {"changed", "not_sent", "batches", "cache_lost"}}
 
 where `number` is what `plan --nth` takes, `seq` the event of the request or the first of its answer, `purpose` is turn,
 side, sub-agent or compaction, `name` what it was for where that is known better (title, counting), `reported` and
 `unattributed` are null where the provider's report is not known, and `exact` says whether the request itself was
 recorded, and not only what it was made from. `instead_of` is the `seq` of what the agent asked, where this was sent in
-its place; that one did not reach the model. `savings` is null where there is none of those.
+its place; that one did not reach the model. `held` is null where it did not wait at a breakpoint; `took` are
+milliseconds, and `end` is as_it_was, changed, answered (by hand), expired or gone. `savings` is null where nothing was
+sent in place of something else.
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ from workbench.config.text import print_json, printable, table
 from workbench.session.recorded import ListedRequest, RecordedSession
 from workbench.session.savings import savings
 from workbench.session.services import Services
+from workbench.session.transcript import hold_words
+
+COUNTED = "(in brackets: the request is whole, and the provider counted so many tokens more or fewer than we do)"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -39,8 +44,10 @@ def run(options: argparse.Namespace) -> int:
     elif not listed:
         print("(no requests)")
     else:
-        header = ("nth", "seq", "purpose", "model", "reported", "rows", "not in rows", "exact")
+        header = ("nth", "seq", "purpose", "model", "reported", "rows", "not in rows", "exact", "")
         print("\n".join(table(header, [_table_row(each) for each in listed], frozenset({0, 1, 4, 5, 6}), 0)))
+        if any(each.mark.exact and each.unattributed is not None for each in listed):
+            print(f"\n{COUNTED}")
         if (saved := savings(listed)) is not None:
             print(f"\n{saved}")
     return 0
@@ -60,12 +67,14 @@ def _as_json(each: ListedRequest) -> dict[str, Any]:
         "unattributed": each.unattributed,
         "exact": mark.exact,
         "instead_of": mark.instead_of or None,
+        "held": None if mark.hold is None else {key: getattr(mark.hold, key) for key in ("rule", "why", "took", "end")},
     }
 
 
 def _table_row(each: ListedRequest) -> tuple[str, ...]:
     mark = each.mark
-    said = ", ".join(filter(None, (printable(mark.who), f"in place of {mark.instead_of}" if mark.instead_of else "")))
+    instead = f"in place of {mark.instead_of}" if mark.instead_of else ""
+    said = ", ".join(filter(None, (printable(mark.who), instead)))
     return (
         str(each.number),
         str(mark.seq),
@@ -73,6 +82,7 @@ def _table_row(each: ListedRequest) -> tuple[str, ...]:
         printable(mark.model) or "–",
         "–" if mark.reported is None else f"{mark.reported:,}",
         f"{each.tokens:,}" if each.tokens else "–",
-        "–" if each.unattributed is None else f"{each.unattributed:,}",
+        "–" if each.unattributed is None else f"({each.unattributed:+,})" if mark.exact else f"{each.unattributed:,}",
         "yes" if mark.exact else "",
+        hold_words(mark.hold) if mark.hold is not None else "",
     )

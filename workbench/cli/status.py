@@ -2,18 +2,20 @@
 
 `status --json` prints a list, empty where none runs:
 
-    [{"id", "agent", "source", "folder", "title", "model", "tokens", "window", "share", "compacts_at", "left", "cost",
-      "cached"}]
+    [{"id", "agent", "source", "recorded_by", "folder", "title", "model", "tokens", "window", "share", "compacts_at",
+      "left", "cost", "cached", "held"}]
 
 where `tokens` is what was reported for the last request, `share` that part of the window, `left` what is left of it
-until the agent compacts by itself, from `compacts_at` tokens on, and `cached` the share that came from the provider's
-cache. What is not known is null. With `--follow` each list is one line, printed whenever something in it has changed.
+until the agent compacts by itself, from `compacts_at` tokens on, `cached` the share that came from the provider's
+cache, and `held` says whether a request waits at a breakpoint; `recorded_by` is agent or proxy. What is not known is
+null. With `--follow` each list is one line, printed whenever something in it has changed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from contextlib import suppress
 from dataclasses import replace
@@ -25,7 +27,8 @@ from workbench.config.errors import WrongCall
 from workbench.config.folders import shown_folder, work_folder
 from workbench.config.text import percent, print_json, printable
 from workbench.live.finder import AgentSession
-from workbench.live.status import AgentStatus, StatusReader, running_sessions
+from workbench.live.status import AgentStatus, StatusReader
+from workbench.session.all_agents import running_now, with_report
 from workbench.session.services import Services
 from workbench.traces import claude_code
 
@@ -41,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     """Once, or whenever it has changed."""
     told = _told() if options.claude_code else {}
     with Services() as services:
-        reader = StatusReader(services.catalogue)
+        reader = StatusReader(services.catalogue, lambda: services.store)
         last = _look(services, reader, options, told)
         _print(last, options)
         with suppress(KeyboardInterrupt):
@@ -73,11 +76,14 @@ def _look(
     if options.file:
         found = services.agents.at(options.file)
         if found is None:
-            raise WrongCall(f"{options.file}: expected the file of another agent's session")
+            is_there = os.path.exists(options.file.partition("#")[0])
+            wrong = "expected the file of another agent's session" if is_there else "no such file"
+            raise WrongCall(f"{options.file}: {wrong}")
         return [reader.read(found)]
     here = work_folder().path
-    running = running_sessions(services.agents, here)
-    return [reader.read(each) for each in running if each.is_in(here) or not options.here]
+    sessions, _, held = running_now(services, here)
+    chosen = [with_report(services, each) for each in sessions if each.is_in(here) or not options.here]
+    return [replace(reader.read(each), held=each.path in held) for each in chosen]
 
 
 def _of_claude_code(services: Services, told: dict[str, Any]) -> AgentSession:
@@ -110,8 +116,9 @@ def _who(status: AgentStatus) -> tuple[str, ...]:
 
 
 def _figures(status: AgentStatus) -> tuple[str, ...]:
+    held = ("held",) if status.held else ()
     if status.tokens is None:
-        return (printable(status.session.model), "no request yet") if status.session.model else ("no request yet",)
+        return (*filter(None, (printable(status.session.model),)), *(held or ("no request yet",)))
     share = "" if status.share is None else f" of {status.window:,} ({percent(status.share)})"
     left = status.left
     return (
@@ -119,6 +126,7 @@ def _figures(status: AgentStatus) -> tuple[str, ...]:
         "compaction not known" if left is None else f"compacts in {left:,}" if left else "compaction due",
         "cost unknown" if status.cost is None else f"${status.cost:.2f}",
         "cache unknown" if status.cached is None else f"cached {percent(status.cached, 0)}",
+        *held,
     )
 
 
@@ -133,4 +141,5 @@ def _described(status: AgentStatus) -> dict[str, Any]:
         "left": status.left,
         "cost": None if status.cost is None else round(status.cost, 6),
         "cached": None if cached is None else round(cached, 4),
+        "held": status.held,
     }

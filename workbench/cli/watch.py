@@ -24,17 +24,17 @@ from workbench.cli.options import options_of
 from workbench.config.errors import WrongCall
 from workbench.config.folders import work_folder
 from workbench.config.text import print_json, printable
-from workbench.context.load import RECORDED
 from workbench.live.choosing import agents_called, choose
+from workbench.live.processes import placed, running_agents
 from workbench.log.errors import NotFound
-from workbench.log.events import Setting
 from workbench.log.store import Store
 from workbench.session import figures
+from workbench.session.all_agents import LATER
 from workbench.session.context_view import Exactness
 from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
 from workbench.session.services import Services
-from workbench.session.source import names_file
+from workbench.session.source import names_file, recorded_by
 
 RECENT = 20
 """Sessions of a folder among which one that passes through the proxy is looked for."""
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     """On the full screen, or as lines of JSON."""
     options = replace(options_of(arguments), follow=True)
     with Services() as services:
-        ref, note = _found(services, arguments.wanted)
+        ref, note = found(services, arguments.wanted)
         if arguments.json:
             if note:
                 print(printable(f"· {note}"), file=sys.stderr)
@@ -54,33 +54,41 @@ def run(arguments: argparse.Namespace) -> int:
     return start.run(ref, options, note=note)
 
 
-def _found(services: Services, wanted: str) -> tuple[str, str]:
-    """What to open, and what to say about it."""
+def found(services: Services, wanted: str) -> tuple[str, str]:
+    """What to open, and what to say about it. Raises WrongCall."""
     if wanted and names_file(wanted):
         return wanted, ""
-    here = work_folder().path
-    passing = through_proxy(services.store, agents_called(wanted) if wanted else [], here)
-    if passing and (not wanted or agents_called(wanted)):
-        return passing, "recorded by the proxy, as it was sent"
+    here, agents = work_folder().path, agents_called(wanted)
+    chosen, wrong = None, WrongCall("")
     try:
-        chosen = choose(services.agents.find(here), wanted, here)
-    except WrongCall:
-        with suppress(NotFound):
-            return services.store.info(wanted).id, ""
-        raise
-    return chosen.session.ref, chosen.note
+        sessions = services.agents.find(here)
+        if not all(each.folder for each in sessions):
+            sessions = placed(sessions, running_agents())
+        chosen = choose(sessions, wanted, here)
+    except WrongCall as error:
+        wrong = error
+    if not wanted or len(agents) == 1:
+        changed = chosen.session.modified if chosen is not None and chosen.session.is_in(here) else 0
+        passed = through_proxy(services.store, agents, here, changed - LATER)
+        if passed:
+            return passed, "recorded by the proxy, as it was sent"
+    if chosen is not None:
+        return chosen.session.ref, chosen.note
+    with suppress(NotFound):
+        return services.store.info(wanted).id, ""
+    raise wrong
 
 
-def through_proxy(store: Store, agents: list[str], here: str) -> str:
-    """The session of this folder that an agent's requests become at this moment; empty where there is none."""
-    for info in store.list(limit=RECENT, folder=here):
-        session = store.session(info.id, write=False)
-        first = session.events(0, 1)
-        who = first[0].body if first else None
-        recorded = isinstance(who, Setting) and who.key == RECORDED and (not agents or who.value in agents)
-        if recorded and session.is_written:
-            return info.id
-    return ""
+def through_proxy(store: Store, agents: list[str], here: str, since: int) -> str:
+    """The last session of this folder that requests of these agents become now, or became since some milliseconds
+    after 1970; empty where there is none."""
+    infos = store.list(limit=RECENT, folder=here)
+    first = store.first_events([info.id for info in infos])
+    whose = {info: recorded_by(first.get(info.id)) for info in infos}
+    found = [info for info, agent in whose.items() if agent and (not agents or agent in agents)]
+    # One that changed last is meant, though an older one may be open on another screen.
+    fits = (info.id for info in found if info.updated >= since or store.session(info.id, write=False).is_written)
+    return next(fits, "")
 
 
 def _print_changes(services: Services, options: Options, ref: str) -> int:

@@ -1,0 +1,190 @@
+"""The commands that have to do with other agents: watching, the proxy, replays, and the lab."""
+
+from __future__ import annotations
+
+import argparse
+
+from workbench.cli.arguments import Commands, Parser, add_budget, add_command, add_json, add_wishes, count
+
+
+def add_watch(commands: Commands[Parser]) -> None:
+    """`watch`."""
+    text = "open the session of another agent on the full screen, and follow it while it grows"
+    parser = add_command(commands, "watch", "cli.watch:run", text)
+    wanted = "an agent, the id of a session, or a file; by default the session that changed last in this folder"
+    parser.add_argument("wanted", metavar="AGENT|FILE|ID", nargs="?", default="", help=wanted)
+    add_wishes(parser)
+    parser.add_argument("--json", action="store_true", help="no screen: print a line of JSON for every change")
+
+
+def add_replay(commands: Commands[Parser]) -> None:
+    """`replay`."""
+    text = "send a recorded request again, as it was or changed, and compare the answers"
+    parser = add_command(commands, "replay", "cli.replay:run", text)
+    parser.add_argument("source", metavar="SOURCE", help="a session or a file that holds requests whole")
+    which = "the N-th request, as `workbench requests` lists them; the last one by default"
+    parser.add_argument("--at", type=int, metavar="N", help=which)
+    add_wishes(parser, "to this model, which speaks the same dialect")
+    what = "leave this out: an event or a range of them, or a path such as messages.7.2; any number of times"
+    parser.add_argument("--exclude", metavar="SEQ|PATH", action="append", help=what)
+    mask = "put a marker, or a text, in the place of this; any number of times"
+    parser.add_argument("--mask", metavar="SEQ|PATH[=TEXT]", action="append", help=mask)
+    where = "where it goes: an address, or rehearsal; by default to the provider of its dialect"
+    parser.add_argument("--to", default="", metavar="URL", help=where)
+    parser.add_argument("-n", type=int, default=1, metavar="K", help="so many times (1)")
+    parser.add_argument("--yes", action="store_true", help="do not ask what it may cost")
+    add_json(parser)
+
+
+def add_lab(commands: Commands[Parser]) -> None:
+    """`lab`."""
+    text = "whole sessions under every policy: tokens, cost, and what the model would have missed"
+    parser = add_command(commands, "lab", "cli.lab:run", text)
+    _add_corpus(parser)
+    policy = "only under this one, `recorded` for what was sent; any number of times; all presets by default"
+    parser.add_argument("--policy", metavar="NAME|FILE", action="append", dest="policies", help=policy)
+    add_budget(parser)
+    asked = "ask the model for the summaries of compactions, instead of taking the digest; says first what it may cost"
+    parser.add_argument("--summarise", action="store_true", help=asked)
+    parser.add_argument("--yes", action="store_true", help="with --summarise: do not ask what it may cost")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="print JSON, for programs")
+    how.add_argument("--csv", metavar="FILE", help="write a line per session and policy (-: to standard output)")
+    how.add_argument("--html", metavar="FILE", help="write a page with a picture per session, which needs nothing else")
+    how.add_argument("--parquet", metavar="FILE", help="write a row per session and policy, with its requests")
+
+
+def add_waste(commands: Commands[Parser]) -> None:
+    """`waste`."""
+    text = "what a session carries and is of no more use: read again, overwritten, failed and retried, defined twice"
+    parser = add_command(commands, "waste", "cli.waste:run", text)
+    parser.add_argument("source", metavar="SOURCE", help="a session or a file (FILE#2: a conversation of one)")
+    parser.add_argument("--model", "-m", metavar="MODEL", help="count and price as for this model")
+    add_json(parser)
+
+
+def add_tune(commands: Commands[Parser]) -> None:
+    """`tune`."""
+    text = "search the knobs for the policy that does best on your sessions (needs the extra `tune`)"
+    parser = add_command(commands, "tune", "cli.tune:run", text)
+    _add_corpus(parser)
+    goal = "what is to be small: arithmetic over the figures of `lab --json` (cost + 50*misses)"
+    parser.add_argument("--objective", metavar="EXPRESSION", help=goal)
+    parser.add_argument("--budget", metavar="N", type=count, default=60, help="policies to try, presets included (60)")
+    knob = "search this knob, as in masking.keep_last=0..10 or truncation.strategy=head,both; any number of times"
+    parser.add_argument("--knob", metavar="KNOB=RANGE", action="append", help=knob)
+    held = "about this share of the sessions is never searched on, and tells how good the result is (0.3)"
+    parser.add_argument("--hold-out", metavar="SHARE", type=float, default=0.3, help=held)
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="another one searches in another order (0)")
+    add_wishes(parser)
+    written = "write the best as a policy file; by default it is printed"
+    parser.add_argument("--output", "-o", metavar="FILE", help=written)
+    parser.add_argument("--force", action="store_true", help="write over a file that is there")
+    add_json(parser)
+
+
+def _add_corpus(parser: Parser) -> None:
+    """What is replayed, and by whom."""
+    what = (
+        "sessions, files (FILE#2: a conversation of one), folders, patterns, addresses such as s3://bucket/*.jsonl; "
+        "agents: the sessions of all agents here; sessions: all of Workbench's own; -: a list on standard input"
+    )
+    parser.add_argument("sources", metavar="SOURCE", nargs="+", help=what)
+    parser.add_argument("--jobs", metavar="N", type=count, default=0, help="processes; one per core by default")
+    cluster = (
+        "the address of a Dask scheduler, whose workers do it; local: Dask on this machine; none: processes without "
+        "Dask; by default local where there is much to do and Dask is installed"
+    )
+    parser.add_argument("--cluster", metavar="ADDRESS", default="", help=cluster)
+    parser.add_argument("--fresh", action="store_true", help="replay what is kept from before, too")
+
+
+def add_rehearse(commands: Commands[Parser]) -> None:
+    """`rehearse`."""
+    parser = add_command(commands, "rehearse", "cli.rehearse:run", "serve the rehearsal model over HTTP")
+    parser.add_argument("--port", type=int, default=8765, metavar="N", help="on 127.0.0.1 (8765); 0: a free one")
+    parser.add_argument("--script", metavar="FILE", help="steps to play, TOML or JSON lines; then the rules answer")
+    parser.add_argument("--speed", type=float, metavar="C", help="characters per second; 0: at once (the default)")
+
+
+def add_proxy(commands: Commands[Parser]) -> None:
+    """`proxy`."""
+    told = "stand between an agent and its model: pass requests on, and record them"
+    parser = add_command(commands, "proxy", "cli.proxy:run", told)
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="on 127.0.0.1; a free one by default")
+    where = "where requests go: an address, or rehearsal; by default to the provider that each is meant for"
+    parser.add_argument("--to", default="", metavar="URL", help=where)
+    policy = "mask and cut results of tools on the way as this policy does; by default requests pass as they are"
+    parser.add_argument("--policy", metavar="NAME|FILE", help=policy)
+    parser.add_argument("--set", metavar="KNOB=VALUE", action="append", help="set one knob of that policy")
+    parser.add_argument("--no-record", action="store_true", help="pass requests on and store nothing")
+    rule = "hold what this names: every, tokens>N, share>N, tool:NAME, text:WORDS, agent:NAME, error; repeatable"
+    parser.add_argument("--break", action="append", default=[], dest="rules", metavar="RULE", help=rule)
+    parser.add_argument("--json", action="store_true", help="print the address and the dialects as a line of JSON")
+    run = "an agent to start with the right settings, as in -- claude; the proxy ends with it"
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help=run)
+    add_policy(commands)
+    add_held(commands)
+
+
+def add_policy(commands: Commands[Parser]) -> None:
+    """`policy`."""
+    text = (
+        "what the sessions of the proxies that run are sent under; set it for one of them, after what it would change"
+    )
+    parser = add_command(commands, "policy", "cli.policy:run", text)
+    parser.add_argument("session", metavar="SESSION", nargs="?", help="one that passes a proxy; all of them by default")
+    name = "send it under this policy from its next request on; off: as it is; default: as the proxy does with others"
+    parser.add_argument("name", metavar="NAME|FILE|off|default", nargs="?", help=name)
+    parser.add_argument("--set", metavar="KNOB=VALUE", action="append", help="set one knob of that policy")
+    parser.add_argument("--undo", action="store_true", help="undo the last batch that was masked, with the next one")
+    parser.add_argument("--dry-run", action="store_true", help="print what it would change, and change nothing")
+    add_json(parser)
+
+
+def add_held(commands: Commands[Parser]) -> None:
+    """`break`, `held`, `release`."""
+    parser = add_command(commands, "break", "cli.held:run_break", "list or set the breakpoints of the proxies that run")
+    parser.add_argument(
+        "rules",
+        nargs="*",
+        metavar="RULE",
+        help="breakpoints to add, as for proxy --break; without any, they are listed",
+    )
+    parser.add_argument("--clear", action="store_true", help="remove those that are there before")
+    add_json(parser)
+    parser = add_command(commands, "held", "cli.held:run_held", "list the requests that wait at a breakpoint")
+    parser.add_argument("id", nargs="?", metavar="ID", help="this one, with its items; with --json its body")
+    add_json(parser)
+    parser = add_command(commands, "release", "cli.held:run_release", "let a request go on that waits at a breakpoint")
+    parser.add_argument("id", metavar="ID", help="as held lists it; its last number is enough where only one has it")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--as-it-was", action="store_true", help="unchanged (the default)")
+    how.add_argument("--answer", metavar="TEXT", help="send nothing, and answer with this text")
+    how.add_argument("--body", metavar="FILE", help="send this JSON in its place; - reads standard input")
+    pin = "no policy on the way masks or cuts this result from now on; its path, as held ID lists it; repeatable"
+    parser.add_argument("--pin", action="append", default=[], metavar="PATH", help=pin)
+
+
+def add_agents(commands: Commands[Parser]) -> None:
+    """`agents`, `status`."""
+    text = "the sessions of all agents on this machine, those that passed the proxy too, the last changed first"
+    parser = add_command(commands, "agents", "cli.agents:run", text)
+    parser.add_argument(
+        "words", metavar="WORDS", nargs="*", help="those with these words in agent, folder, title or model"
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--here", action="store_true", help="those of this folder alone")
+    where.add_argument("--folder", metavar="DIR", help="those of this folder alone")
+    parser.add_argument("--running", action="store_true", help="those alone that are running")
+    parser.add_argument("--limit", type=count, metavar="N", default=30, help="at most so many (30)")
+    add_json(parser)
+    text = "a line for each agent that runs, for status bars and scripts; nothing where none does"
+    parser = add_command(commands, "status", "cli.status:run", text)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("file", metavar="FILE", nargs="?", default="", help="the session in this file, running or not")
+    which.add_argument("--here", action="store_true", help="the agents in this folder alone")
+    told = "the session that Claude Code tells of on standard input, for its status line"
+    which.add_argument("--claude-code", action="store_true", help=told)
+    parser.add_argument("--follow", action="store_true", help="print again whenever something has changed")
+    add_json(parser)

@@ -1,0 +1,217 @@
+"""The commands for sessions of one's own, and what there is to know of models and policies."""
+
+from __future__ import annotations
+
+from workbench.cli.arguments import Commands, Parser, add_command, add_json, add_wishes, count
+
+OVERRIDES = ("pin", "unpin", "mask", "unmask", "exclude", "include")
+"""`OverrideAction`, said again: the events take longer to import than all else that reads the command line."""
+
+
+def add_open(commands: Commands[Parser]) -> None:
+    """`open`."""
+    parser = add_command(commands, "open", "cli.screen:run", "open a session or a file on the full screen")
+    parser.add_argument("source", metavar="SOURCE", help="a session or a file")
+    parser.add_argument("--follow", action="store_true", help="read a file anew while another agent writes it")
+    add_wishes(parser)
+
+
+def add_serve(commands: Commands[Parser]) -> None:
+    """`demo`, `serve`."""
+    add_command(commands, "demo", "cli.screen:run_demo", "a recorded session to look around in; nothing of it is kept")
+    parser = add_command(commands, "serve", "cli.serve:run", "the full screen in a browser (needs the extra `serve`)")
+    parser.add_argument(
+        "source", metavar="SOURCE", nargs="?", help="a session or a file; this folder's last session by default"
+    )
+    parser.add_argument("--host", metavar="HOST", default="127.0.0.1", help="an address of this machine (127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8000, metavar="N", help="a port there (8000); 0: a free one")
+
+
+def add_plan(commands: Commands[Parser]) -> None:
+    """`plan`, `requests`."""
+    parser = add_command(commands, "plan", "cli.plan:run", "what the model would see, item by item, and why")
+    parser.add_argument("source", metavar="SOURCE", help="a session, a file (FILE#2: its second conversation), or -")
+    add_wishes(parser)
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--at", type=int, metavar="SEQ", help="as it was after this event")
+    where.add_argument("--nth", type=int, metavar="N", help="the N-th request, as `workbench requests` lists them")
+    parser.add_argument("--full", action="store_true", help="cut nothing; with --json, add the original of each item")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--json", action="store_true", help="print JSON, for programs")
+    what.add_argument("--request", action="store_true", help="print the request's body itself")
+    text = "the requests of a session or a file: what was reported for each, and what of it is known"
+    parser = add_command(commands, "requests", "cli.requests:run", text)
+    parser.add_argument("source", metavar="SOURCE", help="a session, a file (FILE#2: its second conversation), or -")
+    add_json(parser)
+
+
+def add_ask(commands: Commands[Parser]) -> None:
+    """`ask`."""
+    parser = add_command(commands, "ask", "cli.ask:run", "one turn with a model, without a screen")
+    add_wishes(parser)
+    parser.add_argument("message", metavar="MESSAGE", help="what to say; - reads standard input")
+    parser.add_argument("--session", metavar="SESSION", help="continue this session; a new one by default")
+    parser.add_argument("--api-base", metavar="URL", help="the address of a server of your own")
+    allowed = "allow calls without asking, as in 'run_command:pytest *' or write_file"
+    parser.add_argument("--allow", metavar="PATTERN", action="append", help=allowed)
+    without = "do not offer these tools; * and ? are wildcards, as in notes__*"
+    parser.add_argument("--without", metavar="TOOL", action="append", help=without)
+    instead = "ask this model where the one before cannot answer; any number of times, in this order"
+    parser.add_argument("--fallback", metavar="MODEL", action="append", help=instead)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="print each event of the log as a line of JSON, for programs")
+    more = "like --json, with lines that have the key `step` for the parts of the answer as they come"
+    how.add_argument("--stream", action="store_true", help=more)
+
+
+def add_files(commands: Commands[Parser]) -> None:
+    """`import`, `export`."""
+    parser = add_command(commands, "import", "cli.sessions:run_import", "make a session of a file")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="a transcript or an exported log; FILE#2 is its second conversation; - reads standard input",
+    )
+    parser.add_argument("--title", help="the session's title; the file's name by default")
+    parser.add_argument("--model", "-m", help="the model the session is for")
+    add_json(parser)
+    parser = add_command(commands, "export", "cli.sessions:run_export", "write a session to a file")
+    parser.add_argument("session", metavar="SESSION")
+    parser.add_argument("--format", choices=("events", "openai"), default="events")
+    parser.add_argument("--output", "-o", metavar="FILE", help="standard output by default")
+
+
+def add_override(commands: Commands[Parser]) -> None:
+    """`override`."""
+    parser = add_command(
+        commands, "override", "cli.sessions:run_override", "decide yourself what becomes of some items"
+    )
+    parser.add_argument("session", metavar="SESSION")
+    parser.add_argument("action", choices=OVERRIDES)
+    parser.add_argument("range", metavar="SEQ[-SEQ]", help="one event, or all from one to another")
+
+
+def add_compact(commands: Commands[Parser]) -> None:
+    """`compact`, `continue`."""
+    parser = add_command(commands, "compact", "cli.compact:run", "replace the past by a summary that can be undone")
+    parser.add_argument("source", metavar="SOURCE", help="a session, or a file, of which nothing is stored")
+    add_wishes(parser)
+    _add_summariser(parser)
+    parser.add_argument("--summary", metavar="FILE", help="this text of yours as the summary; - reads standard input")
+    parser.add_argument("--add-lost", action="store_true", help="put what the summary lost behind it")
+    parser.add_argument("--dry-run", action="store_true", help="write the summary, and store nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_json(parser)
+    parser = add_command(commands, "continue", "cli.continuing:run", "start a new session from a summary of another")
+    parser.add_argument("session", metavar="SESSION", help="the session to continue from")
+    parser.add_argument(
+        "--summary", metavar="FILE", help="this text, edited by you, as the summary; - reads standard input"
+    )
+    parser.add_argument("--model", "-m", metavar="MODEL", help="the model of the new session, and who summarises")
+    _add_summariser(parser)
+    parser.add_argument("--dry-run", action="store_true", help="print the summary, to be edited, and make no session")
+    add_json(parser)
+
+
+def _add_summariser(parser: Parser) -> None:
+    parser.add_argument("--digest", action="store_true", help="summarise by rules, without a model")
+    parser.add_argument("--api-base", metavar="URL", help="the address of a server of your own")
+
+
+def add_compactions(commands: Commands[Parser]) -> None:
+    """`compactions`, `undo`."""
+    text = "what was summarised, what comes next, and the counters"
+    parser = add_command(commands, "compactions", "cli.compactions:run", text)
+    parser.add_argument("session", metavar="SESSION")
+    add_wishes(parser)
+    add_json(parser)
+    parser = add_command(commands, "undo", "cli.compactions:run_undo", "undo the last compaction or override")
+    parser.add_argument("session", metavar="SESSION")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--all-compactions", action="store_true", help="undo every compaction")
+    which.add_argument("--event", type=int, metavar="SEQ", help="undo this compaction or override")
+    parser.add_argument("--redo", action="store_true", help="redo what was undone last, or --event SEQ")
+    add_json(parser)
+
+
+def add_snapshots(commands: Commands[Parser]) -> None:
+    """`snapshots`, `restore`."""
+    text = "states of the work tree from before tools changed it"
+    parser = add_command(commands, "snapshots", "cli.snapshots:run_list", text)
+    parser.add_argument("session", metavar="SESSION")
+    keep = "first remove all but the newest N of the repository, whichever session they belong to"
+    parser.add_argument("--keep", type=count, metavar="N", help=keep)
+    add_json(parser)
+    text = "bring such a state back, after showing what would change and asking; it can be undone"
+    parser = add_command(commands, "restore", "cli.snapshots:run_restore", text)
+    parser.add_argument("session", metavar="SESSION")
+    parser.add_argument("seq", metavar="SEQ", nargs="?", type=int, help="which snapshot; the latest by default")
+    parser.add_argument("--remove-created", action="store_true", help="remove the files that were created since")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--json", action="store_true", help="print JSON; without --yes only what would change")
+
+
+def add_mcp(commands: Commands[Parser]) -> None:
+    """`mcp`."""
+    text = "the tools of the configured MCP servers and the tokens their definitions take"
+    parser = add_command(commands, "mcp", "cli.mcp:run", text)
+    parser.add_argument("--model", "-m", metavar="MODEL", help="count as this model does")
+    add_json(parser)
+
+
+def add_info(commands: Commands[Parser]) -> None:
+    """`tokens`, `policies`, `models`."""
+    parser = add_command(commands, "tokens", "cli.info:run_tokens", "count a text")
+    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="- (the default) reads standard input")
+    parser.add_argument("--model", "-m", metavar="MODEL", help="count as this model does")
+    add_json(parser)
+
+    parser = add_command(commands, "policies", "cli.info:run_policies", "the policies there are")
+    add_json(parser)
+    more = parser.add_subparsers(metavar="show NAME", parser_class=Parser)
+    show = add_command(more, "show", "cli.info:run_policy", "all knobs of a policy and where each value came from")
+    show.add_argument("name", metavar="NAME|FILE")
+    show.add_argument("--set", metavar="KNOB=VALUE", action="append", help="set one knob")
+    add_json(show)
+
+    parser = add_command(commands, "models", "cli.info:run_models", "the models that are known by name")
+    add_json(parser)
+    parser.set_defaults(query=[])
+    more = parser.add_subparsers(metavar="show NAME | find WORDS | local", parser_class=Parser)
+    add_json(add_command(more, "local", "cli.info:run_local", "servers on this machine and the models they offer"))
+    show = add_command(more, "show", "cli.info:run_model", "all that is known of a model")
+    show.add_argument("name", metavar="NAME")
+    add_json(show)
+    find = add_command(more, "find", "cli.info:run_models", "models with these words in their name")
+    find.add_argument("query", metavar="WORDS", nargs="+")
+    add_json(find)
+
+
+def add_sessions(commands: Commands[Parser]) -> None:
+    """`sessions`."""
+    parser = add_command(commands, "sessions", "cli.sessions:run_list", "the sessions, the last changed first")
+    parser.add_argument("--limit", type=count, metavar="N", help="at most so many")
+    parser.add_argument("--query", help="a part of the title")
+    parser.add_argument("--here", action="store_true", help="those of this folder alone")
+    add_json(parser)
+    more = parser.add_subparsers(metavar="rename | fork | delete | search | recover", parser_class=Parser)
+    rename = add_command(more, "rename", "cli.sessions:run_rename", "give a session another title")
+    rename.add_argument("session", metavar="SESSION")
+    rename.add_argument("title", metavar="TITLE")
+    fork = add_command(more, "fork", "cli.sessions:run_fork", "copy a session, up to an event")
+    fork.add_argument("session", metavar="SESSION")
+    fork.add_argument("--at", type=int, metavar="SEQ", help="the last event of the copy; all by default")
+    delete = add_command(more, "delete", "cli.sessions:run_delete", "delete a session as a whole, after asking")
+    delete.add_argument("session", metavar="SESSION")
+    delete.add_argument("--yes", action="store_true", help="do not ask")
+    search = add_command(more, "search", "cli.sessions:run_search", "find events by their words")
+    search.add_argument("words", metavar="WORDS", nargs="+")
+    search.add_argument("--session", metavar="SESSION", help="in this session alone")
+    search.add_argument("--limit", type=count, metavar="N", default=50, help="at most so many (50)")
+    add_json(search)
+    text = "get what can be read out of a damaged store into a new one, and keep a copy of the damaged file"
+    recover = add_command(more, "recover", "cli.recover:run", text)
+    recover.add_argument("file", metavar="FILE", nargs="?", help="the damaged store; your own by default")
+    made = "make the new store here and change nothing else; by default it takes the place of the damaged one"
+    recover.add_argument("--output", "-o", metavar="FILE", help=made)
+    add_json(recover)
