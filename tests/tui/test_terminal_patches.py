@@ -21,7 +21,7 @@ from textual.drivers.headless_driver import HeadlessDriver
 from support.terminal import Terminal
 from workbench.log.store import Store
 from workbench.tui.chat.blocks import bare
-from workbench.tui.textual_patches import (
+from workbench.tui.terminal_patches import (
     END,
     KEYBOARD,
     MOST_PASTED,

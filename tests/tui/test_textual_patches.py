@@ -12,13 +12,12 @@ from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
-from textual import events
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.geometry import Size
@@ -81,7 +80,7 @@ def test_no_name_of_a_session_or_a_folder_sets_the_clipboard(tmp_path: Path) -> 
 # Where the patches are
 
 
-def test_private_parts_of_textual_are_imported_in_one_place() -> None:
+def test_private_parts_of_textual_are_imported_where_it_is_patched() -> None:
     folder = Path(workbench.tui.__file__).parent
     found = {
         path.name
@@ -89,12 +88,12 @@ def test_private_parts_of_textual_are_imported_in_one_place() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("textual._")
     }
-    assert found == {"textual_patches.py"}
+    assert found == {"textual_patches.py", "terminal_patches.py"}
 
 
 def test_no_widget_overrides_a_private_method_of_textual() -> None:
     for info in walk_packages(workbench.tui.__path__, "workbench.tui."):
-        if info.name == "workbench.tui.textual_patches":
+        if info.name.endswith("_patches"):
             continue
         for ours in vars(import_module(info.name)).values():
             if inspect.isclass(ours) and ours.__module__ == info.name:
@@ -195,73 +194,31 @@ async def test_plain_textual_cannot_turn_a_page_in_a_list_without_room_and_ours_
             (Plain.move_page if is_plain else OptionList._move_page)(options, 1)
 
 
-@pytest.mark.parametrize("is_plain", [True, False])
-async def test_plain_textual_takes_another_screen_where_one_is_left_twice_and_ours_does_not(is_plain: bool) -> None:
-    mend()
-    dismiss = Plain.dismiss if is_plain else Screen.dismiss
-    async with App[None]().run_test() as pilot:
-        under, over = Screen[None](), Screen[None]()
-        await pilot.app.push_screen(under)
-        await pilot.app.push_screen(over)
-        dismiss(over)
-        dismiss(over)
-        await pilot.pause()
-        assert (pilot.app.screen is under) is not is_plain
+class LowArea(App[None]):
+    """A text area with room for a few lines."""
 
-
-# Errors
-
-
-class Fragile(Static):
-    """Fails at a key, and goes on after it in an app that is made for it."""
-
-    can_focus = True
-    pressed: ClassVar[list[str]] = []
-
-    def on_key(self, event: events.Key) -> None:
-        """The first time."""
-        self.pressed.append(event.key)
-        if event.key == "a":
-            raise ValueError("a")
-
-
-class Steady(SteadyApp[None]):
-    """Counts what goes wrong."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.errors: list[BaseException] = []
+    CSS = "TextArea { height: 4; }"
 
     def compose(self) -> ComposeResult:
-        """One widget."""
-        yield Fragile()
-
-    def failed(self, error: BaseException) -> None:
-        """Go on."""
-        self.errors.append(error)
+        """Nothing else."""
+        yield TextArea()
 
 
-async def press_both(app: App[None]) -> None:
-    async with app.run_test() as pilot:
-        app.query_one(Fragile).focus()
-        await pilot.press("a", "b")
-        await pilot.pause()
-
-
-async def test_plain_textual_ends_with_an_error_in_a_widget_and_ours_goes_on() -> None:
+@pytest.mark.parametrize("is_plain", [True, False])
+async def test_plain_textual_cannot_undo_more_lines_than_it_shows_and_ours_can(
+    is_plain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mend()
-
-    class Ending(App[None]):
-        def compose(self) -> ComposeResult:
-            yield Fragile()
-
-    with pytest.raises(ValueError, match="a"):
-        await press_both(Ending())
-    Fragile.pressed.clear()
-    app = Steady()
-    await press_both(app)
-    assert Fragile.pressed == ["a", "b"]
-    assert [str(error) for error in app.errors] == ["a"]
+    if is_plain:
+        monkeypatch.setattr(TextArea, "_recompute_cursor_offset", Plain.recompute_cursor_offset)
+    async with LowArea().run_test() as pilot:
+        area = pilot.app.query_one(TextArea)
+        area.insert("line\n" * 9)
+        await pilot.pause()
+        with pytest.raises(ValueError, match="out of bounds") if is_plain else nullcontext():
+            area.undo()
+        assert area.text == ""
+        assert area.cursor_location == (0, 0) or is_plain
 
 
 # Cursors

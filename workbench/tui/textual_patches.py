@@ -6,31 +6,28 @@ test fails, the patch can go. pyproject.toml holds Textual to the releases that 
 
 from __future__ import annotations
 
-import codecs
-import re
-import sys
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from math import ceil
+from types import ModuleType, TracebackType
 from typing import Any, Literal, TypeVar
 
 from rich.console import Console
 from rich.segment import Segment
-from textual import events, on
+from textual import on, reactive
+from textual._callback import invoke
 from textual._context import active_app, active_message_pump
-from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.await_complete import AwaitComplete
+from textual.await_remove import AwaitRemove
 from textual.box_model import BoxModel
+from textual.command import CommandPalette
 from textual.content import Content
 from textual.dom import DOMNode
-from textual.driver import Driver
-from textual.drivers._writer_thread import WriterThread
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.message_pump import MessagePump
-from textual.messages import Prune
+from textual.messages import InvokeLater
 from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar
@@ -92,12 +89,46 @@ def _move_page(options: OptionList, direction: Literal[-1, 1]) -> None:
         Plain.move_page(options, direction)
 
 
+# Text areas. To undo a paste of many lines measures the text before the cursor is back in it: where that takes the
+# scrollbar away, the cursor is looked for in a line that is gone.
+
+
+def _recompute_cursor_offset(area: TextArea) -> None:
+    if area.cursor_location[0] < area.document.line_count:
+        Plain.recompute_cursor_offset(area)  # type: ignore[no-untyped-call]  # Textual's
+
+
 # Screens that are left twice, by two keys or by a key and an answer. The second time takes away whatever screen is on
 # top by then, and at last the only one.
 
 
 def _dismiss(screen: Screen[Any], result: Any = None) -> AwaitComplete:
     return Plain.dismiss(screen, result) if screen.app.screen is screen else AwaitComplete()
+
+
+# Widgets that are leaving. A widget's children go before it does, and what it wanted to do when it is drawn would look
+# for them.
+
+
+def _is_leaving(pump: MessagePump) -> bool:
+    nodes = pump.ancestors_with_self if isinstance(pump, DOMNode) else [pump]
+    return any(each._closing or each._closed or getattr(each, "_pruning", False) for each in nodes)
+
+
+def _is_there(node: DOMNode) -> bool:
+    return not isinstance(node, Widget) or (node.is_mounted and not _is_leaving(node))
+
+
+def _on_invoke_later(pump: MessagePump, message: InvokeLater) -> None:
+    """It is this one that wanted to do it, whoever was at work when it said so."""
+
+    async def if_it_stays() -> None:
+        if not _is_leaving(pump):
+            with _CAUGHT:
+                await invoke(message.callback)
+
+    if pump.app._running:
+        pump.app.screen._invoke_later(if_it_stays, pump)
 
 
 # Cursors. One blinks for ever, and where blinking is turned off while it is away, it stays away.
@@ -130,101 +161,6 @@ class RestingTextArea(TextArea):
         self._resting.pause()
 
 
-# Pastes. Escape sequences inside a paste are taken for keys: a coloured log would end the paste, and its line ends
-# would send messages that nobody wrote. Some terminals take such sequences out of what is pasted; tmux does not. And
-# each character of a paste costs as much as a key: ten million of them stop the screen for many seconds.
-
-ESCAPE = "\x1b"
-CSI = "\x9b"
-"""`ESC [` as one character: the parser passes it on, and the composer takes out its sequences as well."""
-START, END = "\x1b[200~", "\x1b[201~"
-MOST_PASTED = 250_000
-"""Characters of a paste that are taken, and one more to tell that there were others."""
-
-
-class PasteParser(XTermParser):
-    """Textual's own, which gets to see where a paste begins and ends, and nothing of what is in it."""
-
-    def __init__(self, debug: bool = False) -> None:
-        super().__init__(debug)
-        self._pasting = False
-        self._held = ""
-        """In a paste: what may be the beginning of its end. Else: the last that came, in which a paste may begin."""
-        self._pieces: list[str] = []
-        self._room = 0
-        """Characters that the paste may still have."""
-        self._pasted: deque[str] = deque()
-        """Pastes that have ended."""
-
-    def feed(self, data: str) -> Iterable[Message]:
-        """What the terminal sent, in pieces that may end anywhere."""
-        quiet = self._without_pastes(self._without_reports(data))
-        if quiet or not data:  # nothing at all means to the parser that the terminal is gone
-            for event in super().feed(quiet):
-                yield events.Paste(self._pasted.popleft()) if isinstance(event, events.Paste) else event
-
-    def _without_reports(self, data: str) -> str:
-        """What a terminal tells of its keyboard is for us, since Textual would take it for keys."""
-        if self._pasting or ESCAPE not in data:
-            return data
-        KEYBOARD.tells_modifiers |= _MODIFIED.search(data) is not None
-        return _REPORT.sub("", data)
-
-    def _without_pastes(self, data: str) -> str:
-        parts = []
-        while data:
-            if self._pasting:
-                text, end, data = (self._held + data).partition(END)
-                self._held = "" if end else _begun(text)
-                self._take(text.removesuffix(self._held))
-                if end:
-                    self._pasting = False
-                    self._pasted.append("".join(self._pieces))
-                    parts.append(END)
-            else:
-                seen = self._held + data
-                before, start, after = seen.partition(START)
-                parts.append(data.removesuffix(after) if start else data)
-                self._held, self._pasting = "" if start else before[1 - len(START) :], bool(start)
-                self._pieces, self._room = [], MOST_PASTED + 1
-                data = after
-        return "".join(parts)
-
-    def _take(self, text: str) -> None:
-        text = text[: self._room].replace("\x00", "").replace("\x1b[", CSI).replace(ESCAPE, "")
-        self._pieces.append(text)
-        self._room -= len(text)
-
-
-def _begun(text: str) -> str:
-    """How much of a paste's end stands at the end of a text."""
-    return next((END[:size] for size in range(len(END) - 1, 0, -1) if text.endswith(END[:size])), "")
-
-
-# Keyboards. Textual asks every terminal to send Shift+Enter as such and never learns whether it does, so that nobody
-# can say which keys will work. A terminal that does it says so when it is asked, and by the keys that it sends.
-
-ASK_KEYBOARD = "\x1b[?u"
-_REPORT = re.compile(r"\x1b\[\?\d+u")
-_MODIFIED = re.compile(r"\x1b\[(?:\?[1-9]\d*|\d[\d:;]*)u")
-
-
-class Keyboard:
-    """What is known of the user's."""
-
-    tells_modifiers = False
-    """Whether Shift+Enter is another key than Enter."""
-
-
-KEYBOARD = Keyboard()
-
-
-def ask_keyboard(app: App[Any]) -> None:
-    """Ask the terminal; the answer comes with the keys, or never."""
-    if app._driver is not None:
-        app._driver.write(ASK_KEYBOARD)
-
-
 # Output. Textual passes text to the terminal as it is, with escape sequences that may set the clipboard. Text is
 # cleaned where it is put on the screen, so that what was taken out shows; this is the wall behind it.
 
@@ -236,46 +172,9 @@ def render_cleaned(strip: Strip, console: Console) -> str:
     return Plain.render(strip, console)
 
 
-# Terminals that are gone, or send what is no text. The thread that writes ends with the first write that fails, and
-# after thirty more the screen's own loop waits for it for ever; the one that reads ends the program at a byte that is
-# no UTF-8.
-
-
-class SteadyWriter(WriterThread):
-    """Textual's own, which throws away what no terminal takes any more."""
-
-    def run(self) -> None:
-        """Until there is nothing left to write."""
-        try:
-            super().run()
-        except OSError:
-            while self._queue.get() is not None:
-                pass
-
-
-def lenient_decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
-    """Bytes that are no text become a sign that says so."""
-    return lambda: codecs.getincrementaldecoder(encoding)("replace")
-
-
-REPLACEMENTS = {
-    "XTermParser": PasteParser,
-    "WriterThread": SteadyWriter,
-    "getincrementaldecoder": lenient_decoder,
-}
-
-
-def guard(driver: type[Driver]) -> type[Driver]:
-    """The driver, with these in place of what its module names so: it offers no other way."""
-    module = sys.modules[driver.__module__]
-    for name, ours in REPLACEMENTS.items():
-        if hasattr(module, name):
-            setattr(module, name, ours)
-    return driver
-
-
 # Errors. One in a handler, a worker, a timer or while drawing ends the program, and what reads a widget's messages ends
-# with the first that fails.
+# with the first that fails. Where a widget is called because another is drawn or has a new value, an error is taken for
+# that other's, and those behind it are not called.
 
 
 class SteadyApp(App[Result]):
@@ -297,73 +196,80 @@ class SteadyApp(App[Result]):
         is_worker = isinstance(error, WorkerFailed)
         who = active_worker.get().node if is_worker else active_message_pump.get(self)
         ends = self._exit or (self._is_mounted and not self._running)
-        if not ends and not (isinstance(who, DOMNode) and _is_going(who)):
+        if not ends and not (isinstance(who, MessagePump) and _is_leaving(who)):
             self.failed(error.error if isinstance(error, WorkerFailed) else error)
 
+    async def run_action(
+        self,
+        action: Any,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """No key reaches a screen before it has its widgets, or while it loses them: it would look for them."""
+        target, _, _ = self._parse_action(action, default_namespace or self, namespaces)
+        return _is_there(target) and await super().run_action(action, default_namespace, namespaces)
 
-def _is_going(node: DOMNode) -> bool:
-    return any(each._closing or getattr(each, "_pruning", False) for each in node.ancestors_with_self)
+    def _check_action_state(self, action: str, default_namespace: DOMNode) -> bool | None:
+        """Nor is it asked before which keys it has."""
+        target, _, _ = self._parse_action(action, default_namespace)
+        return _is_there(target) and super()._check_action_state(action, default_namespace)
+
+    def action_command_palette(self) -> None:
+        """Textual's has an id, so that a second one cannot be shown while the first is leaving."""
+        if not CommandPalette.is_open(self):  # type: ignore[arg-type]  # any app will do
+            self.push_screen(CommandPalette())
+
+    def _prune(self, *nodes: Widget, parent: DOMNode | None = None) -> AwaitRemove:
+        """What leaves works no longer.
+
+        Textual stops a widget's workers when it is gone, and that is after its children: an answer that comes in
+        between would look for widgets that are no longer there.
+        """
+        for node in nodes:
+            for each in node.walk_children(with_self=True):
+                self.workers.cancel_node(each)
+        return super()._prune(*nodes, parent=parent)
 
 
-def _steady_app() -> SteadyApp[Any] | None:
-    app = active_app.get(None)
-    return app if isinstance(app, SteadyApp) else None
+class _Caught:
+    """What goes wrong in it is told to a steady app, in the name of whoever is at work; in any other it is raised."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
+        app = active_app.get(None)
+        if not isinstance(error, Exception) or not isinstance(app, SteadyApp):
+            return False
+        app._handle_exception(error)
+        return True
+
+
+_CAUGHT = _Caught()
 
 
 async def _dispatch(pump: MessagePump, message: Message) -> None:
-    try:
+    with _CAUGHT:
         await Plain.dispatch(pump, message)
-    except Exception as error:
-        app = _steady_app()
-        if app is None:
-            raise
-        app._handle_exception(error)
+
+
+def _invoke_watcher(watcher: MessagePump, function: Callable[..., Any], old: object, new: object) -> None:
+    with watcher._context(), _CAUGHT:
+        Plain.invoke_watcher(watcher, function, old, new)  # type: ignore[arg-type]  # it is a widget, or the app
 
 
 def _render_lines(widget: Widget, crop: Region) -> list[Strip]:
     """A widget that cannot be drawn is blank; the others are there."""
-    try:
+    with widget._context(), _CAUGHT:
         return Plain.render_lines(widget, crop)
-    except Exception as error:
-        app = _steady_app()
-        if app is None:
-            raise
-        app._handle_exception(error)
-        return [Strip.blank(crop.width)] * crop.height
+    return [Strip.blank(crop.width)] * crop.height
 
 
 def _box_model(widget: Widget, container: Size, *more: Any, **named: Any) -> BoxModel:
     """One whose size cannot be told gets a line."""
-    try:
+    with widget._context(), _CAUGHT:
         return Plain.box_model(widget, container, *more, **named)
-    except Exception as error:
-        app = _steady_app()
-        if app is None:
-            raise
-        app._handle_exception(error)
-        return BoxModel(Fraction(container.width), Fraction(1), widget.styles.margin)
-
-
-# Screens that are left while they still work.
-
-
-class WorkerScreen:
-    """For screens with workers: they end before the widgets they write to are gone, however the screen is left.
-
-    Textual stops a widget's workers when the widget is gone, and that is after its children: an answer that comes in
-    between would look for widgets that are no longer there.
-    """
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """No key before the screen is there: one that is left before it has its widgets would look for them."""
-        assert isinstance(self, Screen)
-        return self.is_mounted and super().check_action(action, parameters)  # type: ignore[misc]  # the screen's own
-
-    async def on_prune(self, event: Prune) -> None:
-        """The first thing that a screen hears of its end."""
-        assert isinstance(self, Screen)
-        for node in self.walk_children(with_self=True):
-            self.workers.cancel_node(node)
+    return BoxModel(Fraction(container.width), Fraction(1), widget.styles.margin)
 
 
 class Plain:
@@ -375,17 +281,23 @@ class Plain:
     box_model = Widget._get_box_model
     wrap = Content._wrap_and_format
     move_page = OptionList._move_page
+    recompute_cursor_offset = TextArea._recompute_cursor_offset
     dismiss = Screen.dismiss
+    on_invoke_later = MessagePump._on_invoke_later
+    invoke_watcher = staticmethod(reactive.invoke_watcher)
 
 
-MENDED: dict[tuple[type, str], Callable[..., Any]] = {
+MENDED: dict[tuple[type | ModuleType, str], Callable[..., Any]] = {
     (MessagePump, "_dispatch_message"): _dispatch,
     (Strip, "render"): render_cleaned,
     (Widget, "render_lines"): _render_lines,
     (Widget, "_get_box_model"): _box_model,
     (Content, "_wrap_and_format"): _wrap,
     (OptionList, "_move_page"): _move_page,
+    (TextArea, "_recompute_cursor_offset"): _recompute_cursor_offset,
     (Screen, "dismiss"): _dismiss,
+    (MessagePump, "_on_invoke_later"): _on_invoke_later,
+    (reactive, "invoke_watcher"): _invoke_watcher,
 }
 
 

@@ -1,4 +1,4 @@
-"""A screen that is left takes its workers with it, before the widgets they write to."""
+"""A screen hears no key before its widgets are there, and its workers end before they are gone."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import asyncio
 import pytest
 from textual import work
 from textual.app import App, ComposeResult
+from textual.css.query import NoMatches
 from textual.screen import ModalScreen
 from textual.widgets import Static
 from textual.worker import WorkerFailed
 
 from tui.play import until
-from workbench.tui.textual_patches import WorkerScreen
+from workbench.tui.textual_patches import SteadyApp
 
 
 class Slow(Static):
@@ -29,7 +30,7 @@ class Slow(Static):
         await self._gone.wait()
 
 
-class Plain(ModalScreen[None]):
+class Asking(ModalScreen[None]):
     """Works something out, and shows it in a widget that goes before the others."""
 
     def __init__(self) -> None:
@@ -62,36 +63,41 @@ class Plain(ModalScreen[None]):
         self.gone.set()
 
 
-class Over(WorkerScreen, Plain):
-    """The same, whose workers end first."""
+class Steady(SteadyApp[None]):
+    """Raises what goes wrong."""
+
+    def failed(self, error: BaseException) -> None:
+        """Nothing should."""
+        raise error
 
 
-async def answered_late(over: Plain, by: str) -> App[None]:
+async def answered_late(app: App[None], by: str) -> None:
     """A screen is left, and its answer comes while it goes."""
-    app = App[None]()
+    over = Asking()
     async with app.run_test():
         await app.push_screen(over)
         await until(lambda: any(worker.is_running for worker in app.workers))
+        (worker,) = app.workers
         late = asyncio.create_task(over.answer_late())
         if by == "leaving":
             over.dismiss()
             await until(late.done)
     assert late.done()
-    return app
+    assert worker.is_cancelled
+    assert app._exception is None  # what Textual would show after the end
 
 
 @pytest.mark.parametrize("by", ["leaving", "the end of the program"])
 async def test_an_answer_that_comes_while_a_screen_goes_is_not_written(by: str) -> None:
-    app = await answered_late(Over(), by)
-    assert app._exception is None  # what Textual would show after the end
+    await answered_late(Steady(), by)
 
 
 async def test_plain_textual_lets_a_worker_write_to_widgets_that_are_gone() -> None:
     with pytest.raises(WorkerFailed, match="No nodes match '#shown'"):
-        await answered_late(Plain(), "leaving")
+        await answered_late(App[None](), "leaving")
 
 
-class Eager(WorkerScreen, ModalScreen[None]):
+class Eager(ModalScreen[None]):
     """Needs its widget at once."""
 
     def compose(self) -> ComposeResult:
@@ -102,15 +108,34 @@ class Eager(WorkerScreen, ModalScreen[None]):
         """Fails if the screen was left before it had any."""
         self.query_one("#shown", Static).update("here")
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Fails as well."""
+        return action != "look" or self.query_one("#shown", Static).display
 
-async def test_a_key_that_comes_before_a_screen_is_there_does_not_close_it() -> None:
-    app = App[None]()
+    def action_look(self) -> None:
+        """Whatever it does."""
+
+
+async def test_a_key_that_comes_before_a_screen_is_there_does_nothing() -> None:
+    app = Steady()
     async with app.run_test():
         eager = Eager()
         there = app.push_screen(eager)
+        assert app._check_action_state("look", eager) is False
+        await eager.run_action("screen.look")
         await eager.run_action("screen.dismiss")
         await there
         assert app.screen is eager
         await eager.run_action("screen.dismiss")
         await until(lambda: app.screen is not eager)
     assert app._exception is None
+
+
+async def test_plain_textual_takes_keys_for_a_screen_that_has_no_widgets_yet() -> None:
+    app = App[None]()
+    async with app.run_test():
+        eager = Eager()
+        there = app.push_screen(eager)
+        with pytest.raises(NoMatches):
+            await eager.run_action("screen.look")
+        await there

@@ -1,0 +1,170 @@
+"""What leaves, and what fails, in an app that goes on: each beside plain Textual.
+
+Where a test of plain Textual fails, Textual has mended its fault: the patch can go.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import ClassVar
+
+import pytest
+from textual import events
+from textual._node_list import DuplicateIds
+from textual.app import App, ComposeResult
+from textual.command import CommandPalette
+from textual.css.query import NoMatches
+from textual.message_pump import MessagePump
+from textual.messages import InvokeLater
+from textual.reactive import var
+from textual.screen import Screen
+from textual.widgets import Static
+
+from workbench.tui.textual_patches import (
+    Plain,
+    SteadyApp,
+    mend,
+)
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+async def test_plain_textual_takes_another_screen_where_one_is_left_twice_and_ours_does_not(is_plain: bool) -> None:
+    mend()
+    dismiss = Plain.dismiss if is_plain else Screen.dismiss
+    async with App[None]().run_test() as pilot:
+        under, over = Screen[None](), Screen[None]()
+        await pilot.app.push_screen(under)
+        await pilot.app.push_screen(over)
+        dismiss(over)
+        dismiss(over)
+        await pilot.pause()
+        assert (pilot.app.screen is under) is not is_plain
+
+
+async def palette_twice(app: App[None]) -> None:
+    """Shown, left, and shown again before the first is gone."""
+    async with app.run_test() as pilot:
+        app.action_command_palette()
+        await pilot.pause()
+        app.screen.dismiss()
+        app.action_command_palette()
+        assert isinstance(app.screen, CommandPalette)
+
+
+async def test_plain_textual_cannot_show_the_palette_while_another_is_leaving_and_ours_can() -> None:
+    with pytest.raises(DuplicateIds):
+        await palette_twice(App())
+    await palette_twice(Steady())
+
+
+class Parent(Static):
+    """Looks for its child when it is drawn."""
+
+    value: var[int] = var(0, init=False)
+
+    def compose(self) -> ComposeResult:
+        """The child."""
+        yield Static(id="child")
+
+    def look(self) -> None:
+        """Fails where the child is gone."""
+        self.query_one("#child")
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+async def test_plain_textual_calls_a_widget_that_lost_its_children_and_ours_does_not(is_plain: bool) -> None:
+    mend()
+    on_invoke_later = Plain.on_invoke_later if is_plain else MessagePump._on_invoke_later
+    async with App[None]().run_test() as pilot:
+        parent = Parent()
+        await pilot.app.mount(parent)
+        parent.look()
+        parent.remove()
+        await parent.query_one("#child")._task  # type: ignore[misc]  # the child is gone, its parent is on its way
+        with pilot.app.screen._context():  # it said so while another was at work, as a worker of the main screen may
+            on_invoke_later(parent, InvokeLater(parent.look))
+        with pytest.raises(NoMatches) if is_plain else nullcontext():
+            await pilot.app.screen._invoke_and_clear_callbacks()
+
+
+# Errors
+
+
+class Fragile(Static):
+    """Fails at a key, and goes on after it in an app that is made for it."""
+
+    can_focus = True
+    pressed: ClassVar[list[str]] = []
+
+    def on_key(self, event: events.Key) -> None:
+        """The first time."""
+        self.pressed.append(event.key)
+        if event.key == "a":
+            raise ValueError("a")
+
+
+class Steady(SteadyApp[None]):
+    """Counts what goes wrong."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.errors: list[BaseException] = []
+
+    def compose(self) -> ComposeResult:
+        """One widget."""
+        yield Fragile()
+
+    def failed(self, error: BaseException) -> None:
+        """Go on."""
+        self.errors.append(error)
+
+
+async def press_both(app: App[None]) -> None:
+    async with app.run_test() as pilot:
+        app.query_one(Fragile).focus()
+        await pilot.press("a", "b")
+        await pilot.pause()
+
+
+async def test_plain_textual_ends_with_an_error_in_a_widget_and_ours_goes_on() -> None:
+    mend()
+
+    class Ending(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Fragile()
+
+    with pytest.raises(ValueError, match="a"):
+        await press_both(Ending())
+    Fragile.pressed.clear()
+    app = Steady()
+    await press_both(app)
+    assert Fragile.pressed == ["a", "b"]
+    assert [str(error) for error in app.errors] == ["a"]
+
+
+async def failing_beside_others(app: App[None]) -> list[str]:
+    """One widget fails when a value of another changes, and when it is drawn; what the others heard of it."""
+    seen: list[str] = []
+
+    def fail() -> None:
+        raise ValueError("a")
+
+    async with app.run_test() as pilot:
+        first, second = Parent(), Parent()
+        await app.mount(first, second)
+        first.watch(second, "value", fail, init=False)
+        app.watch(second, "value", lambda: seen.append("value"), init=False)
+        second.value = 1
+        first.call_after_refresh(fail)
+        second.call_after_refresh(seen.append, "drawn")
+        await pilot.pause()
+    return seen
+
+
+async def test_plain_textual_lets_one_that_fails_keep_news_from_the_others_and_ours_does_not() -> None:
+    mend()
+    with pytest.raises(ValueError, match="a"):
+        await failing_beside_others(App())
+    app = Steady()
+    assert await failing_beside_others(app) == ["value", "drawn"]
+    assert [str(error) for error in app.errors] == ["a", "a"]
