@@ -1,148 +1,270 @@
-"""The lab: a bar per policy on one scale, and two policies item by item."""
+"""The lab: whole sessions under every policy in a table, and a cursor on one of the requests."""
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from textual.widgets import Input
 
-from support.talk import planned as plan_of
-from support.talk import preset, turns
-from tui.play import program, until
-from tui.recorded.long_run import as_file, inspector, run
-from tui.screens.looking import look, narrowed, seen, values
-from workbench.context.items import Edit
+from tui.play import program, shown, until
+from tui.recorded.long_run import as_file, run
+from tui.screens.lab_sample import FACT, READS, choose, lab_of, replay, row, told
+from tui.screens.looking import listed, look, seen, values
+from workbench.context.load import RECORDED
+from workbench.lab.replay import LabSource
+from workbench.lab.values import PolicyRun
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Request,
+    RequestPart,
+    Setting,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
 from workbench.session.services import Services
+from workbench.tui.compaction.plot import HERE
 from workbench.tui.screens.lab import LabScreen
-from workbench.tui.screens.policy_diff import BothTexts, PolicyDiffScreen, both_texts, treatment
-from workbench.tui.screens.what_if import ItemPair, differences, planned, set_up, snapshot
-from workbench.tui.screens.what_if_bar import GHOST, MARK, PARTS, parts_of, policy_bar
+from workbench.tui.screens.lab_misses import MissesScreen
+from workbench.tui.screens.lab_moment import LabMomentScreen
+from workbench.tui.screens.lab_plot import MISSED, LabPlot, draw
+from workbench.tui.screens.policy_diff import PolicyDiffScreen
 
 pytestmark = pytest.mark.usefixtures("project")
 
 
-@given(
-    parts=st.lists(st.integers(0, 100_000), min_size=len(PARTS), max_size=len(PARTS)),
-    other=st.integers(0, 500_000),
-    more=st.integers(0, 100_000),
-    width=st.integers(0, 120),
-)
-def test_a_bar_is_as_wide_as_its_room_and_its_signs_are_those_of_its_parts(
-    parts: list[int], other: int, more: int, width: int
-) -> None:
-    scale = sum(parts) + more
-    drawn = policy_bar(parts, other, scale, width).plain
-    assert len(drawn) == width
-    assert set(drawn) <= {part.char for part, tokens in zip(PARTS, parts, strict=True) if tokens} | {GHOST, MARK, " "}
+# The table
 
 
-def test_the_ghost_shows_what_the_compared_policy_sends_beyond_it_or_where_it_ends() -> None:
-    parts = (10, 0, 0, 0, 20, 0, 0, 0, 30)
-    assert policy_bar(parts, 45, 60, 60).plain == "▓" * 10 + "█" * 20 + GHOST * 15 + "·" * 15
-    assert policy_bar(parts, 20, 60, 60).plain == "▓" * 10 + "█" * 10 + MARK + "█" * 9 + "·" * 30
-
-
-def test_the_parts_of_a_bar_are_the_tokens_of_the_plan() -> None:
-    for name in ("workbench", "layers", "codex"):
-        plan = plan_of(turns(6, 400), preset(name, "masking.keep_last=1", "masking.keep_first=1"))
-        parts = parts_of(plan)
-        assert sum(parts[:-1]) == plan.size
-        assert sum(parts) >= plan.size
-
-
-def test_only_items_that_are_treated_differently_are_listed() -> None:
-    plan = plan_of(turns(3, 50), preset("workbench"))
-    assert differences(plan, plan) == []
-    changed = plan.rows[1]._replace(
-        state="masked", tokens=3, text="[masked]", edits=(Edit("mask", "masked", 9, 3, ""),)
-    )
-
-    class Other:
-        rows = (plan.rows[0], changed, *list(plan.rows)[2:-1])
-
-    found = differences(plan, Other())  # type: ignore[arg-type]  # only the rows count
-    assert [pair.item.id for pair in found] == [changed.id, plan.rows[-1].id]
-    assert found[0].second is changed
-    assert found[1].second is None
-    assert treatment(changed) == "m masked 3"
-    assert treatment(None) == "–"
-
-
-def test_both_texts_are_under_a_heading_each_and_what_is_not_sent_says_so() -> None:
-    row = plan_of(turns(1, 5), preset("workbench")).rows[0]
-    page = both_texts(("one", "two"), ItemPair(row, row._replace(state="dropped", tokens=0, text=None)))
-    said = [line.text for line in page.lines]
-    assert said[0] == f"one: {treatment(row)}"
-    assert "two: d dropped 0" in said
-    assert "nothing of it is sent" in said
+async def test_a_row_has_the_figures_of_the_whole_session(reader: Services) -> None:
+    async with lab_of(reader, (160, 50)) as (pilot, _, lab):
+        assert values(lab)[0] == RECORDED
+        for policy in ("workbench", "layers", "codex"):
+            made = replay(reader, policy)
+            said = row(lab, policy).split()
+            assert f"{made.tokens:,}" in said
+            assert f"{made.peak:,}" in said
+            assert f"${made.cost:,.2f}" in said
+        assert f"{MISSED} {100 / (READS + 1):.1f}" in row(lab, "layers")
+        assert MISSED not in row(lab, RECORDED)
+        await seen(pilot, f"{READS + 1} requests · gpt-4o", "read from the cache")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 50)])
-async def test_two_policies_are_compared_item_by_item(many_results: Services, size: tuple[int, int]) -> None:
-    async with program(many_results, size) as (pilot, screen):
+async def test_a_bar_and_a_sign_say_what_would_not_have_fitted_and_nothing_else_does(
+    reader: Services, size: tuple[int, int]
+) -> None:
+    async with lab_of(reader, size) as (_, _, lab):
+        assert not any("!" in row(lab, policy) or "✗" in row(lab, policy) for policy in values(lab))
+    async with lab_of(reader, size, window=9_000) as (_, _, lab):
+        assert replay(reader, RECORDED).peak > 9_000
+        assert "!" in row(lab, RECORDED)
+        assert "✗ " in row(lab, RECORDED)
+
+
+@pytest.mark.long
+async def test_a_policy_that_cannot_be_read_says_why_and_the_others_are_replayed(many_results: Services) -> None:
+    async with lab_of(many_results) as (pilot, _, lab):
+        torn = next(value for value in values(lab) if value.endswith("torn.toml"))
+        assert "broken" in row(lab, torn)
+        await choose(pilot, lab, torn)
+        await until(lambda: "expected TOML" in told(lab))
+        mine = next(value for value in values(lab) if value.endswith("mine.toml"))
+        assert "broken" not in row(lab, mine)
+
+
+@pytest.mark.long
+async def test_rows_fill_one_by_one_and_who_leaves_stops_what_is_being_replayed(
+    reader: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, begun, plain = threading.Event(), threading.Event(), LabSource.run
+    ended: list[str] = []
+    finished: list[PolicyRun] = []
+
+    def slowly(lab: LabSource, policy: str, knobs: Any = ()) -> PolicyRun:
+        if policy == "codex":
+            begun.set()
+            gate.wait()
+        try:
+            finished.append(plain(lab, policy, knobs))
+            return finished[-1]
+        finally:
+            ended.append(policy)
+
+    monkeypatch.setattr(LabSource, "run", slowly)
+    async with program(reader, (120, 40)) as (pilot, screen):
         lab = await look(pilot, screen, "lab")
         assert isinstance(lab, LabScreen)
-        await until(lambda: "…" not in str(lab.found.options[-1].prompt))
-        await pilot.pause()
-        assert "█" in str(lab.found.options[0].prompt)
-        await pilot.press("ctrl+d")
-        await seen(pilot, "choose another policy to compare")
-        await narrowed(pilot, "codex")
-        assert GHOST in str(lab.found.options[0].prompt), "workbench sends more here"
-        await pilot.press("ctrl+d")
-        await until(lambda: isinstance(pilot.app.screen, PolicyDiffScreen))
-        diff = pilot.app.screen
-        assert isinstance(diff, PolicyDiffScreen)
-        await diff.settled()
-        asked = await screen.from_session(snapshot)
-        first, second = (
-            planned(set_up(many_results, screen.options, asked, ref, ()), asked) for ref in ("workbench", "codex")
-        )
-        found = differences(first, second)
-        assert found
-        assert values(diff) == [pair.item.id for pair in found][: len(values(diff))]
-        assert str(diff.box.border_title).startswith(f"workbench {first.size:,} → codex {second.size:,} tokens")
-        await pilot.press("enter")
-        await until(lambda: isinstance(pilot.app.screen, BothTexts))
+        await until(begun.is_set)
+        await until(lambda: "replaying…" in row(lab, "codex"))
+        assert "waiting…" in row(lab, "layers")
+        assert "…" not in row(lab, "workbench")
+        await pilot.press("left")  # the keys work meanwhile
+        await until(lambda: f"request {READS} of {READS + 1}" in told(lab))
         await pilot.press("escape")
-        await until(lambda: pilot.app.screen is diff)
-        diff.query_one(Input).value = "nothing has these words"
-        await until(lambda: not values(diff))
-        diff.query_one(Input).value = ""
-        await until(lambda: bool(values(diff)))
+        await until(lambda: pilot.app.screen is screen)
+        gate.set()
+        await until(lambda: "codex" in ended)
+        assert "layers" not in ended
+        assert "codex" not in [made.policy for made in finished], "it was given up"
+
+
+async def test_a_session_without_requests_says_what_to_do(services: Services) -> None:
+    services.store.create([UserMessage("hello")], title="new").close()
+    async with lab_of(services) as (pilot, _, lab):
+        assert "Say something in the chat" in told(lab)
+        await pilot.press("enter", "right", "n", "plus")
+        assert pilot.app.screen is lab
+        await pilot.press("t")
+        await until(lambda: isinstance(pilot.app.screen, LabMomentScreen))
+
+
+# The cursor
+
+
+@pytest.mark.long
+async def test_the_cursor_walks_along_the_requests_with_the_figures_of_each(reader: Services) -> None:
+    async with lab_of(reader) as (pilot, _, lab):
+        points = replay(reader, "layers").points
+        await choose(pilot, lab, "layers")
+        assert f"request {READS + 1} of {READS + 1}" in told(lab)
+        assert f"{points[-1].tokens:,}" in told(lab)
+        assert "× 1 missed" in told(lab)
+        await pilot.press("left", "left")
+        assert f"request {READS - 1} of" in told(lab)
+        assert f"{points[READS - 2].tokens:,}" in told(lab)
+        await pilot.press("home", "left")
+        assert "request 1 of" in told(lab)
+        await pilot.press("n")
+        assert f"request {READS + 1} of" in told(lab), "the next mark: the miss"
+        await pilot.press("home")
+        await pilot.click(LabPlot, offset=(lab.plot.size.width - 1, 2))
+        assert f"request {READS + 1} of" in told(lab)
+        await choose(pilot, lab, RECORDED)
+        await pilot.press("n")
+        await seen(pilot, "recorded misses nothing")
+
+
+async def test_enter_opens_the_request_under_two_policies(reader: Services) -> None:
+    async with lab_of(reader, (160, 50)) as (pilot, screen, lab):
+        await choose(pilot, lab, RECORDED)
+        await pilot.press("enter")
+        await seen(pilot, "choose another policy to compare")
+        await choose(pilot, lab, "layers")
+        await pilot.press("left", "left", "enter")
+        await until(lambda: isinstance(pilot.app.screen, PolicyDiffScreen))
+        diff = await listed(pilot)
+        at = READS - 1
+        first, second = (replay(reader, policy).points[at - 1].tokens for policy in (RECORDED, "layers"))
+        assert str(diff.box.border_title).startswith(f"request {at}: recorded {first:,} → layers {second:,} tokens")
+        assert values(diff)
         await pilot.press("ctrl+o")
         await until(lambda: pilot.app.screen is screen)
         await until(lambda: screen.arrangement.active == "context")
 
 
-async def test_any_policy_can_be_what_the_others_are_compared_with(many_results: Services) -> None:
-    async with program(many_results, (120, 40)) as (pilot, screen):
-        lab = await look(pilot, screen, "lab")
-        await until(lambda: "…" not in str(lab.found.options[-1].prompt))
-        await narrowed(pilot, "codex")
-        await pilot.press("ctrl+b")
-        await narrowed(pilot, "workbench")
-        await until(lambda: "than codex" in str(lab.about.render()))
+@pytest.mark.long
+async def test_another_policy_can_be_what_a_request_is_compared_with(reader: Services) -> None:
+    async with lab_of(reader) as (pilot, _, lab):
+        await choose(pilot, lab, "codex")
+        await pilot.press("b")
+        await listed(pilot)
+        assert "codex base" in row(lab, "codex")
+        await choose(pilot, lab, "layers")
+        await pilot.press("enter")
+        await until(lambda: isinstance(pilot.app.screen, PolicyDiffScreen))
+        diff = await listed(pilot)
+        await until(lambda: ": codex " in str(diff.box.border_title))
 
 
-async def test_a_small_terminal_shows_rows_and_keys(many_results: Services) -> None:
-    async with program(many_results, (60, 15)) as (pilot, screen):
-        lab = await look(pilot, screen, "lab")
-        await until(lambda: "…" not in str(lab.found.options[-1].prompt))
-        assert lab.found.size.height >= 3
-        await seen(pilot, "● workbench now", "codex", "Enter use this policy")
-
-
-async def test_of_an_imported_transcript_all_are_compared_with_what_was_recorded(
-    many_results: Services, tmp_path: Path
+@pytest.mark.parametrize(("key", "what"), [("enter", AssistantMessage), ("ctrl+o", ToolResult)])
+async def test_misses_are_listed_with_both_places_and_lead_there(
+    reader: Services, key: str, what: type[Body], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with inspector(many_results, as_file(tmp_path, run()), (120, 40)) as (pilot, screen):
-        screen.say("/policy layers")
-        await until(lambda: screen.status.policy == "layers")
-        lab = await look(pilot, screen, "lab")
-        await until(lambda: "…" not in str(lab.found.options[-1].prompt))
-        await narrowed(pilot, "layers")
-        await until(lambda: "recorded" in str(lab.about.render()))
+    async with lab_of(reader) as (pilot, screen, lab):
+        await choose(pilot, lab, "layers")
+        await pilot.press("m")
+        await until(lambda: isinstance(pilot.app.screen, MissesScreen))
+        found = await listed(pilot)
+        [miss] = replay(reader, "layers").misses
+        assert miss.fact == FACT
+        said = str(found.found.options[0].prompt)
+        assert all(each in said for each in (FACT, f"#{miss.used}", f"#{miss.held}"))
+        await seen(pilot, "It is ledger_of_rye that is wrong.")
+        led: list[int] = []
+        plain = screen.show_event
+
+        def show_event(seq: int, pane: Literal["chat", "inspector"]) -> None:
+            led.append(seq)
+            plain(seq, pane)
+
+        monkeypatch.setattr(screen, "show_event", show_event)
+        await pilot.press(key)
+        await until(lambda: pilot.app.screen is screen and bool(led))
+        events = await screen.from_session(lambda opened: list(opened.events))
+        assert isinstance(events[led[0] - 1].body, what)
+        await until(lambda: screen.arrangement.active == "context")
+
+
+# All kinds of sessions, and all sizes
+
+
+def passed_the_proxy() -> list[Body]:
+    """Requests that are in the log whole, as the proxy writes them."""
+    made: list[Body] = [
+        Setting("model", "claude-opus-4-5"),
+        Setting(RECORDED, "proxy"),
+        UserMessage("look"),
+    ]
+    hashes: list[str] = []
+    for number in range(6):
+        part = f"m{number}"
+        hashes.append(part)
+        made.append(RequestPart(part, {"role": "user", "content": f"look {number}"}))
+        made.append(Request("anthropic", "claude-opus-4-5", messages=tuple(hashes)))
+        asked = len(made)
+        made += [
+            ToolCall(f"c{number}", "read", "{}", f"r{number}"),
+            Usage("claude-opus-4-5", 0, 4_000 + 900 * number, completion=9, request=asked),
+            ToolResult(f"c{number}", f"words of {number}\n" * 300, "read"),
+        ]
+    return made
+
+
+@pytest.mark.long
+async def test_sessions_of_other_agents_and_of_the_proxy_have_what_was_reported(
+    services: Services, tmp_path: Path
+) -> None:
+    with services.store.create(passed_the_proxy()) as session:
+        passed = session.id
+    for ref, last in ((as_file(tmp_path, run(8)), 27_300 + 60 + 9 * 410), (passed, 4_000 + 900 * 5)):
+        async with lab_of(services, (120, 40), ref) as (_, _, lab):
+            assert f"{last:,}" in told(lab)
+            assert "● recorded base" in row(lab, RECORDED)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 40), (200, 60)])
+async def test_table_plot_and_figures_are_seen_at_every_size(reader: Services, size: tuple[int, int]) -> None:
+    async with lab_of(reader, size) as (pilot, _, lab):
+        await choose(pilot, lab, "layers")
+        assert lab.found.size.height >= 3
+        assert lab.plot.size.height >= 3
+        said = shown(pilot.app)
+        for each in (
+            "1   recorded base",
+            "2 ● workbench now",
+            "missed/100",
+            HERE,
+            "request 15 of 15",
+            "layers",
+            "Enter item",
+        ):
+            assert each in said, each
+        plotted = "\n".join(line.plain for line in draw(lab.plot.picture, lab.plot.size.width, lab.plot.size.height))
+        assert MISSED in plotted
+        assert all(each.sign in plotted for each in lab.plot.picture.lines), "lines are told apart without colours"

@@ -1,174 +1,397 @@
-"""The present log under every policy, side by side; worked out one by one while the screen is looked at."""
+"""The whole session under every policy: a row and a line for each, replayed one by one while they are looked at."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
-from textual import work
+from textual import on, work
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.getters import query_one
 
-from workbench.compaction.forecast import SOON
 from workbench.config.errors import WorkbenchError
-from workbench.config.text import counted
-from workbench.context.items import SIGNS, State
-from workbench.context.load import RECORDED, preset_names, user_policies
-from workbench.tui.screens.policy_diff import PolicyDiffScreen
-from workbench.tui.screens.text_blocks import blocks, pairs, paragraph, per_cent
-from workbench.tui.screens.what_if import PolicyOutcome, SessionSnapshot, outcome, set_up
-from workbench.tui.screens.what_if_bar import bar_legend, policy_bar
-from workbench.tui.widgets.columns import Cell, Column, Row, room
+from workbench.config.text import counted, printable
+from workbench.context.load import DEFAULT, RECORDED
+from workbench.context.plan import ContextPlan
+from workbench.lab.replay import LabSource
+from workbench.lab.values import PolicyRun
+from workbench.session.source import as_source
+from workbench.tui.screens.lab_knobs import LabKnobs, effect, title, turned_by
+from workbench.tui.screens.lab_misses import MissesScreen
+from workbench.tui.screens.lab_moment import LabMomentScreen
+from workbench.tui.screens.lab_plot import LabPlot
+from workbench.tui.screens.lab_table import WIDE, LabTable
+from workbench.tui.screens.policy_diff import PlanSide, PolicyDiffScreen
+from workbench.tui.screens.policy_editor import PolicyChange, save_policy
+from workbench.tui.screens.text_blocks import paragraph
+from workbench.tui.screens.what_if import SessionSnapshot, policy_names, short_name
+from workbench.tui.widgets.columns import Column, Row, room
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
 
-COUNTED: tuple[State, ...] = ("sent", "truncated", "masked", "summarised", "dropped", "excluded")
-VERDICTS = {"fits": "fits", "too_large": "too large", "waiting": "waiting"}
-WAITING = ("…",) * 11
+TALL = 28
+"""Lines from which on there is room to say what the bars are made of."""
+EMPTY = (
+    "There are no requests to replay yet. Say something in the chat, or open a session that has some with Ctrl+O or "
+    "`workbench open FILE`. t shows what each policy would send next."
+)
 
 
-def policy_names(now: str) -> list[str]:
-    """The policies to choose from: the one that holds first, then the presets, then the user's own."""
-    own = [str(path) for path in user_policies()]
-    return list(dict.fromkeys([now, *preset_names(), *own]))
-
-
-def short_name(ref: str) -> str:
-    """A policy as people call it: a file by its name."""
-    return ref.rpartition("/")[2].removesuffix(".toml")
-
-
-class LabScreen(Finder[str]):
-    """A row per policy with its bar; Enter uses it, and any two can be compared item by item."""
+class LabScreen(Finder[PolicyChange]):
+    """Up and down choose a policy, left and right a request; Enter opens that request under two policies."""
 
     NAME = "lab: this session under every policy"
-    COLUMNS = (
-        Column("policy", 16),
+    COLUMNS: ClassVar[Sequence[Column]] = (
+        Column("  policy", 18),
         Column(""),
-        Column("tokens", 9, right=True),
-        Column("share", 7, right=True),
-        Column("sent", 5, right=True, least=128),
-        Column("cut", 5, right=True, least=128),
-        Column("mask", 5, right=True, least=128),
-        Column("sum", 5, right=True, least=128),
-        Column("drop", 5, right=True, least=128),
-        Column("verdict", 11),
-        Column("compacts", 9, right=True, least=84),
+        Column("tokens", 6, right=True),
+        Column("peak", 7, right=True, least=70),
+        Column("missed/100", 10, right=True),
+        Column("cost", 8, right=True),
+    )
+    WIDE_COLUMNS = (
+        Column("  policy", 20),
+        Column(""),
+        Column("tokens", 11, right=True),
+        Column("peak", 9, right=True),
+        Column("no fit", 6, right=True),
+        Column("compacted", 9, right=True),
+        Column("missed/100", 10, right=True),
+        Column("cost", 9, right=True),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "take", "use this policy", id="lab.use", priority=True),
-        Binding("ctrl+d", "compare", "compare item by item", id="lab.compare", priority=True),
-        Binding("ctrl+b", "base", "compare with this one", id="lab.base", priority=True),
+        Binding("enter", "take", "item by item", id="lab.compare", priority=True),
+        Binding("right,l", "step(1)", "the next request", id="lab.next", show=False),
+        Binding("left,h", "step(-1)", "the request before", id="lab.previous", show=False),
+        Binding("shift+right,ctrl+right", "step(10)", "ten requests on", id="lab.ten-on", show=False),
+        Binding("shift+left,ctrl+left", "step(-10)", "ten requests back", id="lab.ten-back", show=False),
+        Binding("home,g", "end(False)", "the first request", id="lab.first", show=False),
+        Binding("end,G", "end(True)", "the last request", id="lab.last", show=False),
+        Binding("n", "mark(1)", "next mark", id="lab.next-mark"),
+        Binding("N", "mark(-1)", "the mark before", id="lab.previous-mark", show=False),
+        Binding("m", "misses", "misses", id="lab.misses"),
+        Binding("e", "knobs", "knobs", id="lab.knobs"),
+        Binding("plus", "turn(1)", "turn the last knob up", id="lab.up", show=False),
+        Binding("minus", "turn(-1)", "turn the last knob down", id="lab.down", show=False),
+        Binding("z", "reset", "knobs as they were", id="lab.reset", show=False),
+        Binding("s", "save", "save", id="lab.save"),
+        Binding("u", "use", "use", id="lab.use"),
+        Binding("b", "base", "base", id="lab.base"),
+        Binding("t", "moment", "next request", id="lab.moment"),
+        Binding("q", "leave", "close", id="lab.close", show=False),
+        Binding("j", "move(1)", "the next policy", id="lab.policy-down", show=False),
+        Binding("k", "move(-1)", "the policy before", id="lab.policy-up", show=False),
     ]
+
+    plot = query_one(LabPlot)
 
     def __init__(self, host: Host, asked: SessionSnapshot) -> None:
         super().__init__(host)
-        self.add_class("-below")
+        self.add_class("-below", "-lab")
         self._asked = asked
-        self._made: dict[str, PolicyOutcome | WorkbenchError] = {}
-        self._base = asked.policy if asked.recorded is None else RECORDED
-        """The one that all are compared with; of another agent's session, what was recorded."""
+        self._lab: LabSource | None = None
+        """When it is read."""
+        refs = list(dict.fromkeys([RECORDED, *policy_names(asked.policy)]))
+        self._known = LabTable(refs, asked.policy, [*refs])
+        self._replayed: dict[tuple[str, tuple[str, ...]], PolicyRun] = {}
+        """By policy and knobs: what was turned back is there at once."""
+        self._first: str | None = asked.policy if asked.policy != RECORDED else DEFAULT
+        """The policy to begin with, until it is marked."""
+        self._at = -1
+        """The place of the request that is looked at; -1: the last one, when it is known."""
+
+    def between(self) -> ComposeResult:
+        """The lines."""
+        yield LabPlot()
 
     def on_mount(self) -> None:
         """The rows fill one after the other."""
+        self.call_after_refresh(self.only_keys)
         self._work_out()
+
+    def on_unmount(self) -> None:
+        """However it was left: nobody looks any more."""
+        if self._lab is not None:
+            self._lab.stopped = True
+
+    def on_resize(self) -> None:
+        """The bars are as long as there is room, and numbers written out where there is."""
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        is_wide = self.found.scrollable_content_region.width >= WIDE
+        self.COLUMNS = self.WIDE_COLUMNS if is_wide else type(self).COLUMNS  # type: ignore[misc]  # an instance's own
+        self._rows = self._table()  # those that are there have as many cells as there were columns
+        self.refill()
+
+    def action_move(self, by: int) -> None:
+        """Also before the policy to begin with is marked: keys that were pressed early count from there."""
+        if self._first is None:
+            super().action_move(by)
+        else:
+            refs = self._known.refs
+            self._first = refs[(refs.index(self._first) + by) % len(refs)]
+            if self.is_mounted:
+                self.refill()
+
+    # Replaying
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every policy is replayed with its knobs."""
+        return self._lab is not None and not self._known.working and not self._known.waiting
 
     @work(group="lab")
     async def _work_out(self) -> None:
-        for ref in dict.fromkeys([self._base, *policy_names(self._asked.policy)]):
-            self._made[ref] = await self.host.in_background(partial(self._outcome, ref))
+        if self._lab is None:
+            self._lab = await self.host.in_background(self._read)
+        while self._known.waiting:
+            ref = self._known.working = self._known.waiting.pop(0)
+            self.refill()
+            knobs = self._known.turned.get(ref, ())
+            made = await self.host.in_background(partial(self._safely_replayed, ref, knobs))
+            self._known.working = ""
+            if knobs == self._known.turned.get(ref, ()):
+                self._known.runs[ref] = made
+                self._tell_effect(ref)
             self.refill()  # the scale of all bars may have changed
 
-    def _outcome(self, ref: str) -> PolicyOutcome | WorkbenchError:
-        # What was set in this session holds under each of them, as it would if one went on under it.
+    def _read(self) -> LabSource:
+        asked = self._asked
+        source = as_source(asked.name, [*asked.events], live=asked.live, is_file=asked.is_file)
+        source = source._replace(model=asked.model, recorded=asked.recorded is not None)
+        return LabSource(self.host.services, replace(self.host.options, model=asked.model), source)
+
+    def _replay(self, ref: str, knobs: tuple[str, ...]) -> PolicyRun:
+        """What was set in the session holds under each of them, as it would if one went on under it."""
+        assert self._lab is not None
+        if (ref, knobs) not in self._replayed:
+            self._replayed[ref, knobs] = self._lab.run(ref, (*self._asked.knobs, *knobs))
+        return self._replayed[ref, knobs]
+
+    def _safely_replayed(self, ref: str, knobs: tuple[str, ...]) -> PolicyRun | WorkbenchError:
         try:
-            setup = set_up(self.host.services, self.host.options, self._asked, ref, self._asked.knobs)
-            return outcome(setup, self._asked, ref)
+            return self._replay(ref, knobs)
         except WorkbenchError as error:
             return error
 
+    def _again(self, ref: str) -> None:
+        """With other knobs than before; the old line stays until the new one is there."""
+        was_done = self.is_done
+        self._known.waiting.insert(0, ref)
+        if was_done:
+            self._work_out()
+        self.refill()
+
+    def _tell_effect(self, ref: str) -> None:
+        knobs, made = self._known.turned.get(ref, ()), self._known.runs[ref]
+        before = self._replayed.get((ref, ()))
+        said = ""
+        if knobs and isinstance(made, PolicyRun):
+            said = title(ref, knobs) + (f" · {effect(before, made)}" if before is not None else "")
+        self.box.border_subtitle = Content(printable(said)).markup
+
+    # The table
+
     async def find(self, text: str) -> FinderResult:
-        """All policies whose names have the words in them."""
-        words = text.lower().split()
-        names = [ref for ref in policy_names(self._asked.policy) if all(word in ref.lower() for word in words)]
-        bars = [made.parts for made in self._made.values() if isinstance(made, PolicyOutcome)]
-        return FinderResult([Row(ref, self._cells(ref)) for ref in names], bar_legend(bars, short_name(self._base)))
+        """All policies, in the order of their signs."""
+        self.call_after_refresh(self.retell)
+        legend = self._known.legend() if self.size.height >= TALL else ""
+        return FinderResult(self._table(), legend, self._first)
 
-    def on_resize(self) -> None:
-        """The bars are as long as there is room."""
-        self.call_after_refresh(self.refill)
-        super().on_resize()
+    def _table(self) -> list[Row]:
+        width, many = self.found.scrollable_content_region.width - 1, len(self.COLUMNS)
+        is_wide, bar = many == len(self.WIDE_COLUMNS), room(self.COLUMNS, width) if width > 0 else 0
+        return [Row(ref, self._known.cells(ref, many, is_wide, bar)) for ref in self._known.refs]
 
-    def _bar(self, made: PolicyOutcome) -> Content:
-        width = self.found.scrollable_content_region.width - 1
-        bars = [each for each in self._made.values() if isinstance(each, PolicyOutcome)]
-        base = self._made.get(self._base)
-        other = sum(base.parts[:-1]) if isinstance(base, PolicyOutcome) else 0
-        scale = max(sum(each.parts) for each in bars)
-        return policy_bar(made.parts, other, scale, room(self.COLUMNS, width) if width > 0 else 0)
+    # The lines, and the request under the cursor
 
-    def _cells(self, ref: str) -> tuple[Cell, ...]:
-        word = " now" if ref == self._asked.policy else " base" if ref == self._base else ""
-        sign = ("● ", "$success") if ref == self._asked.policy else ("  ", "")
-        title = Content.assemble(sign, short_name(ref), (word, "$quiet"))
-        made = self._made.get(ref)
-        if made is None:
-            return title, *WAITING[1:]
-        if isinstance(made, WorkbenchError):
-            return title, "", "–", "–", *("–",) * 5, Content.styled("✗ broken", "$error"), "–"
-        good = made.status == "fits"
-        verdict = Content.styled(f"{'✓' if good else '✗'} {VERDICTS[made.status]}", "$success" if good else "$error")
-        counts = [f"{made.states.get(state, 0):,}" for state in COUNTED[:5]]
-        soon = "never" if made.next == "no automatic compaction" else "?" if made.soon is None else _turns(made.soon)
-        return title, self._bar(made), f"{made.tokens:,}", per_cent(made.tokens, made.window), *counts, verdict, soon
+    @property
+    def requests(self) -> int:
+        """How many there are."""
+        return len(self._lab.marks) if self._lab is not None else 0
 
-    async def tell(self, value: str) -> Content:
-        """The figures in words."""
-        made = self._made.get(value)
-        if made is None:
-            return paragraph("working…", "$quiet")
-        if isinstance(made, WorkbenchError):
-            return paragraph(str(made), "$warning")
-        base = self._made.get(self._base)
-        freed = base.tokens - made.tokens if isinstance(base, PolicyOutcome) else 0
-        name = short_name(self._base)
-        change = f"{abs(freed):,} {'fewer' if freed > 0 else 'more'} than {name}" if freed else f"as under {name}"
-        facts = pairs(
-            [
-                ("request", f"{made.tokens:,} of {made.window:,} tokens, {change}"),
-                ("whole", f"{made.original:,} tokens, if nothing were left out"),
-                ("verdict", made.why),
-                ("next", made.next),
-            ],
-            self.wide,
-        )
-        states = pairs([(f"{SIGNS[state]} {state}", f"{made.states.get(state, 0):,}") for state in COUNTED], self.wide)
-        title = Content.styled(short_name(value), "bold")
-        return blocks(title, paragraph(made.about), facts, states)
+    @property
+    def at(self) -> int:
+        """The place of the request that is looked at."""
+        return self._at if 0 <= self._at < self.requests else self.requests - 1
+
+    def retell(self) -> None:
+        """The lines with the marked one on top, and the figures below them."""
+        if not self.is_mounted:
+            return
+        if self.marked == self._first:
+            self._first = None
+        self.plot.picture = self._known.picture(self.marked or "", self.at)
+        self.plot.display = bool(self._known.made) and self.requests > 0
+        self.about.update(self._told())
+        model = f" · {self._asked.model}" if self._asked.model else ""
+        head = f"{self.NAME} · {counted(self.requests, 'request')}{model}" if self._lab is not None else self.NAME
+        self.box.border_title = Content(printable(head)).markup
+
+    def _told(self) -> Content:
+        if self._lab is None:
+            return paragraph("reading…", "$quiet")
+        if not self.requests:
+            return paragraph(EMPTY)
+        broken = self._known.runs.get(self.marked or "")
+        if isinstance(broken, WorkbenchError):
+            return paragraph(str(broken), "$warning")
+        mark = self._lab.marks[self.at]
+        where = f"request {self.at + 1:,} of {self.requests:,}"
+        head = Content.assemble((where, "bold"), (f" · up to event #{mark.upto} · ← → another", "$quiet"))
+        return Content("\n").join([head, *self._known.figures(self.marked, self.at, self.wide)])
+
+    @on(LabPlot.Pointed)
+    def _pointed(self, message: LabPlot.Pointed) -> None:
+        self._go(message.at)
+
+    def _go(self, at: int) -> None:
+        self._at = min(max(at, 0), max(self.requests - 1, 0))
+        self.said = ""
+        self.retell()
+
+    def action_step(self, by: int) -> None:
+        """Along the requests."""
+        self._go(self.at + by)
+
+    def action_end(self, is_last: bool) -> None:
+        """Of the session."""
+        self._go(self.requests - 1 if is_last else 0)
+
+    def action_mark(self, by: int) -> None:
+        """To the next request before which the policy compacted, or whose answer missed something."""
+        if self._known.run(self.marked) is None:
+            return
+        marked = self._known.line(self.marked or "")
+        places = sorted(marked.compacted | marked.missed, reverse=by < 0)
+        if places:
+            self._go(next((at for at in places if (at - self.at) * by > 0), places[0]))
+        else:
+            self.said = f"{short_name(self.marked or '')} misses nothing and compacts nothing here"
+
+    # Looking closer
+
+    def _leave_for(self, seq: int | None) -> None:
+        """To an event in the context, if there is one to go to."""
+        if seq:
+            self.dismiss(None)
+            self.app.call_later(self.host.show_event, seq, "inspector")
 
     def take(self, value: str) -> None:
-        """Use it in this session."""
-        self.dismiss(value)
+        """The request under the base and the marked policy, item by item."""
+        if self.requests:
+            self._compare(value)
+
+    @work(group="ask")
+    async def _compare(self, ref: str) -> None:
+        if ref == self._known.base:
+            self.said = "choose another policy to compare with this one"
+            return
+        first, second = (PlanSide(short_name(each), self._planned(each)) for each in (self._known.base, ref))
+        screen = PolicyDiffScreen(self.host, first, second, f"request {self.at + 1:,}")
+        seq = await self.app.push_screen_wait(screen)
+        self._leave_for(int(seq) if seq else None)
+
+    def _planned(self, ref: str) -> Callable[[], ContextPlan]:
+        assert self._lab is not None
+        knobs = (*self._asked.knobs, *self._known.turned.get(ref, ()))
+        return partial(self._lab.plan, self.at + 1, ref, knobs)
+
+    @work(group="ask")
+    async def action_misses(self) -> None:
+        """Of the marked policy, by name."""
+        run = self._known.run(self.marked)
+        if run is not None and self.marked is not None:
+            name = short_name(self.marked)
+            screen = MissesScreen(self.host, name, run, self._asked.events, self.at + 1)
+            self._leave_for(await self.app.push_screen_wait(screen))
+
+    @work(group="ask")
+    async def action_moment(self) -> None:
+        """What each policy would send next."""
+        chosen = await self.app.push_screen_wait(LabMomentScreen(self.host, self._asked))
+        if isinstance(chosen, str):
+            self.dismiss(PolicyChange(chosen))
+        else:
+            self._leave_for(chosen)
+
+    # Knobs
 
     def action_base(self) -> None:
         """The marked one is what the others are compared with from now on."""
         if self.marked is not None:
-            self._base = self.marked
+            self._known.base = self.marked
             self.refill()
 
-    @work(group="diff")
-    async def action_compare(self) -> None:
-        """The marked one against it, item by item."""
-        if self.marked is None:
-            return
-        if self.marked == self._base:
-            self.said = "choose another policy to compare with this one"
-            return
-        seq = await self.app.push_screen_wait(PolicyDiffScreen(self.host, self._asked, self._base, self.marked))
-        if seq:
-            self.dismiss(None)
-            self.app.call_later(self.host.show_event, int(seq), "inspector")
+    def _has_knobs(self) -> bool:
+        if self.marked == RECORDED:
+            self.said = "recorded is what was sent: it has no knobs"
+        return self.marked is not None and self.marked != RECORDED and self._lab is not None
 
+    @work(group="ask")
+    async def action_knobs(self) -> None:
+        """Turn some: the line follows."""
+        ref = self.marked
+        if ref is None or not self._has_knobs():
+            return
+        editor = LabKnobs(self.host, self._asked, ref, self._known.turned.get(ref, ()), self._replay)
+        wanted = await self.app.push_screen_wait(editor)
+        if wanted is not None and wanted.is_used:
+            self.dismiss(wanted)
+        elif wanted is not None:
+            self._take_saved(wanted.policy)
+            self._turn(wanted.policy, wanted.knobs)
 
-def _turns(turns: int) -> str:
-    return "next turn" if turns <= 0 else counted(turns, "turn") if turns <= SOON else "not soon"
+    def _turn(self, ref: str, knobs: Sequence[str]) -> None:
+        if tuple(knobs) != self._known.turned.get(ref, ()):
+            self._known.turned[ref] = tuple(knobs)
+            self._again(ref)
+
+    def _take_saved(self, ref: str) -> None:
+        """A policy that was saved just now has a row and a line of its own."""
+        if ref not in self._known.refs:
+            self._known.refs.append(ref)
+            self._first = ref
+            self._again(ref)
+
+    def action_turn(self, by: int) -> None:
+        """The knob that was turned last, a little further."""
+        ref = self.marked
+        if ref is None or not self._has_knobs():
+            return
+        if not self._known.turned.get(ref):
+            self.said = "e opens the knobs; what is turned there, + and - turn further here"
+            return
+        *others, last = self._known.turned[ref]
+        self._turn(ref, (*others, turned_by(last, by)))
+
+    def action_reset(self) -> None:
+        """The marked policy without what was turned here."""
+        if self.marked is not None:
+            self._turn(self.marked, ())
+
+    @work(group="ask")
+    async def action_save(self) -> None:
+        """As a policy file, for all sessions."""
+        ref = self.marked
+        if ref is None or not self._has_knobs():
+            return
+        try:
+            path = await save_policy(self, ref, (*self._asked.knobs, *self._known.turned.get(ref, ())))
+        except WorkbenchError as error:
+            self.said = str(error)
+            return
+        if path is not None:
+            self._turn(ref, ())
+            self._take_saved(str(path))
+            self.said = f"saved to {path}; u uses it in this session"
+
+    def action_use(self) -> None:
+        """From the next turn on, in this session, with what was turned."""
+        if self.marked is not None:
+            self.dismiss(PolicyChange(self.marked, self._known.turned.get(self.marked, ())))

@@ -10,6 +10,7 @@ from workbench.compaction.forecast import forecast, next_step
 from workbench.compaction.record import record
 from workbench.compaction.triggers import decide
 from workbench.context.items import Item, State
+from workbench.context.load import preset_names, user_policies
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import Event
@@ -21,6 +22,17 @@ from workbench.tui.screens.what_if_bar import parts_of
 
 if TYPE_CHECKING:
     from workbench.session.services import Services
+
+
+def policy_names(now: str) -> list[str]:
+    """The policies to choose from: the one that holds first, then the presets, then the user's own."""
+    own = [str(path) for path in user_policies()]
+    return list(dict.fromkeys([now, *preset_names(), *own]))
+
+
+def short_name(ref: str) -> str:
+    """A policy as people call it: a file by its name."""
+    return ref.rpartition("/")[2].removesuffix(".toml")
 
 
 class SessionSnapshot(NamedTuple):

@@ -60,18 +60,20 @@ def parts_of(plan: ContextPlan) -> tuple[int, ...]:
     )
 
 
-def policy_bar(parts: Sequence[int], other: int, scale: int, width: int) -> Content:
+def policy_bar(
+    parts: Sequence[int], other: int, scale: int, width: int, kinds: Sequence[PolicyPart] = PARTS
+) -> Content:
     """The bar in exactly so many cells; `other`: the size of the request it is compared with, `scale`: of the
-    largest bar."""
+    largest bar. The last of the parts is not sent."""
     if width <= 0 or scale <= 0:
         return Content(" " * max(width, 0))
     sent = sum(parts[:-1])
     filled = min(width, round(width * sent / scale))
     whole = min(width, max(filled, round(width * (sent + parts[-1]) / scale)))
     cells: list[tuple[str, str]] = []
-    for part, count in zip(PARTS[:-1], apportion(parts[:-1], filled), strict=True):
+    for part, count in zip(kinds[:-1], apportion(parts[:-1], filled), strict=True):
         cells += [(part.char, part.style)] * count
-    cells += [(PARTS[-1].char, PARTS[-1].style)] * (whole - len(cells))
+    cells += [(kinds[-1].char, kinds[-1].style)] * (whole - len(cells))
     cells += [(" ", "")] * (width - len(cells))
     end = min(width, round(width * other / scale))
     for at in range(filled, end):
@@ -81,8 +83,8 @@ def policy_bar(parts: Sequence[int], other: int, scale: int, width: int) -> Cont
     return painted(cells)
 
 
-def bar_legend(seen: Sequence[Sequence[int]], other: str) -> str:
+def bar_legend(seen: Sequence[Sequence[int]], other: str, kinds: Sequence[PolicyPart] = PARTS) -> str:
     """What the signs mean, of those that are on the screen."""
-    used = [part for at, part in enumerate(PARTS) if any(parts[at] for parts in seen)]
+    used = [part for at, part in enumerate(kinds) if any(parts[at] for parts in seen)]
     named = "  ".join(f"{part.char} {part.name}" for part in used)
     return f"{named}  {GHOST} what {other} sends beyond it  {MARK} where {other} ends"

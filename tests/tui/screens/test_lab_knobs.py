@@ -1,0 +1,122 @@
+"""Knobs in the lab: turned while the lines follow, used in the session, saved as a policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from tui.play import until
+from tui.screens.lab_sample import choose, lab_of, replay, replayed, row
+from tui.screens.looking import listed, seen, values
+from workbench.context.load import RECORDED
+from workbench.session.services import Services
+from workbench.tui.screens.lab import LabScreen
+from workbench.tui.screens.lab_knobs import LabKnobs, turned_by
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+async def turn(pilot: Pilot[Any], lab: LabScreen, knob: str, value: str) -> LabKnobs:
+    """Open the knobs of the marked policy and give one another value."""
+    await pilot.press("e")
+    await until(lambda: isinstance(pilot.app.screen, LabKnobs))
+    editor = await listed(pilot)
+    assert isinstance(editor, LabKnobs)
+    editor.field.value = knob
+    await pilot.pause()
+    await listed(pilot)
+    await pilot.press("enter")
+    await until(lambda: pilot.app.screen is not editor)
+    pilot.app.screen.query_one(Input).value = value
+    await pilot.press("enter")
+    await until(lambda: pilot.app.screen is editor)
+    await listed(pilot)
+    return editor
+
+
+async def test_a_knob_is_turned_and_the_line_follows(reader: Services) -> None:
+    async with lab_of(reader, (160, 50)) as (pilot, screen, lab):
+        await choose(pilot, lab, "layers")
+        before = lab.plot.picture
+        editor = await turn(pilot, lab, "masking.keep_last", "12")
+        wide = replay(reader, "layers", "masking.keep_last=12")
+        assert not wide.misses
+        await until(lambda: "1 → 0 missed" in str(editor.box.border_subtitle))
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is lab)
+        await replayed(pilot, lab)
+        assert f"{wide.tokens:,}" in row(lab, "layers")
+        assert "✎1" in row(lab, "layers")
+        assert lab.plot.picture != before
+        assert "masking.keep_last=12" in str(lab.box.border_subtitle)
+        await pilot.press("minus")
+        await replayed(pilot, lab)
+        assert f"{replay(reader, 'layers', 'masking.keep_last=11').tokens:,}" in row(lab, "layers")
+        await pilot.press("z")
+        await replayed(pilot, lab)
+        assert f"{replay(reader, 'layers').tokens:,}" in row(lab, "layers")
+        assert screen.status.policy == "workbench", "nothing holds before it is used"
+
+
+async def test_what_was_turned_is_used_in_this_session(reader: Services) -> None:
+    async with lab_of(reader) as (pilot, screen, lab):
+        await choose(pilot, lab, "layers")
+        await turn(pilot, lab, "masking.keep_last", "12")
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is lab)
+        await replayed(pilot, lab)
+        await pilot.press("u")
+        await until(lambda: pilot.app.screen is screen)
+        await until(lambda: screen.status.policy == "layers")
+        await screen.model.settled()
+        assert "masking.keep_last=12" in await screen.from_session(lambda opened: opened.knobs)
+
+
+async def test_what_was_turned_is_saved_as_a_policy_with_a_row_of_its_own(reader: Services, tmp_path: Path) -> None:
+    async with lab_of(reader) as (pilot, _, lab):
+        await choose(pilot, lab, "layers")
+        await turn(pilot, lab, "masking.keep_last", "12")
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is lab)
+        await replayed(pilot, lab)
+        await pilot.press("s")
+        await until(lambda: pilot.app.screen is not lab)
+        pilot.app.screen.query_one(Input).value = "patient"
+        await pilot.press("enter")
+        path = tmp_path / "config" / "policies" / "patient.toml"
+        await until(path.exists)
+        await until(lambda: str(path) in values(lab))
+        await replayed(pilot, lab)
+        assert "keep_last = 12" in path.read_text()
+        assert lab.marked == str(path)
+        assert f"{replay(reader, 'layers', 'masking.keep_last=12').tokens:,}" in row(lab, str(path))
+        assert "✎" not in row(lab, "layers")
+
+
+async def test_what_was_sent_has_no_knobs(reader: Services) -> None:
+    async with lab_of(reader) as (pilot, _, lab):
+        await choose(pilot, lab, RECORDED)
+        for key in ("e", "plus", "s"):
+            await pilot.press(key)
+            assert pilot.app.screen is lab
+        await seen(pilot, "recorded is what was sent: it has no knobs")
+
+
+@pytest.mark.parametrize(
+    ("knob", "by", "then"),
+    [
+        ("masking.keep_last=5", 1, "masking.keep_last=6"),
+        ("masking.keep_last=0", -1, "masking.keep_last=0"),
+        ("truncation.max_tokens=8000", -1, "truncation.max_tokens=7200"),
+        ("compaction.threshold=0.7", 1, "compaction.threshold=0.75"),
+        ("compaction.threshold=1.0", 1, "compaction.threshold=1"),
+        ("turn.drop_groups=false", 1, "turn.drop_groups=true"),
+        ('masking.scope="session"', 1, "masking.scope=turn"),
+    ],
+)
+def test_a_knob_is_turned_a_little(knob: str, by: int, then: str) -> None:
+    assert turned_by(knob, by) == then

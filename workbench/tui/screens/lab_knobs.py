@@ -1,0 +1,74 @@
+"""The knobs of a policy in the lab: what turning them does to the whole session, before anything holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+
+from workbench.context.knobs import find, parse_text
+from workbench.lab.values import PolicyRun
+from workbench.tui.screens.policy_editor import PolicyEditor
+from workbench.tui.screens.what_if import SessionSnapshot, short_name
+from workbench.tui.widgets.cells import number
+from workbench.tui.widgets.host import Host
+
+Replay = Callable[[str, tuple[str, ...]], PolicyRun]
+"""The session under a policy with these knobs; asked in the background."""
+SMALL = 20
+"""Up to here a whole number is turned by one, above by a tenth."""
+
+
+class LabKnobs(PolicyEditor):
+    """The policy editor; what it gives back is drawn, and used only where that was asked for."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "draw it", id="lab-knobs.draw"),
+    ]
+
+    def __init__(self, host: Host, asked: SessionSnapshot, ref: str, turned: Sequence[str], replay: Replay) -> None:
+        super().__init__(host, asked, ref, turned)
+        self._replay = replay
+
+    def _effect(self, sets: list[str]) -> str:
+        turned = tuple(sets[len(self._asked.knobs) :])
+        return effect(self._replay(self._ref, ()), self._replay(self._ref, turned))
+
+    def action_leave(self) -> None:
+        """Back to the curve, which follows."""
+        self.dismiss(self.change._replace(is_used=False))
+
+
+def effect(before: PolicyRun, after: PolicyRun) -> str:
+    """What turned knobs do to a session."""
+    parts = [
+        f"{number(before.tokens, 7)} → {number(after.tokens, 7)} tokens",
+        f"{len(before.misses):,} → {len(after.misses):,} missed",
+    ]
+    if before.cost is not None and after.cost is not None:
+        parts.append(f"${before.cost:,.2f} → ${after.cost:,.2f}")
+    return f"whole session: {', '.join(parts)}" if before.points else "no requests yet"
+
+
+def turned_by(knob: str, by: int) -> str:
+    """`masking.keep_last=3` turned a little up or down; the same where it cannot go further, or is text."""
+    name, _, text = knob.partition("=")
+    found, value = find(name), parse_text(text)
+    if found.choices or found.kind == "bool":
+        choices = found.choices or ("false", "true")
+        at = (choices.index(text.strip().strip('"')) + by) % len(choices)
+        return f"{name}={choices[at]}"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return knob
+    if found.kind == "int":
+        step = 1 if abs(value) <= SMALL else max(1, round(abs(value) / 10))
+        moved: float = int(value) + by * step
+    else:
+        moved = round(value + by * (0.05 if found.high <= 1 else max(0.05, abs(value) / 10)), 4)
+    return f"{name}={min(max(moved, found.low), found.high):.15g}"
+
+
+def title(ref: str, turned: Sequence[str]) -> str:
+    """A policy, and the knobs that were turned."""
+    return f"{short_name(ref)} with {', '.join(turned)}" if turned else short_name(ref)

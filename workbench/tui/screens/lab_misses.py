@@ -1,0 +1,87 @@
+"""What a policy's answers would have missed: the facts, where each was used, and where it was held."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from workbench.config.text import counted, printable
+from workbench.lab.needs import said_by
+from workbench.lab.values import Miss, PolicyRun
+from workbench.log.events import Event
+from workbench.tui.screens.text_blocks import blocks, pairs
+from workbench.tui.widgets.columns import Column, Row
+from workbench.tui.widgets.finder import MOST, Finder, FinderResult
+from workbench.tui.widgets.host import Host
+
+AROUND = 160
+"""Characters that are told before and behind a fact."""
+
+
+class MissesScreen(Finder[int]):
+    """A row per miss; gives back the event to show."""
+
+    NAME = "missed"
+    PLACEHOLDER = "filter: a part of the fact, its kind, or #event"
+    COLUMNS = (
+        Column("request", 7, right=True),
+        Column("kind", 10, least=64),
+        Column("fact"),
+        Column("used", 8, right=True),
+        Column("held", 8, right=True),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "take", "show where it was used", id="misses.used", priority=True),
+        Binding("ctrl+o", "held", "show where it was held", id="misses.held", priority=True),
+    ]
+
+    def __init__(self, host: Host, name: str, run: PolicyRun, events: Sequence[Event], request: int) -> None:
+        """`request`: the number of the one that is looked at; the mark begins there."""
+        super().__init__(host)
+        self.add_class("-below")
+        self._title = f"{name}: {counted(len(run.misses), 'fact')} needed later and gone"
+        self._misses = run.misses
+        self._events = {event.seq: event for event in events}
+        self._first: str | None = next((str(at) for at, miss in enumerate(run.misses) if miss.request >= request), None)
+        self.EMPTY = f"{name} took nothing away that an answer used"  # type: ignore[misc]  # the policy's own
+
+    def on_mount(self) -> None:
+        """Whose they are."""
+        self.box.border_title = Content(printable(self._title)).markup
+
+    async def find(self, text: str) -> FinderResult:
+        """All words must be somewhere in the row."""
+        words = text.lower().split()
+        rows = [self._row(at, miss) for at, miss in enumerate(self._misses)]
+        rows = [row for row in rows if all(word in " ".join(map(str, row.cells)).lower() for word in words)]
+        note = f"{MOST:,} of {len(rows):,}; type to filter" if len(rows) > MOST else ""
+        first, self._first = self._first, None
+        return FinderResult(rows[:MOST], note, first)
+
+    def _row(self, at: int, miss: Miss) -> Row:
+        return Row(str(at), (f"{miss.request:,}", miss.kind, miss.fact, f"#{miss.used}", f"#{miss.held}"))
+
+    async def tell(self, value: str) -> Content:
+        """Both places in their own words."""
+        miss = self._misses[int(value)]
+        used, held = (self._around(seq, miss.fact) for seq in (miss.used, miss.held))
+        facts = [(f"used #{miss.used}", used), (f"held #{miss.held}", held)]
+        return blocks(Content.styled(printable(miss.fact), "bold"), pairs(facts, self.wide))
+
+    def _around(self, seq: int, fact: str) -> str:
+        said = " ".join(said_by(self._events[seq]).split()) if seq in self._events else ""
+        at = max(0, said.casefold().find(fact.casefold()))
+        begin, end = max(0, at - AROUND), at + len(fact) + AROUND
+        return f"{'…' if begin else ''}{said[begin:end]}{'…' if end < len(said) else ''}"
+
+    def take(self, value: str) -> None:
+        """The answer that used it."""
+        self.dismiss(self._misses[int(value)].used)
+
+    def action_held(self) -> None:
+        """The last item that held it."""
+        if self.marked is not None:
+            self.dismiss(self._misses[int(self.marked)].held)
