@@ -1,0 +1,191 @@
+"""Waste on the screen: listed with what it cost, masked as one decision with one key, and undone as one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from support.talk import words
+from tui.play import program, settle, told, until
+from tui.recorded.long_run import as_file, as_session
+from tui.screens.looking import seen
+from workbench.context.load import RECORDED
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Event,
+    Override,
+    Setting,
+    SlotContent,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
+from workbench.session.open_session import OpenSession
+from workbench.session.services import Services
+from workbench.tui.commands.registry import REGISTRY
+from workbench.tui.main.screen import MainScreen
+from workbench.tui.screens.waste import WasteScreen
+
+pytestmark = pytest.mark.usefixtures("project")
+FILE = words(400)
+
+
+def call(name: str, tool: str, arguments: str, result: str, error: bool = False) -> list[Body]:
+    usage = Usage("gpt-4o", 0, prompt=3_000, cached=2_048, completion=5)
+    return [ToolCall(name, tool, arguments, name), usage, ToolResult(name, result, tool, error)]
+
+
+def log(*settings: Body) -> list[Body]:
+    """A file read twice, a list of tasks written twice, a command that failed and went well."""
+    tasks = '{"todos": [{"content": "' + words(60) + '", "status": "pending"}]}'
+    return [
+        Setting("model", "gpt-4o"),
+        UserMessage("mend it"),
+        *call("a", "Read", '{"file_path": "/src/app.py"}', FILE),
+        *call("b", "TodoWrite", tasks, "ok"),
+        *call("c", "Read", '{"file_path": "/src/app.py"}', FILE),
+        *call("d", "Bash", '{"command": "make all"}', words(200, "error"), error=True),
+        *call("e", "TodoWrite", tasks.replace("pending", "completed"), "ok"),
+        *call("f", "Bash", '{"command": "make all"}', "made"),
+        AssistantMessage("Mended.", "z"),
+        Usage("gpt-4o", 0, prompt=3_000, cached=2_048, completion=5),
+        *settings,
+    ]
+
+
+async def wasteful(pilot: Pilot[Any], screen: MainScreen) -> WasteScreen:
+    screen.run_command(REGISTRY["waste"])
+    await until(lambda: isinstance(pilot.app.screen, WasteScreen) and pilot.app.screen.made is not None)
+    assert isinstance(pilot.app.screen, WasteScreen)
+    return pilot.app.screen
+
+
+def overrides(opened: OpenSession) -> list[Event]:
+    return [event for event in opened.events if isinstance(event.body, Override)]
+
+
+async def told_overrides(screen: MainScreen) -> list[tuple[str, int, bool]]:
+    found = [event.body for event in await screen.from_session(overrides)]
+    return [(body.action, body.first, body.joined) for body in found if isinstance(body, Override)]
+
+
+def size(opened: OpenSession) -> int:
+    return opened.plan.size
+
+
+async def test_all_waste_is_masked_with_one_key_and_undone_with_one(services: Services) -> None:
+    ref = as_session(services, log())
+    async with program(services, (120, 40), ref) as (pilot, screen):
+        before = await screen.from_session(size)
+        waste = await wasteful(pilot, screen)
+        assert [(item.kind, item.event) for item in waste.list.items] == [
+            ("repeated", 5),
+            ("retried", 14),
+            ("overwritten", 6),
+        ]
+        await seen(pilot, "tokens    carried", "mask 3 items: ", "cached tokens are read anew", "so far carried as")
+        made = waste.made
+        assert made is not None
+        await pilot.press("enter")
+        await until(lambda: "masked 3 items" in told(pilot.app))
+        assert await told_overrides(screen) == [("mask", 5, False), ("exclude", 6, True), ("mask", 14, True)]
+        assert await screen.from_session(size) == before - made.effect.freed
+        await settle(pilot)
+        waste = await _empty(pilot, screen)
+        await seen(pilot, "no waste: ")
+        await pilot.press("escape", "f9")
+        await settle(pilot)
+        assert await screen.from_session(size) == before
+
+
+async def _empty(pilot: Pilot[Any], screen: MainScreen) -> WasteScreen:
+    screen.run_command(REGISTRY["waste"])
+    await until(lambda: isinstance(pilot.app.screen, WasteScreen))
+    assert isinstance(pilot.app.screen, WasteScreen)
+    return pilot.app.screen
+
+
+async def test_only_the_chosen_ones_are_masked(services: Services) -> None:
+    ref = as_session(services, log())
+    async with program(services, (80, 24), ref) as (pilot, screen):
+        waste = await wasteful(pilot, screen)
+        await pilot.press("a", "down", "space")
+        await until(lambda: waste.made is not None)
+        await seen(pilot, "mask 1 item: ")
+        await pilot.press("enter")
+        await until(lambda: "masked 1 item" in told(pilot.app))
+        assert await told_overrides(screen) == [("mask", 14, False)]
+
+
+async def test_the_end_of_a_path_is_seen_at_80_columns(services: Services) -> None:
+    path = '{"file_path": "/work/packages/coding-agent/src/theme/light.json"}'
+    bodies = [
+        Setting("model", "gpt-4o"),
+        UserMessage("go"),
+        *call("a", "Read", path, FILE),
+        *call("b", "Read", path, FILE),
+    ]
+    ref = as_session(services, [*bodies, AssistantMessage("Done.", "z")])
+    async with program(services, (80, 24), ref) as (pilot, screen):
+        await wasteful(pilot, screen)
+        await seen(pilot, "light.json")
+
+
+async def test_leaving_changes_nothing_and_the_key_of_the_context_opens_it(services: Services) -> None:
+    ref = as_session(services, log())
+    async with program(services, (120, 40), ref) as (pilot, screen):
+        screen.focus_pane("context")
+        await settle(pilot)
+        await pilot.press("M")
+        await until(lambda: isinstance(pilot.app.screen, WasteScreen) and pilot.app.screen.made is not None)
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is screen)
+        assert await told_overrides(screen) == []
+
+
+async def test_what_is_pinned_or_the_only_copy_that_is_left_is_not_listed(services: Services) -> None:
+    pinned, gone = Override("pin", 14, 14), Override("exclude", 11, 11)
+    ref = as_session(services, log(pinned, gone))
+    async with program(services, (120, 40), ref) as (pilot, screen):
+        waste = await wasteful(pilot, screen)
+        assert [item.event for item in waste.list.items] == [6]
+
+
+async def test_of_a_file_it_says_what_it_would_free_and_makes_a_session_first(
+    services: Services, tmp_path: Path
+) -> None:
+    path = as_file(tmp_path, log(Setting(RECORDED, "claude-code")))
+    async with program(services, (120, 40), path) as (pilot, screen):
+        waste = await wasteful(pilot, screen)
+        assert len(waste.list.items) == 3
+        await seen(pilot, "mask 3 items: ")
+        await pilot.press("enter")
+        await seen(pilot, "Make a session of")
+        await pilot.press("y")
+        await until(lambda: "masked 3 items" in told(pilot.app))
+        assert len(await told_overrides(screen)) == 3
+        assert not screen.read_only
+
+
+async def test_what_is_defined_twice_is_left_out(services: Services) -> None:
+    definitions = [
+        SlotContent(
+            "tools", name, json.dumps({"type": "function", "function": {"name": name, "description": words(80)}})
+        )
+        for name in ("mcp__a__find", "mcp__b__find")
+    ]
+    ref = as_session(services, [*definitions, UserMessage("go"), AssistantMessage("done", "z")])
+    async with program(services, (120, 40), ref) as (pilot, screen):
+        before = await screen.from_session(size)
+        waste = await wasteful(pilot, screen)
+        assert [(item.kind, item.tool) for item in waste.list.items] == [("duplicate", "mcp__a__find")]
+        await pilot.press("enter")
+        await until(lambda: "masked 1 item" in told(pilot.app))
+        assert [action for action, _, _ in await told_overrides(screen)] == ["exclude"]
+        assert await screen.from_session(size) < before - 80
