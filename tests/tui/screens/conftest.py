@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tui.screens.lab_sample import reading
 from workbench.log.events import AssistantMessage, ToolCall, ToolResult, UserMessage
 from workbench.session.services import Services
 
@@ -27,4 +28,12 @@ def many_results(tmp_path: Path) -> Iterator[Services]:
         ]
     with Services() as made:
         made.store.create([*bodies, AssistantMessage("done")], title="many results").close()
+        yield made
+
+
+@pytest.fixture
+def reader() -> Iterator[Services]:
+    """A session of one agent that reads many files."""
+    with Services() as made:
+        made.store.create(reading(), title="many files").close()
         yield made

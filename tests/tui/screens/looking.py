@@ -13,6 +13,7 @@ from textual.widgets import Static
 from tui.play import DEADLINE, shown, until
 from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.main.screen import MainScreen
+from workbench.tui.screens.lab_moment import LabMomentScreen
 from workbench.tui.widgets.finder import Finder
 
 
@@ -20,6 +21,17 @@ async def look(pilot: Pilot[Any], screen: MainScreen, name: str, argument: str =
     """Run a command that opens a screen with a list, and wait for its rows."""
     screen.run_command(REGISTRY[name], argument)
     return await listed(pilot)
+
+
+async def next_request(pilot: Pilot[Any], screen: MainScreen) -> LabMomentScreen:
+    """The lab's look at the next request, when all policies are worked out."""
+    await look(pilot, screen, "lab")
+    await pilot.press("t")
+    await until(lambda: isinstance(pilot.app.screen, LabMomentScreen))
+    moment = await listed(pilot)
+    assert isinstance(moment, LabMomentScreen)
+    await until(lambda: "…" not in str(moment.found.options[-1].prompt))
+    return moment
 
 
 async def listed(pilot: Pilot[Any]) -> Finder[Any]:

@@ -15,15 +15,17 @@ from textual.widgets import Input
 
 from proxy.conftest import LS, called, claude, result, user
 from support.provider import Answer, Provider
-from tui.play import program, told, typed, until
+from tui.play import program, settle, told, typed, until
 from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.proxy.control import registered
 from workbench.proxy.gate import Gate
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import ProxyServer
+from workbench.rehearsal.server import RehearsalServer
 from workbench.session.services import Services
 from workbench.tui.main.screen import MainScreen
-from workbench.tui.screens.held import EditDialog, HeldScreen
+from workbench.tui.screens.edit_dialog import EditDialog
+from workbench.tui.screens.held import HeldScreen
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -92,6 +94,9 @@ async def at(pilot: Pilot[Any], path: str) -> None:
 
 async def test_breakpoints_are_added_and_removed(services: Services) -> None:
     async with between() as proxy, program(services) as (pilot, screen):
+        await look(pilot, screen, "break")
+        await seen(pilot, "Type one of these and press Enter", "share>80%", "agent:sub-agent")
+        await pilot.press("escape")
         screen.say("/break tool:Bash")
         await until(lambda: [*map(str, proxy.gate.rules)] == ["tool:Bash"])
         finder = await look(pilot, screen, "break")
@@ -109,6 +114,7 @@ async def test_breakpoints_are_added_and_removed(services: Services) -> None:
         await until(lambda: [*map(str, proxy.gate.rules)] == ["tokens>50000"])
 
 
+@pytest.mark.long
 async def test_without_a_proxy_it_says_how_to_start_one(services: Services) -> None:
     async with program(services) as (pilot, screen):
         screen.say("/break every")
@@ -121,7 +127,7 @@ async def test_what_is_held_is_told_on_the_main_screen_until_it_is_let_go(servic
     async with between("every") as proxy, program(services) as (pilot, screen):
         asking = proxy.ask(ASK)
         await seen(pilot, "1 held: /break")
-        assert "1 request held: /break" in told(pilot.app)
+        await until(lambda: "1 request held: /break" in told(pilot.app))
         await look(pilot, screen, "break")
         await seen(pilot, "every request is held", "claude-sonnet-4-5", "and now [b]what[/b]?")
         await pilot.press("ctrl+o")
@@ -177,6 +183,37 @@ async def test_items_are_excluded_masked_and_edited_and_what_is_left_is_sent(ser
         assert sent["messages"][4]["content"] == "and then?"
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (40, 12)])
+async def test_what_is_new_is_in_sight_when_it_is_opened(services: Services, size: tuple[int, int]) -> None:
+    talk = [each for at in range(30) for each in (called(f"c{at}", path="."), result(f"c{at}", "a.txt " * 90))]
+    async with held(services, claude(user("list it"), *talk), size) as (pilot, _, _, _):
+        await seen(pilot, "goes on as it was in")
+        await settle(pilot)
+        finder = await listed(pilot)
+        at, top = finder.found.highlighted or 0, finder.found.scroll_offset.y
+        assert finder.marked == values(finder)[-1]
+        assert top <= at < top + finder.found.scrollable_content_region.height
+
+
+@pytest.mark.long
+async def test_an_edit_changes_what_was_typed_and_nothing_else(services: Services) -> None:
+    body = claude(user("look"), called("c1", path="."), result("c1", "all:\r\n\tgcc \x1b[1ma.c\r\nend"), user("go on"))
+    async with held(services, body) as (pilot, _, proxy, asking):
+        await at(pilot, "messages.2.0")
+        await pilot.press("e")
+        await until(lambda: isinstance(pilot.app.screen, EditDialog))
+        page = pilot.app.screen
+        assert isinstance(page, EditDialog)
+        page.area.text = page.area.text.replace("end", "END")
+        await pilot.press("ctrl+s")
+        await seen(pilot, "edited", "END")
+        await pilot.press("enter")
+        await asking
+    sent = proxy.provider.requests[0].body["messages"]
+    assert sent[2]["content"][0]["content"] == "all:\r\n\tgcc \x1b[1ma.c\r\nEND"
+
+
 async def test_a_tool_that_leaves_takes_no_other_with_it(services: Services) -> None:
     tools = [{**LS, "name": "read"}, {**LS, "name": "write", "cache_control": {"type": "ephemeral"}}]
     async with held(services, {**ASK, "tools": tools}) as (pilot, _, proxy, asking):
@@ -191,6 +228,7 @@ async def test_a_tool_that_leaves_takes_no_other_with_it(services: Services) -> 
         assert sent == [{**tools[0], "cache_control": {"type": "ephemeral"}}]  # the mark stays at the end
 
 
+@pytest.mark.long
 async def test_it_goes_on_as_it_was_whatever_was_changed(services: Services) -> None:
     async with held(services, ASK) as (pilot, _, proxy, asking):
         await at(pilot, "messages.2.0")
@@ -210,8 +248,43 @@ async def test_it_is_answered_with_a_text_of_ones_own(services: Services) -> Non
         assert not proxy.provider.requests
 
 
+@pytest.mark.long
 async def test_a_request_whose_agent_gave_up_is_closed(services: Services) -> None:
     async with held(services, ASK) as (pilot, _, proxy, asking):
         asking.cancel()
         await until(lambda: not proxy.gate.held and not isinstance(pilot.app.screen, HeldScreen))
-        assert "is not held any more" in told(pilot.app)
+        await until(lambda: "is not held any more" in told(pilot.app))
+
+
+async def test_what_is_not_rewritten_says_so_and_can_be_answered(services: Services) -> None:
+    gate = Gate()
+    async with (
+        RehearsalServer() as rehearsal,
+        ProxyServer(Upstreams(rehearsal.url), gate=gate) as server,
+        aiohttp.ClientSession() as client,
+        client.ws_connect(f"{server.address}/v1/responses") as socket,
+        program(services, (80, 24)) as (pilot, screen),
+    ):
+        frame = {"type": "response.create", "model": "gpt-5"}
+        await socket.send_json({**frame, "input": "hello there"})
+        while (event := await socket.receive_json())["type"] != "response.completed":
+            pass
+        gate.set_rules(["every"])
+        with registered(server.control):
+            await socket.send_json({**frame, "input": "and now?", "previous_response_id": event["response"]["id"]})
+            await until(lambda: bool(gate.held))
+            await look(pilot, screen, "break")
+            await pilot.press("enter")
+            await until(lambda: isinstance(pilot.app.screen, HeldScreen))
+            await seen(pilot, "hello there", "and now?")
+            await at(pilot, "messages.0")
+            for key in ("x", "m", "e", "f7", "equals_sign"):
+                await pilot.press("r", key)
+                await seen(pilot, "which is not rewritten: release it as it was")
+            await pilot.press("a")
+            await until(lambda: isinstance(pilot.app.screen, EditDialog))
+            await pilot.press(*"stop", "ctrl+s")
+            while (event := await socket.receive_json())["type"] != "response.completed":
+                pass
+    assert event["response"]["output"][0]["content"][0]["text"] == "stop"
+    assert len(rehearsal.requests) == 1

@@ -99,6 +99,7 @@ async def test_where_it_is_left_or_nothing_was_said_no_session_is_made(
         assert any(name.startswith("continue from previous") for name in names)
 
 
+@pytest.mark.long
 async def test_it_is_what_is_open_that_goes_on_a_file_among_others(
     services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

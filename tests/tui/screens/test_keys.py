@@ -36,6 +36,7 @@ def test_every_binding_has_an_id_and_a_description_and_no_screen_has_a_key_twice
         assert kind.NAME
 
 
+@pytest.mark.long
 async def test_a_key_of_a_screen_can_be_another_and_is_shown_as_that(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.toml").write_text('[keys]\n"sessions.new" = "ctrl+l"\n"sessions.nwe" = "f3"\n')
@@ -99,6 +100,7 @@ OPENING = (
 """Commands that show something over the panes."""
 
 
+@pytest.mark.long
 async def test_in_each_list_dialog_and_window_question_mark_is_help_and_q_and_escape_leave(services: Services) -> None:
     kinds: set[str] = set()
     async with program(services, (120, 40)) as (pilot, screen):
@@ -158,6 +160,7 @@ def test_every_screen_over_the_panes_is_left_with_escape() -> None:
         assert "escape" in [key for each in found for key in each.key.split(",")], kind.__name__
 
 
+@pytest.mark.long
 async def test_a_question_mark_in_an_empty_input_is_help_and_anywhere_else_it_is_text(services: Services) -> None:
     async with program(services, (120, 40)) as (pilot, screen):
         composer = screen.query_one(Composer)

@@ -23,6 +23,7 @@ from workbench.session.services import Services
 from workbench.tui.demo import recording
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Run
+from workbench.tui.screens.lab import LabScreen
 
 if TYPE_CHECKING:
     from tui.snapshots import Pictures
@@ -76,6 +77,19 @@ async def test_what_is_said_of_the_session(services: Services, command: str, tex
 
 
 @pytest.mark.parametrize(
+    ("name", "keys"), [("lab-next-request", ["t"]), ("lab-misses", ["down", "m"]), ("lab-compared", ["down", "enter"])]
+)
+async def test_the_lab_more_closely(services: Services, name: str, keys: list[str], pictures: Pictures) -> None:
+    async with opened(services, recorded(services), "lab", "") as (pilot, main):
+        lab = pilot.app.screen
+        assert isinstance(lab, LabScreen)
+        await until(lambda: lab.is_done)
+        await pilot.press(*keys)
+        await until(lambda: pilot.app.screen is not lab)
+        await pictures.compare(pilot, name, at_rest=lambda: main.model.is_settled)
+
+
+@pytest.mark.parametrize(
     ("command", "text"),
     [("settings", ""), ("model", "bakery"), ("sessions", ""), ("rename", None), ("mode", None)],
     ids=lambda value: value or "-",
@@ -103,7 +117,7 @@ async def test_nothing_depends_on_colour_alone(services: Services, theme: str) -
     """Signs say the same as colours: open, on, off, changed, fits."""
     async with program(services, (160, 50), RECORDING) as (pilot, screen):
         pilot.app.theme = theme
-        for name, signs in (("policy", "● workbench  now"), ("tools", "● on"), ("lab", "✓ fits")):
+        for name, signs in (("policy", "● workbench  now"), ("tools", "● on"), ("lab", "● workbench now")):
             await look(pilot, screen, name)
             await seen(pilot, signs)
             await pilot.press("escape")

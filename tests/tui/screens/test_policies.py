@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tui.play import main_screen, program, settle, shown, until
-from tui.screens.looking import listed, look, narrowed, seen, values
+from tui.screens.looking import listed, look, narrowed, next_request, seen, values
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.context.knobs import KNOBS
 from workbench.context.load import load_policy, preset_names
@@ -55,8 +55,7 @@ async def test_enter_goes_on_under_the_marked_one(services: Services) -> None:
 
 async def test_the_lab_has_a_row_for_each_and_its_figures_are_those_of_the_plan(services: Services) -> None:
     async with program(services, (160, 50)) as (pilot, screen):
-        finder = await look(pilot, screen, "lab")
-        await until(lambda: "…" not in str(finder.found.options[-1].prompt))
+        finder = await next_request(pilot, screen)
         asked = await screen.from_session(snapshot)
         for ref in preset_names():
             made = outcome(set_up(services, screen.options, asked, ref, ()), asked, ref)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.containers import HorizontalScroll
 
 from support.provider import Answer, Provider
 from tui.play import program, settle, told, until
@@ -73,6 +74,25 @@ async def test_it_asks_what_and_whether_and_shows_the_answers_side_by_side(servi
     assert [len(request.body["messages"]) for request in provider.requests] == [3, 3]
 
 
+@pytest.mark.parametrize(("size", "beside"), [((80, 24), 2), ((120, 40), 3)])
+async def test_more_answers_than_fit_are_a_key_away(
+    services: Services, recording: Path, size: tuple[int, int], beside: int
+) -> None:
+    async with program(services, size, ref=str(recording)) as (pilot, screen):
+        screen.say("/replay --to rehearsal -n 4")
+        await until(lambda: isinstance(pilot.app.screen, ReplayScreen))
+        await seen(pilot, "recorded", "try 1", "same words")
+        columns = list(pilot.app.screen.query(AnswerColumn))
+        right = pilot.app.screen.query_one(HorizontalScroll).region.right
+        assert [column.region.right <= right for column in columns] == [at < beside for at in range(5)]
+        for column in columns[1:]:
+            await pilot.press("right")
+            assert column.has_focus
+            await until(lambda column=column: column.region.x >= 2 and column.region.right <= right)  # type: ignore[misc]
+        await pilot.press("left")
+        assert columns[-2].has_focus
+
+
 async def test_the_request_that_is_looked_at_is_sent(services: Services, recording: Path) -> None:
     async with program(services, ref=str(recording)) as (pilot, screen):
         screen.go_to_request("1")
@@ -98,7 +118,7 @@ async def test_a_missing_key_is_told_in_the_columns(
         screen.say("/replay -n 1")
         await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
         await pilot.press("y")
-        await seen(pilot, "no key for openai: none: set OPENAI_API_KEY")
+        await seen(pilot, "no key for openai: set OPENAI_API_KEY")
 
 
 def test_the_words_are_those_of_the_command_line() -> None:

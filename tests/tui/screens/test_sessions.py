@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from textual.widgets import Input
 
+from proxy.conftest import Recording, answered, claude, said, user
 from tui.play import program, settle, shown, until
 from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.config.folders import work_folder
-from workbench.log.events import AssistantMessage, Body, ToolCall, ToolResult, UserMessage
+from workbench.live.processes import AgentProcess
+from workbench.log.events import AssistantMessage, Body, Event, ToolCall, ToolResult, UserMessage
 from workbench.session.services import Services
 from workbench.tui.widgets.finder import MOST
 
@@ -22,9 +26,9 @@ pytestmark = pytest.mark.usefixtures("project")
 def talks(services: Services) -> dict[str, str]:
     """Three sessions, by title; the last is the newest."""
     found = {}
-    for title, said in (("bread", "how long does rye rise?"), ("soup", "[b]more\x1b[31m salt"), ("tea", "green")):
+    for title, text in (("bread", "how long does rye rise?"), ("soup", "[b]more\x1b[31m salt"), ("tea", "green")):
         bodies: list[Body] = [
-            UserMessage(said),
+            UserMessage(text),
             ToolCall("c1", "run_command", "{}", reply="r"),
             ToolResult("c1", "done", "run_command"),
             AssistantMessage(f"about {title}", reply="r"),
@@ -44,6 +48,29 @@ async def test_the_last_changed_comes_first_and_the_marked_one_is_told_of(
         await pilot.press("down")
         await seen(pilot, "[b]more", "about soup")
         assert "\x1b" not in shown(pilot.app)
+
+
+async def test_a_row_that_is_about_to_go_is_not_told_of(
+    services: Services, talks: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with program(services) as (pilot, screen):
+        finder = await look(pilot, screen, "sessions")
+        gate, came = threading.Event(), threading.Event()
+        plain = services.store.first_events
+
+        def first_events(names: Sequence[str]) -> dict[str, Event]:
+            came.set()
+            gate.wait()
+            return plain(names)
+
+        monkeypatch.setattr(services.store, "first_events", first_events)
+        finder.field.value = "rye"
+        await until(came.is_set)
+        finder.retell()
+        await until(lambda: not any(worker.group == "tell" and worker.is_running for worker in pilot.app.workers))
+        gate.set()
+        await finder.settled()
+        assert values(finder) == [talks["bread"]]
 
 
 async def test_a_key_shows_this_folders_sessions_or_all(
@@ -93,6 +120,23 @@ async def test_other_agents_sessions_stand_below_and_open_as_they_were_recorded(
         await until(lambda: "1.jsonl" in screen.session_title)
         await settle(pilot)
         await seen(pilot, "[b]why?", "read-only")
+
+
+async def test_what_passed_the_proxy_and_what_runs_say_whose_they_are(
+    services: Services, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = Recording(services.store, client="oa.py", folder=work_folder())
+    recording.pass_through("/v1/messages", claude(user("[b]look")), answered(said("done")))
+    recording.sessions.close()
+    told = {"role": "user", "content": "why?"}
+    path = tmp_path / "home" / ".claude" / "projects" / "p" / "1.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"type": "user", "uuid": "u", "sessionId": "s", "cwd": str(project), "message": told}))
+    process = AgentProcess("Claude Code", str(project), 0)
+    monkeypatch.setattr("workbench.session.all_agents.running_agents", lambda: [process])
+    async with program(services, (160, 40)) as (pilot, screen):
+        await look(pilot, screen, "sessions")
+        await seen(pilot, "oa.py: [b]look", "oa.py, recorded by the proxy", "● Claude Code: why?  running")
 
 
 async def test_a_row_that_left_the_list_before_it_was_told_of_is_no_error(

@@ -31,7 +31,7 @@ class BreakScreen(Finder[None]):
 
     NAME = "breakpoints"
     PLACEHOLDER = "type a breakpoint to add it, such as tool:Bash"
-    EMPTY = "no breakpoint yet"
+    EMPTY = "No breakpoint, and nothing is held. Type one of these and press Enter; a request that fits will wait here:"
     COLUMNS = (Column("", 10), Column("what"), Column("where", 16, least=56), Column("tokens", 9, right=True))
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "take", "open; add or remove a breakpoint", id="breaks.take", priority=True),
@@ -84,6 +84,10 @@ class BreakScreen(Finder[None]):
         forms = pairs(FORMS.items(), self.wide)
         told = paragraph(f"Holds a request with this: {FORMS.get(form, '')}. {does}")
         return blocks(Content.styled(printable(rule), "bold"), told, forms)
+
+    def empty(self) -> Content:
+        """What can be typed."""
+        return blocks(super().empty(), pairs(FORMS.items(), self.wide))
 
     def _held(self, ident: str) -> tuple[RunningProxy, HeldSummary]:
         found = ((proxy, held) for proxy, state in self._states for held in state.held if held.id == ident)
@@ -149,7 +153,7 @@ def _where(proxy: RunningProxy) -> str:
 
 def _held_row(proxy: RunningProxy, held: HeldSummary) -> Row:
     said = f"{held.why}: {held.last}" if held.last else held.why
-    cells = (Content.styled("held", "bold $warning"), said, held.agent or _where(proxy), f"{held.tokens:,}")
+    cells = (Content.styled("held", "bold $warning"), said, held.agent or _where(proxy), f"~{held.tokens:,}")
     return Row(f"held {held.id}", cells)
 
 
@@ -159,8 +163,9 @@ def _held_told(held: HeldSummary, width: int) -> Content:
         ("why", held.why),
         ("agent", held.agent),
         ("model", held.model),
-        ("size", f"{held.tokens:,} tokens, {per_cent(held.tokens, held.window)} of {held.window:,}"),
-        ("items", f"{held.items:,}, of which {held.new:,} are new"),
+        ("size", f"about {held.tokens:,} tokens, {per_cent(held.tokens, held.window)} of {held.window:,}"),
+        ("items", f"{held.items:,}" if held.first else f"{held.items:,}, of which {held.new:,} are new"),
+        ("", "the first request of its conversation here" if held.first else ""),
         (
             "waits",
             f"{max(0, time.time() - held.since):,.0f} s; goes on as it was after {held.until - held.since:,.0f} s",

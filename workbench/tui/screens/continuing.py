@@ -20,7 +20,6 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable, printable_lines
 from workbench.session.continuing import ContinuationDraft, ContinuationOffer
 from workbench.tui.compaction.descriptions import running_line
-from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.host import Host
 
@@ -29,7 +28,7 @@ LEAVE = Button("escape", "leave", "leave")
 BEGIN = Button("ctrl+s", "begin", "begin the new session")
 
 
-class ContinueScreen(WorkerScreen, ModalScreen[bool]):
+class ContinueScreen(ModalScreen[bool]):
     """True once the new session is open; nothing was made of it where this is left."""
 
     AUTO_FOCUS = ""  # the editor takes the focus with the draft, and the letters not before

@@ -8,17 +8,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from msgspec import structs
 from textual import work
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.getters import query_one
-from textual.screen import ModalScreen
-from textual.widgets import Static, TextArea
 
 from workbench.config.errors import WorkbenchError, WrongCall
-from workbench.config.text import printable, printable_lines
+from workbench.config.text import counted, printable
 from workbench.proxy import control
 from workbench.proxy.control import HeldDetail, ReleaseOrder, RunningProxy
 from workbench.proxy.editing import (
@@ -30,6 +26,7 @@ from workbench.proxy.editing import (
     restoring,
     rewording,
 )
+from workbench.tui.screens.edit_dialog import EditDialog
 from workbench.tui.screens.text_blocks import blocks, lines, pairs, per_cent
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
@@ -55,6 +52,7 @@ class HeldScreen(Finder[bool]):
         Binding("x", "exclude", "exclude", id="held.exclude"),
         Binding("m", "mask", "mask", id="held.mask"),
         Binding("e", "edit", "edit", id="held.edit"),
+        Binding("p", "pin", "pin", id="held.pin"),
         Binding("r", "restore", "restore", id="held.restore"),
         Binding("f7", "model", "model", id="held.model", priority=True),
         Binding("equals_sign", "parameters", "parameters", id="held.parameters"),
@@ -71,17 +69,15 @@ class HeldScreen(Finder[bool]):
         self._detail = detail
         self._edit: HeldEdit | None = None
         self._changed = ChangedRequest(UNCHANGED, detail.body, 0, 0, frozenset())
+        self._pinned: frozenset[str] = frozenset()
+        """Results that are pinned with the release, beside those that were before."""
 
     def on_mount(self) -> None:
-        """Letters are keys here: there is nothing to type in."""
+        """It says whose it is."""
         held = self._detail.summary
         self.box.border_title = printable(" · ".join(filter(None, (f"held {held.id}", held.agent, held.model))))
-        self.call_after_refresh(self._only_keys)
+        self.call_after_refresh(self.only_keys)
         self.set_interval(LOOKS, self._look)
-
-    def _only_keys(self) -> None:
-        self.field.display = self.field.can_focus = False
-        self.set_focus(None)
 
     @work(group="look", exclusive=True)
     async def _look(self) -> None:
@@ -97,16 +93,15 @@ class HeldScreen(Finder[bool]):
         self._show_note()
 
     async def find(self, text: str) -> FinderResult:
-        """All items, in the order of the request; the mark begins at the first message that is new."""
+        """All items, in the order of the request; the mark begins at the last, with what is new above it."""
+        begin = None
         if self._edit is None:
             self._edit = await self.host.in_background(lambda: HeldEdit(self._detail))
             self._changed = self._edit.changed(UNCHANGED)
-            new = [item for item in self._edit.items if item.path in self._edit.new]
-            said = (item.path for item in new if item.kind not in ("system", "tool"))
-            first = next(said, None)
-        else:
-            first = None
-        return FinderResult([Row(item.path, self._cells(item)) for item in self._edit.items], " ", first)
+            begin = next(
+                (item.path for item in reversed(self._edit.items) if item.kind not in ("system", "tool")), None
+            )
+        return FinderResult([Row(item.path, self._cells(item)) for item in self._edit.items], " ", begin)
 
     def _cells(self, item: BodyItem) -> tuple[str | Content, ...]:
         assert self._edit is not None
@@ -124,11 +119,13 @@ class HeldScreen(Finder[bool]):
         if path in self._changed.gone:
             return "excluded"
         rewrite = self._changed.rewrite
-        return "masked" if path in rewrite.mask else "edited" if path in rewrite.texts else ""
+        if path in rewrite.mask or path in rewrite.texts:
+            return "masked" if path in rewrite.mask else "edited"
+        return "pinned" if path in self._pinned or path in self._detail.pinned else ""
 
     def _now(self, item: BodyItem) -> str:
         rewrite = self._changed.rewrite
-        return rewrite.mask.get(item.path) or rewrite.texts.get(item.path) or item.text
+        return rewrite.mask.get(item.path) or rewrite.texts.get(item.path, item.text)
 
     async def tell(self, value: str) -> Content:
         """The marked item, whole, as it would be sent."""
@@ -137,10 +134,14 @@ class HeldScreen(Finder[bool]):
         facts = [
             ("path", item.path),
             ("tool", item.tool),
-            ("new", "since the last request" if item.path in self._edit.new else ""),
+            ("new", self._since() if item.path in self._edit.new else ""),
             ("then", self._state(value)),
         ]
         return blocks(Content.styled(item.kind, "bold"), pairs(facts, self.wide), lines(self._now(item)))
+
+    def _since(self) -> str:
+        first = self._detail.summary.first
+        return "since the model spoke last; no earlier request passed here" if first else "since the last request"
 
     def _item(self, path: str) -> BodyItem:
         assert self._edit is not None
@@ -167,6 +168,10 @@ class HeldScreen(Finder[bool]):
             parts.append(
                 ", ".join(f"{key}={json.dumps(value)}" if value is not None else f"no {key}" for key, value in given)
             )
+        if self._detail.policy:
+            parts.append(f"then under {self._detail.policy.split()[0]}")
+        if self._pinned:
+            parts.append(f"pins {counted(len(self._pinned), 'result')}")
         parts.append(f"goes on as it was in {left // 60}:{left % 60:02}")
         return " · ".join(parts)
 
@@ -185,6 +190,10 @@ class HeldScreen(Finder[bool]):
         self._show_note()
         self.retell()
 
+    def _may_change(self) -> bool:
+        self.said = self._detail.summary.fixed
+        return not self.said
+
     def _on_marked(self, change: Callable[[str], Rewrite]) -> None:
         if self.marked is not None and self._edit is not None:
             self._change(change(self.marked))
@@ -198,6 +207,25 @@ class HeldScreen(Finder[bool]):
         edit = self._edit
         if edit is not None:
             self._on_marked(lambda path: masking(self._changed.rewrite, path, edit.marker(path)))
+
+    def action_pin(self) -> None:
+        """No policy on the way masks or cuts it from now on; once more: it may."""
+        path = self.marked
+        if path is None or self._edit is None:
+            return
+        if self._detail.summary.fixed:
+            self.said = "policies change nothing on a websocket: there is nothing to pin against"
+        elif self._item(path).kind != "result":
+            self.said = "only results of tools are masked or cut on the way: all else is sent as it is without a pin"
+        elif path in self._detail.pinned:
+            self.said = "it is pinned already, for as long as this proxy runs"
+        else:
+            self._pinned ^= {path}
+            self._change(self._changed.rewrite)
+            if path in self._pinned and not self._detail.policy:
+                self.said = "pinned with the release; no policy is on the way now: it holds once /policy sets one"
+            elif path in self._pinned:
+                self.said = f"pinned with the release: {self._detail.policy} leaves it whole from now on"
 
     def action_restore(self) -> None:
         """As it was."""
@@ -222,6 +250,8 @@ class HeldScreen(Finder[bool]):
     @work(group="ask", exclusive=True)
     async def action_model(self) -> None:
         """Of the same provider: the request stays in its dialect."""
+        if not self._may_change():
+            return
         now = self._changed.rewrite.model or self._detail.summary.model
         about = "A model of the same provider, by the name that it has there."
         name = await self.app.push_screen_wait(TextDialog("model", now, about))
@@ -232,6 +262,8 @@ class HeldScreen(Finder[bool]):
     @work(group="ask", exclusive=True)
     async def action_parameters(self) -> None:
         """Whatever is neither prompt, nor tools, nor messages."""
+        if not self._may_change():
+            return
         aside = {*PLACES[self._detail.summary.dialect], "tools", "model"}
         before = {key: value for key, value in self._detail.body.items() if key not in aside}
         now = {key: value for key, value in self._changed.body.items() if key not in aside}
@@ -262,13 +294,16 @@ class HeldScreen(Finder[bool]):
 
     @work(group="release", exclusive=True)
     async def _release(self, order: ReleaseOrder) -> None:
+        """What was pinned is so, however it goes on."""
+        order = structs.replace(order, pin=tuple(sorted(self._pinned)))
         try:
             await self.host.in_background(lambda: control.release(self._proxy, self._detail.summary.id, order))
         except WorkbenchError as error:
             self.said = str(error)
             return
         done = {"as_it_was": "released as it was", "changed": "released changed", "answered": "answered"}[order.end]
-        self.host.tell(f"{self._detail.summary.id}: {done}")
+        pinned = f", {counted(len(order.pin), 'result')} pinned" if order.pin else ""
+        self.host.tell(f"{self._detail.summary.id}: {done}{pinned}")
         self.dismiss(True)
 
     def action_end(self, is_last: bool) -> None:
@@ -284,54 +319,3 @@ def _object(text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise WrongCall('expected a JSON object, as in {"max_tokens": 1000}')
     return found
-
-
-class EditDialog(ModalScreen[str | None]):
-    """A text of several lines; Ctrl+S takes it, Escape leaves it as it was."""
-
-    BINDING_GROUP_TITLE = "Edit a text"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "accept", "accept", id="edit.accept", priority=True),
-        Binding("escape", "dismiss(None)", "cancel", id="edit.leave"),
-    ]
-
-    area = query_one(TextArea)
-    wrong = query_one("#asking-wrong", Static)
-
-    def __init__(self, title: str, text: str, check: Callable[[str], object] | None = None) -> None:
-        """`check` raises WorkbenchError for a text that will not do."""
-        super().__init__()
-        self._title = title
-        self._text = text
-        self._check = check
-
-    def compose(self) -> ComposeResult:
-        """The text, and what is wrong with it."""
-        with Vertical(classes="asking--box asking--long") as box:
-            box.border_title = printable(self._title)
-            box.border_subtitle = "Ctrl+S accept · Esc cancel"
-            yield TextArea("\n".join(printable_lines(self._text)), soft_wrap=True, show_line_numbers=False)
-            yield Static(id="asking-wrong")
-
-    def on_mount(self) -> None:
-        """Nothing is wrong yet."""
-        self.wrong.display = False
-        self.area.focus()
-
-    def action_accept(self) -> None:
-        """Behind what was typed before it, which may still be on its way to the area."""
-        self.area.call_later(self._accept)
-
-    def _accept(self) -> None:
-        """Unless something is wrong with it. What was not touched stays as it was, with all that cannot be shown."""
-        text = self.area.text
-        if text == "\n".join(printable_lines(self._text)):
-            text = self._text
-        try:
-            if self._check is not None:
-                self._check(text)
-        except WorkbenchError as error:
-            self.wrong.update(Content.styled(printable(str(error)), "bold $warning"))
-            self.wrong.display = True
-            return
-        self.dismiss(text)

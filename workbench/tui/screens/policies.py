@@ -9,10 +9,12 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from workbench.config.errors import WorkbenchError
-from workbench.context.load import LoadedPolicy, describe, load_policy
-from workbench.tui.screens.lab import policy_names, short_name
-from workbench.tui.screens.text_blocks import blocks, pairs, paragraph, per_cent
-from workbench.tui.screens.what_if import SessionSnapshot, planned, set_up
+from workbench.context.load import RECORDED, LoadedPolicy, describe, load_policy
+from workbench.proxy.control import WayPolicy
+from workbench.proxy.policy_notes import OFF
+from workbench.tui.screens.on_the_way import PassingSession
+from workbench.tui.screens.text_blocks import blocks, lines, pairs, paragraph, per_cent
+from workbench.tui.screens.what_if import SessionSnapshot, planned, policy_names, set_up, short_name
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
@@ -26,7 +28,7 @@ class PolicyChoice(NamedTuple):
 
 
 class PoliciesScreen(Finder[PolicyChoice]):
-    """Enter goes on under the marked one."""
+    """Enter uses the marked one."""
 
     NAME = "policies"
     COLUMNS = (Column("policy", 18), Column("what it does"))
@@ -35,14 +37,18 @@ class PoliciesScreen(Finder[PolicyChoice]):
         Binding("ctrl+e", "edit", "its knobs", id="policies.edit", priority=True),
     ]
 
-    def __init__(self, host: Host, asked: SessionSnapshot) -> None:
+    def __init__(self, host: Host, asked: SessionSnapshot, passing: PassingSession | None = None) -> None:
+        """`passing`: the session's requests pass a proxy, which can be told to send them under a policy."""
         super().__init__(host)
         self._asked = asked
+        self._passing = passing
 
     async def find(self, text: str) -> FinderResult:
         """By name and by what it does; the mark begins on the one that holds."""
         words = text.lower().split()
         rows = await self.host.in_background(lambda: [self._row(ref) for ref in policy_names(self._asked.policy)])
+        if self._passing is not None and self._passing.now.policy is not None:
+            rows = [Row(OFF, (f"  {OFF}", "On the way: send requests as they are")), *rows]
         matching = [row for row in rows if all(word in f"{row.value} {row.cells[1]}".lower() for word in words)]
         names = [row for row in matching if all(word in row.value.lower() for word in words)]
         others = [row for row in matching if row not in names]
@@ -52,6 +58,9 @@ class PoliciesScreen(Finder[PolicyChoice]):
         name = short_name(ref)
         now = ref == self._asked.policy
         title = Content.assemble(("● ", "$success"), name, ("  now", "$quiet")) if now else Content(f"  {name}")
+        if self._passing is not None and self._passing.now.policy is not None:
+            is_on = ref == self._passing.now.policy.policy
+            title = Content.assemble(("● ", "$success"), name, ("  on the way", "$quiet")) if is_on else title
         try:
             return Row(ref, (title, load_policy(ref).policy.description))
         except WorkbenchError as error:
@@ -61,7 +70,15 @@ class PoliciesScreen(Finder[PolicyChoice]):
         """What it would do to this session, and which knobs it turns."""
         return await self.host.in_background(partial(self._told, value))
 
+    def _on_the_way(self, ref: str) -> Content:
+        if self._passing is None or ref == RECORDED:
+            return Content()
+        ahead = self._passing.ahead(self.host, None if ref == OFF else WayPolicy(ref))
+        return Content.assemble(("on the way\n", "bold"), lines(str(ahead)))
+
     def _told(self, ref: str) -> Content:
+        if ref == OFF:
+            return self._on_the_way(ref)
         asked = self._asked
         setup = set_up(self.host.services, self.host.options, asked, ref, asked.knobs)
         plan = planned(setup, asked)
@@ -76,7 +93,8 @@ class PoliciesScreen(Finder[PolicyChoice]):
             self.wide,
         )
         title = Content.styled(short_name(ref), "bold")
-        return blocks(title, paragraph(setup.loaded.policy.description), facts, _turned(setup.loaded, self.wide))
+        about, turned = paragraph(setup.loaded.policy.description), _turned(setup.loaded, self.wide)
+        return blocks(title, about, self._on_the_way(ref), facts, turned)
 
     def take(self, value: str) -> None:
         """Go on under it."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,17 +14,28 @@ from textual.screen import ModalScreen
 
 from workbench.config.text import counted, printable, printable_lines
 from workbench.context.items import SIGNS, Item, state_words
+from workbench.context.plan import ContextPlan
 from workbench.tui.screens.text_blocks import MOST as MOST_TOLD
 from workbench.tui.screens.text_blocks import blocks, lines
-from workbench.tui.screens.what_if import ItemPair, SessionSnapshot, differences, planned, set_up
+from workbench.tui.screens.what_if import ItemPair, differences
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.reader import TextReader
 from workbench.tui.widgets.text_view import TextLine, TextPage
 
+WIDE = 100
+"""Cells from which on names of tools have all the room they need."""
 TOLD = 3
 """Lines of each text below the list; Enter opens both whole."""
+
+
+class PlanSide(NamedTuple):
+    """One of two policies on the same log."""
+
+    name: str
+    plan: Callable[[], ContextPlan]
+    """Asked once, in the background."""
 
 
 class PolicyDiffScreen(Finder[str]):
@@ -37,18 +49,27 @@ class PolicyDiffScreen(Finder[str]):
         Binding("ctrl+o", "show", "show it in the context", id="policy-diff.show", priority=True),
     ]
 
-    def __init__(self, host: Host, asked: SessionSnapshot, first: str, second: str) -> None:
+    def __init__(self, host: Host, first: PlanSide, second: PlanSide, where: str = "") -> None:
+        """`where`: which request is planned, as in `request 7`."""
         super().__init__(host)
         self.add_class("-below")
-        self._asked = asked
-        self._refs = first, second
-        self.names = tuple(ref.rpartition("/")[2].removesuffix(".toml") for ref in (first, second))
-        self.COLUMNS = (  # type: ignore[misc]  # the titles are the policies'
-            *(Column("#", 7, right=True), Column("who", 14), Column("what")),
-            *(Column(name, 18, right=True) for name in self.names),
-        )
+        self._sides = first, second
+        self._where = where and f"{where}: "
+        self.names = first.name, second.name
+        self._set_columns(is_wide=True)
         self._pairs: dict[str, ItemPair] | None = None
         self._head = ""
+
+    def on_resize(self) -> None:
+        """On a narrow screen the others make room for what an item says."""
+        self._set_columns(is_wide=self.size.width >= WIDE)
+
+    def _set_columns(self, *, is_wide: bool) -> None:
+        seq, who, side = (7, 14, 18) if is_wide else (6, 9, 17)
+        self.COLUMNS = (  # type: ignore[misc]  # the titles are the policies'
+            *(Column("#", seq, right=True), Column("who", who), Column("what")),
+            *(Column(name, side, right=True) for name in self.names),
+        )
 
     async def find(self, text: str) -> FinderResult:
         """The items that differ, planned once; all words must be somewhere in the row."""
@@ -63,14 +84,11 @@ class PolicyDiffScreen(Finder[str]):
         return FinderResult(rows[:MOST], note)
 
     def _compare(self) -> dict[str, ItemPair]:
-        asked = self._asked
-        first, second = (
-            planned(set_up(self.host.services, self.host.options, asked, ref, asked.knobs), asked) for ref in self._refs
-        )
+        first, second = (side.plan() for side in self._sides)
         found = differences(first, second)
         change = second.size - first.size
         self._head = (
-            f"{self.names[0]} {first.size:,} → {self.names[1]} {second.size:,} tokens ({change:+,}): "
+            f"{self._where}{self.names[0]} {first.size:,} → {self.names[1]} {second.size:,} tokens ({change:+,}): "
             f"{counted(len(found), 'item')} {'differs' if len(found) == 1 else 'differ'}"
         )
         return {pair.item.id: pair for pair in found}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from textual import work
@@ -14,9 +15,8 @@ from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.context.knobs import Knob, as_toml, find, parse_text
 from workbench.context.load import PolicyRow, describe, load_policy
 from workbench.tui.screens import policy_files
-from workbench.tui.screens.lab import short_name
 from workbench.tui.screens.text_blocks import blocks, pairs, paragraph, per_cent
-from workbench.tui.screens.what_if import SessionSnapshot, planned, set_up
+from workbench.tui.screens.what_if import SessionSnapshot, planned, set_up, short_name
 from workbench.tui.widgets.chooser import Chooser, Option
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
@@ -34,6 +34,8 @@ class PolicyChange(NamedTuple):
     policy: str
     knobs: tuple[str, ...] = ()
     """As `masking.keep_last=3`."""
+    is_used: bool = True
+    """False: it is only tried, in the lab."""
 
 
 class PolicyEditor(Finder[PolicyChange]):
@@ -50,12 +52,13 @@ class PolicyEditor(Finder[PolicyChange]):
         Binding("ctrl+n", "tool", "one for a tool", id="knobs.tool", priority=True),
     ]
 
-    def __init__(self, host: Host, asked: SessionSnapshot, ref: str) -> None:
-        """`ref`: the policy to begin with; what was set in the session holds on top of it."""
+    def __init__(self, host: Host, asked: SessionSnapshot, ref: str, turned: Sequence[str] = ()) -> None:
+        """`ref`: the policy to begin with; what was set in the session holds on top of it, and `turned` on top of
+        that."""
         super().__init__(host)
         self._asked = asked
         self._ref = ref
-        self._changed: dict[str, str] = {}
+        self._changed = dict(_parts(knob) for knob in turned)
         """By knob: the value as text, not in use yet."""
         self._rows_by_name: dict[str, PolicyRow] = {}
 
@@ -159,8 +162,8 @@ class PolicyEditor(Finder[PolicyChange]):
         example = "truncation.tools.run_command.max_tokens=2000"
         text = await self.app.push_screen_wait(TextDialog("a knob for one tool", example, about, self._check_new))
         if text:
-            name, _, value = text.partition("=")
-            self._changed[name.strip()] = value.strip()
+            name, value = _parts(text)
+            self._changed[name] = value
             self.refill()
 
     def _check_new(self, text: str) -> None:
@@ -184,7 +187,12 @@ class PolicyEditor(Finder[PolicyChange]):
 
     def action_use(self) -> None:
         """From the next turn on, in this session."""
-        self.dismiss(PolicyChange(self._ref, tuple(f"{name}={value}" for name, value in self._changed.items())))
+        self.dismiss(self.change)
+
+    @property
+    def change(self) -> PolicyChange:
+        """What was changed so far."""
+        return PolicyChange(self._ref, tuple(f"{name}={value}" for name, value in self._changed.items()))
 
     def action_save(self) -> None:
         """As a file in the config folder, for all sessions."""
@@ -192,36 +200,41 @@ class PolicyEditor(Finder[PolicyChange]):
 
     @work
     async def _save(self) -> None:
-        name = await self.app.push_screen_wait(
-            TextDialog("save as", self._own_name(), "The name of a policy of yours.", policy_files.path_of)
-        )
-        if name is None:
-            return
-        over = policy_files.path_of(name).exists()
-        if over:
-            what = f"{name} already exists. Replace it?"
-            if not await self.app.push_screen_wait(ConfirmDialog("save", what, "replace it", "cancel")):
-                return
         try:
-            path = await self.host.in_background(partial(policy_files.save, name, self._ref, self._values(), over=over))
+            path = await save_policy(self, self._ref, self._sets())
         except WorkbenchError as error:
             self.said = str(error)
             return
-        self._ref = str(path)
-        self._changed.clear()
-        self.said = f"saved to {path}; Ctrl+U uses it in this session"
-        self.refill()
+        if path is not None:
+            self._ref = str(path)
+            self._changed.clear()
+            self.said = f"saved to {path}; Ctrl+U uses it in this session"
+            self.refill()
 
-    def _own_name(self) -> str:
-        return short_name(self._ref) if "/" in self._ref else f"my-{self._ref}"
 
-    def _values(self) -> dict[str, Any]:
-        """What was set in the session and what was changed here, by knob."""
-        found = {}
-        for text in self._sets():
-            name, _, value = text.partition("=")
-            found[name.strip()] = parse_text(value.strip())
-        return found
+async def save_policy(screen: Finder[Any], ref: str, knobs: Sequence[str]) -> Path | None:
+    """Ask for a name, and write a policy of the user's own that extends `ref` with these knobs; None where it was left.
+
+    Raises WorkbenchError.
+    """
+    proposed = short_name(ref) if "/" in ref else f"my-{ref}"
+    asked = TextDialog("save as", proposed, "The name of a policy of yours.", policy_files.path_of)
+    name = await screen.app.push_screen_wait(asked)
+    if name is None:
+        return None
+    over = policy_files.path_of(name).exists()
+    if over:
+        what = f"{name} already exists. Replace it?"
+        if not await screen.app.push_screen_wait(ConfirmDialog("save", what, "replace it", "cancel")):
+            return None
+    values = {knob: parse_text(value) for knob, value in map(_parts, knobs)}
+    return await screen.host.in_background(partial(policy_files.save, name, ref, values, over=over))
+
+
+def _parts(knob: str) -> tuple[str, str]:
+    """Of `masking.keep_last=3`: the name, and the value as text."""
+    name, _, value = knob.partition("=")
+    return name.strip(), value.strip()
 
 
 def _short(value: str) -> str:

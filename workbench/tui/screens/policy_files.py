@@ -10,11 +10,8 @@ from typing import Any
 from workbench.agent.tools.files import replace_file
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.paths import config_dir
-from workbench.config.tables import read_toml
-from workbench.context.knobs import TOOLS, find
 from workbench.context.load import PRESETS, load_policy
-
-_HEAD = "# Written by Workbench. What is not set here is as in the policy that it extends.\n"
+from workbench.context.policy_text import policy_text
 
 
 def path_of(name: str) -> Path:
@@ -36,8 +33,9 @@ def save(name: str, ref: str, knobs: Mapping[str, Any], *, over: bool = False) -
     if path.exists() and not over:
         raise Refused(f"{path}: already exists")
     before = path.read_bytes() if path.exists() else None
+    itself = path if path.exists() and Path(ref) == path else None
     try:
-        replace_file(path, _written(path if path.exists() and Path(ref) == path else None, ref, knobs).encode())
+        replace_file(path, policy_text(ref, knobs, file=itself).encode())
         load_policy(str(path), env={})
     except WorkbenchError:
         _put_back(path, before)
@@ -53,36 +51,3 @@ def _put_back(path: Path, before: bytes | None) -> None:
         path.unlink(missing_ok=True)
     else:
         replace_file(path, before)
-
-
-def _written(file: Path | None, ref: str, knobs: Mapping[str, Any]) -> str:
-    """The file with these knobs set, all else as the user wrote it; without one, a new file that extends `ref`."""
-    import tomlkit  # late: most sessions save nothing
-
-    if file is None:
-        document = tomlkit.parse(_HEAD)
-        document["extends"] = ref
-    else:
-        read_toml(file)  # says what is wrong with it
-        document = tomlkit.parse(file.read_bytes().decode("utf-8-sig"))
-    for name, value in knobs.items():
-        checked = find(name).check(value)
-        if name in document:  # a knob may stand there under its whole name, in quotes
-            table, key = document, name
-        else:
-            path, key = _path(name)
-            table = document
-            for step in path:
-                if step not in table:
-                    table[step] = tomlkit.table(is_super_table=step != path[-1])
-                table = table[step]
-        table[key] = list(checked) if isinstance(checked, tuple) else checked
-    return tomlkit.dumps(document)
-
-
-def _path(name: str) -> tuple[tuple[str, ...], str]:
-    """The tables that a knob stands in, and its key; the name of a tool may hold dots."""
-    table, _, key = name.rpartition(".")
-    if table.startswith(f"{TOOLS}."):
-        return (*TOOLS.split("."), table.removeprefix(f"{TOOLS}.")), key
-    return (table,), key

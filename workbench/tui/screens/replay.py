@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import HorizontalScroll, Vertical, VerticalScroll
 from textual.content import Content
+from textual.getters import query_one
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
@@ -30,13 +31,14 @@ from workbench.session.replaying import (
     replay,
 )
 from workbench.session.source import Source, as_source
-from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.text_dialog import TextDialog
 
 WORDS = "-n K · --model M · --policy P · --set KNOB=VALUE · --exclude SEQ|PATH · --mask SEQ|PATH[=TEXT] · --to URL"
 _NAMES = ("at=", "model=", "policy=", "set=", "exclude=", "mask=", "to=")
+LEAST = 34
+"""Cells that an answer needs to be read."""
 _MARKS = {"+": "$success", "-": "$error"}
 
 
@@ -111,15 +113,18 @@ class AnswerColumn(VerticalScroll):
         self.query_one(Static).update(Content("\n").join(lines))
 
 
-class ReplayScreen(WorkerScreen, ModalScreen[None]):
+class ReplayScreen(ModalScreen[None]):
     """Columns that fill as the answers come. Leaving it stops what is not answered yet."""
 
     BINDING_GROUP_TITLE = "Replay"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "close; what is not answered yet is stopped", id="replay.close"),
-        Binding("right,l", "app.focus_next", "the next answer", id="replay.next"),
-        Binding("left,h", "app.focus_previous", "the answer before", id="replay.previous"),
+        # before the columns' own, which would scroll by a cell
+        Binding("right,l", "walk(1)", "the next answer", id="replay.next", priority=True),
+        Binding("left,h", "walk(-1)", "the answer before", id="replay.previous", priority=True),
     ]
+
+    row = query_one(HorizontalScroll)
 
     def __init__(self, host: Host, job: ReplayJob) -> None:
         super().__init__()
@@ -136,6 +141,22 @@ class ReplayScreen(WorkerScreen, ModalScreen[None]):
                     yield AnswerColumn("recorded")
                 for number in range(1, self._job.times + 1):
                     yield AnswerColumn(f"try {number}")
+
+    def on_resize(self) -> None:
+        """As many columns side by side as can be read; the others are a key away."""
+        columns = self.query(AnswerColumn)
+        room = self.row.content_size.width
+        beside = max(1, min(len(columns), room // LEAST))
+        for column in columns:
+            column.styles.width = room // beside
+
+    def action_walk(self, by: int) -> None:
+        """To another answer, all of which is then in sight; behind the last comes the first."""
+        columns = list(self.query(AnswerColumn))
+        now = next((at for at, column in enumerate(columns) if column.has_focus), -by)
+        column = columns[(now + by) % len(columns)]
+        column.focus(scroll_visible=False)
+        self.row.scroll_to_widget(column, animate=False)
 
     def on_mount(self) -> None:
         """What is known is there at once."""

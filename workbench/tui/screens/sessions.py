@@ -19,8 +19,9 @@ from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult, 
 from workbench.log.search import Hit
 from workbench.log.session import SessionInfo
 from workbench.log.store import Store
+from workbench.session.all_agents import all_agents
 from workbench.session.services import Services
-from workbench.session.source import paths_like
+from workbench.session.source import paths_like, recorded_by
 from workbench.tui.screens.text_blocks import blocks, pairs, paragraph
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
@@ -84,6 +85,10 @@ class SessionsScreen(Finder[SessionChoice]):
         """Files and folders that what was typed may mean."""
         self._agents: dict[str, AgentSession] | None = None
         """Other agents' sessions by what opens them; None: they are still looked for."""
+        self._at_work: frozenset[str] = frozenset()
+        """The paths of those that run."""
+        self._passed: dict[str, str] = {}
+        """By session that was recorded by the proxy: whose it is."""
 
     def on_mount(self) -> None:
         """What lies in other agents' homes comes when it was found."""
@@ -91,7 +96,7 @@ class SessionsScreen(Finder[SessionChoice]):
 
     @work
     async def _look_around(self) -> None:
-        found = await self.host.in_background(partial(_agents, self.host.services, self._here))
+        found, self._at_work = await self.host.in_background(partial(_agents, self.host.services, self._here))
         self._agents = {each.ref: each for each in found}
         self.refill()
 
@@ -102,6 +107,8 @@ class SessionsScreen(Finder[SessionChoice]):
         folder = self._here if self._only_here else ""
         infos, hits = await self.host.in_background(partial(_found, self._store, text.strip(), folder))
         self._infos, self._hits = infos, hits
+        first = await self.host.in_background(partial(self._store.first_events, [*infos]))
+        self._passed = {name: recorded_by(event) for name, event in first.items()}
         self.box.border_subtitle = f"of {shown_folder(self._here)}" if self._only_here else "of all folders"
         rows = [self._row(info) for info in infos.values() if info.id not in hits]
         rows += [self._hit_row(hit, infos[hit.session_id]) for hit in hits.values()]
@@ -127,9 +134,10 @@ class SessionsScreen(Finder[SessionChoice]):
 
     def _row(self, info: SessionInfo) -> Row:
         name = printable(info.title) or info.id
-        now = Content.assemble(("● ", "$success"), name, ("  open", "$quiet"))
-        title = now if info.id == self._open else Content(f"  {name}")
-        return Row(info.id, (title, *self._facts(info)))
+        whose = self._passed.get(info.id, "")
+        title = Content.assemble((f"{printable(whose)}: " if whose else "", "$accent"), name)
+        now = "open" if info.id == self._open else "running" if info.id in self._at_work else ""
+        return Row(info.id, (_marked(title, now), *self._facts(info)))
 
     def _facts(self, info: SessionInfo) -> tuple[str, ...]:
         return info.place or "–", age(info.updated), f"{info.events:,}", info.model or "–"
@@ -140,9 +148,9 @@ class SessionsScreen(Finder[SessionChoice]):
         for ref, each in (self._agents or {}).items():
             known = f"{each.agent} {each.title} {each.folder}".lower()
             if (not folder or each.folder == folder) and all(word in known for word in words):
-                title = Content.assemble("  ", (f"{each.agent}: ", "$accent"), printable(each.title))
+                title = Content.assemble((f"{each.agent}: ", "$accent"), printable(each.title))
                 facts = (printable(shown_folder(each.folder)) or "–", age(each.modified), "–", each.model or "–")
-                yield Row(ref, (title, *facts))
+                yield Row(ref, (_marked(title, "running" if each.path in self._at_work else ""), *facts))
 
     def _hit_row(self, hit: Hit, info: SessionInfo) -> Row:
         said = Content.assemble("  ", printable(info.title) or info.id, (f"  {printable(hit.snippet)}", "$quiet"))
@@ -161,6 +169,7 @@ class SessionsScreen(Finder[SessionChoice]):
         facts = pairs(
             [
                 ("id", info.id),
+                ("agent", f"{self._passed[value]}, recorded by the proxy" if self._passed.get(value) else ""),
                 ("folder", info.place),
                 ("model", info.model or "none yet"),
                 ("events", f"{info.events:,}"),
@@ -176,7 +185,7 @@ class SessionsScreen(Finder[SessionChoice]):
     def _told_of_agent(self, value: str) -> Content:
         each = (self._agents or {})[value]
         facts = [
-            ("agent", each.agent),
+            ("agent", f"{each.agent}, running" if each.path in self._at_work else each.agent),
             ("folder", printable(shown_folder(each.folder))),
             ("model", printable(each.model)),
             ("tokens", _reported(each, self.host.services)),
@@ -201,20 +210,19 @@ class SessionsScreen(Finder[SessionChoice]):
 
     # Changing one
 
-    def _is_ours(self, done: str) -> bool:
-        """Whether there is a session of this program to do something with; it is told where it is another's."""
+    def _ours(self, done: str) -> SessionInfo | None:
+        """The marked one, where it is a session of this program; it is told where it is another's."""
         if self.marked is not None and self.marked not in self._infos:
             self.said = f"Another agent's session cannot be {done} here."
-        return self.marked in self._infos
+        return self._infos.get(self.marked or "")
 
     def action_rename(self) -> None:
         """Give it another title."""
-        if self._is_ours("renamed"):
-            self._rename(str(self.marked))
+        if (info := self._ours("renamed")) is not None:
+            self._rename(info.id, info.title)
 
     @work
-    async def _rename(self, value: str) -> None:
-        title = self._infos[value].title
+    async def _rename(self, value: str, title: str) -> None:
         asked = TextDialog("rename", title, "The session's title.", _check_title)
         wanted = await self.app.push_screen_wait(asked)
         if wanted is None or wanted.strip() == title:
@@ -228,8 +236,8 @@ class SessionsScreen(Finder[SessionChoice]):
 
     def action_fork(self) -> None:
         """Copy the marked one as a whole."""
-        if self._is_ours("forked"):
-            self._fork(str(self.marked))
+        if (info := self._ours("forked")) is not None:
+            self._fork(info.id)
 
     @work
     async def _fork(self, value: str) -> None:
@@ -239,15 +247,14 @@ class SessionsScreen(Finder[SessionChoice]):
         """For good, so it is asked first."""
         if self.marked == self._open:
             self.said = "This session is open; open another one before it can be deleted."
-        elif self._is_ours("deleted"):
-            self._delete(str(self.marked))
+        elif (info := self._ours("deleted")) is not None:
+            self._delete(info)
 
     @work
-    async def _delete(self, value: str) -> None:
-        info = self._infos[value]
+    async def _delete(self, info: SessionInfo) -> None:
         what = f"Delete {printable(info.title) or info.id} with its {info.events:,} events? This cannot be undone."
         if await self.app.push_screen_wait(ConfirmDialog("delete", what, "delete it", "keep it")):
-            await self._change(partial(self._store.delete, value), "deleted")
+            await self._change(partial(self._store.delete, info.id), "deleted")
 
     async def _change(self, work: partial[None], done: str) -> None:
         try:
@@ -259,8 +266,15 @@ class SessionsScreen(Finder[SessionChoice]):
         self.refill()
 
 
-def _agents(services: Services, here: str) -> list[AgentSession]:
-    return [each for each in services.agents.find(here) if each.title]
+def _marked(title: Content, now: str) -> Content:
+    """With what goes on in it now, if anything does."""
+    return Content.assemble(("● ", "$success"), title, (f"  {now}", "$quiet")) if now else Content.assemble("  ", title)
+
+
+def _agents(services: Services, here: str) -> tuple[list[AgentSession], frozenset[str]]:
+    """Those in which something was said, and the paths of those that run, our own among them."""
+    found = all_agents(services, here)
+    return [each for each in found.sessions if each.title and not each.passed], found.running
 
 
 def _reported(session: AgentSession, services: Services) -> str:

@@ -1,0 +1,66 @@
+"""A dialog for a text of several lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.getters import query_one
+from textual.screen import ModalScreen
+from textual.widgets import Static, TextArea
+
+from workbench.config.errors import WorkbenchError
+from workbench.config.text import editable, edited, printable
+
+
+class EditDialog(ModalScreen[str | None]):
+    """A text of several lines; Ctrl+S takes it, Escape leaves it as it was."""
+
+    BINDING_GROUP_TITLE = "Edit a text"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "accept", "accept", id="edit.accept", priority=True),
+        Binding("escape", "dismiss(None)", "cancel", id="edit.leave"),
+    ]
+
+    area = query_one(TextArea)
+    wrong = query_one("#asking-wrong", Static)
+
+    def __init__(self, title: str, text: str, check: Callable[[str], object] | None = None) -> None:
+        """`check` raises WorkbenchError for a text that will not do."""
+        super().__init__()
+        self._title = title
+        self._text = text
+        self._check = check
+
+    def compose(self) -> ComposeResult:
+        """The text, and what is wrong with it."""
+        with Vertical(classes="asking--box asking--long") as box:
+            box.border_title = printable(self._title)
+            box.border_subtitle = "Ctrl+S accept · Esc cancel"
+            yield TextArea(editable(self._text), soft_wrap=True, show_line_numbers=False)
+            yield Static(id="asking-wrong")
+
+    def on_mount(self) -> None:
+        """Nothing is wrong yet."""
+        self.wrong.display = False
+        self.area.focus()
+
+    def action_accept(self) -> None:
+        """Behind what was typed before it, which may still be on its way to the area."""
+        self.area.call_later(self._accept)
+
+    def _accept(self) -> None:
+        """Unless something is wrong with it."""
+        text = edited(self._text, self.area.text)
+        try:
+            if self._check is not None:
+                self._check(text)
+        except WorkbenchError as error:
+            self.wrong.update(Content.styled(printable(str(error)), "bold $warning"))
+            self.wrong.display = True
+            return
+        self.dismiss(text)

@@ -1,0 +1,128 @@
+"""The policy that a running agent's requests are sent under: set for the session that is open, and undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from workbench.config.errors import Refused, WorkbenchError
+from workbench.config.text import counted, printable, printable_lines
+from workbench.log.events import Event
+from workbench.proxy import control
+from workbench.proxy.control import PolicyOrder, RunningProxy, SessionPolicy, WayPolicy
+from workbench.proxy.policy_notes import NO_PROXY
+from workbench.session.on_the_way import Foresight, foresee
+from workbench.tui.widgets.buttons import Button, ButtonLine
+from workbench.tui.widgets.host import Host
+
+if TYPE_CHECKING:
+    from workbench.session.open_session import OpenSession
+
+Answer = Literal["way", "look", "no"]
+
+
+class PassingSession(NamedTuple):
+    """A session whose requests pass a proxy that runs."""
+
+    proxy: RunningProxy
+    now: SessionPolicy
+    events: Sequence[Event]
+
+    def ahead(self, host: Host, policy: WayPolicy | None) -> Foresight:
+        """What a policy would change from the next request on; None: what sending all as it is would. Plans, so it is
+        for a thread."""
+        return foresee(host.services, self.events, policy, self.now.policy)
+
+
+def _written_elsewhere(opened: OpenSession) -> tuple[str, Sequence[Event]]:
+    """The session that is open, where another process records it."""
+    is_passing = opened.session is not None and opened.recorded is not None and not opened.writable
+    return (opened.session.id if is_passing and opened.session is not None else ""), tuple(opened.events)
+
+
+async def passing_session(host: Host) -> PassingSession | None:
+    """None: no proxy that runs writes what is open."""
+    session, events = await host.from_session(_written_elsewhere)
+    found = await host.in_background(lambda: control.find_session(session)) if session else None
+    return None if found is None else PassingSession(*found, events)
+
+
+async def set_on_the_way(host: Host, passing: PassingSession, order: PolicyOrder) -> bool:
+    """Show what it would change, ask, and do it; False: it is only to be looked at here, as a what-if."""
+    policy = {"set": order.policy, "default": passing.now.default}.get(order.do)
+    name = "as all of this proxy" if order.do == "default" else "off" if policy is None else str(policy)
+    answer = await host.ask(WayDialog(name, host, lambda: str(passing.ahead(host, policy)), order.do == "set"))
+    if answer == "way":
+        await _order(host, passing, order)
+        host.tell(f"policy on the way: {name}, from the next request on")
+    return answer != "look"
+
+
+async def undo_on_the_way(host: Host) -> None:
+    """The last batch, with the next one. Raises Refused."""
+    passing = await passing_session(host)
+    if passing is None:
+        raise Refused(host.read_only or NO_PROXY)
+    told = await _order(host, passing, PolicyOrder("undo"))
+    results = counted(told.leaving, "result")
+    host.tell(f"undone: {results} whole again from the next batch on, so that the provider's cache is lost only once")
+
+
+async def _order(host: Host, passing: PassingSession, order: PolicyOrder) -> SessionPolicy:
+    return await host.in_background(lambda: control.order_policy(passing.proxy, passing.now.session, order))
+
+
+class WayDialog(ModalScreen[Answer]):
+    """What a policy would change, and three answers of which the default changes nothing."""
+
+    BINDING_GROUP_TITLE = "A policy on the way"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "answer('way')", "send requests so", id="way.yes"),
+        Binding("l", "answer('look')", "only look: a what-if", id="way.look"),
+        Binding("n,escape,enter,q", "answer('no')", "leave it", id="way.no"),
+    ]
+
+    def __init__(self, name: str, host: Host, effect: Callable[[], str], is_look: bool) -> None:
+        """`effect` works out what it would change; `is_look`: whether it can also be looked at as a what-if."""
+        super().__init__()
+        self._title, self._host, self._effect, self._is_look = name, host, effect, is_look
+
+    def compose(self) -> ComposeResult:
+        """What it is about, and the answers."""
+        with Vertical(classes="dialog") as box:
+            box.border_title = f"policy on the way: {printable(self._title)}"
+            box.border_subtitle = "Enter and Esc: leave it"
+            yield Static("working out what it would change…", classes="dialog--question", markup=False)
+            yield ButtonLine()
+
+    def on_mount(self) -> None:
+        """The harmless one first."""
+        look = [Button("l", "look", "only look: a what-if")] if self._is_look else []
+        no, yes = Button("n", "no", "leave it"), Button("y", "way", "send requests so")
+        self.query_one(ButtonLine).buttons = (no, yes, *look)
+        self._work_out()
+
+    @work
+    async def _work_out(self) -> None:
+        try:
+            said = await self._host.in_background(self._effect)
+        except WorkbenchError as error:
+            said = str(error)
+        self.query_one(".dialog--question", Static).update("\n".join(printable_lines(said)))
+
+    @on(ButtonLine.ButtonPressed)
+    def _pressed(self, event: ButtonLine.ButtonPressed) -> None:
+        event.stop()
+        self.action_answer(event.name)
+
+    def action_answer(self, answer: str) -> None:
+        """What is done with it."""
+        if answer != "look" or self._is_look:
+            self.dismiss(answer)  # type: ignore[arg-type]  # as the buttons and bindings say
