@@ -26,7 +26,8 @@ from workbench.config.settings import Settings
 from workbench.session.fault_reports import UNEXPECTED, FaultReports
 from workbench.session.options import Detour
 from workbench.tui.colours import Colourless, Sixteen
-from workbench.tui.textual_patches import SteadyApp, ask_keyboard, guard, mend
+from workbench.tui.terminal_patches import ask_keyboard, guard
+from workbench.tui.textual_patches import SteadyApp, mend
 from workbench.tui.themes import VARIABLES, ThemeFolder
 from workbench.tui.widgets.filter_field import FilterField
 from workbench.tui.widgets.key_names import key_name

@@ -19,7 +19,7 @@ from workbench.tui.chat.blocks import bare
 from workbench.tui.chat.completion import CompletionQuery, completion_query
 from workbench.tui.chat.history_area import HistoryTextArea
 from workbench.tui.messages import Drafting, EditAndResend, Run, Send
-from workbench.tui.textual_patches import KEYBOARD, MOST_PASTED
+from workbench.tui.terminal_patches import KEYBOARD, MOST_PASTED
 from workbench.tui.widgets.key_names import key_name
 
 LONG_LINE = 20_000

@@ -8,14 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import takewhile
+from typing import TYPE_CHECKING, Literal
 
 from workbench.compaction.undo import last_override
-from workbench.config.errors import WrongCall
+from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import whole_number
 from workbench.context.knobs import knob_table
-from workbench.context.load import preset_names, user_policies
+from workbench.context.load import RECORDED, preset_names, user_policies
 from workbench.log.events import OverrideAction
+from workbench.proxy.control import PolicyOrder, WayPolicy
+from workbench.proxy.policy_notes import DEFAULT, NO_PROXY, OFF
 from workbench.tui.compaction import undoing
 from workbench.tui.widgets.command import Commands, read_only
 from workbench.tui.widgets.host import Host
@@ -25,7 +28,6 @@ from workbench.tui.widgets.text_dialog import TextDialog
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
     from workbench.session.undoing import Which
-    from workbench.tui.screens.policy_editor import PolicyChange
 
 COMMANDS = Commands("context")
 RANGE = "SEQ[-SEQ]"
@@ -111,24 +113,48 @@ def ledger(host: Host, argument: str) -> None:
 
 
 def policy_names() -> Iterable[str]:
-    """The presets, then the user's own."""
-    return [*preset_names(), *(str(path) for path in user_policies())]
+    """The presets, then the user's own, and what switches a policy on the way off."""
+    return [*preset_names(), *(str(path) for path in user_policies()), OFF, DEFAULT]
 
 
 @COMMANDS.add(
     "policy",
     "policy",
-    "plan the same log under another policy; shows first what each would do to this session",
+    "plan the same log under another policy, or have the proxy send a running agent's requests under it; shows first "
+    "what it would do to this session",
     letters=("P",),
-    argument="[NAME|FILE]",
+    argument="[NAME|FILE|off|default [KNOB=VALUE]]",
     arguments=policy_names,
 )
 async def policy(host: Host, argument: str) -> None:
-    """By name, or chosen from a list."""
-    if argument:
-        host.model.switch_policy(argument)
+    """By name, perhaps with knobs behind it, or chosen from a list."""
+    words = argument.split()
+    knobs = tuple(takewhile(lambda word: "=" in word, reversed(words)))
+    if argument and len(knobs) < len(words):
+        await use_policy(host, " ".join(words[: len(words) - len(knobs)]), knobs[::-1])
+    elif argument:
+        raise WrongCall(f"{argument}: expected a policy before its knobs, as in layers {argument}; /set sets one alone")
     else:
         await choose_policy(host)
+
+
+async def use_policy(host: Host, ref: str, knobs: tuple[str, ...] = (), now: str = "") -> None:
+    """Where a proxy writes the session, on the way; else, or where it is only to be looked at, here."""
+    from workbench.tui.screens.on_the_way import passing_session, set_on_the_way
+
+    passing = await passing_session(host) if ref != RECORDED else None
+    if passing is not None:
+        do: Literal["set", "off", "default"] = "off" if ref == OFF else "default" if ref == DEFAULT else "set"
+        if await set_on_the_way(host, passing, PolicyOrder(do, WayPolicy(ref, knobs) if do == "set" else WayPolicy())):
+            return
+    elif ref in (OFF, DEFAULT):
+        raise Refused(NO_PROXY)
+    if not knobs:
+        host.model.switch_policy(ref)
+    elif ref != now:
+        await host.model.compacting(lambda work: work.switch(policy=ref))
+    for knob in knobs:
+        host.model.set_knob(knob)
 
 
 @COMMANDS.add(
@@ -164,16 +190,32 @@ _add_override("exclude", "leave an item out of the request, with its pair")
 _add_override("include", "send an excluded item again")
 
 
+def not_undoable(host: Host) -> str:
+    """Why nothing can be undone: it is read-only, and no proxy changes its requests."""
+    return "" if host.compaction is not None and host.compaction.way is not None else host.read_only
+
+
+async def _undone_on_the_way(host: Host) -> bool:
+    """Whether it is a proxy that writes the session, which has undone what it did last."""
+    if not host.read_only:
+        return False
+    from workbench.tui.screens.on_the_way import undo_on_the_way
+
+    await undo_on_the_way(host)
+    return True
+
+
 @COMMANDS.add(
     "undo",
     "undo",
-    "undo the last change: an override, or a compaction, which asks first",
+    "undo the last change: an override, or a compaction, which asks first; of a policy on the way, its last batch",
     keys=("f9",),
-    why_not=read_only,
+    why_not=not_undoable,
 )
 async def undo(host: Host, argument: str) -> None:
     """An event like any other: nothing is lost."""
-    await undoing.undo(host, "undo")
+    if not await _undone_on_the_way(host):
+        await undoing.undo(host, "undo")
 
 
 @COMMANDS.add(
@@ -182,10 +224,12 @@ async def undo(host: Host, argument: str) -> None:
     "undo the last override in the context, the newest compaction in its pane; else the last change",
     letters=("u",),
     slashes=(),
-    why_not=read_only,
+    why_not=not_undoable,
 )
 async def undo_here(host: Host, argument: str) -> None:
     """A compaction asks first."""
+    if await _undone_on_the_way(host):
+        return
     which: Which = "undo"
     if host.active_pane == "compaction":
         which = "peel"
@@ -207,14 +251,16 @@ def redo(host: Host, argument: str) -> None:
 
 async def choose_policy(host: Host) -> None:
     """Go on under another policy, or look at its knobs first."""
+    from workbench.tui.screens.on_the_way import passing_session
     from workbench.tui.screens.policies import PoliciesScreen
     from workbench.tui.screens.what_if import snapshot
 
-    picked = await host.ask(PoliciesScreen(host, await host.from_session(snapshot)))
+    passing = await passing_session(host)
+    picked = await host.ask(PoliciesScreen(host, await host.from_session(snapshot), passing))
     if picked is not None and picked.edit:
         await edit_policy(host, picked.ref)
     elif picked is not None:
-        host.model.switch_policy(picked.ref)
+        await use_policy(host, picked.ref)
 
 
 async def edit_policy(host: Host, ref: str) -> None:
@@ -225,15 +271,7 @@ async def edit_policy(host: Host, ref: str) -> None:
     asked = await host.from_session(snapshot)
     wanted = await host.ask(PolicyEditor(host, asked, ref or asked.policy))
     if wanted is not None:
-        await _use(host, wanted, asked.policy)
-
-
-async def _use(host: Host, wanted: PolicyChange, now: str) -> None:
-    policy = wanted.policy if wanted.policy != now else ""
-    if policy:
-        await host.model.compacting(lambda work: work.switch(policy=policy))
-    for knob in wanted.knobs:
-        host.model.set_knob(knob)
+        await use_policy(host, wanted.policy, wanted.knobs, asked.policy)
 
 
 @COMMANDS.add(
@@ -247,16 +285,34 @@ async def knobs(host: Host, argument: str) -> None:
     await edit_policy(host, argument)
 
 
-@COMMANDS.add("lab", "lab", "this session under every policy, side by side; any two compared item by item")
+@COMMANDS.add(
+    "lab",
+    "lab",
+    "this session under every policy, request by request: tokens, cost, and what would have been missed; turn knobs, "
+    "and the curve follows",
+)
 async def lab(host: Host, argument: str) -> None:
-    """Enter goes on under the marked one."""
+    """What it gives back is used from now on."""
     from workbench.tui.screens.lab import LabScreen
     from workbench.tui.screens.what_if import snapshot
 
     asked = await host.from_session(snapshot)
     chosen = await host.ask(LabScreen(host, asked))
-    if chosen and chosen != asked.policy:
-        host.model.switch_policy(chosen)
+    if chosen is not None and (chosen.knobs or chosen.policy != asked.policy):
+        await use_policy(host, chosen.policy, chosen.knobs, asked.policy)
+
+
+@COMMANDS.add(
+    "waste",
+    "mask waste",
+    "what is sent and is of no more use, because it was read again, overwritten, tried again or is defined twice; "
+    "Enter masks it",
+)
+async def waste(host: Host, argument: str) -> None:
+    """All of it, with one key."""
+    from workbench.tui.screens.waste import mask_waste
+
+    await mask_waste(host)
 
 
 @COMMANDS.add(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -68,8 +69,7 @@ async def asked_for(host: Host, title: str, text: str, about: str, check: Callab
 
 def new_file(text: str) -> None:
     """Raise for what cannot be the name of a new file."""
-    path = Path(text.strip()).expanduser()
-    if not text.strip() or path.exists():
+    if not text.strip() or os.path.exists(os.path.expanduser(text.strip())):
         raise WrongCall(f"{text.strip() or 'nothing'}: expected the name of a file that is not there yet")
 
 
@@ -101,7 +101,7 @@ async def open_source(host: Host, argument: str) -> None:
     """A file is shown read-only."""
     argument = argument or await asked_for(host, "open", "", "A session by its id or title, or the path of a file.")
     if argument:
-        host.model.open_session(str(Path(argument).expanduser()) if argument.startswith("~") else argument)
+        host.model.open_session(os.path.expanduser(argument))
 
 
 @COMMANDS.add(
@@ -176,7 +176,7 @@ async def export(host: Host, argument: str) -> None:
     argument = argument or await asked_for(host, "export", name, about, new_file)
     if not argument:
         return
-    path = Path(argument).expanduser()
+    path = Path(os.path.expanduser(argument))
     events = await host.from_session(reports.events)
     written = await host.in_background(partial(reports.export, events, path))
     host.tell(f"{written:,} bytes written to {path}")

@@ -179,6 +179,7 @@ def status_rows(view: CompactionView) -> Rows:
         ("policy", f"{view.policy}; mode {view.mode}: {ABOUT_MODES[view.mode]}"),
         ("context", f"{view.tokens:,} of {view.window:,} tokens ({percent(view.tokens / max(view.window, 1), 1)})"),
         *_first_limit(view),
+        *([("on the way", str(view.way))] if view.way is not None else ()),
     ]
     for name, check in view.decision.checks.named:
         rows.append((name, f"{'fired' if check.fired else 'not yet'}: {check.why}"))

@@ -21,7 +21,6 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.session.compaction_values import progress_text
 from workbench.tui.compaction import descriptions
-from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.wrapped_lines import FigureTable
@@ -32,7 +31,7 @@ TICK = 0.5
 """Seconds between two looks at the clock."""
 
 
-class CompactDialog(WorkerScreen, ModalScreen[Answer]):
+class CompactDialog(ModalScreen[Answer]):
     """Whether to compact, with the figures. No, unless the user says otherwise."""
 
     BINDING_GROUP_TITLE = "Compact?"

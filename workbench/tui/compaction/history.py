@@ -25,7 +25,6 @@ from workbench.session.compaction_values import CompactionView, PastAudit
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.undoing import undo
-from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.reader import TextReader
 from workbench.tui.widgets.text_view import text_page
@@ -77,7 +76,7 @@ class HistoryList(OptionList):
         return bool(found)
 
 
-class HistoryScreen(WorkerScreen, ModalScreen[None]):
+class HistoryScreen(ModalScreen[None]):
     """The tree, and below it the compaction under the mark."""
 
     BINDING_GROUP_TITLE = "Compactions"

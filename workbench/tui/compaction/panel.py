@@ -87,6 +87,21 @@ class WouldLine(WrappedLines):
         return []
 
 
+class WayLine(WrappedLines):
+    """What a proxy that the session passes masks and cuts, and what that saved and cost."""
+
+    compaction: reactive[CompactionView | None] = reactive(None, layout=True)
+
+    def watch_compaction(self, view: CompactionView | None) -> None:
+        """It takes no room where no proxy changes anything."""
+        self.display = view is not None and view.way is not None
+
+    def lines(self, width: int) -> Sequence[Content]:
+        """The policy, and its figures."""
+        way = self.compaction.way if self.compaction is not None else None
+        return list(hanging(Content.styled("on the way  ", "$quiet"), printable(str(way)), width)) if way else []
+
+
 class LastLine(Widget):
     """The newest compaction, or why there is none."""
 
@@ -125,6 +140,7 @@ class CompactionPanel(Vertical, can_focus=True):
             with Vertical(classes="compaction--facts"):
                 yield WouldLine().data_bind(CompactionPanel.compaction)
                 yield HistoryList()
+        yield WayLine().data_bind(CompactionPanel.compaction)
         yield LastLine().data_bind(CompactionPanel.compaction)
 
     def hints(self) -> Hints:

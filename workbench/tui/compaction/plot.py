@@ -71,10 +71,14 @@ def _squeezed(found: Sequence[PlotColumn], width: int) -> list[PlotColumn]:
     return made
 
 
-def top_of(curve: Curve) -> int:
-    """What the highest row stands for."""
-    highest = max((*curve.sizes, *curve.tried), default=0)
-    return max(highest, curve.limit if highest * NEAR >= curve.limit else 0, 1)
+def top_of(highest: int, limit: int) -> int:
+    """What the highest row stands for: the limit is on the scale, unless all would lie flat below it."""
+    return max(highest, limit if highest * NEAR >= limit else 0, 1)
+
+
+def limit_row(limit: int, top: int, rows: int) -> int:
+    """The row of the limit, from below; -1 where it is not on the scale."""
+    return min(rows - 1, limit * rows // top) if 0 < limit <= top and rows > 1 else -1
 
 
 def draw(curve: Curve, width: int, height: int, here: int | None = None, number: int = 0) -> list[Content]:
@@ -86,14 +90,14 @@ def draw(curve: Curve, width: int, height: int, here: int | None = None, number:
     foot = height >= ROOM_FOR_FOOT
     rows = height - foot
     room = width - LABELS if labelled else width
-    top, made = top_of(curve), columns(curve, room, here)
-    on_scale = 0 < curve.limit <= top and rows > 1
-    line = min(rows - 1, curve.limit * rows // top) if on_scale else -1
+    top = top_of(max((*curve.sizes, *curve.tried)), curve.limit)
+    made, line = columns(curve, room, here), limit_row(curve.limit, top, rows)
+    on_scale = line >= 0
     drawn = []
     for row in range(rows - 1, -1, -1):
         cells = [_cell(column, row, rows, top, line) for column in made]
         rest = _named(curve.limit, room - len(made)) if row == line else " " * (room - len(made))
-        label = _label(row, rows, top, curve.limit, line) if labelled else ""
+        label = scale_label(row, rows, top, curve.limit, line) if labelled else ""
         drawn.append(Content.assemble((label, "$quiet"), painted(cells), (rest, "$warning")))
     named = bool(_named(curve.limit, room - len(made)).strip(LINE)) if on_scale else False
     return [*drawn, _foot(curve, on_scale, named, width, number if here is not None else 0)] if foot else drawn
@@ -124,7 +128,8 @@ def _cell(column: PlotColumn, row: int, rows: int, top: int, line: int) -> tuple
     return EIGHTHS[min(level, 8)], "$primary"
 
 
-def _label(row: int, rows: int, top: int, limit: int, line: int) -> str:
+def scale_label(row: int, rows: int, top: int, limit: int, line: int) -> str:
+    """What stands at the left of a row; `line`: that of the limit."""
     if row == line:
         return f"{number(limit, LABELS - 2):>{LABELS - 2}} {LINE}"
     if row == rows - 1 and row != line + 1:

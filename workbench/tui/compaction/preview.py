@@ -30,7 +30,6 @@ from workbench.session.values import FILE
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.source import SourceScreen, page, seqs_of
-from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.dialogs import ConfirmDialog
@@ -74,7 +73,7 @@ BUTTONS: dict[Stage, tuple[Button, ...]] = {
 OF_A_FILE = Button("^s", "accept", "make a session of the file, and preview it there")
 
 
-class PreviewScreen(WorkerScreen, ModalScreen[CompactionOutcome]):
+class PreviewScreen(ModalScreen[CompactionOutcome]):
     """One preview; its result is what came of it, None where nothing did."""
 
     BINDING_GROUP_TITLE = "Preview of a compaction"

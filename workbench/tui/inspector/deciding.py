@@ -24,7 +24,7 @@ from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides
 from workbench.tui.inspector.row_list import RowList, problem
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.inspector.treemap import Treemap
-from workbench.tui.messages import Decide, NeedsSession
+from workbench.tui.messages import Decide, NeedsSession, Run
 
 MOST_CHOSEN = 20_000
 """Rows that one decision, or one copy, may speak of."""
@@ -94,6 +94,10 @@ class DecidingPane(Vertical):
         shown = self._changeable(self.action_largest)
         if shown is not None and shown.queries is not None:
             self.app.push_screen(LargestScreen(shown), self._agree_to_largest)
+
+    def action_waste(self) -> None:
+        """What is of no more use: a command, because the log has to be replayed for it."""
+        self.post_message(Run("waste"))
 
     def _agree_to_largest(self, made: OverridePreview | None) -> None:
         if made is not None:

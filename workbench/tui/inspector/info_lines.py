@@ -7,7 +7,8 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from workbench.config.text import counted, printable
-from workbench.session.context_view import ContextView, unattributed_words
+from workbench.context.plan import ContextPlan
+from workbench.session.context_view import COUNTING, ContextView, unattributed_words
 
 
 class VerdictLine(Widget):
@@ -54,7 +55,7 @@ class TotalsLine(Widget):
         if totals.original_tokens > totals.items:
             first.append(f"{totals.original_tokens:,} tokens before cuts")
         content = f"{totals.items:,} content + {totals.framing:,} message framing"
-        rest, why = _rest(plan.unattributed)
+        rest, why = _rest(plan)
         wordings = (
             [*first, f"{content}{rest}{why}", printable(self.shown.note)],
             [*first, f"{content}{rest}{why}"],
@@ -65,9 +66,10 @@ class TotalsLine(Widget):
         return Content.styled(next((line for line in lines if len(line) <= self.size.width), wordings[-1][0]), "$quiet")
 
 
-def _rest(tokens: int) -> tuple[str, str]:
+def _rest(plan: ContextPlan) -> tuple[str, str]:
     """What was reported and is in no row, or the other way round; and what that is."""
+    tokens = plan.unattributed
     if not tokens:
         return "", ""
-    said = f" + {tokens:,} not in file" if tokens > 0 else f" − {-tokens:,} not reported"
-    return said, f" ({unattributed_words(tokens)})"
+    sign, which = ("+", "not in file") if tokens > 0 else ("−", "not reported")
+    return f" {sign} {abs(tokens):,} {COUNTING if plan.whole else which}", f" ({unattributed_words(plan)})"

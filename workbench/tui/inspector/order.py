@@ -13,7 +13,9 @@ from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from workbench.context.items import SIGNS, SLOTS, Item, state_words
-from workbench.context.plan import ContextPlan, PlanRows
+from workbench.context.plan import ContextPlan
+from workbench.context.plan_rows import PlanRows
+from workbench.session.context_view import COUNTING
 from workbench.tui.inspector.filters import Filter
 
 Grouping = Literal["", "slot", "turn", "state"]
@@ -71,7 +73,7 @@ def listed(plan: ContextPlan, rest: str, everything: bool = False) -> PlanRows:
     if not tokens:
         return rows
     exact = plan.reported is not None
-    who = "not in file" if tokens > 0 else "not reported"
+    who = COUNTING if plan.whole else "not in file" if tokens > 0 else "not reported"
     text = f"{rest}.\n\n{_explained(plan)}"
     row = Item(
         REST, None, 0, "unattributed", who, "message", None, "sent", tokens, tokens, exact, False, (), text, text
@@ -88,6 +90,9 @@ def _explained(plan: ContextPlan) -> str:
             f"requests that were reported had about {tokens:,} more."
         )
     reported = f"The provider reported {plan.reported:,} tokens for this request; its rows have {rows:,} by our count."
+    if plan.whole:
+        more = "more" if tokens > 0 else "fewer"
+        return f"{reported} All that was sent is in them: the {abs(tokens):,} {more} are a difference in counting."
     if tokens < 0:
         return f"{reported} The {-tokens:,} too many are the difference between its way of counting and ours."
     return f"{reported} The other {tokens:,} were sent as well, but nothing that was recorded says what they are."

@@ -10,7 +10,7 @@ from workbench.config.text import percent, printable, printable_lines
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.log.codec import encode
 from workbench.log.events import Event
-from workbench.session.context_view import SessionQueries
+from workbench.session.context_view import COUNTING, SessionQueries
 from workbench.tui.inspector.difference import CONTEXT, difference
 from workbench.tui.widgets.text_view import TOKENS, TextLine, TextPage, text_page
 
@@ -94,7 +94,7 @@ def missing() -> TextPage:
 def title(item: Item) -> str:
     """What an item is, in a line."""
     if item.slot == "unattributed":
-        return f"{item.who} · in the request, but in no row"
+        return item.who if item.who == COUNTING else f"{item.who} · in the request, but in no row"
     kind = item.kind.replace("_", " ")
     who = item.tool or item.role or ""
     name = f" “{item.name}”" if item.name and item.name != who else ""

@@ -71,6 +71,7 @@ class InspectorPane(DecidingPane):
         Binding("y", "copy", "copy the rows' texts", id="inspector.copy"),
         Binding("T", "treemap", "show or hide the treemap: what fills the context", id="inspector.treemap"),
         Binding("L", "largest", "mask the largest items", id="inspector.largest"),
+        Binding("M", "waste", "mask waste: what is of no more use", id="inspector.waste"),
         Binding("o", "jump", "go to the row's message in the chat", id="inspector.jump"),
         *(
             Binding(str(number), f"tab('{tab.key}')", f"the row: {tab.name}", id=f"inspector.{tab.key}")

@@ -21,7 +21,6 @@ from workbench.tui.main.header import Header
 from workbench.tui.main.layout import BESIDE, PaneLayout
 from workbench.tui.main.timeline import HINTS, Timeline
 from workbench.tui.messages import HintsChanged, Jump, ShowBeside
-from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.help import Keys
 from workbench.tui.widgets.hints import Hints, chosen, chosen_names, key_hints
 from workbench.tui.widgets.host import PaneName
@@ -42,7 +41,7 @@ def _bindings(pane: Widget) -> list[Binding]:
     return list(dict.fromkeys(ours))
 
 
-class PaneScreen(WorkerScreen, Screen[None]):
+class PaneScreen(Screen[None]):
     """One at a time or side by side; the focus comes back to where it was in each."""
 
     arrangement: var[PaneLayout] = var(PaneLayout())

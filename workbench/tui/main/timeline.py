@@ -18,7 +18,7 @@ from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import counted, whole_number
 from workbench.session.compaction_values import CompactionView
 from workbench.session.context_view import ContextView
-from workbench.session.requests import RequestMark
+from workbench.session.requests import RequestMark, not_sent
 from workbench.tui.messages import Travel
 from workbench.tui.widgets.hints import Hints
 
@@ -31,9 +31,9 @@ LETTERS = frozenset(
 )
 """The commands whose letters work here. No other does: who walks through the past changes nothing by a slip."""
 EIGHTHS = "▁▂▃▄▅▆▇█"
-MADE, UNDONE, CLEARED, NEXT, UNKNOWN = "◆", "◇", "▾", "▷", "·"
+MADE, UNDONE, CLEARED, NEXT, UNKNOWN, NOT_SENT = "◆", "◇", "▾", "▷", "·", "○"
 """A compaction, one that was undone, something that was taken out without one (results cleared or masked, messages left
-out), the request that comes next, and one of unknown size."""
+out), the request that comes next, one of unknown size, and one that was asked and not sent."""
 SIGNS = (MADE, UNDONE, CLEARED)
 """Where there is room for one only, the first of them that is there."""
 SMALLER = 0.9
@@ -53,6 +53,8 @@ class TimeColumn(NamedTuple):
     """0: unknown, or of the next one, which is not made yet."""
     beside: bool = False
     """Whether only requests beside the conversation are in it."""
+    sent: bool = True
+    """Whether any request in it reached the model."""
 
 
 def time_columns(requests: Sequence[RequestMark], changes: Sequence[tuple[int, str]], width: int) -> list[TimeColumn]:
@@ -64,17 +66,17 @@ def time_columns(requests: Sequence[RequestMark], changes: Sequence[tuple[int, s
     found: list[TimeColumn] = []
     waiting = sorted(changes)
     before: RequestMark | None = None
-    told = False
+    told, unsent = False, not_sent(requests)
     for place, mark in enumerate(requests):
         while waiting and waiting[0][0] < mark.seq:
             found.append(TimeColumn(place, waiting.pop(0)[1]))
             told = True
-        is_side = mark.purpose != "turn"
-        if not is_side:
+        is_side, is_sent = mark.purpose != "turn", mark.seq not in unsent
+        if not is_side and is_sent:
             if before is not None and not told and _is_smaller(before, mark):
                 found.append(TimeColumn(place, CLEARED))
             before, told = mark, False
-        found.append(TimeColumn(place, "", mark.tokens, is_side))
+        found.append(TimeColumn(place, "", mark.tokens, is_side, is_sent))
     found += [TimeColumn(len(requests), sign) for _, sign in waiting]
     found.append(TimeColumn(len(requests)))
     if len(found) <= width or width < 1:
@@ -94,7 +96,8 @@ def _squeezed(found: Sequence[TimeColumn], width: int) -> Iterator[TimeColumn]:
         mark = min((one.mark for one in several if one.mark), key=SIGNS.index, default="")
         sizes = [one for one in several if not one.mark]
         beside = bool(sizes) and all(one.beside for one in sizes)
-        yield TimeColumn(several[-1].place, mark, max((one.size for one in sizes), default=0), beside)
+        sent = not sizes or any(one.sent for one in sizes)
+        yield TimeColumn(several[-1].place, mark, max((one.size for one in sizes), default=0), beside, sent)
 
 
 def column_of(columns: Sequence[TimeColumn], place: int) -> int:
@@ -172,8 +175,9 @@ class Timeline(Widget, can_focus=True):
         parts = []
         for at, column in enumerate(columns):
             height = max(0, min(7, column.size * 8 // top - (column.size == top)))
-            sign = column.mark or (EIGHTHS[height] if column.size else UNKNOWN)
-            style = "bold $slot-summaries" if column.mark else "$quiet" if column.beside else "$primary"
+            sign = column.mark or (NOT_SENT if not column.sent else EIGHTHS[height] if column.size else UNKNOWN)
+            is_quiet = column.beside or not column.sent
+            style = "bold $slot-summaries" if column.mark else "$quiet" if is_quiet else "$primary"
             if column.place == len(self.shown.requests) and not column.mark:
                 sign = NEXT
             parts.append((sign, f"{style} reverse" if at == here else style))

@@ -54,7 +54,7 @@ class ContextOverview(Widget):
         if self.shown is not None and width:
             plan, compact_at = self.shown.plan, self.shown.compact_at
             lines.append(draw(plan.budget, plan.limits.window, width, compact_at))
-            lines.append(legend(plan.budget, width, compact_at))
+            lines.append(legend(plan.budget, width, compact_at, whole=plan.whole))
         lines += [Content()] * (height - len(lines))
         return Content("\n").join(lines[: max(height, 1)])
 

@@ -39,6 +39,9 @@ SEGMENTS = (
 """In the order of the bar: what is sent, what is free, and at the right end what must stay empty."""
 
 
+COUNTED = BarSegment("unattributed", "counting", "?", "counted otherwise")
+
+
 def apportion(amounts: Sequence[int], width: int) -> list[int]:
     """Widths in proportion, adding up to `width`; what is not nothing gets a cell, as long as there are enough."""
     given = [0] * len(amounts)
@@ -120,12 +123,15 @@ LEGEND_FORMS = (
 """From the fullest to the shortest."""
 
 
-def legend(budget: Budget, width: int, compact_at: int = 0) -> Content:
+def legend(budget: Budget, width: int, compact_at: int = 0, *, whole: bool = False) -> Content:
     """What the bar's characters mean, as fully as a line allows: at last with figures for the largest parts alone.
+
+    `whole`: what the rows do not have is a difference in counting.
 
     Whoever has room for it behind that is told what the mark is.
     """
-    parts = {part: amount for part, amount in zip(SEGMENTS, amounts(budget), strict=True) if amount}
+    named = [COUNTED if whole and part.name == COUNTED.name else part for part in SEGMENTS]
+    parts = {part: amount for part, amount in zip(named, amounts(budget), strict=True) if amount}
     over = f"over by {-budget.free:,}" if budget.free < 0 else ""
     largest = sorted(parts, key=lambda part: -parts[part])
     tries = [(form, largest) for form in LEGEND_FORMS]

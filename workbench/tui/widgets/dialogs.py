@@ -13,11 +13,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from workbench.config.text import printable
-from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.buttons import Button, ButtonLine
 
 
-class ConfirmDialog(WorkerScreen, ModalScreen[bool]):
+class ConfirmDialog(ModalScreen[bool]):
     """A question whose default changes nothing."""
 
     BINDING_GROUP_TITLE = "Sure?"

@@ -20,7 +20,6 @@ from textual.widgets.option_list import Option
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
-from workbench.tui.textual_patches import WorkerScreen
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.columns import Column, Row, header, line
 from workbench.tui.widgets.filter_field import FilterField
@@ -61,7 +60,15 @@ class KeyLine(Widget):
         return joined(keys, self.size.width, "  ")
 
 
-class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
+class FoundList(OptionList):
+    """Whatever room it is given, the marked row is seen."""
+
+    def on_resize(self) -> None:
+        """What stands beside and below it takes its room later than the rows come."""
+        self.call_after_refresh(self.scroll_to_highlight)
+
+
+class Finder(ModalScreen[T | None], Generic[T]):
     """Type to filter; arrows move the mark; Enter takes the marked one.
 
     A subclass says what a text finds, and what is known of a row. Both are asked again and again, and may take their
@@ -107,6 +114,8 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
         """The one that was asked about last."""
         self._taking = False
         """Enter was pressed before the answer was there."""
+        self._wanted: str | None = None
+        """The row to mark as soon as there is room to draw."""
 
     # What a subclass says
 
@@ -118,9 +127,17 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
         """What is known of a row. Raises WorkbenchError."""
         return Content()
 
+    def empty(self) -> Content:
+        """What is told where there is no row."""
+        return Content.styled(self.EMPTY, "$quiet")
+
     def take(self, value: str) -> None:
         """What Enter does with the marked row."""
         raise NotImplementedError
+
+    def between(self) -> ComposeResult:
+        """What stands between the list and what is told of the marked row."""
+        yield from ()
 
     # Drawing
 
@@ -132,7 +149,8 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
             with Container(classes="finder--body"):
                 with Vertical(classes="finder--list"):
                     yield Static(id="finder-head")
-                    yield OptionList(markup=False, compact=True, id="finder-list")
+                    yield FoundList(markup=False, compact=True, id="finder-list")
+                yield from self.between()
                 with VerticalScroll(can_focus=False, id="finder-page"):
                     yield Static(id="finder-about")
             yield Static(id="finder-note")
@@ -146,29 +164,30 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
 
     def on_resize(self) -> None:
         """The columns are as wide as there is room."""
-        self.call_after_refresh(self._draw, self.marked)
+        self.call_after_refresh(self._redraw)
         self.call_after_refresh(self.retell)
 
     def refill(self) -> None:
         """Ask again what the text finds; the mark stays on its row, if that is still there."""
-        self._ask(self.marked)
+        self._ask(keeps_mark=True)
 
     @on(Input.Changed, "#finder-field")
     def _typed(self) -> None:
         self.said = ""
-        self._ask(None)
+        self._ask(keeps_mark=False)
 
-    def _ask(self, marked: str | None) -> None:
+    def _ask(self, *, keeps_mark: bool) -> None:
         self._answered.clear()
         self._text = self.field.value
-        self._find(self._text, marked)
+        self._find(self._text, keeps_mark)
 
     @work(group="find", exclusive=True)
-    async def _find(self, text: str, marked: str | None) -> None:
+    async def _find(self, text: str, keeps_mark: bool) -> None:
         try:
             found = await self.find(text)
         except WorkbenchError as error:
             found = FinderResult((), str(error))
+        marked = self.marked if keeps_mark else None  # where it is by now: it may have moved meanwhile
         self._rows = found.rows
         self._note = found.note
         self._draw(marked if found.mark is None else found.mark)
@@ -177,9 +196,14 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
             self._taking = False
             self.action_take()
 
+    def _redraw(self) -> None:
+        marked = self.marked
+        self._draw(self._wanted if marked is None else marked)
+
     def _draw(self, marked: str | None) -> None:
         width = self.found.scrollable_content_region.width - 1
         if width <= 0:
+            self._wanted = marked
             return
         self.head.update(header(self.COLUMNS, width))
         self.found.clear_options()
@@ -187,7 +211,7 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
         at = next((at for at, row in enumerate(self._rows) if row.value == marked), 0)
         self.found.highlighted = at if self._rows else None
         if not self._rows:
-            self.about.update(Content.styled(self.EMPTY, "$quiet"))
+            self.about.update(self.empty())
         self._show_note()
 
     def watch_said(self) -> None:
@@ -239,7 +263,7 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
 
     @work(group="tell", exclusive=True)
     async def _tell(self, value: str) -> None:
-        if value != self.marked:  # another answer came before this began
+        if value != self.marked or not self._answered.is_set():  # another answer came before this began, or is to come
             return
         try:
             said = await self.tell(value)
@@ -279,6 +303,11 @@ class Finder(WorkerScreen, ModalScreen[T | None], Generic[T]):
     def action_page(self, by: int) -> None:
         """By as many rows as are seen."""
         self.found.action_page_down() if by > 0 else self.found.action_page_up()  # type: ignore[no-untyped-call]  # Textual's
+
+    def only_keys(self) -> None:
+        """Letters are keys here: there is nothing to type in."""
+        self.field.display = self.field.can_focus = False
+        self.set_focus(None)
 
     def action_read(self, lines: int) -> None:
         """Scroll what is told of the marked row."""
