@@ -2,8 +2,9 @@
 
     uv run python tests/tui/monkey.py --runs 20 --steps 1500 --seed 1
 
-A seed always does the same. A run fails when anything is reported that should not happen, when the program no longer
-answers, and when it ends. `test_monkey.py` has a few short runs.
+A seed always means the same steps; what they meet depends on how quick the program is, so that one seed is worth
+several runs. What it finds at first goes by the seed too (`monkey_worlds.py`). A run fails when anything is reported
+that should not happen, when the program no longer answers, and when it ends. `test_monkey.py` has a few short runs.
 """
 
 from __future__ import annotations
@@ -13,16 +14,14 @@ import asyncio
 import faulthandler
 import os
 import sys
-import tempfile
 import threading
 import time
 import traceback
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
 from unittest.mock import patch
 
 from textual import events
@@ -31,15 +30,13 @@ from textual.geometry import Size
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tui.play import full_screen
-from workbench.models.failures import ModelFailure
-from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text
+from tui.monkey_worlds import WORLDS, RandomModel, own_folders
+from tui.play import full_screen, until
 from workbench.session import connection
 from workbench.session.fault_reports import FaultReports, latest_report
 from workbench.session.services import Services
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands.registry import WorkbenchScreen
-from workbench.tui.demo import recording
 from workbench.tui.main.screen import MainScreen
 
 PATIENCE = 120
@@ -60,47 +57,15 @@ TEXTS = (
     ">" + "9" * 30,
     "state:sent tool:read >2k",
     "a line\nanother line",
+    "/break every",
+    "/policy workbench masking.keep_last=1",
+    "/policy off",
+    "/open run.jsonl",
+    "/set masking.keep_last=2",
 )
 PASTES = ("plain", "two\r\nlines", "\x9b31mred", "x" * 5_000, "語" * 300, "\x00\x07\u202e back", "```\ncode\n```")
 WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 20, 40, 80, 99, 100, 120, 140, 200)
 HEIGHTS = (1, 2, 3, 4, 5, 8, 12, 24, 40, 60)
-ANSWERS = (
-    "A short answer.",
-    "# Title\n\n- one\n- two\n  - three\n\n> quoted\n\n```python\ndef f(x):\n    return x\n```\n",
-    "| a | b |\n|---|---|\n| 1 | 語語語 |\n\n1. first\n2. second **bold** `code` [link](https://example.org)\n",
-    "word " * 400,
-)
-
-
-class RandomModel:
-    """Answers at random: text, calls of tools, failures, and now and then nothing for a while."""
-
-    def __init__(self, random: Random) -> None:
-        self._random = random
-
-    async def stream(self, body: Mapping[str, Any], **_: object) -> AsyncGenerator[Part, None]:
-        """One answer."""
-        random = self._random
-        dice = random.random()
-        if dice < 0.15:
-            raise ModelFailure("authentication" if dice < 0.08 else "bad_request", "the server said \x1b[31mno")
-        if dice < 0.45:
-            tool = random.choice(("read_file", "list_files", "no_such_tool", "run_command"))
-            given = random.choice(('{"path": "note.txt"}', "{}", "not JSON", '{"command": "echo hello"}'))
-            yield CallFragment(0, f"call-{random.random()}", tool, given)
-            yield Finished("tool_calls")
-            return
-        text = random.choice(ANSWERS)
-        for at in range(0, len(text), 40):
-            yield Text(text[at : at + 40])
-            await asyncio.sleep(random.choice((0, 0, 0.02)))
-        yield Reported(100, 10)
-        yield Finished("stop")
-
-    @asynccontextmanager
-    async def serving(self, *_: object, **__: object) -> AsyncIterator[RandomModel]:
-        """This model, for any."""
-        yield self
 
 
 @dataclass(slots=True)
@@ -114,6 +79,8 @@ class MonkeyRun:
     """Why it is over before its time."""
     last: list[str] = field(default_factory=list)
     """The steps before the first fault."""
+    screens: set[str] = field(default_factory=set)
+    """Those that were seen."""
 
     @property
     def is_well(self) -> bool:
@@ -133,8 +100,7 @@ class Monkey:
         self._app = app
         self._random = Random(seed)
         self._run = run
-        commands = [command for command in WorkbenchScreen.REGISTRY.commands if command.name != "quit"]
-        self._slashes = [f"/{command.slashes[0]}" for command in commands if command.slashes]
+        self._slashes = [f"/{each.slashes[0]}" for each in WorkbenchScreen.REGISTRY.commands if each.slashes]
         self._at = (0, 0)
 
     async def play(self, steps: int) -> None:
@@ -150,6 +116,7 @@ class Monkey:
 
     async def _answers(self) -> None:
         """Wait until the app has worked through what it got, and the screen too."""
+        self._run.screens.add(type(self._app.screen).__name__)
         for pump in (self._app, self._app.screen):
             done = asyncio.Event()
             pump.call_later(done.set)
@@ -166,8 +133,8 @@ class Monkey:
     def _step(self) -> None:
         self._run.steps += 1
         doing = self._random.choices(
-            (self._key, self._letters, self._slash, self._text, self._paste, self._mouse, self._resize),
-            (40, 12, 10, 5, 2, 20, 8),
+            (self._own_key, self._key, self._letters, self._slash, self._text, self._paste, self._mouse, self._resize),
+            (25, 25, 8, 10, 6, 2, 16, 8),
         )[0]
         said = doing()
         if not self._run.faults:
@@ -188,6 +155,14 @@ class Monkey:
     def _key(self) -> str:
         key = self._random.choice(KEYS)
         self._press(key, " " if key == "space" else None)
+        return key
+
+    def _own_key(self) -> str:
+        """One that does something in the screen that is seen: its windows open others, which only such keys reach."""
+        dice = self._random.random()
+        keys = sorted({*self._app.screen.active_bindings} - {"ctrl+q"})
+        key = keys[int(dice * len(keys))]
+        self._press(key, key if len(key) == 1 else None)
         return key
 
     def _letters(self) -> str:
@@ -257,39 +232,24 @@ def _watching(run: MonkeyRun) -> Iterator[None]:
         yield
 
 
+async def _stay(screen: MainScreen, detour: object = None) -> None:
+    """In place of leaving: whoever quits, or goes to the demo, is not at fault, and goes on here."""
+
+
 async def play(seed: int, steps: int) -> MonkeyRun:
-    """One run, in the folders that the environment names; on a session with a past, or a new one."""
+    """One run, in the folders that the environment names."""
     run, random = MonkeyRun(seed), Random(-seed - 1)
-    with Services() as services, _watching(run), patch.object(connection, "serving", RandomModel(random).serving):
-        ref = ""
-        if random.random() < 0.7:
-            with services.store.import_events(recording(), "demo") as session:
-                ref = session.id
-        app = full_screen(services, ref)
-        async with app.run_test(size=random.choice(((120, 40), (80, 24), (160, 50))), notifications=True):
-            if random.random() < 0.7:  # else keys come before anything is there
-                while not isinstance(app.screen, MainScreen):
-                    await asyncio.sleep(0.005)
-            monkey = Monkey(app, seed, run)
-            await monkey.play(steps)
-            if not run.ended and app._exit:
-                run.ended = f"the program ended: {app.return_value}"
+    model = patch.object(connection, "serving", RandomModel(random).serving)
+    with Services() as services, _watching(run), model, patch.object(MainScreen, "leave", _stay):
+        async with WORLDS[seed % len(WORLDS)](services) as world:
+            app = full_screen(services, world.ref, follow=world.follow)
+            async with app.run_test(size=random.choice(((120, 40), (80, 24), (160, 50))), notifications=True):
+                if random.random() < 0.7:  # else keys come before anything is there
+                    await until(lambda: isinstance(app.screen, MainScreen))
+                await Monkey(app, seed, run).play(steps)
+                if not run.ended and app._exit:
+                    run.ended = f"the program ended: {app.return_value}"
     return run
-
-
-@contextmanager
-def _folders() -> Iterator[None]:
-    before = Path.cwd()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
-        project = Path(place, "project")
-        (project / ".git").mkdir(parents=True)
-        (project / "note.txt").write_text("the milk is in the fridge\n")
-        os.environ.update(WORKBENCH_DATA_DIR=f"{place}/data", WORKBENCH_CONFIG_DIR=f"{place}/config")
-        os.chdir(project)
-        try:
-            yield
-        finally:
-            os.chdir(before)
 
 
 def main() -> int:
@@ -299,17 +259,19 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=1_500)
     parser.add_argument("--seed", type=int, default=1, help="of the first run; each further one has the next")
     asked = parser.parse_args()
-    bad, steps, started = 0, 0, time.monotonic()
+    bad, steps, started, screens = 0, 0, time.monotonic(), set[str]()
     for seed in range(asked.seed, asked.seed + asked.runs):
         faulthandler.dump_traceback_later(3 * PATIENCE + asked.steps, exit=True)
-        with _folders():
+        with own_folders():
             run = asyncio.run(play(seed, asked.steps))
         steps += run.steps
+        screens |= run.screens
         bad += not run.is_well
         if not run.is_well:
             print(run.told(), flush=True)
         print(f"seed {seed}: {run.steps} steps, {len(run.faults)} faults {run.ended}", flush=True)
     faulthandler.cancel_dump_traceback_later()
+    print(f"screens seen: {', '.join(sorted(screens))}")
     alive = sum(thread.is_alive() for thread in threading.enumerate())
     print(f"{asked.runs} runs, {steps:,} steps, {bad} with faults, {time.monotonic() - started:.0f} s, {alive} threads")
     return bad

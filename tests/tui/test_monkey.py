@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 
 from tui.monkey import play
+from tui.monkey_worlds import WORLDS, furnish
 
-SEEDS = range(3)
+SEEDS = range(len(WORLDS))
 STEPS = 60
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_nothing_a_monkey_does_goes_wrong(seed: int, project: Path, expected_faults: list[BaseException]) -> None:
-    (project / "note.txt").write_text("the milk is in the fridge\n")
+    furnish(project)
     run = await play(seed, STEPS)
     assert run.is_well, run.told()
     assert run.steps >= STEPS
