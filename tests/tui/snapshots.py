@@ -35,8 +35,8 @@ SIZES: Sequence[Size] = ((80, 24), (120, 40), (200, 60))
 THEMES = ("ink", "paper")
 CALM = 3
 """Looks in a row that must find nobody at work."""
-WAITING = ("commands", "leave")
-"""Workers that may wait for the user: commands, and the question before a loss."""
+WAITING = ("commands", "leave", "ask")
+"""Workers that may wait for the user: commands, the question before a loss, and what a screen asks in another."""
 TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "TZ": "UTC"}
 NOT_OURS = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
 """What a terminal may say that would be seen in a picture."""

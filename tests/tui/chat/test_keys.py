@@ -47,6 +47,7 @@ async def test_up_and_down_go_from_entry_to_entry() -> None:
         assert "▌" not in screen_of(app)
 
 
+@pytest.mark.long
 async def test_an_entry_taller_than_the_view_is_read_part_by_part() -> None:
     tall = "\n".join(f"line {number}" for number in range(60))
     app = Host(said(("you", "before"), ("you", tall), ("you", "after")))
@@ -96,6 +97,7 @@ async def test_enter_unfolds_a_call_and_plus_shows_more_of_it() -> None:
         assert "▾ Read auth.py" in screen_of(app)
 
 
+@pytest.mark.long
 async def test_plus_shows_all_of_a_huge_message() -> None:
     app = Host(said(("ai", "word " * 10_000)))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -208,6 +210,7 @@ async def test_escape_leaves_the_transcript_first_and_stops_the_model_from_the_c
         assert len(app.posted(Interrupt)) == 2
 
 
+@pytest.mark.long
 async def test_keys_do_nothing_where_there_is_nothing() -> None:
     app = Host([])
     async with app.run_test(size=(80, 24), notifications=True) as pilot:

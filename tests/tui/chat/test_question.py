@@ -93,6 +93,7 @@ async def test_a_message_is_never_an_answer(message: str, monkeypatch: pytest.Mo
         assert app.pane.composer.text == message
 
 
+@pytest.mark.long
 async def test_the_chats_key_goes_to_the_question_while_nothing_is_typed() -> None:
     app = Host(said(("you", "go")))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -124,6 +125,7 @@ async def test_whatever_is_no_answer_goes_into_the_composer() -> None:
         assert app.pane.composer.has_focus
 
 
+@pytest.mark.long
 async def test_a_draft_keeps_the_focus_and_tab_goes_to_the_question() -> None:
     app = Host(said(("you", "go")))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -246,6 +248,7 @@ async def test_an_answer_can_be_clicked() -> None:
         assert answers(app) == [(7, "once")]
 
 
+@pytest.mark.long
 async def test_a_long_detail_scrolls_and_leaves_the_answers_in_view(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(question, "MOST_DETAIL", 20)
     app = Host(said(("you", "go")))

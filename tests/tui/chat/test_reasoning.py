@@ -87,6 +87,7 @@ async def test_the_cursor_goes_to_what_comes_in_and_back_and_copies_it() -> None
         assert app.copied[3:] == ["why?"]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("project")
 async def test_it_stays_open_when_a_real_answer_ends(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()

@@ -56,6 +56,7 @@ async def found(screen: MainScreen) -> None:
     await until(lambda: screen.welcome is not None and not screen.welcome.lists.searching)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", SIZES)
 async def test_an_empty_chat_says_what_to_do_and_what_there_is(
     size: tuple[int, int], services: Services, earlier: str
@@ -103,6 +104,7 @@ async def test_the_rows_are_reached_by_keys_and_open(services: Services, earlier
         assert not screen.chat.greeting.display
 
 
+@pytest.mark.long
 async def test_another_agents_session_is_opened_by_mouse(services: Services) -> None:
     async with program(services) as (pilot, screen):
         await found(screen)
@@ -115,6 +117,7 @@ async def test_another_agents_session_is_opened_by_mouse(services: Services) -> 
         assert "[b]there" in shown(pilot.app)
 
 
+@pytest.mark.long
 async def test_it_goes_with_the_first_word(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     Script(answer("rye rises slowly")).play(monkeypatch)
     async with program(services) as (pilot, screen):
@@ -133,6 +136,7 @@ async def test_a_file_without_messages_says_so(services: Services, tmp_path: Pat
         assert "say something" not in shown(pilot.app)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("environ", "model", "said"),
     [

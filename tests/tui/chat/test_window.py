@@ -60,6 +60,7 @@ async def test_every_page_of_a_long_way_up_costs_what_is_in_view() -> None:
         assert long.looks < 400
 
 
+@pytest.mark.long
 async def test_scrolling_up_line_by_line_shows_every_line_in_its_order() -> None:
     app = Host(LongTranscript(24))
     async with app.run_test(size=SIZE) as pilot:
@@ -214,6 +215,7 @@ async def test_reasoning_shows_its_end_until_the_answer_begins() -> None:
         assert "ai    Well" in text
 
 
+@pytest.mark.long
 async def test_a_call_that_runs_is_shown_once() -> None:
     app = Host([*said(("you", "go")), called(2, "run_command", '{"command": "make"}', None)])
     async with app.run_test(size=SIZE) as pilot:

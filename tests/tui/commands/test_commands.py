@@ -16,6 +16,7 @@ from workbench.log.events import UserMessage
 from workbench.session.services import Services
 from workbench.tui.commands.palette import CommandHits
 from workbench.tui.commands.registry import REGISTRY
+from workbench.tui.commands.session import new_file
 from workbench.tui.compaction.descriptions import next_line
 from workbench.tui.widgets.help import Help
 from workbench.tui.widgets.report import Report
@@ -101,6 +102,7 @@ async def test_tokens_says_when_the_policy_compacts_and_agrees_with_the_panel_on
         assert rows["window full"] == "not soon"
 
 
+@pytest.mark.long
 async def test_a_long_value_of_a_report_stands_to_the_right_of_its_name(services: Services) -> None:
     words = [f"word{number}" for number in range(40)]
     async with program(services, SMALL) as (pilot, _):
@@ -125,6 +127,7 @@ async def test_instructions_that_are_not_there_are_said_to_be_missing(services: 
         await seen(pilot, "No AGENTS.md was found")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "letters", "value"),
     [
@@ -152,6 +155,7 @@ async def test_a_list_is_narrowed_down_by_typing(services: Services, name: str, 
         assert value(screen)
 
 
+@pytest.mark.long
 async def test_a_list_can_be_left(services: Services) -> None:
     async with program(services, SMALL) as (pilot, screen):
         screen.run_command(REGISTRY["policy"])
@@ -177,6 +181,7 @@ async def test_arguments_are_checked(services: Services) -> None:
             assert complaint in told(pilot.app), text
 
 
+@pytest.mark.long
 async def test_overrides_and_the_clipboard(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     Script(answer("The [b]answer.")).play(monkeypatch)
     async with program(services, SMALL) as (pilot, screen):
@@ -191,6 +196,16 @@ async def test_overrides_and_the_clipboard(services: Services, monkeypatch: pyte
         standing = screen.transcript.standing(screen.transcript[screen.transcript.index_of(seq)])
         assert standing is not None
         assert standing.pinned
+
+
+@pytest.mark.parametrize("name", ["語" * 300, "~nobody-here/talk.jsonl"], ids=["too long", "no such user"])
+async def test_a_name_that_no_file_can_have_is_told_and_ends_nothing(services: Services, name: str) -> None:
+    services.store.create([UserMessage("kept")], title="talk").close()
+    new_file(name)
+    async with program(services, SMALL) as (pilot, screen):
+        for command, says in (("export", "cannot be written"), ("open", "no session")):
+            screen.say(f"/{command} {name}")
+            await until(lambda says=says: says in told(pilot.app))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("name", ["out.json", "out.jsonl"])
@@ -236,6 +251,7 @@ async def test_the_help_has_layers_the_keys_here_then_commands_then_all_other_ke
                 await until(lambda: pilot.app.screen is screen)
 
 
+@pytest.mark.long
 @requirement("confirm", "commands", "`/compact` is in the help")
 async def test_the_help_lists_all_commands_and_is_searched(services: Services) -> None:
     async with program(services, (80, 24)) as (pilot, screen):
@@ -268,6 +284,7 @@ async def test_the_help_lists_all_commands_and_is_searched(services: Services) -
         assert pilot.app.screen is screen
 
 
+@pytest.mark.long
 async def test_the_help_knows_the_words_of_a_question_and_no_key_means_two_things(services: Services) -> None:
     async with program(services, (120, 40)) as (pilot, _):
         await pilot.press("f3")
@@ -293,6 +310,7 @@ async def test_the_help_knows_the_words_of_a_question_and_no_key_means_two_thing
             assert "where to look" in str(helped.text.render()), asked
 
 
+@pytest.mark.long
 async def test_of_a_context_that_shrinks_the_report_says_so_everywhere(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:

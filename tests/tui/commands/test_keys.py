@@ -57,6 +57,7 @@ def test_no_two_letters_are_the_same_and_none_has_priority() -> None:
     assert not any(binding.priority for binding in REGISTRY.bindings() if binding.key in letters)
 
 
+@pytest.mark.long
 async def test_every_binding_on_the_screen_has_an_id_and_none_clashes_with_a_command(services: Services) -> None:
     async with program(services, SMALL) as (_, screen):
         for binding in bindings_of(screen):

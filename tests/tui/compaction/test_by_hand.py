@@ -43,6 +43,7 @@ async def asked(pilot: Pilot[Any], key: str = "c") -> CompactDialog:
     return dialog
 
 
+@pytest.mark.long
 @requirement(
     "confirm",
     "commands",
@@ -64,6 +65,7 @@ async def test_the_keys_work_in_the_composer_ask_with_the_figures_and_no_is_the_
             assert made(screen) == 0
 
 
+@pytest.mark.long
 async def test_the_question_shows_how_far_its_figures_are_and_esc_stops_them(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,13 +97,14 @@ async def test_the_question_shows_how_far_its_figures_are_and_esc_stops_them(
         assert made(screen) == 0
 
 
+@pytest.mark.long
 async def test_a_compaction_shows_how_much_it_has_read(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     Script(answer(SUMMARY)).play(monkeypatch)
     monkeypatch.setattr(progress, "EVERY", 5)
     go_on = threading.Event()
 
-    def held(items: Any) -> Any:
-        return collect(item for at, item in enumerate(items) if at != 11 or go_on.wait())
+    def held(items: Any, *more: Any) -> Any:
+        return collect((item for at, item in enumerate(items) if at != 11 or go_on.wait()), *more)
 
     monkeypatch.setattr(compactor, "collect", held)
     async with on_screen(services) as (pilot, _):
@@ -175,6 +178,7 @@ async def test_without_a_model_by_key_button_and_command(services: Services, mon
         assert not script.requests
 
 
+@pytest.mark.long
 async def test_it_can_be_stopped_or_left_to_go_on(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     gates = [threading.Event(), threading.Event()]
     Script([gates[0], *answer(SUMMARY)], [gates[1], *answer(SUMMARY)]).play(monkeypatch)
@@ -202,6 +206,7 @@ async def test_it_can_be_stopped_or_left_to_go_on(services: Services, monkeypatc
         assert f"→ {screen.status.tokens:,} of 20,000 tokens" in told(pilot.app)
 
 
+@pytest.mark.long
 async def test_the_panel_stops_one(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
     Script([gate, *answer(SUMMARY)]).play(monkeypatch)
@@ -217,6 +222,7 @@ async def test_the_panel_stops_one(services: Services, monkeypatch: pytest.Monke
         assert screen.compaction.running is None
 
 
+@pytest.mark.long
 async def test_where_there_is_nothing_to_compact_only_no_is_an_answer(services: Services) -> None:
     async with panel(services, ref="") as (pilot, screen):
         await asked(pilot)
@@ -230,6 +236,7 @@ async def test_where_there_is_nothing_to_compact_only_no_is_an_answer(services: 
         assert top(pilot) is screen
 
 
+@pytest.mark.long
 @requirement(
     "sliding",
     "commands",

@@ -42,6 +42,7 @@ def marked(found: HistoryScreen) -> int:
     return entry.event.seq if entry is not None else 0
 
 
+@pytest.mark.long
 async def test_the_tree_begins_with_the_newest_or_the_one_that_was_named(services: Services) -> None:
     async with history(services) as (pilot, _, found):
         assert marked(found) == 50
@@ -98,6 +99,7 @@ async def test_what_was_lost_leads_to_where_it_came_from(services: Services) -> 
         assert line.endswith(f"event {item.seq}")
 
 
+@pytest.mark.long
 async def test_the_range_is_shown_in_the_inspector(services: Services) -> None:
     with services.store.create(nested()) as session:
         ref = session.id
@@ -115,6 +117,7 @@ async def test_the_range_is_shown_in_the_inspector(services: Services) -> None:
         assert item.seq == 3
 
 
+@pytest.mark.long
 async def test_a_session_without_any_says_so(services: Services) -> None:
     async with panel(services, ref="") as (pilot, screen):
         await pilot.press("H")

@@ -72,7 +72,7 @@ def test_one_line_is_enough_for_the_shape() -> None:
 
 def test_a_threshold_far_above_is_told_and_not_drawn() -> None:
     curve = Curve((1_000, 2_000, 3_000), (), 3, 900_000, 1_000_000)
-    assert top_of(curve) == 3_000
+    assert top_of(max(curve.sizes), curve.limit) == 3_000
     lines = drawn(curve, 60, 6)
     assert not any(LINE in line for line in lines[:-1])
     assert lines[-1] == "3 turns · compacts above this scale, at 900,000"

@@ -55,6 +55,7 @@ async def summaries(screen: MainScreen) -> list[str]:
     return [event.body.summary for event in events if isinstance(event.body, Compaction)]
 
 
+@pytest.mark.long
 async def test_it_shows_what_would_be_summarised_and_asks_nobody(services: Services, model: Script) -> None:
     async with panel(services) as (pilot, screen):
         await preview(pilot)
@@ -72,6 +73,7 @@ async def test_it_shows_what_would_be_summarised_and_asks_nobody(services: Servi
         assert top(pilot) is screen
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(60, 15), (40, 12)])
 async def test_a_small_terminal_shows_the_keys_and_what_was_lost(services: Services, size: tuple[int, int]) -> None:
     async with panel(services, size) as (pilot, _):
@@ -88,6 +90,7 @@ async def test_a_small_terminal_shows_the_keys_and_what_was_lost(services: Servi
         assert "## Goal" in text, "and a line of the summary"
 
 
+@pytest.mark.long
 async def test_a_draft_is_edited_with_live_figures_and_accepted(services: Services) -> None:
     async with panel(services) as (pilot, screen):
         found = await drafted(pilot)

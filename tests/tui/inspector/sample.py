@@ -8,7 +8,8 @@ from typing import Any, ClassVar, cast, overload
 
 from workbench.context.budget import Budget, Limits
 from workbench.context.items import Edit, Item
-from workbench.context.plan import ContextPlan, PlanRows, Totals, Verdict
+from workbench.context.plan import ContextPlan, Totals, Verdict
+from workbench.context.plan_rows import PlanRows
 
 BUDGET = Budget(100, 40, 0, 60, 0, 5_000, 800, 120, 0, 1_000, 2_000, 880)
 

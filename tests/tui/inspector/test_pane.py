@@ -78,6 +78,7 @@ async def test_the_detail_opens_follows_and_closes() -> None:
         assert not app.query_one(Detail).display
 
 
+@pytest.mark.long
 async def test_each_way_to_look_has_a_key() -> None:
     app = host()
     async with app.run_test(size=WIDE) as pilot:
@@ -91,6 +92,7 @@ async def test_each_way_to_look_has_a_key() -> None:
         assert app.pane.detail.tab == "original", "the user's choice holds from row to row"
 
 
+@pytest.mark.long
 async def test_the_detail_takes_the_focus_and_turns_its_pages() -> None:
     app = host()
     async with app.run_test(size=WIDE) as pilot:
@@ -138,6 +140,7 @@ async def test_the_detail_goes_where_there_is_room(size: tuple[int, int], beside
 # Around
 
 
+@pytest.mark.long
 async def test_jumping_to_the_chat_and_back() -> None:
     app = host(Model([*SUMMARISED]))
     async with app.run_test(size=WIDE) as pilot:
@@ -205,6 +208,7 @@ async def test_keys_that_come_in_one_burst_with_the_filter_s_key_are_all_typed_i
         assert app.pane.asked is None
 
 
+@pytest.mark.long
 async def test_no_sum_before_cuts_where_more_is_sent_than_was_said() -> None:
     empty: list[Body] = [
         UserMessage("run it"),

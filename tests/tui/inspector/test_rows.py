@@ -38,6 +38,7 @@ async def test_the_cursor_moves_and_stays_in_view() -> None:
             assert [line.lstrip("▌").split()[0] for line in seen] == [str(cursor + 1)]
 
 
+@pytest.mark.long
 async def test_a_click_puts_the_cursor_there_and_with_shift_ends_a_range() -> None:
     app = host()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -67,6 +68,7 @@ async def test_every_row_has_its_place(size: tuple[int, int]) -> None:
         assert "\x1b" not in "".join(lines)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(40, 12), (20, 6), (1, 1)])
 async def test_a_pane_that_is_too_small_is_survived(size: tuple[int, int]) -> None:
     app = host()
@@ -198,6 +200,7 @@ async def test_another_theme_shows_at_once() -> None:
 # A range
 
 
+@pytest.mark.long
 async def test_a_range_shows_its_sum() -> None:
     app = host()
     async with app.run_test(size=(120, 40)) as pilot:

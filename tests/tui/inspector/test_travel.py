@@ -13,6 +13,7 @@ from workbench.tui.messages import Travel
 WIDE = (120, 40)
 
 
+@pytest.mark.long
 async def test_one_steps_back_through_the_requests_and_returns() -> None:
     app = host()
     async with app.run_test(size=WIDE) as pilot:
@@ -33,6 +34,7 @@ async def test_one_steps_back_through_the_requests_and_returns() -> None:
         assert [each.place for each in app.asked if isinstance(each, Travel)] == [7, 6, 5, 4, 5, 0, None]
 
 
+@pytest.mark.long
 async def test_what_changed_between_two_requests_is_marked_and_summed_up() -> None:
     app = host()
     async with app.run_test(size=WIDE) as pilot:
@@ -69,6 +71,7 @@ async def test_before_the_first_request_there_is_no_timeline() -> None:
             app.query_one(Timeline).action_step(-1)
 
 
+@pytest.mark.long
 async def test_the_detail_shows_its_item_as_it_is_in_the_request_whatever_the_filter_hides() -> None:
     app = host()
     async with app.run_test(size=WIDE) as pilot:

@@ -97,6 +97,7 @@ async def test_it_shows_what_fills_the_context_and_opens_down_to_the_item() -> N
         assert app.pane.rows.has_focus
 
 
+@pytest.mark.long
 async def test_a_narrow_pane_has_it_in_the_place_of_the_rows() -> None:
     app = whole()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -109,6 +110,7 @@ async def test_a_narrow_pane_has_it_in_the_place_of_the_rows() -> None:
         assert isinstance(app.focused, RowsView)
 
 
+@pytest.mark.long
 async def test_a_click_goes_to_a_box_and_another_into_it() -> None:
     app = whole()
     async with app.run_test(size=(150, 40)) as pilot:
@@ -121,6 +123,7 @@ async def test_a_click_goes_to_a_box_and_another_into_it() -> None:
         assert names(app)[0] == "#15 run_command"
 
 
+@pytest.mark.long
 async def test_it_follows_the_groups_of_the_rows_and_the_session() -> None:
     app = whole()
     async with app.run_test(size=(150, 40)) as pilot:
@@ -132,6 +135,7 @@ async def test_it_follows_the_groups_of_the_rows_and_the_session() -> None:
         assert names(app)[:2] == ["turn 3", "turn 1"]
 
 
+@pytest.mark.long
 async def test_what_is_decided_in_it_is_about_the_item_under_the_cursor() -> None:
     app = whole()
     async with app.run_test(size=(150, 40)) as pilot:
@@ -177,6 +181,7 @@ def test_a_box_has_its_states_in_words_beside_its_name_or_under_it() -> None:
     assert "truncated, masked" in small[2]
 
 
+@pytest.mark.long
 async def test_beside_the_treemap_the_views_of_the_detail_keep_their_names() -> None:
     app = whole()
     async with app.run_test(size=(120, 40)) as pilot:

@@ -29,6 +29,7 @@ async def test_the_title_gets_the_room_that_the_rest_leaves(services: Services, 
         assert len(line) <= width
 
 
+@pytest.mark.long
 async def test_of_a_long_path_the_end_is_kept(services: Services) -> None:
     async with program(services, (80, 24)) as (pilot, screen):
         screen.session_title = "/home/somebody/.claude/projects/a-project/0b9c1f5e.jsonl"

@@ -42,6 +42,7 @@ def row_seq(screen: MainScreen) -> int | None:
     return None if item is None else item.seq
 
 
+@pytest.mark.long
 async def test_walking_the_rows_shows_the_message_in_the_chat_and_keeps_the_focus(services: Services) -> None:
     async with talk(services) as (pilot, screen):
         if not screen.arrangement.visible >= {"chat", "context"}:
@@ -70,6 +71,7 @@ async def test_walking_the_chat_shows_the_row_of_the_result_and_keeps_the_focus(
         assert screen.focused is screen.chat.view
 
 
+@pytest.mark.long
 async def test_the_one_that_follows_asks_for_nothing_in_turn(services: Services) -> None:
     async with talk(services) as (pilot, screen):
         asked: list[str] = []

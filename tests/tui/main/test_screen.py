@@ -29,6 +29,7 @@ def regions(screen: MainScreen) -> dict[str, Region]:
     return {name: pane.region for name, pane in screen.panes() if pane.display and pane.region}
 
 
+@pytest.mark.long
 async def test_a_narrow_terminal_shows_one_pane_at_a_time(services: Services) -> None:
     async with program(services, (80, 24)) as (pilot, screen):
         assert set(regions(screen)) == {"chat"}
@@ -83,6 +84,7 @@ async def test_a_wide_terminal_shows_them_side_by_side_and_uses_the_room(service
         assert set(regions(screen)) == {"context", "compaction"}
 
 
+@pytest.mark.long
 async def test_the_focus_comes_back_to_where_it_was(services: Services) -> None:
     async with program(services) as (pilot, screen):
         composer = screen.focused
@@ -217,6 +219,7 @@ def says(app: App[Any], text: str) -> bool:
     return text in " ".join(shown(app).split())
 
 
+@pytest.mark.long
 async def test_the_stand_in_says_that_it_is_no_ai(services: Services) -> None:
     for size in ((80, 24), (200, 60)):
         async with program(services, size) as (pilot, _):
@@ -225,6 +228,7 @@ async def test_the_stand_in_says_that_it_is_no_ai(services: Services) -> None:
             assert told(pilot.app) == ""
 
 
+@pytest.mark.long
 async def test_notices_leave_the_composer_of_a_small_terminal_free(services: Services) -> None:
     async with program(services, (80, 24)) as (pilot, screen):
         screen.tell("it follows rules and is no AI")
@@ -235,6 +239,7 @@ async def test_notices_leave_the_composer_of_a_small_terminal_free(services: Ser
             assert not toast.region.overlaps(screen.chat.composer.region)
 
 
+@pytest.mark.long
 async def test_a_session_is_not_shown_while_another_one_has_its_say(services: Services) -> None:
     for title in ("first", "second"):
         services.store.create([UserMessage(title)], title=title).close()
@@ -264,6 +269,7 @@ async def test_escape_goes_one_step_out_and_at_last_to_the_input(services: Servi
         assert screen.chat.composer.has_focus
 
 
+@pytest.mark.long
 async def test_the_pane_with_the_focus_has_its_keys_in_its_border(services: Services) -> None:
     async with program(services, (160, 40)) as (pilot, screen):
         for key, name, hint in (
@@ -298,6 +304,7 @@ async def test_the_borders_between_the_panes_can_be_dragged(services: Services) 
         assert screen.query_one("#side").region == moved, "let go is let go"
 
 
+@pytest.mark.long
 async def test_whether_all_panes_are_shown_is_kept(services: Services) -> None:
     async with program(services, (120, 40)) as (pilot, screen):
         assert set(regions(screen)) == {"chat"}
@@ -340,6 +347,7 @@ async def test_ctrl_r_finds_what_was_typed_in_other_sessions_of_this_folder(serv
         assert composer.text == "the question of now"
 
 
+@pytest.mark.long
 async def test_what_was_typed_elsewhere_is_shown_once_it_is_there(services: Services) -> None:
     services.store.create([UserMessage("a question of before")], folder=work_folder()).close()
     async with program(services) as (pilot, screen):
@@ -347,6 +355,7 @@ async def test_what_was_typed_elsewhere_is_shown_once_it_is_there(services: Serv
         await until(lambda: screen.chat.composer.text == "a question of before")
 
 
+@pytest.mark.long
 async def test_a_store_that_cannot_tell_the_past_leaves_the_search(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,7 @@ async def test_a_theme_is_reloaded_while_the_screen_is_up(themes: Path, monkeypa
             assert pilot.app.theme == "mine"
 
 
+@pytest.mark.long
 async def test_an_unknown_theme_is_told_and_another_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app.WorkbenchApp, "NOTIFICATION_TIMEOUT", 600)  # a slow start must not outlast it
     (tmp_path / "config").mkdir()
@@ -62,6 +63,7 @@ async def test_an_unknown_theme_is_told_and_another_taken(tmp_path: Path, monkey
             assert pilot.app.theme == "ink"
 
 
+@pytest.mark.long
 async def test_a_theme_that_is_chosen_is_there_at_the_next_start(tmp_path: Path) -> None:
     """Written into the user's file, of which nothing else changes."""
     file = tmp_path / "config" / "config.toml"
@@ -83,6 +85,7 @@ async def test_a_theme_that_is_chosen_is_there_at_the_next_start(tmp_path: Path)
     assert services.settings.keys == {"tokens": "ctrl+l"}
 
 
+@pytest.mark.long
 async def test_a_theme_that_cannot_be_kept_holds_for_now_and_says_so(tmp_path: Path, services: Services) -> None:
     (tmp_path / "config").write_text("a file where a folder should be")
     async with program(services, SMALL) as (pilot, _):

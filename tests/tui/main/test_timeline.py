@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.log.events import Hold
 from workbench.session.requests import RequestMark
 from workbench.tui.main.timeline import CLEARED, MADE, SIGNS, UNDONE, column_of, time_columns
 
@@ -36,6 +37,17 @@ def test_results_that_were_cleared_have_a_mark_whether_an_event_says_so_or_only_
     assert signs(sized(100, 50, purpose="side"), []) == ["100", "50", "0"]
     other = [*sized(100), *sized(0, 50, model="other")[1:]]
     assert signs(other, []) == ["100", "50", "0"], "another model counts otherwise"
+
+
+def test_what_was_asked_and_not_sent_is_marked_and_compared_with_nothing() -> None:
+    first, answered, replaced, instead, last = sized(90, 900, 800, 95, 100)
+    answered = answered._replace(hold=Hold(1, "every", "every", 5, "answered"))
+    instead = instead._replace(instead_of=replaced.seq)
+    columns = time_columns([first, answered, replaced, instead, last], [], 80)
+    assert [column.sent for column in columns] == [True, False, False, True, True, True]
+    assert [column.mark for column in columns] == [""] * 6, "nothing was taken out"
+    few = time_columns([answered, replaced, instead, last, last], [], 3)
+    assert [column.sent for column in few] == [False, True, True]
 
 
 COMPACTIONS = st.lists(st.tuples(st.integers(0, 4_000), st.sampled_from(SIGNS)), max_size=10)

@@ -30,6 +30,7 @@ def row(screen: MainScreen) -> str:
     return lines_of(screen.inspector.rows)[found[0]]
 
 
+@pytest.mark.long
 async def test_what_is_not_in_the_file_is_a_row_and_a_segment(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run()), (200, 60)) as (pilot, screen):
         assert screen.shown is not None
@@ -53,6 +54,7 @@ async def test_what_is_not_in_the_file_is_a_row_and_a_segment(services: Services
         assert f"~{screen.shown.plan.unattributed:,}" in row(screen)
 
 
+@pytest.mark.long
 async def test_where_the_provider_counted_less_the_row_says_so(services: Services, tmp_path: Path) -> None:
     bodies = [Usage(each.model, 0, 40) if isinstance(each, Usage) else each for each in run(3, others=False)]
     async with inspector(services, as_file(tmp_path, bodies), (200, 60)) as (_, screen):
@@ -64,6 +66,7 @@ async def test_where_the_provider_counted_less_the_row_says_so(services: Service
         assert "?" not in str(screen.query_one(ContextOverview).render())
 
 
+@pytest.mark.long
 async def test_rows_in_groups_and_by_size_have_it_too(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run(5))) as (pilot, screen):
         await pilot.press("s", "home")
@@ -74,6 +77,7 @@ async def test_rows_in_groups_and_by_size_have_it_too(services: Services, tmp_pa
         assert "unattributed" in lines_of(screen.inspector.rows)[0]
 
 
+@pytest.mark.long
 async def test_its_detail_says_where_the_figure_comes_from(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run(5))) as (pilot, screen):
         assert screen.shown is not None
@@ -87,6 +91,7 @@ async def test_its_detail_says_where_the_figure_comes_from(services: Services, t
         assert "The provider reported" in shown(pilot.app)
 
 
+@pytest.mark.long
 async def test_it_is_no_part_of_the_request(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run(5))) as (pilot, _):
         await pilot.press("w")
@@ -94,6 +99,7 @@ async def test_it_is_no_part_of_the_request(services: Services, tmp_path: Path) 
         assert "hidden thinking" not in shown(pilot.app)
 
 
+@pytest.mark.long
 async def test_another_policy_is_a_what_if_beside_the_recorded_figure(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run()), (200, 60)) as (pilot, screen):
         screen.say("/policy layers")
@@ -114,6 +120,7 @@ async def test_another_policy_is_a_what_if_beside_the_recorded_figure(services: 
         assert str(screen.query_one(ContextOverview).render()).startswith(f"request 5, recorded · {reported:,} of")
 
 
+@pytest.mark.long
 async def test_the_command_line_can_ask_for_a_what_if(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run()), policy="layers") as (_, screen):
         assert str(screen.query_one(ContextOverview).render()).startswith("what-if layers for request ")

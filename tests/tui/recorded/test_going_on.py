@@ -8,7 +8,7 @@ import pytest
 
 from tui.play import settle, shown, typed, until
 from tui.recorded.long_run import LAST, STEPS, as_file, as_session, inspector, run
-from tui.screens.looking import look, narrowed, values
+from tui.screens.looking import look, narrowed, next_request, values
 from workbench.log.events import Setting, Usage
 from workbench.session.services import Services
 from workbench.tui.inspector.account import AccountScreen
@@ -17,6 +17,7 @@ from workbench.tui.main.usage import ContextOverview
 pytestmark = pytest.mark.usefixtures("project")
 
 
+@pytest.mark.long
 async def test_the_ledger_has_the_reports_and_what_they_taught(services: Services) -> None:
     async with inspector(services, as_session(services, run())) as (pilot, _):
         await pilot.press("a")
@@ -31,13 +32,12 @@ async def test_the_ledger_has_the_reports_and_what_they_taught(services: Service
 
 async def test_the_lab_and_the_policies_have_what_was_recorded_as_a_row(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run(8)), policy="layers") as (pilot, screen):
-        finder = await look(pilot, screen, "lab")
-        await until(lambda: "…" not in str(finder.found.options[-1].prompt))
+        finder = await next_request(pilot, screen)
         row = next(str(option.prompt) for option in finder.found.options if option.id == "recorded")
         recorded = await screen.from_session(lambda opened: opened.recorded)
         assert recorded is not None
         assert f"{recorded.next_size:,}" in row
-        await pilot.press("escape")
+        await pilot.press("escape", "escape")
         await until(lambda: pilot.app.screen is screen)
         await look(pilot, screen, "policy")
         assert values(await narrowed(pilot, "recorded")) == ["recorded"]
@@ -48,6 +48,7 @@ async def test_the_lab_and_the_policies_have_what_was_recorded_as_a_row(services
         assert str(screen.query_one(ContextOverview).render()).startswith("request ")
 
 
+@pytest.mark.long
 async def test_a_policy_that_is_tried_leaves_no_trace(services: Services) -> None:
     session = as_session(services, run(5))
     async with inspector(services, session) as (pilot, screen):

@@ -41,6 +41,7 @@ def which(screen: MainScreen) -> str:
     return f"{usage} | {screen.query_one(Timeline).render()}"
 
 
+@pytest.mark.long
 async def test_a_file_opens_at_its_last_reported_request_and_the_next_one_follows(
     services: Services, tmp_path: Path
 ) -> None:
@@ -65,11 +66,13 @@ async def test_a_file_opens_at_its_last_reported_request_and_the_next_one_follow
         assert place(screen) == REQUESTS - 1
 
 
+@pytest.mark.long
 async def test_an_imported_session_opens_there_too(services: Services) -> None:
     async with inspector(services, as_session(services, run())) as (_, screen):
         assert place(screen) == REQUESTS - 1
 
 
+@pytest.mark.long
 async def test_without_a_report_a_file_opens_at_its_end(services: Services, tmp_path: Path) -> None:
     bodies = [body for body in run(3, others=False) if type(body).__name__ != "Usage"]
     async with inspector(services, as_file(tmp_path, bodies)) as (_, screen):
@@ -78,6 +81,7 @@ async def test_without_a_report_a_file_opens_at_its_end(services: Services, tmp_
         assert "next of 4 " in which(screen)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [1, 7, 50])
 async def test_a_key_that_is_held_down_loses_no_request(services: Services, tmp_path: Path, count: int) -> None:
     async with inspector(services, as_file(tmp_path, run())) as (pilot, screen):
@@ -107,6 +111,7 @@ async def test_a_number_goes_to_a_request(services: Services, tmp_path: Path) ->
         assert f"three: expected the number of a request, from 1 to {REQUESTS}" in told(pilot.app)
 
 
+@pytest.mark.long
 async def test_side_requests_and_sub_agents_are_marked_and_can_be_passed_over(
     services: Services, tmp_path: Path
 ) -> None:
@@ -129,6 +134,7 @@ async def test_side_requests_and_sub_agents_are_marked_and_can_be_passed_over(
         assert place(screen) == 2
 
 
+@pytest.mark.long
 async def test_the_chat_stands_where_the_request_does(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run())) as (pilot, screen):
         view = screen.chat.view
@@ -146,6 +152,7 @@ async def test_the_chat_stands_where_the_request_does(services: Services, tmp_pa
         assert view.following
 
 
+@pytest.mark.long
 async def test_the_chat_stands_there_too_when_it_was_not_seen(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run()), (80, 24)) as (pilot, screen):
         screen.go_to_request("20")
@@ -183,6 +190,7 @@ async def test_the_timeline_is_walked_with_arrows_and_with_the_mouse(services: S
         assert screen.chat.composer.has_focus
 
 
+@pytest.mark.long
 async def test_a_request_that_nobody_reported_has_its_size_and_the_columns_keep_their_scale(
     services: Services, tmp_path: Path
 ) -> None:
