@@ -39,6 +39,8 @@ class Scale(NamedTuple):
     """Chunks of a long answer."""
     turns: int = 1_000
     """Turns of a long conversation."""
+    transcripts: int = 500
+    """Of a corpus."""
     idle: float = 10.0
     """Seconds in which nothing happens."""
     repeats: int = 9
@@ -47,8 +49,12 @@ class Scale(NamedTuple):
 
 
 FULL = Scale()
-QUICK = Scale(stored=20_000, mixed=1_000_000, chunks=1_000, turns=80, idle=5.0, repeats=3, slow_repeats=2)
-TINY = Scale(60, 120, 240, 240, text=60_000, mixed=40_000, chunks=20, turns=8, idle=1.0, repeats=1, slow_repeats=1)
+QUICK = Scale(
+    stored=20_000, mixed=1_000_000, chunks=1_000, turns=80, transcripts=60, idle=5.0, repeats=3, slow_repeats=2
+)
+TINY = Scale(
+    60, 120, 240, 240, text=60_000, mixed=40_000, chunks=20, turns=8, transcripts=4, idle=1.0, repeats=1, slow_repeats=1
+)
 """For the test of the suite itself; its figures mean nothing."""
 
 

@@ -10,8 +10,10 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -21,17 +23,26 @@ import psutil
 from aiohttp import web
 
 from bench import children
-from bench.harness import Row, Scale, Target, wall
+from bench.harness import Rounds, Row, Scale, Target, beside, wall
 
 PEER = "bare forwarder"
-SIZES = {"5 KB": 5_000, "50 KB": 50_000, "500 KB": 500_000}
+REQUESTS = (
+    ("5 KB in a row", 5_000, 0.0),
+    ("50 KB in a row", 50_000, 0.0),
+    ("500 KB in a row", 500_000, 0.0),
+    ("500 KB, 20 ms apart", 500_000, 0.02),
+)
+"""What they are called, their bytes, and the pause between them, in which the last one is recorded."""
 FIRST_BYTE = 0.003
 """Seconds by which the first byte may come later."""
 STREAM_SHARE = 1.1
 """What a long stream may cost, by what it costs the bare forwarder."""
+_NUMBERS = count(1)
+IDLE = 0.001
+"""Seconds of the processor that a process uses at most in a twentieth of a second when it has nothing to do."""
 AGENTS = 50
 ROUNDS = 20
-"""Requests of a size and round; each takes a few milliseconds."""
+"""Requests in a row."""
 
 
 class _Child(NamedTuple):
@@ -40,8 +51,17 @@ class _Child(NamedTuple):
 
     def seconds(self) -> float:
         """Of the processor, since it began."""
+        if psutil.LINUX:  # as clock_getcpuclockid(3) names it: psutil counts in hundredths
+            return time.clock_gettime((~self.process.pid << 3) | 2)
         used = self.process.cpu_times()
         return float(used.user + used.system)
+
+    async def settled(self) -> None:
+        """Wait until it has nothing more to do."""
+        before = -1.0
+        while (now := self.seconds()) - before > IDLE:
+            before = now
+            await asyncio.sleep(0.05)
 
 
 def run(scale: Scale) -> Iterator[Row]:
@@ -60,21 +80,66 @@ def run(scale: Scale) -> Iterator[Row]:
 async def _first_bytes(scale: Scale, provider: _Child, bare: _Child, ours: _Child) -> list[Row]:
     found = []
     async with aiohttp.ClientSession() as client:
-        for name, size in SIZES.items():
-            body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "x " * (size // 2)}]}).encode()
-            taken: dict[str, list[float]] = {each.url: [] for each in (provider, bare, ours)}
-            for _ in range(ROUNDS * scale.repeats):
-                for url, times in taken.items():
-                    began = wall()
-                    async with client.post(f"{url}/v1/chat/completions", data=body) as came:
-                        await came.content.readany()
-                        times.append(wall() - began)
-                        await came.read()
-            direct = median(taken[provider.url])
-            added, by_bare = (max(median(taken[each.url]) - direct, 1e-6) for each in (ours, bare))
+        for name, size, pause in REQUESTS:
+            added: dict[str, list[float]] = {bare.url: [], ours.url: []}
+            for number in range(scale.repeats + 1):
+                direct = await _asked(client, provider, size, pause)
+                for each in (bare, ours):
+                    taken = await _asked(client, each, size, pause)
+                    if number:
+                        added[each.url].append(taken - direct)
+            mine, others = (max(median(added[each.url]), 1e-6) for each in (ours, bare))
             target = Target("at most", FIRST_BYTE, "ours")
-            found.append(Row(f"added to the first byte, {name}", added, "s", by_bare, PEER, added / by_bare, target))
+            found.append(Row(f"added to the first byte, {name}", mine, "s", others, PEER, mine / others, target))
     return found
+
+
+async def _asked(client: aiohttp.ClientSession, child: _Child, size: int, pause: float) -> float:
+    """How long the first byte takes when a conversation goes on, request by request; the median of them."""
+    talk, taken = _Talk(size), []
+    for number in range(ROUNDS + 1):
+        body = talk.next_request()
+        began = wall()
+        async with client.post(f"{child.url}/v1/chat/completions", data=body) as came:
+            await came.content.readany()
+            taken.append(wall() - began)
+            await came.read()
+        if not number:
+            await child.settled()  # a conversation that is new has to be recorded as a whole
+        await asyncio.sleep(pause)
+    await child.settled()  # what it still has to record is not to slow down the others
+    return median(taken[1:])
+
+
+class _Talk:
+    """A conversation of its own with results of tools; its requests are as large as wanted, or a little larger."""
+
+    def __init__(self, size: int) -> None:
+        words = f"You work in repository {next(_NUMBERS)}. Look before you write. "
+        prompt = {"role": "system", "content": words * (size // 500)}
+        self._said = [json.dumps(prompt).encode()]
+        self._turns = 0
+        while sum(map(len, self._said)) < size:
+            self._turn(f"def value(x):\n    return x + {self._turns}\n" * min(80, size // 1000))
+
+    def _turn(self, result: str) -> None:
+        self._turns += 1
+        call = {"name": "read", "arguments": json.dumps({"path": f"src/{self._turns}.py"})}
+        calls = [{"id": f"call_{self._turns}", "type": "function", "function": call}]
+        for message in (
+            {"role": "user", "content": f"look at file {self._turns}"},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            {"role": "tool", "tool_call_id": f"call_{self._turns}", "content": result},
+            {"role": "assistant", "content": "yes"},
+        ):
+            self._said.append(json.dumps(message).encode())
+
+    def next_request(self) -> bytes:
+        """What an agent would send next."""
+        self._said.append(json.dumps({"role": "user", "content": f"and then, {len(self._said)}?"}).encode())
+        body = b'{"model": "m", "messages": [%s]}' % b", ".join(self._said)
+        self._said.append(json.dumps({"role": "assistant", "content": "yes"}).encode())
+        return body
 
 
 async def _stream(scale: Scale, bare: _Child, ours: _Child) -> Row:
@@ -87,12 +152,11 @@ async def _stream(scale: Scale, bare: _Child, ours: _Child) -> Row:
                 before = child.seconds()
                 async with client.post(f"{child.url}/v1/chat/completions", json=body) as came:
                     await came.read()
-                await asyncio.sleep(0.2)  # what is done behind it counts
+                await child.settled()  # what is done behind it counts
                 if number:
                     figures[name].append(max(child.seconds() - before, 0.005))
-    mine, others = sum(figures["ours"]), sum(figures["bare"])
-    target = Target("at most", STREAM_SHARE, "ratio")
-    return Row(f"a stream of {scale.chunks:,} chunks, processor", mine, "s", others, PEER, mine / others, target)
+    found = Rounds(figures)
+    return beside(f"a stream of {scale.chunks:,} chunks, processor", found, "ours", "bare", PEER, STREAM_SHARE)
 
 
 async def _many(scale: Scale, bare: _Child, ours: _Child) -> Row:

@@ -14,8 +14,22 @@ from support.requirements import requirement
 
 KEYS = {"benchmark", "name", "ours", "unit", "peer", "peer_name", "ratio", "target", "ok"}
 
-LONG = {"ask", "proxy", "open_screen", "turn", "stream", "growth", "pausing", "screen", "chat", "inspector", "memory"}
-"""These load litellm or start a screen, which takes seconds. CI runs their quick form, where a crash is a failure."""
+LONG = {
+    "corpus",
+    "ask",
+    "proxy",
+    "open_screen",
+    "turn",
+    "stream",
+    "growth",
+    "pausing",
+    "screen",
+    "chat",
+    "inspector",
+    "memory",
+}
+"""These load litellm or start a screen or a cluster, which takes seconds. CI runs their quick form, where a crash is a
+failure."""
 
 
 @requirement(

@@ -1,0 +1,82 @@
+"""The lab: many transcripts in one process, in two, and on Dask.
+
+Several processes are as quick as the busiest of them: its processor's time counts, so that a busy machine does not
+decide, or half of all that is spent, where that is more. What it takes to start them is a row of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+import psutil
+
+from bench.harness import Row, Scale, absolute, beside, faster, rounds, wall
+from bench.labs import made_events
+from workbench.lab.running import LabWorkers
+from workbench.lab.tasks import LabPolicy, LabTask, all_policies
+from workbench.log.codec import encode
+
+CHARACTERS = 20_000
+"""Of one transcript."""
+FIRST = 8
+"""Transcripts that are replayed before, so that all processes have loaded what they need."""
+DATA = "WORKBENCH_DATA_DIR"
+
+
+def _replayed(tasks: list[LabTask], started: list[float], jobs: int, cluster: str = "") -> float:
+    """How long the tasks behind the first ones take; every count is made anew."""
+    before = os.environ.get(DATA)
+    with TemporaryDirectory() as folder:
+        os.environ[DATA] = folder
+        try:
+            began = wall()
+            with LabWorkers(jobs, cluster) as workers:
+                _done(workers, tasks[:FIRST])
+                started.append(wall() - began)
+                spent = _spent()
+                _done(workers, tasks[FIRST:])
+                each = [now - spent.get(process, 0.0) for process, now in _spent().items()]
+                return max(*each, sum(each) / jobs) if jobs > 1 else sum(each)
+        finally:
+            if before is None:
+                del os.environ[DATA]
+            else:
+                os.environ[DATA] = before
+
+
+def _done(workers: LabWorkers, tasks: list[LabTask]) -> None:
+    errors = [outcome.error for outcome in workers.run(tasks) if outcome.error]
+    assert not errors, errors[0]
+
+
+def _spent() -> dict[int, float]:
+    """The processor's time of this process and all that it has started."""
+    here = psutil.Process()
+    return {each.pid: sum(each.cpu_times()[:2]) for each in (here, *here.children(recursive=True))}
+
+
+def run(scale: Scale) -> Iterator[Row]:
+    """The same transcripts in three ways, in turns."""
+    starts: dict[str, list[float]] = {"one": [], "two": [], "dask": []}
+    with TemporaryDirectory() as folder:
+        tasks = []
+        for number in range(scale.transcripts + FIRST):
+            path = Path(folder) / f"{number}.jsonl"
+            path.write_text("\n".join(map(encode, made_events(CHARACTERS, number))), "utf-8")
+            tasks.append(LabTask(str(path), tuple(map(LabPolicy, all_policies()))))
+        works = {
+            "one": partial(_replayed, tasks, starts["one"], 1),
+            "two": partial(_replayed, tasks, starts["two"], 2),
+            "dask": partial(_replayed, tasks, starts["dask"], 2, "local"),
+        }
+        found = rounds(works, scale.slow_repeats, gc_on=True, warm_up=False)
+    name = f"{scale.transcripts} transcripts"
+    yield faster(f"{name}, two processes", found, "two", "one", "one process", at_least=1.7)
+    yield beside(f"{name}, Dask on two processes", found, "dask", "two", "two processes", at_most=1.3)
+    yield absolute("two processes, until they are ready", median(starts["two"]))
+    yield absolute("Dask on two processes, until they are ready", median(starts["dask"]))
