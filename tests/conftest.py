@@ -36,6 +36,9 @@ TALK: list[dict[str, Any]] = [
     {"role": "user", "content": "must support Python 3.11"},
 ]
 
+CASES_COUNTED: set[str] = set()
+"""Tests of the screen, of each of which this process has counted a case."""
+
 # A screen makes hundreds of thousands of small objects, and a test process holds millions that stay: looking through
 # them as often as Python does by default is a third of the time.
 gc.set_threshold(50_000, 20, 50)
@@ -52,6 +55,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
     monkeypatch.setenv("WORKBENCH_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("WORKBENCH_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("WORKBENCH_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))  # other agents' sessions are looked for there
 
 
@@ -80,16 +84,31 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def _is_counted(item: pytest.Item) -> bool:
+    """Whether its lines are: not of random cases, pictures and what is long; of the screen, of a test's first case.
+
+    With it all of them take more than twice the time, and it is the screen that takes most.
+    """
+    is_random = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    if is_random or "pictures" in getattr(item, "fixturenames", ()) or item.get_closest_marker("long"):
+        return False
+    name, _, case = item.nodeid.partition("[")
+    if case and "tui" in item.path.parts:
+        is_first = name not in CASES_COUNTED
+        CASES_COUNTED.add(name)
+        return is_first
+    return True
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """Coverage is counted where single cases say what happens; with it, random cases and pictures take twice the time.
+    """Coverage is counted where single cases say what happens.
 
     pytest-cov has a marker for that, but in the processes of pytest-xdist there are two counts, one below the other,
     and it stops one of them.
     """
-    is_random = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
     stopped: list[Coverage] = []
-    if is_random or "pictures" in getattr(item, "fixturenames", ()) or item.get_closest_marker("long"):
+    if not _is_counted(item):
         while (count := Coverage.current()) is not None:
             count.stop()
             stopped.append(count)

@@ -17,7 +17,7 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 
 import workbench.tui
-from workbench.cli.main import _parser
+from workbench.cli.main import make_parser
 from workbench.context.knobs import knob_table
 from workbench.context.load import PRESETS, load_policy
 from workbench.tui.commands.registry import REGISTRY
@@ -60,6 +60,9 @@ PLACES = {
     "policies": "The list of policies",
     "knobs": "The policy editor",
     "lab": "The lab",
+    "lab-knobs": "The knobs in the lab",
+    "misses": "What a policy misses",
+    "moment": "The next request in the lab",
     "policy-diff": "Two policies, item by item",
     "both-texts": "What two policies send of an item",
     "tools": "The list of tools",
@@ -67,6 +70,7 @@ PLACES = {
     "settings": "The settings",
     "breaks": "The list of breakpoints",
     "held": "A request that is held",
+    "way": "A policy on the way",
     "asking": "A line to type an answer",
     "edit": "A text to edit",
     "choose": "A short list of choices",
@@ -86,7 +90,7 @@ def blocks(page: str) -> dict[str, str]:
 def made() -> dict[str, dict[str, str]]:
     """The same for all pages, as the code has it now."""
     return {
-        "commands.md": dict(_commands(_parser())),
+        "commands.md": dict(_commands(make_parser())),
         "keys.md": {"commands": _slash_commands(), "keys": _keys()},
         "policies.md": {"presets": _presets(), "knobs": _knobs()},
     }
@@ -110,8 +114,10 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
             shared = planning
             options = [each for each in options if each not in shared.values()]
         arguments = [each for each in sub._positionals._group_actions if not _is_commands(each)]
-        given = [name, *map(_argument, arguments), *(["[planning options]"] if planning == shared and shared else [])]
-        usage = " ".join([*given, *_usage(sub, options)])
+        rest = [each for each in arguments if each.nargs == argparse.REMAINDER]  # all that follows is its own
+        given = [name, *(_argument(each) for each in arguments if each not in rest)]
+        given += ["[planning options]"] if planning == shared and shared else []
+        usage = " ".join([*given, *_usage(sub, options), *(f"[{_metavar(each)}]" for each in rest)])
         rows = [(f"`{_metavar(each)}`", each.help) for each in arguments if each.help]
         rows += [(f"`{_option(each)}`", each.help or "") for each in options]
         about = _sentence(sub.description or "")
@@ -143,7 +149,8 @@ def _metavar(action: argparse.Action) -> str:
 
 
 def _argument(action: argparse.Action) -> str:
-    return f"[{_metavar(action)}]" if action.nargs == "?" else _metavar(action)
+    shown = {"?": f"[{_metavar(action)}]", "*": f"[{_metavar(action)} ...]"}
+    return shown.get(str(action.nargs), _metavar(action))
 
 
 def _option(action: argparse.Action, *, all_names: bool = True) -> str:
