@@ -87,6 +87,28 @@ async def test_plain_textual_calls_a_widget_that_lost_its_children_and_ours_does
             await pilot.app.screen._invoke_and_clear_callbacks()
 
 
+@pytest.mark.parametrize("is_plain", [True, False])
+async def test_plain_textual_cannot_take_a_click_on_what_is_gone_and_ours_can(
+    is_plain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mend()
+    if is_plain:
+        monkeypatch.setattr(Screen, "get_widget_and_offset_at", Plain.widget_and_offset_at)
+    async with App[None]().run_test() as pilot:
+        text = Static("text")
+        await pilot.app.mount(text)
+        await pilot.pause()
+        screen = pilot.app.screen
+        click = events.MouseDown(None, 1, 0, 0, 0, 1, False, False, False, 1, 0)
+        with pilot.app.batch_update():  # nothing is laid out in it
+            await text.remove()
+            assert screen.get_widget_at(1, 0)[0] is text
+            with pytest.raises(AttributeError, match="region") if is_plain else nullcontext():
+                screen._forward_event(click)
+        await pilot.pause()
+        assert screen.get_widget_and_offset_at(1, 0)[0] is screen
+
+
 # Errors
 
 

@@ -24,7 +24,7 @@ from textual.box_model import BoxModel
 from textual.command import CommandPalette
 from textual.content import Content
 from textual.dom import DOMNode
-from textual.geometry import Region, Size
+from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.messages import InvokeLater
@@ -104,6 +104,16 @@ def _recompute_cursor_offset(area: TextArea) -> None:
 
 def _dismiss(screen: Screen[Any], result: Any = None) -> AwaitComplete:
     return Plain.dismiss(screen, result) if screen.app.screen is screen else AwaitComplete()
+
+
+# Clicks. Until the next layout, a widget that was taken away is still found where it was; a click there would begin a
+# selection in what it stood in, which is nothing by then.
+
+
+def _widget_and_offset_at(screen: Screen[Any], x: int, y: int) -> tuple[Widget | None, Offset | None]:
+    widget, offset = Plain.widget_and_offset_at(screen, x, y)
+    is_gone = widget is not None and not isinstance(widget, Screen) and widget.parent is None
+    return (None, None) if is_gone else (widget, offset)
 
 
 # Widgets that are leaving. A widget's children go before it does, and what it wanted to do when it is drawn would look
@@ -283,6 +293,7 @@ class Plain:
     move_page = OptionList._move_page
     recompute_cursor_offset = TextArea._recompute_cursor_offset
     dismiss = Screen.dismiss
+    widget_and_offset_at = Screen.get_widget_and_offset_at
     on_invoke_later = MessagePump._on_invoke_later
     invoke_watcher = staticmethod(reactive.invoke_watcher)
 
@@ -296,6 +307,7 @@ MENDED: dict[tuple[type | ModuleType, str], Callable[..., Any]] = {
     (OptionList, "_move_page"): _move_page,
     (TextArea, "_recompute_cursor_offset"): _recompute_cursor_offset,
     (Screen, "dismiss"): _dismiss,
+    (Screen, "get_widget_and_offset_at"): _widget_and_offset_at,
     (MessagePump, "_on_invoke_later"): _on_invoke_later,
     (reactive, "invoke_watcher"): _invoke_watcher,
 }
