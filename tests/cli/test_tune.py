@@ -260,6 +260,7 @@ def test_a_broken_file_is_named_and_the_rest_is_searched(sessions: Path, capsys:
     ("call", "said"),
     [
         (("--objective", "cost + mises"), "did you mean misses"),
+        (("--objective", ""), "expected arithmetic"),
         (("--objective", "__import__('os')"), "expected numbers"),
         (("--hold-out", "1"), "--hold-out"),
         (("--knob", "masking.keep_lost=1..2"), "did you mean"),

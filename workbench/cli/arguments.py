@@ -20,9 +20,12 @@ Commands = argparse._SubParsersAction  # the only name it has
 
 def count(text: str) -> int:
     """A number of rows."""
-    if not text.isdecimal() or not 0 < int(text[:11]) < 1 << 31:
+    most, digits = (1 << 31) - 1, text.lstrip("0")
+    if not digits.isdecimal():
         raise argparse.ArgumentTypeError(f"expected a whole number from 1 up, got {text[:40]!r}")
-    return int(text)
+    if int(digits[:11]) > most:  # of millions of digits, those are enough
+        raise argparse.ArgumentTypeError(f"expected at most {most:,}, got {text[:40]!r}")
+    return int(digits)
 
 
 def add_command(commands: Commands[Parser], name: str, run: str, text: str) -> Parser:

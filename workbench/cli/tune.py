@@ -42,7 +42,7 @@ from workbench.session.services import Services
 def run(options: argparse.Namespace) -> int:
     """KnobSearch, tell what was found, and write it."""
     optuna_is_there()
-    objective = parse_objective(options.objective or DEFAULT_OBJECTIVE)
+    objective = parse_objective(DEFAULT_OBJECTIVE if options.objective is None else options.objective)
     if not 0 <= options.hold_out < 1:
         raise WrongCall(f"--hold-out: expected a share from 0 to below 1, got {options.hold_out:g}")
     output = _writable(options.output, force=options.force)

@@ -189,7 +189,8 @@ class ProcessWorkers(Executor):
                 self._processes.add(process)
             theirs.close()
             self._mine.pipe = ours
-        return self._mine.pipe  # type: ignore[no-any-return]
+        pipe: Connection = self._mine.pipe
+        return pipe
 
 
 def _work(pipe: Connection, folder: str, environ: dict[str, str]) -> None:

@@ -38,6 +38,15 @@ async def turn(pilot: Pilot[Any], lab: LabScreen, knob: str, value: str) -> LabK
     return editor
 
 
+async def turn_and_leave(pilot: Pilot[Any], lab: LabScreen) -> None:
+    """A knob of `layers`, and back to the lab."""
+    await choose(pilot, lab, "layers")
+    await turn(pilot, lab, "masking.keep_last", "12")
+    await pilot.press("escape")
+    await until(lambda: pilot.app.screen is lab)
+    await replayed(pilot, lab)
+
+
 async def test_a_knob_is_turned_and_the_line_follows(reader: Services) -> None:
     async with lab_of(reader, (160, 50)) as (pilot, screen, lab):
         await choose(pilot, lab, "layers")
@@ -64,11 +73,7 @@ async def test_a_knob_is_turned_and_the_line_follows(reader: Services) -> None:
 
 async def test_what_was_turned_is_used_in_this_session(reader: Services) -> None:
     async with lab_of(reader) as (pilot, screen, lab):
-        await choose(pilot, lab, "layers")
-        await turn(pilot, lab, "masking.keep_last", "12")
-        await pilot.press("escape")
-        await until(lambda: pilot.app.screen is lab)
-        await replayed(pilot, lab)
+        await turn_and_leave(pilot, lab)
         await pilot.press("u")
         await until(lambda: pilot.app.screen is screen)
         await until(lambda: screen.status.policy == "layers")
@@ -78,11 +83,7 @@ async def test_what_was_turned_is_used_in_this_session(reader: Services) -> None
 
 async def test_what_was_turned_is_saved_as_a_policy_with_a_row_of_its_own(reader: Services, tmp_path: Path) -> None:
     async with lab_of(reader) as (pilot, _, lab):
-        await choose(pilot, lab, "layers")
-        await turn(pilot, lab, "masking.keep_last", "12")
-        await pilot.press("escape")
-        await until(lambda: pilot.app.screen is lab)
-        await replayed(pilot, lab)
+        await turn_and_leave(pilot, lab)
         await pilot.press("s")
         await until(lambda: pilot.app.screen is not lab)
         pilot.app.screen.query_one(Input).value = "patient"
