@@ -22,6 +22,9 @@ from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.events import Dialect, Request, ToolResult, text_of
 from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
+from workbench.proxy import batches
+from workbench.proxy.batches import ConversationWords
+from workbench.proxy.body_plans import plan_body
 from workbench.proxy.control import PolicyOrder, WayPolicy
 from workbench.proxy.conversation_marks import Conversations
 from workbench.proxy.policies import PassingPolicies
@@ -96,6 +99,41 @@ def test_what_was_sent_masked_once_is_sent_so_for_good_and_all_else_as_it_is(
         if changed - masked:
             assert sum(tokens(whole[at]) - tokens(now[at]) for at in changed - masked) >= batch
         before, masked = now, changed
+
+
+def test_a_batch_with_the_same_result_twice_can_be_undone() -> None:
+    """Some providers use the ids of calls again."""
+
+    def asked(steps: int) -> dict[str, Any]:
+        calls = [Call("c", "ls", False, "the same\n" * 100)] * 2
+        calls += [Call(f"c{at}", "ls", False, f"result {at}\n" * 100) for at in range(steps)]
+        return written("chat", (Said(("look",)), *(Reply("hm", "", (call,)) for call in calls)))
+
+    words = ConversationWords()
+
+    def sent(steps: int) -> int:
+        body = asked(steps)
+        planned = plan_body("chat", body, setup_for("m"))
+        return len(words.decide("chat", body, planned, 100, (), masking=True, aside=False).masks)
+
+    assert sent(1) == 2
+    assert words.undo() == 1
+    assert sent(2) == 1, "with the next batch both are whole again"
+
+
+def test_words_that_are_forgotten_do_not_wait_for_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "REMEMBERED", 1)
+    words, setup = ConversationWords(), setup_for("m")
+
+    def sent(steps: int, *, aside: bool = False) -> int:
+        body = written("chat", talk(steps))
+        return len(words.decide("chat", body, plan_body("chat", body, setup), 100, (), masking=True, aside=aside).masks)
+
+    assert sent(6) == 5
+    words.leave_all(anew=True)
+    assert sent(1, aside=True) == 0, "which forgets most of the others"
+    assert sent(1) == 0
+    assert not words.leaving
 
 
 def test_new_masks_wait_for_a_batch() -> None:

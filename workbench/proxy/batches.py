@@ -117,9 +117,9 @@ class ConversationWords:
         return changes
 
     def _begin_batch(self, names: Mapping[str, str], going: set[str], new: Mapping[str, ItemChange]) -> None:
-        for path in going:
-            self.leaving.discard(names[path])
-            del self.texts[names[path]]
+        for name in {names[path] for path in going}:  # an agent that uses ids again may have one result twice
+            self.leaving.discard(name)
+            del self.texts[name]
         if new:
             self.batches = [*self.batches, frozenset(names[path] for path in new)][-BATCHES:]
 
@@ -144,6 +144,7 @@ class ConversationWords:
             self.texts.pop(names[path], None)  # so that it is the latest
             self.texts[names[path]] = text
         for name in [name for name in self.texts if name not in here][:-REMEMBERED]:
+            self.leaving.discard(name)
             del self.texts[name]
         self.undone = {name for name in self.undone if name in here} if len(self.undone) > REMEMBERED else self.undone
 
