@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -44,6 +45,18 @@ def test_a_session_in_figures(tmp_path: Path, services: Services) -> None:
     assert (found.session.agent, found.tokens, found.window, found.share) == ("Claude Code", 20_200, 200_000, 0.101)
     assert (found.cached, found.compacts_at, found.left) == (0.0, None, None)
     assert found.cost == pytest.approx((20_100 + 20_200) * 5e-6 + 18 * 25e-6)
+
+
+def test_a_path_may_have_the_sign_in_it_that_stands_before_the_number_of_a_conversation(
+    tmp_path: Path, services: Services
+) -> None:
+    path = tmp_path / "c#" / "talk#1.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(lines(*TURNS[0]))
+    for each in (at(path), at(Path(f"{path}#1")), replace(at(path), path=f"{path}#1")):
+        found = StatusReader(services.catalogue, lambda: services.store).read(each)
+        assert found.cost == pytest.approx(20_100 * 5e-6 + 9 * 25e-6)
+        assert each.ref == f"{path}#1"
 
 
 def test_what_a_session_did_before_tells_when_it_compacts(tmp_path: Path, services: Services) -> None:

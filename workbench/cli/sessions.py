@@ -21,9 +21,10 @@ from workbench.log.session import Session, SessionInfo
 from workbench.log.store import Store
 from workbench.session.foreign import harmless_lines, told
 from workbench.session.services import Services
-from workbench.session.source import file_logs, is_event_log, split_ref
+from workbench.session.source import file_logs, is_event_log
 from workbench.traces.formats import read_file
 from workbench.traces.openai import to_openai
+from workbench.traces.references import split_ref
 from workbench.traces.tables import Tables
 
 _FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EIO)

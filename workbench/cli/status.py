@@ -31,6 +31,7 @@ from workbench.live.status import AgentStatus, StatusReader
 from workbench.session.all_agents import running_now, with_report
 from workbench.session.services import Services
 from workbench.traces import claude_code
+from workbench.traces.references import split_ref
 
 PAUSE = 1.0
 """Seconds between two looks; which agents run is asked each time."""
@@ -76,7 +77,7 @@ def _look(
     if options.file:
         found = services.agents.at(options.file)
         if found is None:
-            is_there = os.path.exists(options.file.partition("#")[0])
+            is_there = os.path.exists(split_ref(options.file)[0])
             wrong = "expected the file of another agent's session" if is_there else "no such file"
             raise WrongCall(f"{options.file}: {wrong}")
         return [reader.read(found)]

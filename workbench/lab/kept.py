@@ -30,7 +30,7 @@ from workbench.lab.reading import source_stamp
 from workbench.lab.tasks import LabPolicy, LabTask, numbered
 from workbench.lab.values import SourceRun
 from workbench.session.services import Services
-from workbench.session.source import split_ref
+from workbench.traces.references import split_ref
 
 FILE = "lab.db"
 MOST = 256 * 1024 * 1024

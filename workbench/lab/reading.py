@@ -12,7 +12,8 @@ from workbench.lab.fetching import is_url, local_copy, remote_stamp
 from workbench.lab.replay import LabSource
 from workbench.lab.tasks import LabTask
 from workbench.session.services import Services
-from workbench.session.source import names_file, split_ref
+from workbench.session.source import names_file
+from workbench.traces.references import split_ref
 
 MOST = 256 * 1024 * 1024
 """Bytes of memory for what a worker keeps."""

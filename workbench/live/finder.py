@@ -17,6 +17,7 @@ from workbench.live.stamps import FileStamp, stamp_of
 from workbench.models.catalogue import Catalogue
 from workbench.traces import aider, opencode
 from workbench.traces.formats import conversations, read_file
+from workbench.traces.references import split_ref
 from workbench.traces.tables import object_in, open_tables
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -58,7 +59,7 @@ class AgentSession:
     @property
     def ref(self) -> str:
         """What opens it: of a file with sub-agents, the session itself."""
-        return self.path if self.passed or "#" in os.path.basename(self.path) else f"{self.path}#1"
+        return self.path if self.passed or split_ref(self.path)[1] is not None else f"{self.path}#1"
 
     def is_in(self, folder: str) -> bool:
         """Whether that agent worked in this folder."""
@@ -104,7 +105,7 @@ class AgentSessionFinder:
 
     def at(self, ref: str) -> AgentSession | None:
         """The session that a reference opens, whoever wrote it; None where there is none."""
-        path = ref.rpartition("#")[0] if "#" in os.path.basename(ref) else ref
+        path, _ = split_ref(ref)
         stamp = stamp_of(path)
         with self._lock:
             found = self._sessions(ANY, path, stamp) if stamp is not None else ()

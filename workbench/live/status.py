@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from workbench.models.ledger import Ledger
 from workbench.traces import codex
 from workbench.traces.building import Recording
 from workbench.traces.formats import conversations, read_file
+from workbench.traces.references import split_ref
 
 LARGE = 20_000_000
 """Bytes from which on a file is not read as a whole: it takes a third of a second."""
@@ -95,14 +95,14 @@ class StatusReader:
     def _whole(self, session: AgentSession) -> tuple[float | None, int | None]:
         """The cost of all requests, and the size at which it compacted by itself the last time."""
         path = session.path
-        file, _, number = path.partition("#") if "#" in os.path.basename(path) else (path, "", "1")
+        file, number = split_ref(path)
         stamp = FileStamp(0, 0, session.modified) if session.passed else stamp_of(file)
         known = self._known.get(path)
         if stamp is None or (stamp.size > LARGE and not file.endswith(".db")):
             return None, None
         if known is None or known[0] != stamp:
             try:
-                bodies = self._passed(path) if session.passed else _in_file(file, int(number))
+                bodies = self._passed(path) if session.passed else _in_file(file, number or 1)
             except (WorkbenchError, IndexError, ValueError):
                 bodies = Recording()
             known = self._known[path] = (stamp, (self._cost(bodies), _compacted_at(bodies)))

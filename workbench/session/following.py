@@ -17,8 +17,8 @@ from workbench.live.processes import at_work, placed, running_agents
 from workbench.live.stamps import FileStamp, stamp_of
 from workbench.log.store import Store
 from workbench.session.services import Services
-from workbench.session.source import split_ref
 from workbench.session.values import FOLLOWING
+from workbench.traces.references import split_ref
 
 T = TypeVar("T")
 

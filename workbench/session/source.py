@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workbench.config.errors import WorkbenchError, WrongCall
-from workbench.config.text import printable, whole_number
+from workbench.config.text import printable
 from workbench.context.load import RECORDED
 from workbench.log.codec import decode
 from workbench.log.errors import BadEvent, NotFound
@@ -34,6 +34,7 @@ from workbench.session.foreign import harmless_log
 from workbench.traces.building import Recording
 from workbench.traces.formats import conversations, read_file
 from workbench.traces.reading import bad
+from workbench.traces.references import is_file, split_ref
 from workbench.traces.tables import Tables
 
 EVENT_BYTES = 500
@@ -100,7 +101,7 @@ def _is_of_request(body: Body) -> bool:
 def names_file(ref: str) -> bool:
     """Whether a reference is the path of a file, or of a conversation in one, as in `talks.json#2`."""
     path, _ = split_ref(ref)
-    return path == "-" or _is_file(path)
+    return path == "-" or is_file(path)
 
 
 def read_source(ref: str, store: Callable[[], Store], *, growing: bool = False) -> Source:
@@ -134,17 +135,9 @@ def weight(ref: str, store: Callable[[], Store]) -> int:
     """About how many bytes there are to read, told without reading them; none for what is not there."""
     path, _ = split_ref(ref)
     try:
-        return Path(path).stat().st_size if _is_file(path) else store().info(ref).events * EVENT_BYTES
+        return Path(path).stat().st_size if is_file(path) else store().info(ref).events * EVENT_BYTES
     except (OSError, WorkbenchError):
         return 0
-
-
-def _is_file(path: str) -> bool:
-    """Whether there is something to read: a file, a pipe, a device."""
-    try:
-        return Path(path).exists() and not Path(path).is_dir()
-    except (OSError, ValueError):  # a name no file can have
-        return False
 
 
 def _is_folder(path: str) -> bool:
@@ -152,14 +145,6 @@ def _is_folder(path: str) -> bool:
         return Path(path).is_dir()
     except (OSError, ValueError):
         return False
-
-
-def split_ref(ref: str) -> tuple[str, int | None]:
-    """A file's path and the conversation of it that is meant: `talks.json#2` is the second."""
-    found = re.fullmatch(r"(.+)#(\d+)", ref)
-    if found and not _is_file(ref):
-        return found[1], whole_number(found[2])
-    return ref, None
 
 
 def paths_like(text: str) -> list[str]:
