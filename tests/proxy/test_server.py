@@ -18,6 +18,7 @@ import brotli  # type: ignore[import-untyped]
 import psutil
 import pytest
 import zstandard
+from aiohttp import web
 
 from support.provider import Answer, Drop, Pause, Provider, Raw
 from workbench.log.events import AssistantMessage, Failure, Request, RequestAnswer
@@ -168,6 +169,29 @@ async def test_a_client_that_goes_away_ends_the_request(tmp_path: Path) -> None:
         bodies = await running.bodies()
         assert [body.problem for body in bodies if isinstance(body, RequestAnswer)] == ["the client went away"]
         assert [body.finish for body in bodies if isinstance(body, AssistantMessage)] == ["cancelled"]
+
+
+async def test_a_write_to_a_client_that_is_gone_is_not_the_providers_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = web.StreamResponse.write
+
+    async with Provider(Answer(steps=CHUNKS)) as provider, proxy(tmp_path, provider.url) as running:
+        token = running.address.rpartition("/")[2]
+
+        async def write(self: web.StreamResponse, data: bytes) -> None:
+            request = self._req
+            if request is None or token not in request.path or request.transport is None:
+                return await whole(self, data)
+            request.transport.abort()
+            raise aiohttp.ClientConnectionResetError("Cannot write to closing transport")
+
+        monkeypatch.setattr(web.StreamResponse, "write", write)
+        with pytest.raises(aiohttp.ClientError):
+            await (await running.client.post(running.url, json={**ASK, "stream": True})).read()
+        monkeypatch.undo()
+        bodies = await running.bodies()
+        assert [body.problem for body in bodies if isinstance(body, RequestAnswer)] == ["the client went away"]
 
 
 async def test_a_provider_that_hangs_hangs_and_holds_up_nobody_else(tmp_path: Path) -> None:

@@ -110,10 +110,11 @@ class Forwarding:
             problem, finish = "the client went away", "cancelled"
             raise
         except ConnectionError as error:
-            if isinstance(error, aiohttp.ClientError):
-                problem, finish = f"the provider broke off: {_words(error)}", "broken"
-            else:
+            # aiohttp raises the same error for either side.
+            if _is_gone(incoming) or not isinstance(error, aiohttp.ClientError):
                 problem, finish = "the client went away", "cancelled"
+            else:
+                problem, finish = f"the provider broke off: {_words(error)}", "broken"
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             problem, finish = _words(error), "broken"
         finally:
@@ -308,6 +309,10 @@ def _sentence(url: URL, problem: str) -> str:
 def _for_model(url: URL, model: str) -> URL:
     """The address for another model, where it names one."""
     return URL(_NAMED.sub(lambda found: f"/models/{quote(model)}:", str(url)), encoded=True) if model else url
+
+
+def _is_gone(incoming: web.Request) -> bool:
+    return incoming.transport is None or incoming.transport.is_closing()
 
 
 def _break_off(incoming: web.Request) -> None:
