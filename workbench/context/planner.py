@@ -171,6 +171,10 @@ class Planner:
             self.append(Event(last.seq + 1 if last is not None else 1, TRIED, 0, body))
         return self.plan()
 
+    def set_unattributed(self, tokens: int) -> None:
+        """What requests have beside the log from now on, where each one's report says so."""
+        self.limits = self._meter.limits = replace(self.limits, unattributed=tokens)
+
     def at_this_moment(self, *, to_try: bool = True) -> Planner:
         """A planner of the same log for another thread, which may use it up while this one goes on.
 

@@ -42,14 +42,25 @@ class LabLog:
         self._events: list[Event] = []
         self._names: set[str] = set()
         """Calls and replies that were forgotten."""
+        self._unattributed = setup.limits.unattributed
         self.planner = setup.planner()
+
+    def set_unattributed(self, tokens: int) -> None:
+        """What the requests from here on have beside the log."""
+        self._unattributed = tokens
+        self.planner.set_unattributed(tokens)
+
+    def _planned_anew(self) -> Planner:
+        made = self._setup.planner(self._events)
+        made.set_unattributed(self._unattributed)
+        return made
 
     def extend(self, events: Sequence[Event]) -> None:
         """Take in what was said."""
         self._events += events
         if self._names and any(not self._names.isdisjoint(names_of(event)) for event in events):
             self._names = set()
-            self.planner = self._setup.planner(self._events)
+            self.planner = self._planned_anew()
         else:
             self.planner.extend(events)
 
@@ -91,7 +102,7 @@ class LabLog:
 
     def whole_plan(self) -> ContextPlan:
         """The plan with a row for all that was ever said."""
-        return self._setup.planner(self._events).plan()
+        return self._planned_anew().plan()
 
 
 def _sizes(planner: Planner) -> tuple[int, int]:

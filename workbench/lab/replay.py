@@ -26,6 +26,7 @@ from workbench.lab.available import AvailableFacts
 from workbench.lab.caching import CacheUse, price, rules_for
 from workbench.lab.compacting import Connect, LabCompactor, LabLog
 from workbench.lab.needs import Needs, said_by
+from workbench.lab.unattributed import unattributed
 from workbench.lab.values import LabCompaction, LabPoint, Miss, PolicyRun
 from workbench.lab.waste_costs import WasteMeter, WasteReport
 from workbench.log.events import (
@@ -41,6 +42,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.models.calibration import Calibration
+from workbench.models.catalogue import ModelInfo
 from workbench.models.tokens import TokenCounter
 from workbench.session.options import Options
 from workbench.session.recorded import RecordedSession
@@ -156,6 +158,14 @@ class LabSource:
         made = _Replay(self, setup, self.source.events, meter).run()
         return made, meter.report(setup.info, lambda text: setup.counter.count(text).tokens)
 
+    @cached_property
+    def unattributed(self) -> Sequence[int]:
+        """What each request has beside the log, under every policy."""
+        setup = self.setup(RECORDED)
+        if self.calibration is None:
+            return [setup.limits.unattributed] * len(self.marks)
+        return unattributed(self.recorded, self.marks, setup, self.source.events)
+
 
 class _Replay:
     def __init__(self, lab: LabSource, setup: Setup, events: Sequence[Event], meter: WasteMeter | None = None) -> None:
@@ -180,6 +190,10 @@ class _Replay:
         self._compactions: list[LabCompaction] = []
         self._cost: float | None = 0.0
         self._sent_at = 0
+        self._ahead = 0
+        """What the request before had ahead of the log."""
+        self._model = ""
+        """That it was for."""
 
     def plan(self, number: int) -> ContextPlan:
         for each in range(1, number + 1):
@@ -193,6 +207,7 @@ class _Replay:
             raise Refused("the replay was stopped")
         mark = self._lab.marks[number - 1]
         self._take_upto(mark.upto, number)
+        self._log.set_unattributed(self._lab.unattributed[number - 1])
         step = self._stepped()
         if self._compacts:
             step = self._compacted(step, number, turn_over=False)
@@ -294,25 +309,38 @@ class _Replay:
             fits = size <= now.limits.window
         sent_at = answer.at or self._sent_at
         idle = sent_at - self._sent_at if self._sent_at else 0
-        use = self._cache_use(mark.cached, answer.report, size, rest, idle)
-        self._sent_at = sent_at
+        info = self._info(mark)
+        same_model = mark.model == self._model or bool(self._lab.options.model)
+        use = self._cache_use(info, mark.cached, answer.report, size, rest, idle if same_model else None)
+        self._sent_at, self._ahead, self._model = sent_at, rest, mark.model
         self._same = now.tokens
         misses = list(self._available.missing(answer.events, number))
         self._misses += misses
         self._points.append(LabPoint(number, mark.upto, size, fits, use.read, use.written, len(misses)))
         if self._meter is not None:
             self._meter.request(number, mark.upto, size, use)
-        self._spend(price(self._setup.info.for_request(size), use, answer.tokens))
+        self._spend(price(info.for_request(size), use, answer.tokens))
 
-    def _cache_use(self, cached: int, report: Usage | None, size: int, ahead: int, idle: int) -> CacheUse:
+    def _info(self, mark: RequestMark) -> ModelInfo:
+        """Of the model that the request was for, where nobody asks for another one; else of the session's."""
+        known = self._lab.services.catalogue.find(mark.model)
+        own = not self._lab.options.model and mark.model != self._setup.model and known.input_price is not None
+        return known if own else self._setup.info
+
+    def _cache_use(
+        self, info: ModelInfo, cached: int, report: Usage | None, size: int, ahead: int, idle: int | None
+    ) -> CacheUse:
+        """`idle`: milliseconds since the request before; None: that was for another model, whose cache is its own."""
         if self._recorded and report is not None:
             read = min(report.cached, size)
             written = min(report.cache_write, size - read)
             return CacheUse(read, written, size - read - written)
-        rules = rules_for(self._setup.info)
+        rules = rules_for(info)
         if not self._points:  # what another session of the agent left there: its system prompt and its tools
-            return rules.use(size, min(cached, max(0, ahead)), 0)
-        return rules.use(size, max(0, ahead) + max(0, self._same), idle)
+            return rules.use(size, min(cached, ahead), 0)
+        if idle is None:
+            return rules.use(size, 0, 0)
+        return rules.use(size, min(ahead, self._ahead) + max(0, self._same), idle)
 
     def _spend(self, cost: float | None) -> None:
         self._cost = None if cost is None or self._cost is None else self._cost + cost
