@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from workbench.config.text import counted
 from workbench.session.recorded import ListedRequest
-from workbench.session.requests import TALK
+from workbench.session.requests import TALK, not_sent
 
 
 class Savings(NamedTuple):
@@ -66,8 +66,8 @@ def way_figures(
     saved = savings(listed)
     if policy is None and saved is None:
         return None
-    talk = [each.mark for each in listed if each.mark.purpose in TALK and each.mark.exact]
-    still = bool(talk) and talk[-1].instead_of > 0
+    sent = _sent(listed)
+    still = bool(sent) and sent[-1].mark.instead_of > 0
     waiting = sum(results for seq, results in undone if still and seq > (saved.last_batch if saved else 0))
     return WayFigures("by hand" if policy is None else policy, saved, still, waiting)
 
@@ -75,25 +75,32 @@ def way_figures(
 def savings(listed: Sequence[ListedRequest]) -> Savings | None:
     """What was saved in a session; None where every request was sent as it was asked."""
     asked = {each.mark.seq: each for each in listed}
-    replaced = {each.mark.instead_of for each in listed if each.mark.instead_of}
-    changed = not_sent = batches = lost = last = 0
+    changed = saved = batches = lost = last = 0
     before: ListedRequest | None = None
-    asked_before = 0
-    for each in listed:
+    asked_before = reported = owed = 0
+    for each in _sent(listed):
         mark = each.mark
-        if not mark.exact or mark.seq in replaced or mark.purpose not in TALK:
-            continue
         whole = asked[mark.instead_of].tokens if mark.instead_of in asked else each.tokens
         changed += mark.instead_of > 0
-        not_sent += whole - each.tokens
+        saved += whole - each.tokens
         was = before.changed if before is not None else frozenset()
         # Where the agent itself sends less, less of it is changed.
         if each.changed - was or (was - each.changed and whole >= asked_before):
             batches, last = batches + 1, mark.seq
-            if before is not None and before.mark.reported:
-                lost += max(0, before.mark.reported - mark.cached)
+            owed = reported
+        if mark.reported is not None:  # one that the provider refused says nothing of the cache: the next one does
+            lost += max(0, owed - mark.cached)
+            reported, owed = mark.reported, 0
         before, asked_before = each, whole
     if not changed:
         return None
     cached = any(each.mark.cached for each in listed)
-    return Savings(changed, not_sent, batches, lost if cached else None, last)
+    return Savings(changed, saved, batches, lost if cached else None, last)
+
+
+def _sent(listed: Sequence[ListedRequest]) -> list[ListedRequest]:
+    """What reached the model in the agent's own conversation. The last may still be held, or on its way."""
+    missing = not_sent([each.mark for each in listed])
+    sent = [each for each in listed if each.mark.exact and each.mark.purpose in TALK and each.mark.seq not in missing]
+    waits = bool(sent) and sent[-1].mark.reported is None and not sent[-1].mark.instead_of
+    return sent[: len(sent) - waits]

@@ -1,0 +1,70 @@
+"""What changes on the way were worth: by what reached the model, and by what its provider reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.log.events import Hold
+from workbench.session.recorded import ListedRequest
+from workbench.session.requests import RequestMark
+from workbench.session.savings import savings, way_figures
+
+CHANGED = frozenset({"a result"})
+
+
+def asked(seq: int, tokens: int, **more: Any) -> ListedRequest:
+    """One that goes as it is."""
+    return ListedRequest(seq, RequestMark(seq - 1, 1, "m", seq=seq, request=seq, **more), tokens, None)
+
+
+def changed(seq: int, tokens: int, instead_of: int, **more: Any) -> ListedRequest:
+    """What is sent in place of another."""
+    return asked(seq, tokens, instead_of=instead_of, **more)._replace(changed=CHANGED)
+
+
+BEGIN = [
+    asked(1, 1_000, reported=1_000),
+    asked(2, 1_200),
+    changed(3, 900, 2, reported=900, cached=700),
+]
+
+
+def figures(*more: ListedRequest) -> tuple[int, int, int, int | None]:
+    """Requests changed, tokens not sent, batches, tokens of cache."""
+    found = savings([*BEGIN, *more])
+    assert found is not None
+    return found.changed, found.not_sent, found.batches, found.cache_lost
+
+
+def test_a_change_costs_what_is_not_read_from_the_cache() -> None:
+    assert figures() == (1, 300, 1, 300)
+
+
+def test_to_take_it_back_costs_as_well() -> None:
+    assert figures(asked(4, 1_300, reported=1_300, cached=600)) == (1, 300, 2, 300 + 300)
+
+
+def test_what_somebody_answered_or_the_agent_gave_up_was_not_sent() -> None:
+    for end in ("answered", "gone"):
+        assert figures(asked(4, 1_300, hold=Hold(4, "every", end=end))) == figures()
+
+
+def test_what_is_held_or_on_its_way_says_nothing_yet() -> None:
+    assert figures(asked(4, 1_300)) == figures()
+    assert figures(asked(4, 1_300), changed(5, 1_000, 4)) == (2, 600, 1, 300)
+
+
+def test_what_the_provider_refused_says_nothing_of_the_cache() -> None:
+    refused = [asked(1, 1_000, reported=1_000), asked(2, 1_200), changed(3, 900, 2)]
+    again = [asked(4, 1_200), changed(5, 900, 4, reported=900, cached=950)]
+    found = savings([*refused, *again])
+    assert found is not None
+    assert (found.changed, found.batches, found.cache_lost) == (2, 1, 50)
+
+
+def test_the_policy_still_holds_while_the_next_request_waits() -> None:
+    held = way_figures("layers", [*BEGIN, asked(4, 1_300)])
+    back = way_figures("layers", [*BEGIN, asked(4, 1_300, reported=1_300)])
+    assert held is not None
+    assert back is not None
+    assert (held.still, back.still) == (True, False)
