@@ -135,7 +135,12 @@ def test_what_was_decided_at_once_is_one_line_and_so_is_its_undo_and_redo() -> N
 def test_what_waited_at_a_breakpoint_is_told(end: HoldEnd, told: str) -> None:
     events = log(UserMessage("hi"), Hold(1, "tool:Bash", "[b]Bash was called", 57_900, end), AssistantMessage("ho"))
     held = Entries(events).entry(1, 3)
-    assert (held.kind, held.text) == ("notice", f"held at tool:Bash for 58 s ([b]Bash was called), {told}")
+    assert (held.kind, held.text) == ("notice", f"held for 58 s at breakpoint tool:Bash ([b]Bash was called), {told}")
+
+
+def test_where_every_request_waits_nobody_asks_why() -> None:
+    events = log(UserMessage("hi"), Hold(1, "every", "every request is held", 2_000), AssistantMessage("ho"))
+    assert Entries(events).entry(1, 3).text == "held for 2 s at breakpoint every, then sent as it was"
 
 
 def test_a_transcript_stays_as_it_was_when_the_log_grows() -> None:

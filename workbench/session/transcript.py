@@ -242,7 +242,8 @@ _HOLD_ENDS: Final[Mapping[HoldEnd, str]] = {
 
 def hold_words(hold: Hold) -> str:
     """That a request waited at a breakpoint, and how it went on."""
-    return printable(f"held at {hold.rule} for {hold.took / 1000:,.0f} s ({hold.why}), {_HOLD_ENDS[hold.end]}")
+    why = f" ({hold.why})" if hold.why and hold.rule != "every" else ""
+    return printable(f"held for {hold.took / 1000:,.0f} s at breakpoint {hold.rule}{why}, {_HOLD_ENDS[hold.end]}")
 
 
 def _told(body: Body) -> str:
