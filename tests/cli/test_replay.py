@@ -10,7 +10,7 @@ import pytest
 
 from support.calls import Call
 from workbench.cli import replay
-from workbench.session.replaying import ReplayAnswer
+from workbench.session.replaying import ReplayAnswer, difference
 
 
 @pytest.fixture
@@ -92,6 +92,19 @@ def test_columns_are_as_wide_as_the_terminal_or_below_each_other() -> None:
     assert all(len(line) <= 80 for line in lines)
     assert lines[0].split() == ["one", "│", "two"]
     assert replay.beside(columns, 40) == ["one", "a b c d " * 10, "", "two", "x"]
+
+
+def test_a_line_of_nothing_but_ellipses_is_wrapped_like_any_other() -> None:
+    lines = replay.beside([["one", "…" * 100], ["two", "x"]], 80)
+    assert all(len(line) <= 80 for line in lines)
+    assert "".join(lines).count("…") == 100
+
+
+def test_lines_that_were_replaced_stand_together() -> None:
+    answer = ReplayAnswer("m", "all of it\nnumber one was here\nnumber two was here")
+    other = answer._replace(text="all of it\nnumber one is here\nnumber two is here")
+    gone = ["- number one was here", "- number two was here"]
+    assert difference(other, answer) == ["  all of it", *gone, "+ number one is here", "+ number two is here"]
 
 
 def test_an_answer_is_compared_in_words() -> None:

@@ -100,7 +100,7 @@ def beside(columns: list[list[str]], most: int) -> list[str]:
 def _wrapped(line: str, most: int) -> list[str]:
     made = []
     while width(line) > most:
-        head = fit(line, most).rstrip("…")
+        head = fit(line, most).removesuffix("…")
         cut = head.rfind(" ") if head.rfind(" ") > most // 2 else len(head)
         made.append(line[:cut])
         line = "  " + line[cut:].lstrip()
