@@ -314,10 +314,21 @@ def marked_lines(answer: ReplayAnswer, recorded: ReplayAnswer | None, sign: str 
 
 
 def difference(answer: ReplayAnswer, recorded: ReplayAnswer | None) -> list[str]:
-    """What is to be taken away from the recorded answer and added to it to have this one."""
+    """What is to be taken away from the recorded answer and added to it to have this one.
+
+    `difflib.ndiff` also looks for lines that are alike, which takes minutes where hundreds are.
+    """
     if recorded is None:
         return []
-    return [line for line in difflib.ndiff(recorded.lines, answer.lines) if not line.startswith("?")]
+    before, after = recorded.lines, answer.lines
+    found: list[str] = []
+    for kind, low, high, first, last in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind == "equal":
+            found += (f"  {line}" for line in before[low:high])
+        else:
+            found += (f"- {line}" for line in before[low:high])
+            found += (f"+ {line}" for line in after[first:last])
+    return found
 
 
 def figures(answer: ReplayAnswer, recorded: ReplayAnswer | None) -> list[tuple[str, str]]:
