@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from functools import partial
 from itertools import pairwise
@@ -20,16 +21,18 @@ from hypothesis import strategies as st
 
 from live.test_finder import SESSIONS, put
 from live.test_reports import REPORTS
-from tui.play import Watcher, opened, until
+from tui.play import DEADLINE, Watcher, opened, until
 from workbench.config.errors import WorkbenchError
 from workbench.live.processes import AgentProcess
 from workbench.live.stamps import FileStamp
 from workbench.log.codec import encode
 from workbench.log.events import AssistantMessage, Event, Failure, Setting, UserMessage
-from workbench.session import following
+from workbench.session import current, following, opening
 from workbench.session.following import GONE, REPLACED, UNREADABLE, ReadPace, follow_file, is_replaced
+from workbench.session.open_session import OpenSession
+from workbench.session.options import Options
 from workbench.session.services import Services
-from workbench.session.source import number_events, read_source
+from workbench.session.source import Source, number_events, read_source
 from workbench.session.values import FOLLOWING
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -330,6 +333,36 @@ async def test_following_is_switched_on_and_off(services: Services, tmp_path: Pa
         on.model.follow()
         await on.settled()
         assert "only the file of another agent can be followed" in on.told
+
+
+async def test_a_file_is_shown_and_followed_on_where_something_else_cannot_be_opened(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "1.jsonl"
+    path.write_bytes(lines(*TURNS[0]))
+    services.store.create([UserMessage("x")] * 50, title="long").close()
+    gate, make = threading.Event(), opening._opened
+
+    def planned(services: Services, options: Options, source: Source, *more: Any) -> OpenSession:
+        if source.is_file:
+            return make(services, options, source, *more)
+        assert gate.wait(DEADLINE)
+        raise WorkbenchError("it cannot be planned")
+
+    monkeypatch.setattr(opening, "LONG", 40)
+    monkeypatch.setattr(opening, "_opened", planned)
+    monkeypatch.setattr(current, "LOOK", 0)
+    async with opened(services, str(path), follow=True) as on:
+        on.model.open_session("long")
+        await until(lambda: bool(on.title == "long"))
+        gate.set()
+        await on.settled()
+        assert "it cannot be planned" in on.told
+        assert on.title == str(path)
+        assert len(on.shown.requests) == 1
+        with path.open("ab") as file:
+            file.write(lines(*TURNS[1]))
+        await until(lambda: len(on.shown.requests) == 2)
 
 
 async def test_a_session_of_an_agent_that_runs_is_followed_when_it_is_opened(

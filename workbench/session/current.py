@@ -131,7 +131,7 @@ class CurrentSession:
             try:
                 made = await asyncio.wrap_future(background(make))
             except WorkbenchError:
-                self._show_again()
+                await self._show_again()
                 raise
             async with self.turns.free:
                 self._stop_side_tasks()
@@ -175,11 +175,12 @@ class CurrentSession:
             welcome=None,
         )
 
-    def _show_again(self) -> None:
-        """What was being opened cannot be: what is open stays."""
+    async def _show_again(self) -> None:
+        """What was being opened cannot be: what is open stays, at the request that was looked at."""
         if self._glanced:
             self._glanced = False
-            self.publish()
+            if self.opened is not None:
+                await self._show_at(self.opened, self.travel.place(self.opened))
 
     def _put_away(self) -> None:
         """Close what is open. A session of ours in which nothing was said goes again."""
@@ -270,18 +271,17 @@ class CurrentSession:
 
     async def _follow(self, ref: str, file: Follower) -> None:
         while self._follower is file:
-            options = replace(self.get().asked, follow=True)
+            options = replace((await self.read()).asked, follow=True)
             look = await in_background(file.look, partial(opening.open_source, self._services, options, ref))
             if self._follower is file:
                 self._updates.put(following=look.sign)
                 if look.read is not None and not await self._take_anew(look.read):
                     file.forget()
-                self._take_over_if_free(file)
+                self._take_over_if_free(file, await self.read())
                 await asyncio.sleep(LOOK)
 
-    def _take_over_if_free(self, file: Follower) -> None:
+    def _take_over_if_free(self, file: Follower, opened: OpenSession) -> None:
         """Where another process wrote a session and has ended, it is opened once more, to be written."""
-        opened = self.get()
         if opened.session is None:
             return
         if opened.writable:
