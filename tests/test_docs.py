@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from support.reference import PLACES, bindings, blocks, made
 from support.requirements import documents_page, requirement, rows
-from workbench.cli.main import main
+from workbench.cli.main import main, make_parser
 from workbench.context.load import DEFAULT, PRESETS, RECORDED, describe, load_policy
 from workbench.rehearsal.faults import FAULTS
 from workbench.traces.formats import NAMES
@@ -162,6 +163,16 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_of_an_example_is_one_that_the_program_takes(page: Path) -> None:
+    by_hand = re.sub(r"<!-- begin: .*?<!-- end -->", "", page.read_text(encoding="utf-8"), flags=re.S)
+    for example in re.findall(r"^ {4}(?:\$ |uv run (?:--extra \w+ )?)?workbench ([a-z].*)$", by_hand, re.M):
+        words = shlex.split(re.split(r" [|>] ", example)[0], comments=True)
+        assert make_parser().parse_args(words).run, example
+    for script in re.findall(r"^ {4}.*\bpython (tests/\S+\.py)", by_hand, re.M):
+        assert (ROOT / script).is_file(), script
 
 
 def test_every_page_is_linked_from_the_readme_and_the_index() -> None:

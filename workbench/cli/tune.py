@@ -40,7 +40,7 @@ from workbench.session.services import Services
 
 
 def run(options: argparse.Namespace) -> int:
-    """KnobSearch, tell what was found, and write it."""
+    """Search, tell what was found, and write it."""
     optuna_is_there()
     objective = parse_objective(DEFAULT_OBJECTIVE if options.objective is None else options.objective)
     if not 0 <= options.hold_out < 1:
