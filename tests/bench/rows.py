@@ -68,7 +68,7 @@ class Growing:
         self.first = self._shown()
 
     def _shown(self) -> ContextView:
-        return ContextView(self._planner.plan(), "workbench", "", "", self._length)
+        return ContextView(self._planner.plan(), "workbench", "", self._length)
 
     def more(self, count: int) -> list[ContextView]:
         """What is shown after each of so many events."""

@@ -41,8 +41,6 @@ class PlanStep(NamedTuple):
     changes: list[CellChange]
     same: int
     """Tokens that both requests begin with, as near as whole items tell; of the first one: none."""
-    same_cells: int
-    """Cells before the first that is sent otherwise, or is new."""
 
     @property
     def plan(self) -> ContextPlan:
@@ -96,7 +94,7 @@ class PlanSteps:
             same = same_tokens(self._seen.outline.plan(), outline.plan()) if self._seen is not None else 0
         self._note_results(now.view)
         self._seen = now
-        return PlanStep(outline, changes, same, first)
+        return PlanStep(outline, changes, same)
 
     def state(self, at: int) -> State:
         """What became of a cell."""

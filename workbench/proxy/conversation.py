@@ -57,7 +57,6 @@ class LiveConversation(RequestThread):
         super().__init__(builder, exchange.dialect)
         self.prompt = exchange.prompt_name
         """What the system prompt is known by."""
-        self.has_tools = bool(exchange.parts.tools)
         self.calls: dict[str, str] = {}
         """The calls of the last answer, by id, with their arguments."""
         self._names: list[str] = []
@@ -106,7 +105,7 @@ class LiveConversation(RequestThread):
 
     def ask(self, exchange: Exchange, **who: Any) -> int:
         """Take in a request of the conversation; gives its event."""
-        self.prompt, self.has_tools = exchange.prompt_name, bool(exchange.parts.tools)
+        self.prompt = exchange.prompt_name
         self.begin(exchange)
         talk, names = exchange.talk, exchange.names
         same = common_start(names, self._names)

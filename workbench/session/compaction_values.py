@@ -96,11 +96,6 @@ class CompactionView:
     """What a proxy changes on the way; None: nothing."""
     running: RunningCompaction | None = None
 
-    @property
-    def can_undo(self) -> bool:
-        """Whether a compaction holds that can be taken back."""
-        return self.metrics.by_status.get("reverted", 0) < self.metrics.made
-
 
 class PastAudit(NamedTuple):
     """One compaction, looked at closely: what the panel's own value leaves out because it takes long."""

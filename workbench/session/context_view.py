@@ -89,7 +89,6 @@ class ContextView:
     plan: ContextPlan
     policy: str
     """The policy as it was asked for: a name or a path."""
-    about_policy: str
     note: str
     """Whose tokenizer counted."""
     events: int

@@ -153,7 +153,6 @@ class OpenSession:
         return ContextView(
             self.plan,
             self.policy,
-            setup.loaded.policy.description,
             setup.counter.note,
             len(self.events),
             queries=LogQueries(self.events, setup, self.requests.marks, live=self.writable),

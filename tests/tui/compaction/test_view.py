@@ -106,7 +106,7 @@ def test_an_empty_session_has_nothing_to_compact_and_says_why() -> None:
     made = seen([])
     assert made.nothing == "the conversation is empty"
     assert made.last is None
-    assert not made.can_undo
+    assert made.metrics.made == 0
     assert made.curve.sizes == (made.tokens,)
 
 
@@ -145,7 +145,7 @@ def test_it_says_what_comes_next_and_what_can_be_undone(over: bool) -> None:
     made = seen(number([*turns(3, 50), Compaction(1, 2, "so far")]), turn_over=over)
     assert made.mode == "confirm"
     assert [name for name, _ in made.decision.checks.named] == ["threshold", "left out", "overflow"]
-    assert made.can_undo
+    assert (made.metrics.made, made.metrics.by_status.get("reverted", 0)) == (1, 0)
     assert made.last is not None
     assert made.forecast.limit == 16_000
     assert made.curve.limit == 16_000

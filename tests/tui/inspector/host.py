@@ -154,7 +154,6 @@ class Model:
         now = ContextView(
             self.plan(),
             policy.name,
-            policy.description,
             self.setup.counter.note,
             len(self.events),
             queries=LogQueries(self.events, self.setup, marks),

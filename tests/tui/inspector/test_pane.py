@@ -39,7 +39,7 @@ async def test_what_does_not_fit_says_so_with_its_warnings() -> None:
         await settle(pilot)
         line = app.query_one(VerdictLine)
         assert not line.display, "that it fits is said once, in the usage line"
-        app.shown = ContextView(plan, "layers", "", "", 10)
+        app.shown = ContextView(plan, "layers", "", 10)
         await settle(pilot)
         assert str(line.render()).startswith("● too large 6,120 tokens")
         assert "! the system slot holds 100 tokens" in str(line.render())
@@ -48,7 +48,7 @@ async def test_what_does_not_fit_says_so_with_its_warnings() -> None:
 
 async def test_a_hostile_name_is_shown_and_does_nothing() -> None:
     made = plan_of([item(1, tool="\x1b]0;owned\x07[/]")], model="[/b]\x1b[2J")
-    app = Host(shown=ContextView(made, "[/b]", "[red]\x1b", "[/]\x1b", 1))
+    app = Host(shown=ContextView(made, "[/b]", "[/]\x1b", 1))
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "enter")

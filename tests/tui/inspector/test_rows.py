@@ -19,7 +19,7 @@ LAST = len(SEQS) - 1
 
 
 def shown(rows: Sequence[Item], events: int = 10) -> ContextView:
-    return ContextView(plan_of(rows), "layers", "", "", events)
+    return ContextView(plan_of(rows), "layers", "", events)
 
 
 async def test_the_cursor_moves_and_stays_in_view() -> None:

@@ -27,7 +27,7 @@ REQUESTS = (RequestMark(4, 1, reported=700), RequestMark(9, 1, purpose="sub-agen
 
 def view(tokens: int, window: int = 1_047_576, **more: object) -> ContextView:
     plan = plan_of(SAMPLE, totals=Totals(tokens, tokens, 0, tokens), limits=Limits(window, "option", 0, 0))
-    return replace(ContextView(plan, "workbench", "", "", 10), **more)  # type: ignore[arg-type]  # fields of the view
+    return replace(ContextView(plan, "workbench", "", 10), **more)  # type: ignore[arg-type]  # fields of the view
 
 
 def line(shown: ContextView, width: int = 200, status: Status = FULL, activity: Activity = IDLE) -> str:
