@@ -15,6 +15,7 @@ from aiohttp import WSMsgType, web
 
 from proxy.test_server import proxy
 from workbench.log.events import AssistantMessage, Request, RequestAnswer, ToolResult, UserMessage
+from workbench.proxy.frames import response_in
 from workbench.session.source import number_events
 from workbench.wire.requests import RequestBodies
 
@@ -96,6 +97,12 @@ async def test_what_is_sent_as_a_difference_is_recorded_whole(tmp_path: Path) ->
     events = number_events(bodies)
     last = max(event.seq for event in events if isinstance(event.body, Request))
     assert RequestBodies(events).body(last)["input"] == [ASKED, CALL, GOT]
+
+
+@pytest.mark.parametrize(("status", "told"), [(429, 429), ("failed", 500), (None, 500), ([], 500)])
+def test_an_error_has_its_status_or_that_of_any_fault(status: object, told: int) -> None:
+    failed = {"type": "error", "status": status, "error": {"message": "no"}}
+    assert response_in([json.dumps(failed)]) == (failed, told)
 
 
 async def test_a_provider_that_takes_no_websocket_says_so_itself(tmp_path: Path) -> None:

@@ -59,7 +59,8 @@ def response_in(frames: Sequence[str]) -> tuple[dict[str, Any], int]:
     events = [each for each in map(loaded, frames) if isinstance(each, dict)]
     failed = next((each for each in events if each.get("type") == "error"), None)
     if failed:
-        return failed, int(failed.get("status") or 500)
+        status = failed.get("status")
+        return failed, status if isinstance(status, int) and status > 0 else 500
     response = next((dict_in(each, "response") for each in reversed(events) if dict_in(each, "response")), {})
     done = [each["item"] for each in events if each.get("type") == _ITEM and "item" in each]
     return {**response, "output": list_in(response, "output") or done}, 200 if events else 0

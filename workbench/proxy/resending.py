@@ -69,7 +69,8 @@ async def resend(request: ResentRequest, upstreams: Upstreams, key: str) -> Came
     url = upstreams.address(PROVIDERS[request.dialect], path)
     headers = {name: value for name, value in request.headers.items() if name.lower() in _SENT_AGAIN}
     began = time.monotonic()
-    status, came, problem = 0, b"", ""
+    status, problem = 0, ""
+    chunks: list[bytes] = []
     answer_headers: Mapping[str, str] = {}
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE)
     try:
@@ -87,11 +88,11 @@ async def resend(request: ResentRequest, upstreams: Upstreams, key: str) -> Came
         ):
             status, answer_headers = response.status, response.headers
             async for chunk in response.content.iter_any():
-                came += chunk
+                chunks.append(chunk)
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         problem = str(error) or type(error).__name__
     took = round((time.monotonic() - began) * 1000)
-    body = read_answer(request.dialect, came, answer_headers)
+    body = read_answer(request.dialect, b"".join(chunks), answer_headers)
     made = CameBack(status, answer_headers, body, None, took, problem)
     return made._replace(problem=problem_of(made)) if problem or status != 200 else made
 
