@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.wire.streams import from_stream
+from workbench.wire.streams import from_stream, loaded
 
 PIECES = st.lists(st.text(), max_size=8)
 
@@ -75,3 +75,7 @@ def test_a_character_that_comes_in_two_halves_is_one() -> None:
     start = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
     events = [start, *(delta(0, "text_delta", "text", half) for half in halves)]
     assert from_stream("anthropic", stream(*events))["content"][0]["text"] == "😀"
+
+
+def test_what_is_nested_too_deeply_to_be_read_is_nothing() -> None:
+    assert loaded("[" * 100_000 + "]" * 100_000) is None

@@ -47,7 +47,7 @@ def loaded(text: str | bytes) -> Any:
     """A JSON value; None where it is none."""
     try:
         return msgspec.json.decode(text)
-    except (msgspec.MsgspecError, UnicodeError):
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         pass
     try:
         # takes half a surrogate pair, and what others write; a number that none of ours can be stays as it is written
