@@ -43,6 +43,21 @@ def held(needs: Needs, text: str) -> set[str]:
         ("It is 48213.", "48213", "see issue-48213"),
         ("It is 48213.", "48213", "https://example.org/issues/48213"),
         ("It is 48213.", "48213", "job_48213_done"),
+        ("Use fit(first_row) then.", "first_row", "load(first_row=3)"),
+        ("Use first_row then.", "first_row", "load(first_row=3)"),
+        ("Closes OPS-77.", "OPS-77", "on branch feature/OPS-77-ports"),
+        ("Your order is #W2890441.", "W2890441", '{"order_id": "#W2890441"}'),
+        ("Flight HAT177 it is.", "HAT177", "HAT177: 14 seats"),
+        (
+            "It is 550e8400-e29b-41d4-a716-446655440000.",
+            "550e8400-e29b-41d4-a716-446655440000",
+            "id=550E8400-E29B-41D4-A716-446655440000;",
+        ),
+        ("Write to ann.lee@example.org.", "ann.lee@example.org", "Ann Lee <ann.lee@example.org>"),
+        ("It runs on 10.77.12.93.", "10.77.12.93", "bound to http://10.77.12.93/status"),
+        ("It is at 0xDEADBEEF.", "0xDEADBEEF", "fault at 0xdeadbeef"),
+        ("It calls shapes::Circle there.", "shapes::Circle", "use shapes::Circle;"),
+        ("Look at größe_max here.", "größe_max", "let größe_max = 3"),
     ],
 )
 def test_what_an_answer_uses_is_found_where_it_stands(answer: str, fact: str, source: str) -> None:
@@ -61,6 +76,7 @@ def test_what_an_answer_uses_is_found_where_it_stands(answer: str, fact: str, so
         "its __init__()",
         "all *.eval.yaml files, and **/*.test.ts",
         "README.md, package.json and node_modules, with JSON.stringify",
+        "UTF-8, SHA256, ISO-8601 and RFC-2119 at 127.0.0.1",
     ],
 )
 def test_plain_words_are_no_facts(answer: str) -> None:
@@ -70,6 +86,13 @@ def test_plain_words_are_no_facts(answer: str) -> None:
 def test_a_call_uses_its_values_and_not_the_names_of_its_parameters() -> None:
     found = needs(ToolCall("a", "edit_file", '{"file_path": "src/a.py", "time_limit": 120000, "line": 1295}'))
     assert {fact.text for fact in found.facts} == {"src/a.py", "1295"}
+
+
+def test_a_call_says_what_its_arguments_mean_however_they_are_spelt() -> None:
+    found = needs(
+        ToolCall("a", "edit_file", r'{"path": "src\/gr\u00f6\u00dfe.py", "half": "\ud83d", "text": "first_row\u003d"}')
+    )
+    assert {fact.text for fact in found.facts} == {"src/größe.py", "first_row"}
 
 
 def test_whoever_says_it_holds_it_and_only_the_model_uses_it() -> None:

@@ -212,11 +212,16 @@ class FactCollection:
 
 
 _KEY = re.compile(r'"\w{1,60}"\s{0,9}:')
+_LETTER = re.compile(r"\\u(?!d[89a-f])([0-9a-f]{4})", re.IGNORECASE)
+"""A letter as JSON spells it that is to be ASCII, but for halves of a pair."""
 
 
 def argument_values(arguments: str) -> str:
-    """A call's arguments without the names of its parameters, and with real white space in its texts."""
+    """A call's arguments without the names of its parameters, and with real white space and letters in its texts."""
     plain = arguments.replace("\\n", "\n").replace("\\t", "\t")
+    if "\\u" in plain:
+        plain = _LETTER.sub(lambda found: chr(int(found[1], 16)), plain)
+    plain = plain.replace("\\/", "/")
     return _KEY.sub(" ", plain)
 
 

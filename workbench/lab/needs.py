@@ -15,6 +15,7 @@ from typing import NamedTuple
 from workbench.compaction import fact_phrases, fact_words
 from workbench.compaction.facts import argument_values, key_of
 from workbench.compaction.values import FactKind
+from workbench.lab.id_words import ids, pieces
 from workbench.log.events import (
     AssistantMessage,
     Compaction,
@@ -101,7 +102,9 @@ class Needs:
                 if " " in quote:
                     yield self._quote(quote)
         for word in sorted(fact_words.odd(text)):
-            for kind, said in fact_words.kinds(word):
+            named = list(_named(word))
+            numbered = (each for each in ids(word) if not any(each in said for _, said in named))
+            for kind, said in (*named, *(("identifier", each) for each in numbered)):
                 if not _COMMON.match(said):
                     yield self._number(key_of(kind, said), said)
         for number in sorted(plain_numbers(text)):
@@ -162,15 +165,14 @@ class Needs:
     def _said_by_word(self, word: str) -> Iterator[int]:
         """A path is held by one that ends in it, a name by a dotted one that has it as a part, a commit by a longer."""
         keys: set[Key] = set()
-        pieces = {word} if "://" in word else {word, *word.split(":")}  # `src/a.py:3:load_it`, `pkg::Name`
-        for kind, said in (found for piece in pieces for found in fact_words.kinds(piece)):
+        for kind, said in _named(word):
             key = key_of(kind, said)
             keys.add(key)
             if kind == "path":
                 keys.update((kind, tail) for tail in fact_words.tails(key[1]))
             elif kind == "commit":
                 keys.update((kind, key[1][:length]) for length in _SHORT_COMMITS)
-        for part in fact_words.parts_of(pieces):
+        for part in (*fact_words.parts_of(pieces(word)), *map(str.casefold, ids(word))):
             keys.update((("identifier", part), ("error", part)))
         return (self._numbers[key] for key in keys if key in self._numbers)
 
@@ -180,6 +182,11 @@ class Needs:
         if there:
             plain = " ".join(folded.split())
             found.update(at for word in there for quote, at in self._quotes[word] if quote in plain)
+
+
+def _named(word: str) -> Iterator[tuple[FactKind, str]]:
+    """The facts that a word and its pieces say."""
+    return (found for piece in pieces(word) for found in fact_words.kinds(piece))
 
 
 def _plain(text: str) -> str:
