@@ -24,6 +24,7 @@ from workbench.proxy.server import ProxyServer
 from workbench.rehearsal.server import RehearsalServer
 from workbench.session.services import Services
 from workbench.tui.main.screen import MainScreen
+from workbench.tui.screens import held as held_screen
 from workbench.tui.screens.edit_dialog import EditDialog
 from workbench.tui.screens.held import HeldScreen
 
@@ -254,6 +255,27 @@ async def test_a_request_whose_agent_gave_up_is_closed(services: Services) -> No
         asking.cancel()
         await until(lambda: not proxy.gate.held and not isinstance(pilot.app.screen, HeldScreen))
         await until(lambda: "is not held any more" in told(pilot.app))
+
+
+async def test_that_it_is_not_held_any_more_is_said_once_while_a_dialog_is_open(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_screen, "LOOKS", 3_600)
+    async with held(services, ASK) as (pilot, _, proxy, asking):
+        screen = pilot.app.screen
+        assert isinstance(screen, HeldScreen)
+        await pilot.press("a")
+        await until(lambda: isinstance(pilot.app.screen, EditDialog))
+        asking.cancel()
+        await until(lambda: not proxy.gate.held)
+        for _ in range(3):
+            await screen._look().wait()
+        assert told(pilot.app).count("is not held any more") == 1
+        assert isinstance(pilot.app.screen, EditDialog)
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is screen)
+        screen._look()
+        await until(lambda: not isinstance(pilot.app.screen, HeldScreen))
 
 
 async def test_what_is_not_rewritten_says_so_and_can_be_answered(services: Services) -> None:

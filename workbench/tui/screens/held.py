@@ -71,6 +71,7 @@ class HeldScreen(Finder[bool]):
         self._changed = ChangedRequest(UNCHANGED, detail.body, 0, 0, frozenset())
         self._pinned: frozenset[str] = frozenset()
         """Results that are pinned with the release, beside those that were before."""
+        self._is_releasing = self._is_gone = False
 
     def on_mount(self) -> None:
         """It says whose it is."""
@@ -87,8 +88,10 @@ class HeldScreen(Finder[bool]):
             is_held = any(held.id == self._detail.summary.id for held in state.held)
         except WorkbenchError:
             is_held = False
-        if not is_held:
-            self.host.tell(f"{self._detail.summary.id} is not held any more", "warning")
+        if not is_held and not self._is_releasing:
+            if not self._is_gone:  # said once: a dialog above this screen may stay open for long
+                self._is_gone = True
+                self.host.tell(f"{self._detail.summary.id} is not held any more", "warning")
             self.dismiss(False)
         self._show_note()
 
@@ -296,10 +299,11 @@ class HeldScreen(Finder[bool]):
     async def _release(self, order: ReleaseOrder) -> None:
         """What was pinned is so, however it goes on."""
         order = structs.replace(order, pin=tuple(sorted(self._pinned)))
+        self._is_releasing = True
         try:
             await self.host.in_background(lambda: control.release(self._proxy, self._detail.summary.id, order))
         except WorkbenchError as error:
-            self.said = str(error)
+            self.said, self._is_releasing = str(error), False
             return
         done = {"as_it_was": "released as it was", "changed": "released changed", "answered": "answered"}[order.end]
         pinned = f", {counted(len(order.pin), 'result')} pinned" if order.pin else ""
