@@ -42,6 +42,24 @@ def asked(address: str) -> str:
         return str(json.load(came)["choices"][0]["message"]["content"])
 
 
+def test_what_opencode_is_given_already_stays_and_is_led_through_the_proxy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = {"anthropic": {"options": {"apiKey": "k"}}, "openai": {"options": {"baseURL": "http://gateway/v1"}}, "x": {}}
+    monkeypatch.setenv("OPENCODE_CONFIG_CONTENT", json.dumps({"theme": "dark", "provider": own}))
+
+    def given() -> dict[str, Any]:
+        made = launch(["opencode"], "http://p", tmp_path).environment["OPENCODE_CONFIG_CONTENT"]
+        return dict(json.loads(made))
+
+    assert (given()["theme"], given()["provider"]["x"]) == ("dark", {})
+    assert given()["provider"]["anthropic"]["options"] == {"baseURL": "http://p/v1", "apiKey": "k"}
+    assert given()["provider"]["openai"]["options"]["baseURL"] == "http://gateway/v1"
+    for wrong in ('{"provider": "mine"}', "[1]", "no JSON"):
+        monkeypatch.setenv("OPENCODE_CONFIG_CONTENT", wrong)
+        assert given()["provider"]["google"]["options"] == {"baseURL": "http://p/v1beta"}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_the_address_is_the_first_line_and_a_signal_ends_it(tmp_path: Path, ending: signal.Signals) -> None:

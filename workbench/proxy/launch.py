@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 from workbench.live.processes import PROGRAMS, program_of
 from workbench.models.catalogue import REHEARSAL
 from workbench.traces import codex, copilot, gemini_cli, opencode, pi
+from workbench.wire.streams import loaded
+from workbench.wire.values import dict_in
 
 KEYS: Final = (
     *("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "CODEX_API_KEY", "GEMINI_API_KEY"),
@@ -77,17 +79,15 @@ def _codex(address: str, _: Path) -> _Told:
 
 
 def _opencode(address: str, _: Path) -> _Told:
+    """What the user gave there himself stays, with our addresses where he has none."""
     bases = {"anthropic": f"{address}/v1", "openai": f"{address}/v1", "google": f"{address}/v1beta"}
-    config: dict[str, object] = {}
-    given = os.environ.get("OPENCODE_CONFIG_CONTENT", "")
-    if given:
-        try:
-            config = dict(json.loads(given))
-        except (ValueError, TypeError):
-            config = {}
-    providers = {name: {"options": {"baseURL": base}} for name, base in bases.items()}
-    own = config.get("provider")
-    return (), {"OPENCODE_CONFIG_CONTENT": json.dumps({**config, "provider": {**providers, **dict(own or {})}})}  # type: ignore[call-overload]
+    given = loaded(os.environ.get("OPENCODE_CONFIG_CONTENT", ""))
+    config = given if isinstance(given, dict) else {}
+    providers = dict_in(config, "provider")
+    for name, base in bases.items():
+        own = dict_in(providers, name)
+        providers = {**providers, name: {**own, "options": {"baseURL": base, **dict_in(own, "options")}}}
+    return (), {"OPENCODE_CONFIG_CONTENT": json.dumps({**config, "provider": providers})}
 
 
 def _pi(address: str, folder: Path) -> _Told:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import ClassVar
 
 from textual import work
@@ -115,7 +116,7 @@ class BreakScreen(Finder[None]):
     async def _set(self, rules: dict[RunningProxy, list[str]]) -> None:
         try:
             for proxy, wanted in rules.items():
-                await self.host.in_background(lambda proxy=proxy, wanted=wanted: control.set_rules(proxy, wanted))  # type: ignore[misc]
+                await self.host.in_background(partial(control.set_rules, proxy, wanted))
         except WorkbenchError as error:
             self.said = str(error)
         self.refill()
