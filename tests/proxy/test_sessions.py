@@ -188,6 +188,31 @@ def test_the_agents_own_compaction_is_one(recording: Recording, headers: dict[st
     assert figures(entry) == f"request 937 → {noted.tokens_after} tokens"
 
 
+def test_a_compaction_is_known_behind_a_result_and_before_a_reminder(recording: Recording) -> None:
+    """As Claude Code asks for it where a tool ran last: it keeps back its last answer."""
+    answer = result("c1", "a.py\n" * 3_000)
+    talk = [user("look"), called("c1"), answer]
+    recording.pass_through(MESSAGES, claude(*talk), answered(said("a.py"), 900), ONE)
+    wish = {
+        "type": "text",
+        "text": "Your task is to create a detailed summary of the conversation so far." + "\n" * 5_000,
+    }
+    reminder = {"role": "system", "content": "The task tools haven't been used recently."}
+    asked = claude(*talk[:2], {"role": "user", "content": [*answer["content"], wish]}, reminder)
+    recording.pass_through(MESSAGES, asked, answered(said(f"<summary>\n{SUMMARY}\n</summary>"), 950), ONE)
+    after = claude(user(f"This session is being continued. {SUMMARY}"), said("a.py"), user("go on"))
+    recording.pass_through(MESSAGES, after, answered(said("ok"), 60), ONE)
+    assert [each.purpose for each in recording.requests()] == ["turn", "compaction", "turn"]
+    assert [SUMMARY in body.summary for body in recording.bodies() if isinstance(body, Compaction)] == [True]
+    assert recording.sent()[-1] == after
+
+
+def test_words_that_a_tool_gave_ask_for_no_compaction(recording: Recording) -> None:
+    quoted = result("c1", "Your task is to create a detailed summary of the conversation so far.")
+    recording.pass_through(MESSAGES, claude(user("look"), called("c1"), quoted), answered(said("a prompt")), ONE)
+    assert [each.purpose for each in recording.requests()] == ["turn"]
+
+
 def test_results_in_other_words_were_masked_by_the_agent(recording: Recording) -> None:
     talk = [user("look"), called("c1"), result("c1", "a.py " * 50)]
     recording.pass_through(MESSAGES, claude(*talk), answered(said("many")), ONE)

@@ -128,11 +128,6 @@ def users_words(exchange: Exchange) -> str:
     return ""
 
 
-def last_text(exchange: Exchange) -> str:
-    """What stands last in a request."""
-    return "\n".join(_texts(exchange.talk[-1])) if exchange.talk else ""
-
-
 def texts_of(message: Any) -> str:
     """All texts of a message."""
     return "\n".join(_texts(message))
@@ -165,7 +160,7 @@ def _purpose(exchange: Exchange, route: Route) -> tuple[Purpose | None, str]:
         return "compaction", ""
     if exchange.body.get("generate") is False:
         return "side", "warming up"
-    last = last_text(exchange)[-_LOOKED_AT:] + "\n" + last_text(exchange)[:_LOOKED_AT]
+    last = "\n".join(f"{text[-_LOOKED_AT:]}\n{text[:_LOOKED_AT]}" for text in _asked_last(exchange))
     system = "\n".join(_texts(exchange.system))[:_LOOKED_AT]
     if _COMPACTION.search(last) or (not exchange.parts.tools and _COMPACTION.search(system)):
         return "compaction", ""
@@ -175,6 +170,20 @@ def _purpose(exchange: Exchange, route: Route) -> tuple[Purpose | None, str]:
         if name:
             return "side", name
     return None, ""
+
+
+def _asked_last(exchange: Exchange) -> Iterator[str]:
+    """What stands last in a request, and before a reminder of the client's; not what tools gave beside it."""
+    talk = exchange.talk
+    said = next((each for each in reversed(talk) if text_in(each, "role") not in ("system", "developer")), None)
+    for message in (*talk[-1:], *([] if said is None or said is talk[-1] else [said])):
+        if text_in(message, "role") == "tool" or text_in(message, "type").endswith("_output"):
+            continue
+        content = message.get("content") if isinstance(message, dict) else None
+        if isinstance(content, list):
+            yield from _texts([part for part in content if text_in(part, "type") != "tool_result"])
+        else:
+            yield from _texts(message)
 
 
 def _texts(value: Any) -> Iterator[str]:
