@@ -18,10 +18,13 @@ import pytest
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
+from textual._context import visible_screen_stack
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.geometry import Size
-from textual.screen import Screen
+from textual.renderables.background_screen import BackgroundScreen
+from textual.renderables.blank import Blank
+from textual.screen import ModalScreen, Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
@@ -219,6 +222,23 @@ async def test_plain_textual_cannot_undo_more_lines_than_it_shows_and_ours_can(
             area.undo()
         assert area.text == ""
         assert area.cursor_location == (0, 0) or is_plain
+
+
+# Screens behind others
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+async def test_plain_textual_draws_a_screen_behind_another_blank_and_ours_as_it_is(
+    is_plain: bool,
+) -> None:
+    mend()
+    async with App[None]().run_test() as pilot:
+        lower, upper = ModalScreen[None](), ModalScreen[None]()
+        await pilot.app.push_screen(lower)
+        await pilot.app.push_screen(upper)
+        visible_screen_stack.set(pilot.app._background_screens)  # as where the upper one did not change
+        drawn = (Plain.screen_render if is_plain else Screen.render)(lower)
+        assert isinstance(drawn, Blank if is_plain else BackgroundScreen)
 
 
 # Cursors

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.segment import Segment
 from textual import on, reactive
 from textual._callback import invoke
-from textual._context import active_app, active_message_pump
+from textual._context import active_app, active_message_pump, visible_screen_stack
 from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.await_remove import AwaitRemove
@@ -104,6 +104,17 @@ def _recompute_cursor_offset(area: TextArea) -> None:
 
 def _dismiss(screen: Screen[Any], result: Any = None) -> AwaitComplete:
     return Plain.dismiss(screen, result) if screen.app.screen is screen else AwaitComplete()
+
+
+# Screens that are seen behind others. Each takes the one behind it from a list, on the assumption that those before it
+# are drawn in the same go; one that is drawn alone, behind a dialog that did not change, finds itself and is blank.
+
+
+def _screen_render(screen: Screen[Any]) -> Any:
+    stack = screen.app.screen_stack
+    if screen in stack:
+        visible_screen_stack.set(stack[: stack.index(screen)])
+    return Plain.screen_render(screen)
 
 
 # Clicks. Until the next layout, a widget that was taken away is still found where it was; a click there would begin a
@@ -293,6 +304,7 @@ class Plain:
     move_page = OptionList._move_page
     recompute_cursor_offset = TextArea._recompute_cursor_offset
     dismiss = Screen.dismiss
+    screen_render = Screen.render
     widget_and_offset_at = Screen.get_widget_and_offset_at
     on_invoke_later = MessagePump._on_invoke_later
     invoke_watcher = staticmethod(reactive.invoke_watcher)
@@ -307,6 +319,7 @@ MENDED: dict[tuple[type | ModuleType, str], Callable[..., Any]] = {
     (OptionList, "_move_page"): _move_page,
     (TextArea, "_recompute_cursor_offset"): _recompute_cursor_offset,
     (Screen, "dismiss"): _dismiss,
+    (Screen, "render"): _screen_render,
     (Screen, "get_widget_and_offset_at"): _widget_and_offset_at,
     (MessagePump, "_on_invoke_later"): _on_invoke_later,
     (reactive, "invoke_watcher"): _invoke_watcher,
