@@ -278,6 +278,23 @@ async def test_that_it_is_not_held_any_more_is_said_once_while_a_dialog_is_open(
         await until(lambda: not isinstance(pilot.app.screen, HeldScreen))
 
 
+async def test_the_mark_goes_from_a_breakpoint_to_what_is_held_then(services: Services) -> None:
+    async with between("every") as proxy, program(services) as (pilot, screen):
+        finder = await look(pilot, screen, "break")
+        assert (finder.marked or "").endswith("every")
+        asking = proxy.ask(ASK)
+        await seen(pilot, "every request is held")
+        await until(lambda: (finder.marked or "").startswith("held"))
+        first = finder.marked
+        other = proxy.ask(ASK)
+        await until(lambda: sum(value.startswith("held") for value in values(finder)) == 2)
+        assert finder.marked == first, "it stays on the request that one looks at"
+        await narrowed(pilot, "no such words")
+        await seen(pilot, "No breakpoint and nothing held has this in it.")
+        asking.cancel()
+        other.cancel()
+
+
 async def test_what_is_not_rewritten_says_so_and_can_be_answered(services: Services) -> None:
     gate = Gate()
     async with (

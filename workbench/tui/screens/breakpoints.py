@@ -24,6 +24,10 @@ from workbench.tui.widgets.host import Host
 LOOKS = 1.0
 """Seconds between two looks at the proxies."""
 
+NOTHING = "No breakpoint, and nothing is held."
+NO_MATCH = "No breakpoint and nothing held has this in it."
+HOW = "Type one of these and press Enter; a request that fits will wait here:"
+
 States = list[tuple[RunningProxy, ProxyState]]
 
 
@@ -32,7 +36,6 @@ class BreakScreen(Finder[None]):
 
     NAME = "breakpoints"
     PLACEHOLDER = "type a breakpoint to add it, such as tool:Bash"
-    EMPTY = "No breakpoint, and nothing is held. Type one of these and press Enter; a request that fits will wait here:"
     COLUMNS = (Column("", 10), Column("what"), Column("where", 16, least=56), Column("tokens", 9, right=True))
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "take", "open; add or remove a breakpoint", id="breaks.take", priority=True),
@@ -53,8 +56,14 @@ class BreakScreen(Finder[None]):
             self.refill()
 
     async def find(self, text: str) -> FinderResult:
-        """What is held first, then breakpoints; a text that is a breakpoint offers to add it."""
+        """What is held first, then breakpoints; a text that is a breakpoint offers to add it.
+
+        The mark goes to what is newly held, but not from another request: Enter on the breakpoint would remove it.
+        """
+        before = {held.id for _, state in self._states for held in state.held}
         self._states = await self.host.in_background(control.states)
+        new = [held.id for _, state in self._states for held in state.held if held.id not in before]
+        mark = f"held {new[0]}" if new and not (self.marked or "").startswith("held ") else None
         rows = [_held_row(proxy, held) for proxy, state in self._states for held in state.held]
         rows += [
             Row(f"rule {proxy.pid} {rule}", ("breakpoint", rule, _where(proxy), ""))
@@ -72,7 +81,7 @@ class BreakScreen(Finder[None]):
             else:
                 where = counted(len(self._states), "proxy", "proxies")
                 found = [Row(f"add {rule}", (Content.styled("add", "$success"), rule, where, "")), *found]
-        return FinderResult(found, note)
+        return FinderResult(found, note, mark)
 
     async def tell(self, value: str) -> Content:
         """Why it is held, or what a breakpoint holds."""
@@ -88,7 +97,9 @@ class BreakScreen(Finder[None]):
 
     def empty(self) -> Content:
         """What can be typed."""
-        return blocks(super().empty(), pairs(FORMS.items(), self.wide))
+        has_any = any(state.held or state.rules for _, state in self._states)
+        said = f"{NO_MATCH if has_any else NOTHING} {HOW}"
+        return blocks(paragraph(said, "$quiet"), pairs(FORMS.items(), self.wide))
 
     def _held(self, ident: str) -> tuple[RunningProxy, HeldSummary]:
         found = ((proxy, held) for proxy, state in self._states for held in state.held if held.id == ident)
@@ -166,7 +177,7 @@ def _held_told(held: HeldSummary, width: int) -> Content:
         ("model", held.model),
         ("size", f"about {held.tokens:,} tokens, {per_cent(held.tokens, held.window)} of {held.window:,}"),
         ("items", f"{held.items:,}" if held.first else f"{held.items:,}, of which {held.new:,} are new"),
-        ("", "the first request of its conversation here" if held.first else ""),
+        ("", "the first of its conversation that is looked at" if held.first else ""),
         (
             "waits",
             f"{max(0, time.time() - held.since):,.0f} s; goes on as it was after {held.until - held.since:,.0f} s",

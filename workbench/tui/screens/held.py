@@ -144,7 +144,7 @@ class HeldScreen(Finder[bool]):
 
     def _since(self) -> str:
         first = self._detail.summary.first
-        return "since the model spoke last; no earlier request passed here" if first else "since the last request"
+        return "since the model spoke last; no earlier one was looked at" if first else "since the last request"
 
     def _item(self, path: str) -> BodyItem:
         assert self._edit is not None

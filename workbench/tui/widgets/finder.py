@@ -190,8 +190,8 @@ class Finder(ModalScreen[T | None], Generic[T]):
         marked = self.marked if keeps_mark else None  # where it is by now: it may have moved meanwhile
         self._rows = found.rows
         self._note = found.note
-        self._draw(marked if found.mark is None else found.mark)
         self._answered.set()
+        self._draw(marked if found.mark is None else found.mark)
         if self._taking:
             self._taking = False
             self.action_take()
@@ -210,7 +210,7 @@ class Finder(ModalScreen[T | None], Generic[T]):
         self.found.add_options(Option(line(self.COLUMNS, row.cells, width), row.value) for row in self._rows)
         at = next((at for at, row in enumerate(self._rows) if row.value == marked), 0)
         self.found.highlighted = at if self._rows else None
-        if not self._rows:
+        if not self._rows and self._answered.is_set():
             self.about.update(self.empty())
         self._show_note()
 
