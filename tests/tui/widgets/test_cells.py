@@ -37,6 +37,12 @@ def test_numbers_are_in_full_where_they_fit() -> None:
     assert number(0, 1) == "0"
 
 
+def test_the_numbers_of_a_column_are_written_alike() -> None:
+    column = [14_900_000, 9_640_000, 96_000, 31_000, 0]
+    assert [number(each, 5, column) for each in column] == ["14.9M", "9.6M", "0.1M", "31.0k", "0"]
+    assert [number(each, 5, [177_604, 9_120]) for each in (177_604, 9_120)] == ["178k", "9k"]
+
+
 @given(texts, st.integers(2, 60))
 def test_wrapping_loses_nothing_but_blanks(line: str, width: int) -> None:
     pieces = list(wrapped(line, width))

@@ -82,13 +82,14 @@ class LabTable:
         if not made.points:
             return name, "", *("–",) * figures
         overflows: Cell = Content.styled(f"✗ {made.overflows:,}", "bold $error") if made.overflows else "0"
+        totals, peaks = [run.tokens for run in self.made], [run.peak for run in self.made]
         # Where there is no column for what did not fit, the peak says that something did not.
-        peak: Cell = Content.assemble(("✗ " if made.overflows else "", "bold $error"), number(made.peak, 5))
+        peak: Cell = Content.assemble(("✗ " if made.overflows else "", "bold $error"), number(made.peak, 5, peaks))
         misses = f"{100 * len(made.misses) / len(made.points):.1f}"
         return (
             name,
             self._bar(made, bar),
-            number(made.tokens, 11 if is_wide else 5),
+            number(made.tokens, 11 if is_wide else 5, totals),
             *([f"{made.peak:,}", overflows, f"{len(made.compactions):,}"] if is_wide else [peak]),
             Content.styled(f"{MISSED} {misses}", "$warning") if made.misses else misses,
             "–" if made.cost is None else f"${made.cost:,.2f}",

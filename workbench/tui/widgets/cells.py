@@ -40,11 +40,23 @@ def fit_end(text: str, width: int) -> str:
     return "…" + kept
 
 
-def number(value: int, width: int) -> str:
-    """A number in at most so many cells: in full, else in thousands or millions."""
+def number(value: int, width: int, column: Iterable[int] = ()) -> str:
+    """A number in at most so many cells: in full, else in thousands or millions. `column`: what it stands among, and is
+    written alike with, as far as something of it is left."""
+    manner = max((_manner(each, width) for each in column), default=0)
+    alike = _forms(value)[max(manner, _manner(value, width))]
+    return alike if any(sign in "123456789" for sign in alike) else _forms(value)[_manner(value, width)]
+
+
+def _forms(value: int) -> tuple[str, ...]:
     thousands, millions = value / 1e3, value / 1e6
-    forms = (f"{value:,}", f"{thousands:.1f}k", f"{thousands:.0f}k", f"{millions:.1f}M", f"{millions:.0f}M")
-    return next((form for form in forms if len(form) <= width), forms[-1])
+    return f"{value:,}", f"{thousands:.1f}k", f"{thousands:.0f}k", f"{millions:.1f}M", f"{millions:.0f}M"
+
+
+def _manner(value: int, width: int) -> int:
+    """The first of the forms that there is room for."""
+    forms = _forms(value)
+    return next((at for at, form in enumerate(forms) if len(form) <= width), len(forms) - 1)
 
 
 def joined(parts: Iterable[Content], width: int, between: str = " · ") -> Content:
