@@ -79,6 +79,12 @@ class ContextPlan:
             whole=whole,
         )
 
+    def counted_as(self, size: int) -> ContextPlan:
+        """The same where the provider is expected to count so many tokens."""
+        rest = size - self.totals.tokens
+        free = self.budget.free + self.budget.unattributed - rest
+        return replace(self, budget=self.budget._replace(unattributed=rest, free=free), unattributed=rest)
+
     @property
     def room(self) -> int:
         """The most tokens a request may have before something is left out of it, or it is refused."""

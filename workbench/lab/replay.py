@@ -26,7 +26,7 @@ from workbench.lab.available import AvailableFacts
 from workbench.lab.caching import CacheUse, price, rules_for
 from workbench.lab.compacting import Connect, LabCompactor, LabLog
 from workbench.lab.needs import Needs, said_by
-from workbench.lab.unattributed import unattributed
+from workbench.lab.unattributed import Unattributed, unattributed
 from workbench.lab.values import LabCompaction, LabPoint, Miss, PolicyRun
 from workbench.lab.waste_costs import WasteMeter, WasteReport
 from workbench.log.events import (
@@ -159,11 +159,11 @@ class LabSource:
         return made, meter.report(setup.info, lambda text: setup.counter.count(text).tokens)
 
     @cached_property
-    def unattributed(self) -> Sequence[int]:
+    def unattributed(self) -> Sequence[Unattributed]:
         """What each request has beside the log, under every policy."""
         setup = self.setup(RECORDED)
         if self.calibration is None:
-            return [setup.limits.unattributed] * len(self.marks)
+            return [Unattributed(setup.limits.unattributed)] * len(self.marks)
         return unattributed(self.recorded, self.marks, setup, self.source.events)
 
 
@@ -190,6 +190,7 @@ class _Replay:
         self._compactions: list[LabCompaction] = []
         self._cost: float | None = 0.0
         self._sent_at = 0
+        self._beside = Unattributed()
         self._ahead = 0
         """What the request before had ahead of the log."""
         self._model = ""
@@ -199,7 +200,9 @@ class _Replay:
         for each in range(1, number + 1):
             self._follow(each)
         plan = self._log.whole_plan()
-        return plan.as_reported(self._lab.marks[number - 1].reported, plan.unattributed) if self._recorded else plan
+        if self._recorded:
+            return plan.as_reported(self._lab.marks[number - 1].reported, plan.unattributed)
+        return plan.counted_as(self._beside.size(plan.totals.tokens))
 
     def _follow(self, number: int) -> None:
         """On to the next request."""
@@ -207,7 +210,8 @@ class _Replay:
             raise Refused("the replay was stopped")
         mark = self._lab.marks[number - 1]
         self._take_upto(mark.upto, number)
-        self._log.set_unattributed(self._lab.unattributed[number - 1])
+        self._beside = self._lab.unattributed[number - 1]
+        self._log.set_unattributed(self._beside.tokens)
         step = self._stepped()
         if self._compacts:
             step = self._compacted(step, number, turn_over=False)
@@ -303,7 +307,7 @@ class _Replay:
 
     def _request(self, number: int, mark: RequestMark, step: PlanStep, answer: LabAnswer) -> None:
         now = step.outline
-        size, fits, rest = now.size, now.fits, now.limits.unattributed
+        size, fits, rest = self._beside.size(now.tokens), now.fits, self._beside.tokens
         if self._recorded:
             size = mark.reported if mark.reported is not None else size
             fits = size <= now.limits.window
@@ -340,7 +344,8 @@ class _Replay:
             return rules.use(size, min(cached, ahead), 0)
         if idle is None:
             return rules.use(size, 0, 0)
-        return rules.use(size, min(ahead, self._ahead) + max(0, self._same), idle)
+        same = Unattributed(min(ahead, self._ahead), self._beside.share).size(max(0, self._same))
+        return rules.use(size, same, idle)
 
     def _spend(self, cost: float | None) -> None:
         self._cost = None if cost is None or self._cost is None else self._cost + cost
