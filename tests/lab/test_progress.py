@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 
+import pytest
+
 from workbench.lab.progress import ProgressLine
 from workbench.lab.running import TaskOutcome
 from workbench.lab.tasks import LabTask
@@ -37,6 +39,15 @@ def test_time_left_goes_by_size_and_not_by_number_and_counts_nothing_that_was_ke
     assert stream.last_line() == "2 of 4 sources, 1 kept from before, about 5 s left"
     shown.tell(TaskOutcome(TASKS[1]))
     assert stream.last_line() == "3 of 4 sources, 1 kept from before, about 0 s left"
+
+
+def test_it_never_is_longer_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    stream = Terminal()
+    shown = line(stream, iter([0.0, 10.0]))
+    shown.note = ", 120 policies tried, the best has 1,234.56"
+    shown.tell(TaskOutcome(TASKS[0]))
+    assert stream.last_line() == "1 of 4 sources, about 88 s left, 120 policies tr…"
 
 
 def test_it_is_one_line_that_is_gone_at_the_end_and_what_is_said_stays() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Self, TextIO
 
-from workbench.config.text import counted, printable
+from workbench.config.text import counted, fit, printable
 from workbench.lab.running import TaskOutcome
 from workbench.lab.tasks import LabTask
 
@@ -16,6 +18,8 @@ _PAUSE = 0.1
 """Seconds between two lines."""
 _FIRST = 2
 """Seconds before which nobody can tell how long it will take."""
+_WIDE = 80
+"""Columns of a terminal that does not tell."""
 _CLEAR = "\r\x1b[K"
 
 
@@ -63,7 +67,8 @@ class ProgressLine:
         now = self._clock()
         if self._is_shown and now - self._told >= _PAUSE:
             self._told = now
-            print(f"{_CLEAR}{self._line(now - self._began)}", end="", file=self._stream, flush=True)
+            line = fit(self._line(now - self._began), _columns(self._stream) - 1)
+            print(f"{_CLEAR}{line}", end="", file=self._stream, flush=True)
 
     def say(self, text: str) -> None:
         """A line of its own, which stays."""
@@ -74,7 +79,7 @@ class ProgressLine:
         left = ""
         if self._replayed and passed >= _FIRST:
             left = f", about {_duration(passed * self._left / self._replayed)} left"
-        return f"{self._done:,} of {counted(self._all, self._thing)}{kept}{self.note}{left}"
+        return f"{self._done:,} of {counted(self._all, self._thing)}{kept}{left}{self.note}"
 
 
 @contextmanager
@@ -88,6 +93,13 @@ def saying(text: str) -> Iterator[None]:
         yield
     finally:
         print(_CLEAR, end="", file=sys.stderr, flush=True)
+
+
+def _columns(stream: TextIO) -> int:
+    """Of a terminal. A longer line would go on in the next, and a part of it would stay there each time."""
+    with suppress(OSError, ValueError):
+        return os.get_terminal_size(stream.fileno()).columns or _WIDE
+    return shutil.get_terminal_size((_WIDE, 24)).columns
 
 
 def _duration(seconds: float) -> str:
