@@ -105,6 +105,24 @@ def test_an_error_has_its_status_or_that_of_any_fault(status: object, told: int)
     assert response_in([json.dumps(failed)]) == (failed, told)
 
 
+@pytest.mark.parametrize(("known", "chosen"), [(["two"], "two"), ([], None)])
+async def test_the_client_hears_which_protocol_the_provider_has_chosen(
+    known: list[str], chosen: str | None, tmp_path: Path
+) -> None:
+    async def choose(incoming: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse(protocols=known)
+        await socket.prepare(incoming)
+        await socket.close()
+        return socket
+
+    async with (
+        serving(choose) as url,
+        proxy(tmp_path, url) as running,
+        running.client.ws_connect(running.address + "/v1/realtime", protocols=("one", "two")) as socket,
+    ):
+        assert socket.protocol == chosen
+
+
 async def test_a_provider_that_takes_no_websocket_says_so_itself(tmp_path: Path) -> None:
     async def refuse(_: web.Request) -> web.Response:
         return web.Response(status=426, text="not here")

@@ -32,6 +32,8 @@ HELD: Final = b"held by workbench proxy"
 _OF_THE_SOCKET: Final = ("sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions")
 
 _log = logging.getLogger(__name__)
+# That a provider takes none of the protocols that its client offers is between the two.
+logging.getLogger("aiohttp.websocket").setLevel(logging.ERROR)
 
 
 async def pump(
@@ -58,7 +60,8 @@ async def pump(
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
         return web.Response(status=502, text=f"workbench proxy: {url} cannot be reached: {error}")
     async with upstream:
-        down = web.WebSocketResponse(protocols=protocols, max_msg_size=0, autoping=False)
+        chosen = (upstream.protocol,) if upstream.protocol else ()
+        down = web.WebSocketResponse(protocols=chosen, max_msg_size=0, autoping=False)
         await down.prepare(incoming)
         frames = SocketFrames(route, incoming.headers, recorder) if route.dialect == "responses" else None
         passing = _FromClient(down, upstream, frames, gate, route, incoming.headers)
