@@ -21,8 +21,8 @@ class AvailableFacts:
         """By event: what of it is in the request."""
         self._here: defaultdict[int, int] = defaultdict(int)
         """By fact: how often the request has it."""
-        self._holder: dict[int, int] = {}
-        """By fact: the last event that held it, sent or not."""
+        self._holders: defaultdict[int, set[int]] = defaultdict(set)
+        """By fact: the events of the conversation that hold it, sent or not."""
         self._summaries: tuple[Item, ...] = ()
         self._summarised: tuple[int, ...] = ()
 
@@ -38,7 +38,9 @@ class AvailableFacts:
             if held is None or change.after == "aside":
                 continue
             for fact in held if change.before is None else ():
-                self._holder[fact] = max(change.cell.seq, self._holder.get(fact, 0))
+                self._holders[fact].add(change.cell.seq)
+            for fact in held if change.after == "excluded" else ():
+                self._holders[fact].discard(change.cell.seq)
             self._count(change.cell.seq, self._left_in(change, held))
         if summaries != self._summaries:
             self._add(self._summarised, -1)
@@ -72,7 +74,7 @@ class AvailableFacts:
         told: set[int] = set()
         for event in answer:
             for fact in self._needs.uses.get(event.seq, ()):
-                if fact not in told and fact in self._holder and self._here[fact] <= 0:
+                if fact not in told and self._here[fact] <= 0 and self._holders.get(fact):
                     told.add(fact)
                     needed = self._needs.facts[fact]
-                    yield Miss(needed.kind, needed.text, event.seq, self._holder[fact], request)
+                    yield Miss(needed.kind, needed.text, event.seq, max(self._holders[fact]), request)

@@ -26,6 +26,7 @@ from workbench.lab.available import AvailableFacts
 from workbench.lab.caching import CacheUse, price, rules_for
 from workbench.lab.compacting import Connect, LabCompactor, LabLog
 from workbench.lab.needs import Needs, said_by
+from workbench.lab.rewinding import undone_by
 from workbench.lab.unattributed import Unattributed, unattributed
 from workbench.lab.values import LabCompaction, LabPoint, Miss, PolicyRun
 from workbench.lab.waste_costs import WasteMeter, WasteReport
@@ -107,8 +108,11 @@ class LabSource:
 
     @cached_property
     def without_decisions(self) -> Sequence[Event]:
-        """The log without what its own agent, or its user here, took away."""
-        return [event for event in self.source.events if not isinstance(event.body, Compaction | Override | Revert)]
+        """The log without what its own agent, or its user here, took away to make room."""
+        events = self.source.events
+        undone = undone_by(events) if self.source.recorded else frozenset()
+        decisions = (Compaction, Override, Revert)
+        return [event for event in events if event.seq in undone or not isinstance(event.body, decisions)]
 
     @property
     def calibration(self) -> Calibration | None:
