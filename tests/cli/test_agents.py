@@ -33,7 +33,7 @@ def test_all_agents_sessions_are_listed(call: Call) -> None:
     assert codex["running"] is False
     lines = call("agents").out.splitlines()
     assert len(lines) == 1 + len(SESSIONS)
-    assert any("Codex" in line and "1,000" in line and "0%" in line and WORK in line for line in lines)
+    assert any("Codex" in line and "1,000" in line and "0.4 %" in line and WORK in line for line in lines)
 
 
 @pytest.mark.usefixtures("home")

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from workbench.config.folders import shown_folder, work_folder
-from workbench.config.text import age, line_width, print_json, printable, table, width
+from workbench.config.text import age, line_width, percent, print_json, printable, table, width
 from workbench.live.choosing import short_ids
 from workbench.live.finder import AgentSession, window_of
 from workbench.session.all_agents import all_agents, with_report
@@ -54,7 +54,7 @@ def _cells(session: AgentSession, window: int | None, now: str) -> tuple[str, ..
         session.agent or "–",
         _end(printable(shown_folder(session.folder))) or "–",
         f"{report.prompt:,}" if report is not None else "–",
-        f"{share:.0%}" if share is not None else "–",
+        percent(share) if share is not None else "–",
         age(session.modified),
         now,
         printable(session.model) or "–",

@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.cli.options import options_of
 from workbench.config.errors import WrongCall
-from workbench.config.text import print_json, printable, table
+from workbench.config.text import percent, print_json, printable, table
 from workbench.context.load import describe, load_policy, preset_names, user_policies
 from workbench.context.setup import corrected
 from workbench.models.catalogue import ModelInfo, prices
@@ -42,7 +42,7 @@ def run_tokens(options: argparse.Namespace) -> int:
         share = count.tokens / setup.limits.window
         print(f"{count.tokens:,} tokens{'' if count.exact else ' (approximate)'} in {printable(name)}")
         print(f"{found['characters']:,} characters, {found['bytes']:,} bytes; {setup.counter.note}")
-        print(f"{share:.1%} of a window of {setup.limits.window:,} ({setup.limits.window_source})")
+        print(f"{percent(share, 1)} of a window of {setup.limits.window:,} ({setup.limits.window_source})")
     return 0
 
 

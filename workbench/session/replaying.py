@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from workbench.config.background import in_background
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.tables import read_table
-from workbench.config.text import counted, printable_lines
+from workbench.config.text import counted, percent, printable_lines
 from workbench.context.stages.mask import marker
 from workbench.context.tool_lines import call_line
 from workbench.log.events import (
@@ -334,7 +334,7 @@ def difference(answer: ReplayAnswer, recorded: ReplayAnswer | None) -> list[str]
 def figures(answer: ReplayAnswer, recorded: ReplayAnswer | None) -> list[tuple[str, str]]:
     """What an answer is told by, with its names."""
     calls = counted(len(answer.calls), "call") if answer.calls else ""
-    alike = "" if recorded is None or answer.problem else f"{answer.likeness(recorded):.0%}"
+    alike = "" if recorded is None or answer.problem else percent(answer.likeness(recorded), 0)
     return [
         ("model", answer.model),
         ("in", "–" if answer.prompt is None else f"{answer.prompt:,}"),

@@ -13,7 +13,7 @@ from textual.content import Content
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.folders import shown_folder, work_folder
-from workbench.config.text import age, printable, when
+from workbench.config.text import age, percent, printable, when
 from workbench.live.finder import AgentSession, window_of
 from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult, UserMessage, text_of
 from workbench.log.search import Hit
@@ -282,7 +282,7 @@ def _reported(session: AgentSession, services: Services) -> str:
     if session.report is None:
         return ""
     window = window_of(session, services.catalogue)
-    of = f" of {window:,} ({session.report.prompt / window:.0%})" if window else ""
+    of = f" of {window:,} ({percent(session.report.prompt / window)})" if window else ""
     return f"{session.report.prompt:,}{of} in its last request"
 
 
