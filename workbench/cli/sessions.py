@@ -15,7 +15,7 @@ from typing import Any
 from workbench.cli.asking import agrees
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.folders import shown_folder, work_folder
-from workbench.config.text import escaped_json, print_json, printable, table, when
+from workbench.config.text import escaped_json, print_json, printable, table, when, whole_number
 from workbench.log.events import Event, Override, Setting
 from workbench.log.session import Session, SessionInfo
 from workbench.log.store import Store
@@ -209,7 +209,7 @@ def _range(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
     if found is None:
         raise WrongCall(f"{text}: expected a seq, or two with a dash between them, as in 5-9")
-    return int(found[1]), int(found[2] or found[1])
+    return whole_number(found[1]), whole_number(found[2] or found[1])
 
 
 def run_search(options: argparse.Namespace) -> int:

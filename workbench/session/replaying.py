@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from workbench.config.background import in_background
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.tables import read_table
-from workbench.config.text import counted, percent, printable_lines
+from workbench.config.text import counted, percent, printable_lines, whole_number
 from workbench.context.stages.mask import marker
 from workbench.context.tool_lines import call_line
 from workbench.log.events import (
@@ -215,7 +215,7 @@ def _paths(what: str, seqs: Mapping[int, tuple[str, ...]]) -> Iterable[str]:
     named = _RANGE.fullmatch(what)
     if named is None:
         return [what]
-    first, last = int(named[1]), int(named[2] or named[1])
+    first, last = whole_number(named[1]), whole_number(named[2] or named[1])
     found = [path for seq, paths in seqs.items() if first <= seq <= last for path in paths]
     if not found:
         raise WrongCall(f"{what}: no event of the request; a number is that of an event, messages.7 that of a message")
