@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 
 from workbench.cli.main import main
+from workbench.config.errors import WrongCall
 from workbench.log.store import Store
 from workbench.proxy.launch import launch
+from workbench.proxy.routes import ProxySettings, Upstreams
 from workbench.traces import codex, opencode, pi
 
 ASK = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hello there"}]}).encode()
@@ -140,10 +142,30 @@ def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert errors == "workbench: no-such-agent: cannot be started: No such file or directory\n"
 
 
-@pytest.mark.parametrize("to", ["nowhere", "ftp://x", "http://"])
+@pytest.mark.parametrize("to", ["nowhere", "ftp://x", "http://", "http://a host"])
 def test_an_address_that_is_none_is_refused(to: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["proxy", "--to", to]) == 2
-    assert f"{to}: expected an address" in capsys.readouterr().err
+    assert f"--to: {to}: expected an address" in capsys.readouterr().err
+
+
+def test_who_names_an_address_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "nowhere")
+    with pytest.raises(WrongCall, match=r"^ANTHROPIC_BASE_URL: nowhere: expected an address"):
+        Upstreams()
+    with pytest.raises(WrongCall, match=r"^anthropic under \[proxy\] in config.toml: here: expected an address"):
+        Upstreams(settings=ProxySettings(anthropic="here"))
+
+
+@pytest.mark.long
+def test_where_nothing_can_be_stored_the_agent_works_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file where the folder should be")
+    with started(tmp_path, "--to", "rehearsal") as process:
+        assert process.stdout is not None
+        assert asked(process.stdout.readline().strip())
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert "not recorded" in errors
 
 
 def test_agents_are_told_in_their_own_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -227,7 +227,9 @@ async def test_a_provider_that_is_not_there_is_named(tmp_path: Path) -> None:
         running.client.post(running.url, json=ASK) as came,
     ):
         assert came.status == 502
-        assert f"{gone}/chat/completions cannot be reached" in (await came.json())["error"]["message"]
+        said = (await came.json())["error"]["message"]
+        assert f"{gone}/chat/completions cannot be reached" in said
+        assert "ssl:" not in said, "a word of Python's"
 
 
 async def test_without_the_token_nothing_passes(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from workbench.config.paths import data_dir
 from workbench.config.settings import Settings, load_settings
 from workbench.config.signals import heeded, told_to_stop
 from workbench.config.tables import read_table
-from workbench.config.text import printable
+from workbench.config.text import counted, printable
 from workbench.log.store import Store
 from workbench.models.catalogue import REHEARSAL, Catalogue
 from workbench.proxy.breakpoints import parse_rule
@@ -77,7 +77,8 @@ def _way(options: argparse.Namespace, own: ProxySettings, settings: Settings, ca
     if not options.policy and not options.set:
         return _Way(setup_for, None, "")
     policy = WayPolicy(options.policy or "", tuple(options.set or ()))
-    return _Way(setup_for, policy, f"policy {policy}: {in_words(setup_for(policy, ''), own.batch_tokens)}")
+    name = f"policy {policy}" if policy.policy else str(policy)
+    return _Way(setup_for, policy, f"{name}: {in_words(setup_for(policy, ''), own.batch_tokens)}")
 
 
 async def _serve(
@@ -136,13 +137,18 @@ async def _recording(
             with contextlib.suppress(WorkbenchError):
                 each.close()
         if recorder.lost:
-            _warn(f"{recorder.lost} requests and answers were not recorded")
+            _warn(f"not recorded: {counted(recorder.lost, 'request or answer', 'requests and answers')}")
 
 
 def _own_folder() -> tempfile.TemporaryDirectory[str]:
-    """For files that agents are given. Some read nothing from the system's own folder for such, where all may write."""
-    data_dir().mkdir(mode=0o700, parents=True, exist_ok=True)
-    return tempfile.TemporaryDirectory(prefix="proxy-", dir=data_dir())
+    """For files that agents are given. Some read nothing from the system's own folder for such, where all may write:
+    it is taken only where the data folder cannot be written.
+    """
+    try:
+        data_dir().mkdir(mode=0o700, parents=True, exist_ok=True)
+        return tempfile.TemporaryDirectory(prefix="proxy-", dir=data_dir())
+    except OSError:
+        return tempfile.TemporaryDirectory(prefix="workbench-proxy-")
 
 
 def _warn(line: str) -> None:

@@ -69,6 +69,12 @@ _NO_NAME = re.compile(r"^LLM Provider NOT provided.*?You passed model=(\S+).*$")
 _CONNECTOR = re.compile(r"\s*ssl:(?:<[^<>]{0,200}>|default|True|False)")
 """An object of Python's in the words of a connection that failed."""
 
+
+def connection_words(error: BaseException) -> str:
+    """What a connection failed of, in one line."""
+    return _CONNECTOR.sub("", str(error)) or type(error).__name__
+
+
 _MOST = 16_000
 """Characters of an exception's text that are looked at. What a provider wants to say comes first."""
 _LONGEST = 600

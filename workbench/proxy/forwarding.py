@@ -18,6 +18,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from workbench.config.background import in_background
+from workbench.models.diagnose import connection_words
 from workbench.proxy.gate import Gate, HeldRequest, Release, SeenRequest
 from workbench.proxy.holding import Holding
 from workbench.proxy.policies import PassingPolicies
@@ -114,9 +115,9 @@ class Forwarding:
             if _is_gone(incoming) or not isinstance(error, aiohttp.ClientError):
                 problem, finish = "the client went away", "cancelled"
             else:
-                problem, finish = f"the provider broke off: {_words(error)}", "broken"
+                problem, finish = f"the provider broke off: {connection_words(error)}", "broken"
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            problem, finish = _words(error), "broken"
+            problem, finish = connection_words(error), "broken"
         finally:
             timer.cancel()
             self._record(problem, finish)
@@ -290,10 +291,6 @@ class Forwarding:
             return CameBack(status, headers, body, until_first, round((ended - began) * 1000), problem, finish)
 
         self._recorded.answered(came, self._size)
-
-
-def _words(error: BaseException) -> str:
-    return str(error) or type(error).__name__
 
 
 def _unreachable(url: URL, problem: str) -> web.Response:

@@ -11,6 +11,7 @@ import aiohttp
 
 from workbench.config.errors import WrongCall
 from workbench.log.events import Dialect
+from workbench.models.diagnose import connection_words
 from workbench.models.keys import Key, find_key
 from workbench.proxy.forwarding import way_out
 from workbench.proxy.recorder import read_answer
@@ -90,7 +91,7 @@ async def resend(request: ResentRequest, upstreams: Upstreams, key: str) -> Came
             async for chunk in response.content.iter_any():
                 chunks.append(chunk)
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        problem = str(error) or type(error).__name__
+        problem = connection_words(error)
     took = round((time.monotonic() - began) * 1000)
     body = read_answer(request.dialect, b"".join(chunks), answer_headers)
     made = CameBack(status, answer_headers, body, None, took, problem)

@@ -89,7 +89,9 @@ class Upstreams:
 
     def __init__(self, to: str = "", settings: ProxySettings = ProxySettings()) -> None:  # noqa: B008 - frozen
         """`to`: where all of it goes."""
-        self._to = {provider: _checked(to or _configured(provider, settings)) for provider in HOMES}
+        self._to = {
+            provider: _checked(*(("--to", to) if to else _configured(provider, settings))) for provider in HOMES
+        }
 
     def address(self, provider: Provider, path_and_query: str) -> URL:
         """Where a request goes. Both ends may name the version of the interface: what is configured wins."""
@@ -104,16 +106,19 @@ class Upstreams:
         return {str(provider): address for provider, address in self._to.items()}
 
 
-def _configured(provider: Provider, settings: ProxySettings) -> str:
-    own = (os.environ.get(name, "") for name in VARIABLES[provider])
-    return getattr(settings, provider) or next(filter(None, own), "") or HOMES[provider]
+def _configured(provider: Provider, settings: ProxySettings) -> tuple[str, str]:
+    """Who says where a provider is, and where that is."""
+    said = [(f"{provider} under [proxy] in config.toml", str(getattr(settings, provider)))]
+    said += ((name, os.environ.get(name, "")) for name in VARIABLES[provider])
+    return next((each for each in said if each[1]), ("", HOMES[provider]))
 
 
-def _checked(address: str) -> str:
+def _checked(place: str, address: str) -> str:
     try:
         found = URL(address)
     except ValueError:
         found = URL()
-    if found.scheme not in ("http", "https") or not found.host:
-        raise WrongCall(f"{address}: expected an address such as http://127.0.0.1:8000/v1, or rehearsal")
+    if found.scheme not in ("http", "https") or not found.host or any(map(str.isspace, address)):
+        rehearsal = ", or rehearsal" if place == "--to" else ""
+        raise WrongCall(f"{place}: {address}: expected an address such as http://127.0.0.1:8000/v1{rehearsal}")
     return address.rstrip("/")

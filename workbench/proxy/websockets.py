@@ -16,6 +16,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from workbench.config.background import in_background
+from workbench.models.diagnose import connection_words
 from workbench.proxy.forwarding import way_out
 from workbench.proxy.frames import EARLIER, SocketFrames, SocketRequest, frame_of, is_request, request_in
 from workbench.proxy.gate import Gate, HeldRequest, Release, SeenRequest
@@ -58,7 +59,7 @@ async def pump(
     except aiohttp.WSServerHandshakeError as error:
         return web.Response(status=error.status, reason=error.message, text=error.message)
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
-        return web.Response(status=502, text=f"workbench proxy: {url} cannot be reached: {error}")
+        return web.Response(status=502, text=f"workbench proxy: {url} cannot be reached: {connection_words(error)}")
     async with upstream:
         chosen = (upstream.protocol,) if upstream.protocol else ()
         down = web.WebSocketResponse(protocols=chosen, max_msg_size=0, autoping=False)
