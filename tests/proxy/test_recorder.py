@@ -89,7 +89,7 @@ async def test_what_waited_long_enough_is_recorded_whoever_waits(
     made.hold_off("an agent that never gets an answer")
     done = Event()
     made.sent(done.set, 1)
-    await asyncio.to_thread(done.wait)
+    assert await asyncio.to_thread(done.wait, 120)
     made.close()
 
 

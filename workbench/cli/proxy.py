@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.folders import work_folder
@@ -21,6 +21,7 @@ from workbench.config.settings import Settings, load_settings
 from workbench.config.signals import heeded, told_to_stop
 from workbench.config.tables import read_table
 from workbench.config.text import counted, printable
+from workbench.log.events import Dialect
 from workbench.log.store import Store
 from workbench.models.catalogue import REHEARSAL, Catalogue
 from workbench.proxy.breakpoints import parse_rule
@@ -37,7 +38,6 @@ from workbench.proxy.server import ProxyServer
 from workbench.proxy.sessions import ProxySessions
 from workbench.rehearsal.server import RehearsalServer
 
-DIALECTS = ("chat", "responses", "anthropic", "gemini")
 SWITCH = 0.0005
 """Seconds after which the recorder's thread lets the others go on; Python's own are ten times as many."""
 KEPT = 10
@@ -162,7 +162,7 @@ def _tell_figures(policies: PassingPolicies, way: _Way) -> None:
 
 def _tell(options: argparse.Namespace, address: str, upstreams: Upstreams, about: str) -> None:
     if options.json:
-        told = {"address": address, "dialects": DIALECTS, "to": upstreams.listed(), "policy": about or None}
+        told = {"address": address, "dialects": get_args(Dialect), "to": upstreams.listed(), "policy": about or None}
         print(json.dumps(told), flush=True)
         return
     print(address, flush=True)
