@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from threading import Thread, current_thread, main_thread
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from tui.play import program, settle, told, until
 from tui.screens.looking import seen
 from workbench.config.errors import WrongCall
 from workbench.session.options import Options
-from workbench.session.replaying import ReplayWish
+from workbench.session.replaying import ReplayAnswer, ReplayWish
 from workbench.session.services import Services
 from workbench.tui.screens.replay import AnswerColumn, ReplayScreen, read_wish
 from workbench.tui.widgets.dialogs import ConfirmDialog
@@ -91,6 +92,24 @@ async def test_more_answers_than_fit_are_a_key_away(
             await until(lambda column=column: column.region.x >= 2 and column.region.right <= right)  # type: ignore[misc]
         await pilot.press("left")
         assert columns[-2].has_focus
+
+
+async def test_answers_are_compared_while_the_screen_goes_on(
+    services: Services, recording: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[Thread] = []
+
+    def compared(answer: ReplayAnswer, other: ReplayAnswer) -> float:
+        threads.append(current_thread())
+        return 0.5
+
+    monkeypatch.setattr(ReplayAnswer, "likeness", compared)
+    async with program(services, ref=str(recording)) as (pilot, screen):
+        screen.say("/replay --to rehearsal")
+        await until(lambda: isinstance(pilot.app.screen, ReplayScreen))
+        await seen(pilot, "same words 50 %")
+    assert threads
+    assert main_thread() not in threads
 
 
 async def test_the_request_that_is_looked_at_is_sent(services: Services, recording: Path) -> None:

@@ -103,14 +103,20 @@ class AnswerColumn(VerticalScroll):
         """Until it comes, that it is waited for."""
         yield Static("waiting…", markup=False)
 
-    def show(self, answer: ReplayAnswer, other: ReplayAnswer | None, recorded: ReplayAnswer | None, sign: str) -> None:
-        """The answer; lines that `other` does not have are marked with `sign`."""
-        told = [
-            f"{name} {printable(text)}".strip() for name, text in figures(answer, recorded) if text not in ("", "–")
-        ]
-        lines = [Content.styled(" · ".join(told), "$error" if answer.problem else "$quiet"), Content("")]
-        lines += [Content.styled(line, _MARKS.get(line[:1], "")) for line in marked_lines(answer, other, sign)]
-        self.query_one(Static).update(Content("\n").join(lines))
+    def show(self, told: Content) -> None:
+        """The answer as it is told."""
+        self.query_one(Static).update(told)
+
+
+def told_answer(answer: ReplayAnswer, other: ReplayAnswer | None, recorded: ReplayAnswer | None, sign: str) -> Content:
+    """What an answer is told by, and its lines; those that `other` does not have are marked with `sign`.
+
+    For a thread, where two are compared: that of thousands of words takes seconds.
+    """
+    told = [f"{name} {printable(text)}".strip() for name, text in figures(answer, recorded) if text not in ("", "–")]
+    lines = [Content.styled(" · ".join(told), "$error" if answer.problem else "$quiet"), Content("")]
+    lines += [Content.styled(line, _MARKS.get(line[:1], "")) for line in marked_lines(answer, other, sign)]
+    return Content("\n").join(lines)
 
 
 class ReplayScreen(ModalScreen[None]):
@@ -163,7 +169,7 @@ class ReplayScreen(ModalScreen[None]):
         recorded = self._job.recorded
         columns = list(self.query(AnswerColumn))
         if recorded is not None:
-            columns.pop(0).show(recorded, None, None, "-")
+            columns.pop(0).show(told_answer(recorded, None, None, "-"))
         self._send(columns)
 
     @work
@@ -174,10 +180,15 @@ class ReplayScreen(ModalScreen[None]):
         first = True
         try:
             async for answer in replay(self._host.services, self._job):
-                columns.pop(0).show(answer, recorded, recorded, "+")
+                columns.pop(0).show(await self._compared(answer, recorded, recorded, "+"))
                 if recorded is not None and first and not answer.problem:
-                    self.query(AnswerColumn).first().show(recorded, answer, None, "-")
+                    self.query(AnswerColumn).first().show(await self._compared(recorded, answer, None, "-"))
                     first = False
         except WorkbenchError as error:
             for column in columns:
-                column.show(ReplayAnswer(self._job.model, problem=str(error)), None, None, "+")
+                column.show(told_answer(ReplayAnswer(self._job.model, problem=str(error)), None, None, "+"))
+
+    async def _compared(
+        self, answer: ReplayAnswer, other: ReplayAnswer | None, recorded: ReplayAnswer | None, sign: str
+    ) -> Content:
+        return await self._host.in_background(partial(told_answer, answer, other, recorded, sign))
