@@ -149,6 +149,30 @@ def test_a_sub_agent_without_an_id_is_known_by_its_task(recording: Recording) ->
     assert (request.purpose, request.parent) == ("sub-agent", parent)
 
 
+@pytest.mark.parametrize("kind", ["prewarm", "turn"])
+def test_a_title_that_codex_has_made_in_another_thread_is_beside_the_conversation(
+    recording: Recording, kind: str
+) -> None:
+    def asked(text: str, thread: str, source: str) -> tuple[dict[str, Any], dict[str, str]]:
+        turn = json.dumps({"request_kind": kind, "thread_source": source}, separators=(",", ":"))
+        body = {
+            "model": "gpt-5",
+            "input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}],
+            "tools": [{"type": "custom", "name": "apply_patch"}],
+            "client_metadata": {"x-codex-turn-metadata": turn},
+        }
+        return body, {"user-agent": "codex-tui/0.166", "originator": "codex-tui", "session-id": thread}
+
+    said = {"id": "r1", "output": [{"type": "message", "role": "assistant", "content": []}], "usage": {}}
+    body, headers = asked("read a.txt", "one", "user")
+    recording.pass_through("/v1/responses", body, said, headers)
+    title, headers = asked("Generate a task title. User prompt: read a.txt", "two", "thread_title")
+    recording.pass_through("/v1/responses", title, said, headers)
+    assert [(each.purpose, each.name) for each in recording.requests()] == [("turn", ""), ("side", "title")]
+    assert [info.title for info in recording.store.list()] == ["read a.txt"]
+    assert recording.sent()[1] == title
+
+
 def test_conversations_without_an_id_are_told_apart_by_how_they_begin(recording: Recording) -> None:
     for text in ("one", "two"):
         recording.pass_through(MESSAGES, claude(user(text)), answered(said(f"did {text}")))

@@ -144,6 +144,13 @@ def test_a_title_is_short_and_no_call(system: str, said: str, title: str) -> Non
     assert json.loads(answer_by_rule(RehearsalRequest(messages, schema=shape)).text) == {"title": title}
 
 
+def test_a_title_is_made_though_there_are_tools_where_the_answer_is_to_have_nothing_else() -> None:
+    said = "Generate a concise task title. Do not answer the request.\n\nUser prompt:\nread a.py then run ls"
+    shape = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
+    request = RehearsalRequest((RehearsalMessage("user", said),), (TOOL,), schema=shape)
+    assert answer_by_rule(request).text == '{"title": "Read a.py then run ls"}'
+
+
 def test_the_prompt_of_an_agent_may_speak_of_titles_and_summaries() -> None:
     system = RehearsalMessage("system", "Write a title for each commit. You summarise the conversation when asked.")
     assert paths(RehearsalRequest((system, RehearsalMessage("user", WISH)), (TOOL,))) == ["a.py"]

@@ -29,6 +29,8 @@ _AGENTS: Final = (
 _SESSIONS: Final = ("x-claude-code-session-id", "session-id", "session_id", "x-session-id", "x-session-affinity")
 _AGENT_IDS: Final = ("x-claude-code-agent-id", "x-openai-subagent")
 _PARENTS: Final = ("x-codex-parent-thread-id", "x-parent-session-id")
+_CODEX_TURN: Final = "x-codex-turn-metadata"
+"""What Codex says of a turn, as JSON: a header, or on a websocket in the body."""
 STORED: Final = frozenset(
     (
         *(
@@ -93,6 +95,8 @@ class Sender(NamedTuple):
 def sender_of(exchange: Exchange, route: Route, headers: Mapping[str, str]) -> Sender:
     """Who sent a request."""
     told = {name.lower(): value for name, value in headers.items()}
+    if _is_for_title(exchange.body, told):
+        return Sender(_client(told), purpose="side", name="title")
     session = _first(told, _SESSIONS) or _in_body(exchange.body)
     agent = _first(told, _AGENT_IDS)
     parent = _first(told, _PARENTS) or (session if agent else "")
@@ -151,6 +155,12 @@ def _in_body(body: Mapping[str, Any]) -> str:
         except ValueError:
             return ""
     return user.partition("_session_")[2] or text_in(body, "prompt_cache_key")
+
+
+def _is_for_title(body: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
+    """Codex has a title made in a thread of its own, with tools, that does not name the one that it is for."""
+    said = text_in(dict_in(body, "client_metadata"), _CODEX_TURN) or headers.get(_CODEX_TURN, "")
+    return '"thread_source":"thread_title"' in said.replace(" ", "")
 
 
 def _purpose(exchange: Exchange, route: Route) -> tuple[Purpose | None, str]:

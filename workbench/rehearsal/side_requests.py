@@ -23,15 +23,17 @@ _TITLE = re.compile(
     r"|\byou are naming\b|\btitle generator\b",
     re.IGNORECASE,
 )
-_SESSION = re.compile(r"<(?P<tag>session|conversation|user_message)>(?P<said>.*?)</(?P=tag)>", re.DOTALL)
+_SESSION = re.compile(
+    r"<(?P<tag>session|conversation|user_message)>(?P<said>.*?)</(?P=tag)>|\nUser prompt:\n(?P<rest>.*)", re.DOTALL
+)
 
 
 def is_title_request(request: RehearsalRequest) -> bool:
-    """Whether a title is all that is asked for: then no tools are on offer.
+    """Whether a title is all that is asked for: then no tools are on offer, or the answer is to have nothing else.
 
     An agent's own prompt may speak of titles, too, and comes with its request for a summary.
     """
-    if request.tools or request.has_results:
+    if request.has_results or (request.tools and not _is_title_alone(request.schema)):
         return False
     if _TITLE.search(request.asked[:2000]):
         return True
@@ -39,12 +41,16 @@ def is_title_request(request: RehearsalRequest) -> bool:
     return not asks_for_summary(request.asked) and any(_TITLE.search(text) for text in asking if len(text) < PROMPT)
 
 
+def _is_title_alone(schema: Json | None) -> bool:
+    return list(dict_in(schema or {}, "properties")) == ["title"]
+
+
 def title(request: RehearsalRequest) -> str:
     """The first words of the conversation."""
     for message in request.messages:
         said = "\n".join(message.own) if message.role == "user" else ""
         inside = _SESSION.search(said)
-        said = inside["said"] if inside else "" if _TITLE.search(said[:2000]) else said
+        said = inside["said"] or inside["rest"] or "" if inside else "" if _TITLE.search(said[:2000]) else said
         words = re.sub(r"[^\w\s./-]", " ", said).split()[:WORDS]
         if words:
             return " ".join(words)[:1].upper() + " ".join(words)[1:]
