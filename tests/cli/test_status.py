@@ -104,7 +104,7 @@ def test_claude_codes_status_line_is_about_that_very_session(tmp_path: Path) -> 
     larger = claude_code(told(transcript_path=str(path), context_window=window))
     assert larger.stdout.startswith("20,100 of 1,000,000 (2.0 %) · ")
     fresh = claude_code(told(transcript_path=str(tmp_path / "not there yet.jsonl")))
-    assert (fresh.returncode, fresh.stdout) == (0, "claude-opus-4-5 · no request yet\n")
+    assert (fresh.returncode, fresh.stdout) == (0, "claude-opus-4-5 · nothing reported yet\n")
     for given in ("", "3", "{}", '{"transcript_path": 3}'):
         refused = claude_code(given)
         assert (refused.returncode, refused.stdout) == (2, "")

@@ -119,7 +119,7 @@ def _who(status: AgentStatus) -> tuple[str, ...]:
 def _figures(status: AgentStatus) -> tuple[str, ...]:
     held = ("held",) if status.held else ()
     if status.tokens is None:
-        return (*filter(None, (printable(status.session.model),)), *(held or ("no request yet",)))
+        return (*filter(None, (printable(status.session.model),)), *(held or ("nothing reported yet",)))
     share = "" if status.share is None else f" of {status.window:,} ({percent(status.share)})"
     left = status.left
     return (
