@@ -7,7 +7,7 @@ from typing import Any
 from workbench.log.events import Hold
 from workbench.session.recorded import ListedRequest
 from workbench.session.requests import RequestMark
-from workbench.session.savings import savings, way_figures
+from workbench.session.savings import left_out, savings, way_figures
 
 CHANGED = frozenset({"a result"})
 
@@ -38,6 +38,13 @@ def figures(*more: ListedRequest) -> tuple[int, int, int, int | None]:
 
 def test_a_change_costs_what_is_not_read_from_the_cache() -> None:
     assert figures() == (1, 300, 1, 300)
+
+
+def test_what_the_last_request_was_sent_without_is_left_out() -> None:
+    assert left_out(BEGIN) == 300
+    assert left_out([*BEGIN, asked(4, 1_300)]) == 300, "it is still on its way"
+    assert left_out([*BEGIN, asked(4, 1_300, reported=1_300)]) == 0
+    assert left_out([]) == 0
 
 
 def test_to_take_it_back_costs_as_well() -> None:

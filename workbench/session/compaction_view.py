@@ -39,7 +39,7 @@ from workbench.log.events import (
 from workbench.proxy.policy_notes import policy_in, undone_in
 from workbench.session.compaction_values import CompactionMark, CompactionView, Curve, PastAudit
 from workbench.session.recorded import RecordedSession
-from workbench.session.savings import WayFigures, way_figures
+from workbench.session.savings import WayFigures, left_out, way_figures
 
 FEW = 3_000
 """Events up to which it is found out, unasked, whether there is anything to compact."""
@@ -149,6 +149,8 @@ class LogFigures:
         what_if = "" if inputs.policy == RECORDED else inputs.policy
         tried = recorded.sizes_under(setup) if what_if else ()
         following = recorded.next_size if what_if else plan.size
+        if self.way is not None:  # what was masked on the way is masked for good
+            following = max(0, following - left_out(recorded.listed))
         sizes = (*(mark.reported or 0 for mark in requests), following)
         return thinned(
             Curve(sizes, tuple(marks), self._turn, limit, plan.limits.window, ends, tried, what_if, len(requests))

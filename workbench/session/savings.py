@@ -98,6 +98,13 @@ def savings(listed: Sequence[ListedRequest]) -> Savings | None:
     return Savings(changed, saved, batches, lost if cached else None, last)
 
 
+def left_out(listed: Sequence[ListedRequest]) -> int:
+    """Tokens that the last request was sent without: under a policy the next one is sent without them as well."""
+    sent = _sent(listed)
+    whole = next((each.tokens for each in listed if sent and each.mark.seq == sent[-1].mark.instead_of), None)
+    return 0 if whole is None else whole - sent[-1].tokens
+
+
 def _sent(listed: Sequence[ListedRequest]) -> list[ListedRequest]:
     """What reached the model in the agent's own conversation. The last may still be held, or on its way."""
     missing = not_sent([each.mark for each in listed])
