@@ -10,7 +10,6 @@ from support.logs import number
 from support.talk import iteration, words
 from workbench.context.load import RECORDED
 from workbench.lab.replay import LabSource
-from workbench.lab.unattributed import Unattributed
 from workbench.log.events import AssistantMessage, Body, Setting, Usage, UserMessage
 from workbench.session.options import Options
 from workbench.session.services import Services
@@ -40,14 +39,14 @@ def test_what_is_billed_and_in_no_file_may_grow_and_shrink() -> None:
     assert tokens(source, "confirm") == tokens(source, RECORDED) == sizes
 
 
-def test_where_the_provider_counts_fewer_tokens_than_we_do_so_does_every_policy() -> None:
-    bodies = answered([("gpt-4o", 9_000)] * 4)
-    counted = [Unattributed().size(size) for size in tokens(lab(*answered([("gpt-4o", None)] * 4)), "confirm")]
-    reports = [("gpt-4o", round(0.9 * size)) for size in counted]
-    source = lab(*answered(reports), options=Options(model="gpt-4o"))
-    assert tokens(source, "confirm") == [size for _, size in reports]
-    assert [source.plan(at, "confirm").size for at in (2, 4)] == [reports[1][1], reports[3][1]]
-    assert tokens(lab(*bodies), "confirm") == [9_000] * 4
+@pytest.mark.parametrize("policy", [RECORDED, "confirm"])
+def test_where_the_provider_counts_fewer_tokens_than_we_do_so_does_every_policy(policy: str) -> None:
+    counted = tokens(lab(*answered([("gpt-4o", None)] * 4)), "confirm")
+    reported = [round(share * size) for share, size in zip((0.95, 0.95, 0.85), counted, strict=False)]
+    source = lab(*answered([*(("gpt-4o", size) for size in reported), ("gpt-4o", None)]))
+    assert tokens(source, policy)[:3] == reported
+    assert source.unattributed[3].share < 0.95
+    assert [source.plan(at, policy).size for at in (1, 2, 3, 4)] == tokens(source, policy)
 
 
 def test_a_request_without_a_report_has_what_the_one_before_had() -> None:

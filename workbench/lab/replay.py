@@ -204,9 +204,10 @@ class _Replay:
         for each in range(1, number + 1):
             self._follow(each)
         plan = self._log.whole_plan()
+        size = self._beside.size(plan.totals.tokens)
         if self._recorded:
-            return plan.as_reported(self._lab.marks[number - 1].reported, plan.unattributed)
-        return plan.counted_as(self._beside.size(plan.totals.tokens))
+            return plan.as_reported(self._lab.marks[number - 1].reported, size - plan.totals.tokens)
+        return plan.counted_as(size)
 
     def _follow(self, number: int) -> None:
         """On to the next request."""
