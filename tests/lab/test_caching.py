@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.lab.caching import LEAST, CacheRules, CacheUse, price, rules_for
+from workbench.lab.caching import HOUR, LEAST, CacheRules, CacheUse, minutes_kept, price, rules_for
+from workbench.log.events import Usage
 from workbench.models.catalogue import Catalogue
 
 MINUTE = 60_000
@@ -32,6 +33,19 @@ def test_every_token_is_read_or_written_or_plain(size: int, same: int, idle: int
 )
 def test_providers_have_their_own_rules(model: str, same: int, idle: int, read: int) -> None:
     assert rules_for(Catalogue().find(model)).use(6_000, same, idle) == CacheUse(read, 6_000 - read)
+
+
+def test_what_is_kept_for_an_hour_is_read_after_minutes_and_costs_more_to_write() -> None:
+    claude = Catalogue().find("claude-sonnet-4-5")
+    rules = rules_for(claude, HOUR)
+    assert rules.use(6_000, 5_000, 59 * MINUTE) == CacheUse(5_000, 1_000, 0, hour=1_000)
+    assert rules.use(6_000, 5_000, 61 * MINUTE) == CacheUse(0, 6_000, 0, hour=6_000)
+    assert price(claude, CacheUse(0, 1_000, 0, hour=1_000), 0) == pytest.approx(0.006)
+
+
+@pytest.mark.parametrize(("hours", "minutes"), [((), 5), ((0, 0), 5), ((0, 9_000), 60), ((400, 100), 5)])
+def test_an_agent_keeps_its_cache_as_long_as_it_keeps_most_of_it(hours: tuple[int, ...], minutes: int) -> None:
+    assert minutes_kept(Usage("m", 0, 2_000, cache_write=500 + hour, cache_hour=hour) for hour in hours) == minutes
 
 
 def test_what_is_written_costs_more_where_the_provider_says_so() -> None:

@@ -135,6 +135,13 @@ def test_cost_by_prices_counts_cached_tokens_once() -> None:
     assert ledger(usage).total.tokens == 1_100_000
 
 
+def test_what_is_written_for_an_hour_costs_more() -> None:
+    usage = Usage("claude-opus-4-5", 1, 100_000, cache_write=100_000, cache_hour=60_000)
+    assert ledger(usage).rows[0].cost == pytest.approx(40_000 * 6.25e-6 + 60_000 * 10e-6)
+    own = Usage("paid", 1, 100_000, cache_write=100_000, cache_hour=60_000)
+    assert ledger(own).rows[0].cost == pytest.approx(100_000 * 12e-6), "no price of its own"
+
+
 def test_a_long_request_costs_what_long_ones_cost() -> None:
     costs = [row.cost for row in ledger(Usage("gpt-5.4", 1, 200_000), Usage("gpt-5.4", 1, 300_000)).rows]
     assert costs == [pytest.approx(200_000 * 2.5e-6), pytest.approx(300_000 * 5e-6)]

@@ -42,7 +42,14 @@ def read(*lines: dict[str, Any]) -> list[Recording]:
 
 
 USED = {"input_tokens": 3, "cache_read_input_tokens": 10, "cache_creation_input_tokens": 5, "output_tokens": 7}
+HOUR = {"cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 5}}
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
+
+
+def test_what_is_kept_in_the_cache_for_an_hour_is_told() -> None:
+    [bodies] = read(line("user", "look"), reply({"type": "text", "text": "Done."}, usage={**USED, **HOUR}))
+    [used] = [body for body in bodies if isinstance(body, Usage)]
+    assert (used.cached, used.cache_write, used.cache_hour) == (10, 5, 5)
 
 
 def test_the_lines_of_a_reply_are_one_reply_whose_usage_is_told_once() -> None:

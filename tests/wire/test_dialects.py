@@ -164,10 +164,11 @@ ANSWERS: dict[Dialect, tuple[dict[str, Any], Usage]] = {
                 "input_tokens": 10,
                 "cache_read_input_tokens": 50,
                 "cache_creation_input_tokens": 30,
+                "cache_creation": {"ephemeral_5m_input_tokens": 10, "ephemeral_1h_input_tokens": 20},
                 "output_tokens": 7,
             },
         },
-        Usage("claude-1", 0, 90, cached=50, cache_write=30, completion=7),
+        Usage("claude-1", 0, 90, cached=50, cache_write=30, completion=7, cache_hour=20),
     ),
     "responses": (
         {

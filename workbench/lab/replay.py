@@ -23,7 +23,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.context.steps import SENT_STATES, CellChange, PlanStep, PlanSteps
 from workbench.lab.available import AvailableFacts
-from workbench.lab.caching import CacheUse, price, rules_for
+from workbench.lab.caching import CacheUse, minutes_kept, price, rules_for
 from workbench.lab.compacting import Connect, LabCompactor, LabLog
 from workbench.lab.needs import Needs, said_by
 from workbench.lab.rewinding import undone_by
@@ -47,7 +47,7 @@ from workbench.models.catalogue import ModelInfo
 from workbench.models.tokens import TokenCounter
 from workbench.session.options import Options
 from workbench.session.recorded import RecordedSession
-from workbench.session.requests import RequestMark, is_main
+from workbench.session.requests import RequestMark, is_main, not_sent
 from workbench.session.services import Services
 from workbench.session.source import Source
 
@@ -79,9 +79,9 @@ class LabSource:
         self.stopped = False
         """Nobody waits any more: what is being replayed in other threads is given up."""
         main = is_main(self.recorded.marks)
-        replaced = {mark.instead_of for mark in self.recorded.marks if mark.instead_of}
+        unsent = not_sent(self.recorded.marks)
         self.marks: Sequence[RequestMark] = [
-            mark for mark in self.recorded.marks if main(mark) and not (mark.request and mark.request in replaced)
+            mark for mark in self.recorded.marks if main(mark) and mark.seq not in unsent
         ]
         """The requests of the conversation itself."""
 
@@ -105,6 +105,11 @@ class LabSource:
             tokens = reported or sum(count(text).tokens for text in map(said_by, said))
             made.append(LabAnswer(said, said[0].at if said else 0, report, tokens))
         return made
+
+    @cached_property
+    def cache_minutes(self) -> int:
+        """How long its agent has the provider keep what requests begin with; under every policy it would."""
+        return minutes_kept(answer.report for answer in self.answers if answer.report is not None)
 
     @cached_property
     def without_decisions(self) -> Sequence[Event]:
@@ -343,8 +348,8 @@ class _Replay:
         if self._recorded and report is not None:
             read = min(report.cached, size)
             written = min(report.cache_write, size - read)
-            return CacheUse(read, written, size - read - written)
-        rules = rules_for(info)
+            return CacheUse(read, written, size - read - written, min(report.cache_hour, written))
+        rules = rules_for(info, self._lab.cache_minutes)
         if not self._points:  # what another session of the agent left there: its system prompt and its tools
             return rules.use(size, min(cached, ahead), 0)
         if idle is None:

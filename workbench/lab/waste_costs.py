@@ -90,7 +90,7 @@ class _Carried:
 
     def __init__(self, item: WastedItem) -> None:
         self.item = item
-        self.first = self.requests = self.read = self.written = self.plain = 0
+        self.first = self.requests = self.read = self.written = self.plain = self.hour = 0
 
 
 class WasteMeter:
@@ -173,7 +173,7 @@ class WasteMeter:
         if not tokens and isinstance(body, SlotContent | SystemMessage):
             tokens = count(body.text if isinstance(body, SlotContent) else text_of(body.content))
         line = self._line(item.event)
-        use = CacheUse(piece.read * tokens, piece.written * tokens, piece.plain * tokens)
+        use = CacheUse(*(count * tokens for count in (piece.read, piece.written, piece.plain, piece.hour)))
         return CarriedWaste(
             item.kind,
             item.event,
@@ -216,6 +216,7 @@ def _carry(piece: _Carried, number: int, use: CacheUse, end: int) -> None:
         piece.read += 1
     elif end <= use.read + use.written:
         piece.written += 1
+        piece.hour += use.hour * 2 > use.written
     else:
         piece.plain += 1
 

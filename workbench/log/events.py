@@ -177,6 +177,8 @@ class Usage(_Value, frozen=True):
     """The last sequence number the request was planned from."""
     request: int = 0
     """The `Request` event that this is the report for; 0: the reply before it."""
+    cache_hour: int = 0
+    """Of what was written to the cache, how much the provider keeps for an hour, which costs more."""
 
 
 Dialect = Literal["chat", "responses", "anthropic", "gemini"]

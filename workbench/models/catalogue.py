@@ -75,6 +75,7 @@ _PRICE_KEYS = {
     "output_price": "output_cost_per_token",
     "cached_price": "cache_read_input_token_cost",
     "cache_write_price": "cache_creation_input_token_cost",
+    "cache_hour_price": "cache_creation_input_token_cost_above_1hr",
 }
 
 _LONG = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
@@ -108,6 +109,8 @@ class ModelInfo:
     output_price: float | None
     cached_price: float | None
     cache_write_price: float | None
+    cache_hour_price: float | None
+    """Of what is written to be kept for an hour and not for minutes."""
     capabilities: frozenset[str]
     """tools, vision, reasoning, prompt_caching, ..."""
     provider: str
@@ -122,6 +125,15 @@ class ModelInfo:
         """With the prices of a request that has so many."""
         found = [each.prices for each in self.long_prices if tokens > each.above]
         return replace(self, **dict(found[-1])) if found else self  # type: ignore[arg-type]  # prices alone
+
+    def input_cost(self, plain: int, cached: int, written: int, hour: int = 0) -> float | None:
+        """What tokens cost, by what the cache did with them; None where nobody knows. `hour`: of those written."""
+        if self.input_price is None:
+            return None
+        read = self.input_price if self.cached_price is None else self.cached_price
+        write = self.input_price if self.cache_write_price is None else self.cache_write_price
+        long = write if self.cache_hour_price is None else self.cache_hour_price
+        return plain * self.input_price + cached * read + (written - hour) * write + hour * long
 
     @property
     def counts_with(self) -> str:
@@ -177,6 +189,7 @@ class Catalogue:
             return info
         if not _PRICE_KEYS.keys().isdisjoint(own):
             own["long_prices"] = ()
+            own.setdefault("cache_hour_price", None)
         if "window" in own:
             own["window_source"] = "config"
         if "tokenizer" in own and own["tokenizer"] != info.tokenizer:
@@ -328,6 +341,7 @@ def _built_in(name: str) -> ModelInfo | None:
         output_price=0.0,
         cached_price=0.0,
         cache_write_price=0.0,
+        cache_hour_price=0.0,
         capabilities=can,
         provider="openai",
         tokenizer="o200k_base",

@@ -227,11 +227,10 @@ def _cost(usage: Usage, prompt: int, catalogue: Catalogue) -> tuple[float | None
     if usage.cost is not None:
         return usage.cost, "reported"
     info = catalogue.find(usage.model).for_request(prompt)
-    if info.input_price is None or info.output_price is None:
-        return None, "unknown"
-    cached_price = info.input_price if info.cached_price is None else info.cached_price
-    write_price = info.input_price if info.cache_write_price is None else info.cache_write_price
     # Cached and written tokens are inside the prompt: what is left is paid in full.
     plain = max(0, prompt - usage.cached - usage.cache_write)
-    spent_in = plain * info.input_price + usage.cached * cached_price + usage.cache_write * write_price
+    hour = min(usage.cache_hour, usage.cache_write)
+    spent_in = info.input_cost(plain, usage.cached, usage.cache_write, hour)
+    if spent_in is None or info.output_price is None:
+        return None, "unknown"
     return spent_in + usage.completion * info.output_price, "prices"

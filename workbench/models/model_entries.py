@@ -30,6 +30,7 @@ class ModelEntry(Table, frozen=True):
     output_price: _Price | None = None
     cached_price: _Price | None = None
     cache_write_price: _Price | None = None
+    cache_hour_price: _Price | None = None
     tokenizer: Annotated[str, _KNOWN] | None = None
     capabilities: _Words | None = None
     knobs: Any = None

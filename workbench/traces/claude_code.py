@@ -33,7 +33,7 @@ from workbench.traces import claude_requests
 from workbench.traces.building import OLD_RESULT, Builder, Recording, beginning, entries
 from workbench.traces.claude_requests import RecordedRequests
 from workbench.traces.reading import Document
-from workbench.wire.anthropic import FINISH, AnthropicReader
+from workbench.wire.anthropic import FINISH, AnthropicReader, kept_an_hour
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
 
 NAME = "Claude Code"
@@ -216,8 +216,8 @@ class ClaudeCodeReader:
         if reply not in self._reported:
             cached, written = number_in(used, "cache_read_input_tokens"), number_in(used, "cache_creation_input_tokens")
             prompt, completion = number_in(used, "input_tokens") + cached + written, number_in(used, "output_tokens")
-            more = {"cached": cached, "cache_write": written, "request": self._request}
-            self.builder.usage(prompt, completion, **more)
+            kept = {"cached": cached, "cache_write": written, "cache_hour": kept_an_hour(used)}
+            self.builder.usage(prompt, completion, **kept, request=self._request)
             self._reported.add(reply)
         held, self._held = self._held, []
         for value in held:

@@ -120,5 +120,10 @@ def definition(tool: Any) -> Any:
 def usage_in(used: dict[str, Any], model: str) -> Usage | None:
     """What was reported; the cache's tokens come beside `input_tokens`, and belong to the prompt."""
     cached, written = number_in(used, "cache_read_input_tokens"), number_in(used, "cache_creation_input_tokens")
-    prompt = number_in(used, "input_tokens") + cached + written
-    return report(model, prompt, number_in(used, "output_tokens"), cached=cached, cache_write=written)
+    prompt, hour = number_in(used, "input_tokens") + cached + written, kept_an_hour(used)
+    return report(model, prompt, number_in(used, "output_tokens"), cached=cached, cache_write=written, cache_hour=hour)
+
+
+def kept_an_hour(used: dict[str, Any]) -> int:
+    """Of the tokens that a report says were written to the cache, those that stay there for an hour."""
+    return number_in(used.get("cache_creation"), "ephemeral_1h_input_tokens")

@@ -71,6 +71,7 @@ class LocalModel:
             output_price=0.0,
             cached_price=0.0,
             cache_write_price=0.0,
+            cache_hour_price=0.0,
             capabilities=frozenset(),
             provider=PROVIDER,
             tokenizer=tokenizer,
