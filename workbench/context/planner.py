@@ -173,7 +173,8 @@ class Planner:
 
     def set_unattributed(self, tokens: int) -> None:
         """What requests have beside the log from now on, where each one's report says so."""
-        self.limits = self._meter.limits = replace(self.limits, unattributed=tokens)
+        if tokens != self.limits.unattributed:
+            self.limits = self._meter.limits = replace(self.limits, unattributed=tokens)
 
     def at_this_moment(self, *, to_try: bool = True) -> Planner:
         """A planner of the same log for another thread, which may use it up while this one goes on.
