@@ -128,6 +128,17 @@ def test_a_request_that_does_not_fit_is_counted() -> None:
 # Needed later
 
 
+@pytest.mark.parametrize("policy", all_policies())
+def test_the_limit_that_a_session_was_held_in_holds_under_every_policy(policy: str) -> None:
+    bodies: list[Body] = [
+        UserMessage("go"),
+        AssistantMessage("done"),
+        Setting("knobs", ["budget.max_input_tokens=16000"]),
+    ]
+    assert run(bodies, policy).window == 16_000
+    assert run(bodies, policy, window=20_000).window == 20_000, "somebody asks for another"
+
+
 def planted() -> list[Body]:
     return [
         UserMessage("find the port"),

@@ -63,6 +63,10 @@ class LabAnswer(NamedTuple):
     """As reported, or else as counted."""
 
 
+LIMIT = "budget.max_input_tokens="
+"""The knob that says how much of the window a session may use."""
+
+
 class LabSource:
     """A session to replay, read once for all policies."""
 
@@ -125,8 +129,9 @@ class LabSource:
         return self.recorded.calibration(self.source.model) if self.source.recorded else None
 
     def setup(self, policy: str, knobs: Sequence[str] = ()) -> Setup:
-        """For one policy; what the reports taught holds for all of them."""
-        asked = replace(self.options, policy=policy, knobs=tuple(knobs))
+        """For one policy; what the reports taught, and the limit that the session was held in, hold for all of them."""
+        held = [each for each in self.source.knobs if each.startswith(LIMIT)] if self.options.window is None else []
+        asked = replace(self.options, policy=policy, knobs=(*held, *knobs))
         made = self.services.set_up(asked, self.source._replace(knobs=()))
         self._counter = self._counter or made.counter
         made = replace(made, counter=self._counter)
