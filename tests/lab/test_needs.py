@@ -25,6 +25,10 @@ def held(needs: Needs, text: str) -> set[str]:
     ("answer", "fact", "source"),
     [
         ("See src/app/config.py for it.", "src/app/config.py", "opened /home/ann/work/src/app/config.py:12"),
+        ("Look into src/app/parts for it.", "src/app/parts", "sed -n 1,9p src/app/parts/config.py"),
+        ("Look into src/app/parts for it.", "src/app/parts", "/home/ann/src/app/parts/config.py:12: port"),
+        ("Look into /home/ann for it.", "/home/ann", "/home/ann/src/app/config.py:12: port"),
+        ("It counts summary.passed there.", "summary.passed", "console.log(results.summary.passed, 'x');"),
         ("It calls load_policy first.", "load_policy", "def load_policy(name):"),
         ("It calls load_policy first.", "load_policy", "context.load.load_policy('x')"),
         ("The port is 48213.", "48213", "listening on port 48213"),

@@ -163,16 +163,18 @@ class Needs:
         return not (self._pieces.isdisjoint(pieces) and self._pieces.isdisjoint(starts))
 
     def _said_by_word(self, word: str) -> Iterator[int]:
-        """A path is held by one that ends in it, a name by a dotted one that has it as a part, a commit by a longer."""
+        """A path is held by one that it is a part of, a name by a dotted one, a commit by a longer."""
         keys: set[Key] = set()
         for kind, said in _named(word):
             key = key_of(kind, said)
             keys.add(key)
             if kind == "path":
-                keys.update((kind, tail) for tail in fact_words.tails(key[1]))
+                keys.update((kind, part) for part in _parts(key[1], "/"))
             elif kind == "commit":
                 keys.update((kind, key[1][:length]) for length in _SHORT_COMMITS)
-        for part in (*fact_words.parts_of(pieces(word)), *map(str.casefold, ids(word))):
+        names = fact_words.parts_of(pieces(word))
+        dotted = (part for name in names if name.count(".") > 1 for part in _parts(name, "."))
+        for part in (*names, *dotted, *map(str.casefold, ids(word))):
             keys.update((("identifier", part), ("error", part)))
         return (self._numbers[key] for key in keys if key in self._numbers)
 
@@ -182,6 +184,18 @@ class Needs:
         if there:
             plain = " ".join(folded.split())
             found.update(at for word in there for quote, at in self._quotes[word] if quote in plain)
+
+
+_MOST_PARTS = 20
+"""Of a path or a dotted name; nobody looks for a part of a longer one."""
+
+
+def _parts(whole: str, between: str) -> Iterator[str]:
+    """What stands together in a path or a dotted name: `src/app` and `app/main.py` in `src/app/main.py`."""
+    parts = whole.split(between)[:_MOST_PARTS]
+    for start in range(len(parts)):
+        for end in range(start + 1, len(parts) + 1):
+            yield between.join(parts[start:end])
 
 
 def _named(word: str) -> Iterator[tuple[FactKind, str]]:
