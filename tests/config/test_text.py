@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.text import (
+    MOST_MARKS,
     age,
     editable,
     edited,
@@ -50,6 +51,19 @@ def test_controls_show_as_pictures() -> None:
     assert printable("one\n\ttwo  three ") == "one two three"
 
 
+@given(
+    st.lists(st.tuples(st.sampled_from("e語ก[\u2500"), st.sampled_from("\u0301\u200d\ufe0fั\u20dd"), st.integers(0, 99)))
+)
+def test_of_marks_that_take_no_column_a_character_keeps_a_few(pieces: list[tuple[str, str, int]]) -> None:
+    text = "".join(letter + mark * many for letter, mark, many in pieces)
+    for shown in (printable(text), "\n".join(printable_lines(text)), editable(text)):
+        assert len(shown) <= len(pieces) * (1 + MOST_MARKS + 1)
+        assert [char for char in shown if char in "e語ก[\u2500"] == [letter for letter, _, _ in pieces]
+        assert shown.count("�") == sum(many > MOST_MARKS for _, _, many in pieces)
+    few = "".join(letter + mark * min(many, MOST_MARKS) for letter, mark, many in pieces)
+    assert printable(few) == few
+
+
 def test_lines_keep_their_white_space() -> None:
     assert printable_lines("a  b\r\n\tc\rd\n") == ["a  b", "    c␍d", ""]
 
@@ -62,7 +76,7 @@ def test_a_fitted_text_is_never_too_wide(text: str, columns: int) -> None:
 
 
 def test_columns_are_counted_as_terminals_draw_them() -> None:
-    assert [width(text) for text in ("abc", "测试", "e\u0301", "")] == [3, 4, 1, 0]
+    assert [width(text) for text in ("abc", "测试", "e\u0301", "กั", "")] == [3, 4, 1, 1, 0]
 
 
 ACTING = ("\x9b31m", "\x7f", "\u202e", "\u2066", "\u2028", "\U000e0041", "\x1b]52;c;x\x07")

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traces.format_samples import SAMPLES
 from workbench.live import finder, heads
 from workbench.live.finder import AgentSession, AgentSessionFinder
 from workbench.live.heads import HEAD, read_head
@@ -254,8 +255,8 @@ def test_only_the_ends_of_a_file_are_read(tmp_path: Path) -> None:
     class Counted:
         """A file that counts what is read of it."""
 
-        def __init__(self, path: str, mode: str) -> None:
-            self._file = open(path, mode)  # noqa: SIM115 - closed by the reader
+        def __init__(self, path: str) -> None:
+            self._file = open(path, "rb")  # noqa: SIM115 - closed by the reader
 
         def read(self, size: int) -> bytes:
             nonlocal read
@@ -273,7 +274,7 @@ def test_only_the_ends_of_a_file_are_read(tmp_path: Path) -> None:
             self._file.close()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(heads, "open", Counted, raising=False)
+        patch.setattr(heads, "open_regular_file", Counted)
         assert read_head(str(path), "Claude Code").title == SAID
     assert 0 < read <= HEAD + heads.TAIL < path.stat().st_size / 100
 
@@ -306,3 +307,59 @@ def test_nothing_of_the_models_is_imported(home: Path) -> None:
     environ = {**os.environ, "HOME": str(home)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environ, check=True)
     assert done.stdout.split() == [str(len(SESSIONS)), "False"]
+
+
+@pytest.mark.parametrize("name", ["aider", "mini-swe-agent"])
+def test_a_link_out_of_the_project_is_left_out_and_one_inside_is_followed(name: str, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "deep").mkdir(parents=True)
+    (project / ".git").mkdir()
+    content = b"# aider chat started at 2026-11-15 21:11:06\n\n#### one  \n\nan answer\n" if name == "aider" else b"{}"
+    for folder in (tmp_path, project):
+        (folder / "real").write_bytes(content)
+    link = project / "deep" / (".aider.chat.history.md" if name == "aider" else "x.traj.json")
+    finding = AgentSessionFinder({"HOME": str(tmp_path / "home")})
+    link.symlink_to("../real")
+    assert [each.agent for each in finding.find(str(project / "deep"))] == [name]
+    link.unlink()
+    link.symlink_to("../../real")
+    assert finding.find(str(project / "deep")) == []
+
+
+def test_a_view_in_the_place_of_a_table_is_not_asked(tmp_path: Path) -> None:
+    path = tmp_path / ".local" / "share" / "opencode" / "opencode.db"
+    path.parent.mkdir(parents=True)
+    endless = "WITH RECURSIVE c(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM c) SELECT id, id AS time_created FROM c"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"CREATE VIEW session AS {endless}")
+    assert AgentSessionFinder({"HOME": str(tmp_path)}).find() == []
+
+
+@pytest.mark.parametrize(
+    ("agent", "path"),
+    [
+        ("Amp", ".local/share/amp/threads/T-1.json"),
+        ("Cursor", ".cursor/projects/srv-bakery/agent-transcripts/1.jsonl"),
+        ("Cursor", ".cursor/projects/srv-bakery/agent-transcripts/1/1.jsonl"),
+        ("Droid", ".factory/sessions/-srv-bakery/1.jsonl"),
+        ("Droid", ".factory/sessions/1.jsonl"),
+        ("Grok Build", ".grok/sessions/srv-bakery/1/chat_history.jsonl"),
+        ("Hermes", ".hermes/sessions/session_1.json"),
+        ("Windsurf", ".windsurf/transcripts/1.jsonl"),
+        ("pi", ".openclaw/agents/main/sessions/1.jsonl"),
+    ],
+)
+def test_sessions_of_more_agents_are_found_and_can_be_opened(
+    agent: str, path: str, tmp_path: Path, services: Services
+) -> None:
+    sample = SAMPLES[agent]
+    put(tmp_path / path, sample if isinstance(sample, list) else json.dumps(sample))
+    [session] = found(tmp_path)
+    assert session.agent == agent
+    assert services.source(session.ref).events
+
+
+def test_a_session_of_cursor_is_called_by_what_the_user_asked(tmp_path: Path) -> None:
+    said = [{"type": "text", "text": f"<user_query>\n{SAID}\n</user_query>"}]
+    put(tmp_path / ".cursor/projects/p/agent-transcripts/1.jsonl", [{"role": "user", "message": {"content": said}}])
+    assert [each.title for each in found(tmp_path)] == [SAID]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from live.test_finder import SESSIONS, put
 from live.test_reports import REPORTS
 from session.test_following import FILES, TURNS, lines
-from support.recordings import FOLDER
+from support.recordings import readable_files
 from workbench.live import heads, status
 from workbench.live.finder import AgentSession, AgentSessionFinder
 from workbench.live.processes import AgentProcess, at_work
@@ -103,7 +103,7 @@ def test_the_cost_is_that_of_the_opened_session(name: str, tmp_path: Path, servi
         _same_cost(path, services)
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*/*.jsonl")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", readable_files(".jsonl"), ids=lambda path: path.name)
 def test_so_it_is_for_what_real_agents_wrote(path: Path, services: Services) -> None:
     _same_cost(path, services)
 

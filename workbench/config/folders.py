@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from workbench.config.foreign_files import open_regular_file
+
 _MOST = 4096
 """Bytes of `.git` and `HEAD` that are read; both are a line."""
 _HASH = re.compile(r"[0-9a-f]{40,64}")
@@ -42,11 +44,17 @@ def shown_folder(path: str) -> str:
 
 def branch_of(folder: Path) -> str:
     """Read from git's own files: a process for it would take longer than the first frame may."""
-    for each in (folder, *folder.parents):
-        git = each / ".git"
-        if os.path.lexists(git):
-            return _head(git)
-    return ""
+    root = _repository(folder)
+    return "" if root is None else _head(root / ".git")
+
+
+def project_root(folder: str) -> str:
+    """The repository that a folder is in; the folder itself where it is in none."""
+    return str(_repository(Path(folder)) or folder)
+
+
+def _repository(folder: Path) -> Path | None:
+    return next((each for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), None)
 
 
 def _head(git: Path) -> str:
@@ -63,5 +71,5 @@ def _head(git: Path) -> str:
 
 
 def _read(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_regular_file(path) as file:
         return file.read(_MOST).decode("utf-8", "replace")

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from workbench.config.errors import WrongCall
+from workbench.config.foreign_files import read_small_text
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -34,8 +35,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def read_text(path: Path) -> str:
     """The text of a file that the user names or owns."""
     try:
-        # Windows editors put a byte order mark before UTF-8, which TOML does not know.
-        return path.read_bytes().decode("utf-8-sig")
+        return read_small_text(path)
     except FileNotFoundError:
         raise WrongCall(f"{path}: no such file") from None
     except OSError as error:
@@ -63,6 +63,8 @@ def read_table(kind: type[T], value: Any, file: str, name: str = "") -> T:
         return msgspec.convert(dict(value) if isinstance(value, Mapping) else value, kind)
     except msgspec.ValidationError as error:
         raise WrongCall(f"{file}: {_problem(kind, value, name, str(error))}") from None
+    except UnicodeEncodeError:
+        raise WrongCall(f"{file}: {name}{': ' if name else ''}expected text, got half of a surrogate pair") from None
 
 
 def _problem(kind: type[msgspec.Struct], value: Any, name: str, said: str) -> str:

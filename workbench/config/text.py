@@ -42,7 +42,25 @@ def edited(text: str, typed: str) -> str:
 
 
 def _shown(line: str) -> str:
-    return line if line.isprintable() else "".join(map(_visible, line))
+    shown = line if line.isprintable() else "".join(map(_visible, line))
+    return shown if shown.isascii() else _MARKS.sub(lambda found: _few_marks(found[0]), shown)
+
+
+MOST_MARKS = 8
+"""Marks on one character that are shown: thousands take no column, so no width would ever cut them."""
+_MARKS = re.compile(rf"[^\w\s\x21-\x7e]{{{MOST_MARKS + 1},}}")
+"""Where there may be more of them: no mark is a letter or a digit."""
+
+
+def _few_marks(run: str) -> str:
+    kept, many = [], 0
+    for char in run:
+        many = many + 1 if _columns(char) == 0 else 0
+        if many <= MOST_MARKS:
+            kept.append(char)
+        elif many == MOST_MARKS + 1:
+            kept.append("�")
+    return "".join(kept)
 
 
 def without_controls(text: str) -> str:
@@ -72,7 +90,7 @@ def width(text: str) -> int:
 
 
 def _columns(char: str) -> int:
-    if unicodedata.combining(char) or char in "\u200c\u200d\ufe0f":
+    if unicodedata.category(char) in ("Mn", "Me") or char in "\u200c\u200d":
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from workbench.config.errors import WorkbenchError
+from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.folders import project_root
+from workbench.config.foreign_files import is_regular_file, open_regular_file, size_of
 from workbench.live.heads import TITLE, read_head
 from workbench.live.homes import ANY, AgentHome, session_files
 from workbench.live.reports import LastReport, report_in
 from workbench.live.stamps import FileStamp, stamp_of
 from workbench.models.catalogue import Catalogue
 from workbench.traces import aider, opencode
-from workbench.traces.formats import conversations, read_file
 from workbench.traces.references import split_ref
 from workbench.traces.tables import object_in, open_tables
 
@@ -25,6 +26,8 @@ _DATED = re.compile(r"session-[\dT-]+-(?=[0-9a-f]{8}$)")
 """What stands before the id in the name of a file of Gemini CLI."""
 MOST = 1_000
 """Files that are looked into, the last changed first."""
+MOST_COUNTED = 256 * 1024 * 1024
+"""Bytes of a history in which chats are counted; of a larger one the first is meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +97,12 @@ class AgentSessionFinder:
         `here`: the folder that is worked in.
         """
         files = []
+        root = project_root(here) if here else ""
         for home, path in session_files(self._environ, here, self._more):
             stamp = stamp_of(path)
-            if stamp is not None and (wanted is None or wanted(home, stamp)):
+            if stamp is None or (home.is_here and os.path.islink(path) and not is_regular_file(path, inside=root)):
+                continue
+            if wanted is None or wanted(home, stamp):
                 files.append((stamp.changed, path, home, stamp))
         files.sort(key=lambda each: each[:2], reverse=True)
         with self._lock:
@@ -125,14 +131,25 @@ class AgentSessionFinder:
 def _of_file(home: AgentHome, path: str, stamp: FileStamp) -> AgentSession:
     head = read_head(path, home.agent, home.beside)
     if head.agent == aider.NAME:  # all chats of a folder are one file, of which the last is meant
-        path = f"{path}#{len(conversations(*read_file(path)))}"
+        path = f"{path}#{_last_chat(path)}"
     folder = head.folder or (os.path.dirname(path) if home.is_here else "")
     return AgentSession(head.agent, path, folder, head.title, head.model, stamp.changed // 1_000_000, head.report)
+
+
+def _last_chat(path: str) -> int:
+    """The number of the last chat in a history of aider's; raises WrongCall where it has none."""
+    with open_regular_file(path) as file:
+        chats = aider.count_chats(file) if size_of(file) <= MOST_COUNTED else 1
+    if not chats:
+        raise WrongCall(f"{path}: expected a history of aider with a chat in it")
+    return chats
 
 
 def _of_database(path: str) -> Iterator[AgentSession]:
     """The sessions of opencode, numbered as its reader does; those of sub-agents belong to another."""
     tables = open_tables(path, Path(path))
+    if not tables.has("session", "id", "time_created"):  # a view of that name may never end
+        return
     rows = tables.rows("SELECT * FROM session ORDER BY time_created, id")
     for number, row in enumerate(rows, 1):
         if row.get("parent_id"):

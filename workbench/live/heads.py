@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
+from workbench.config.foreign_files import open_regular_file
 from workbench.live.reports import LastReport, format_of, last_report
 from workbench.traces import aider, mini_swe_agent
 
@@ -29,6 +30,7 @@ _AIDER_MODEL = re.compile(rb"^> (?:Main m|M)odel: (\S+)", re.MULTILINE)
 _AIDER_SAID = re.compile(rb"^#### ([^/].+)", re.MULTILINE)
 _NOT_SAID = ("<", "# AGENTS.md", "Caveat:", "[Request interrupted")
 """How texts begin that an agent puts into the user's mouth: reminders, instructions, the environment."""
+_QUERY = ("<user_query>\n", "\n</user_query>")
 _NO_TITLE = ("", "Untitled Session", "New Session", "New Chat")
 
 
@@ -44,7 +46,7 @@ class TranscriptHead(NamedTuple):
 
 def read_head(path: str, agent: str = "", beside: str = "") -> TranscriptHead:
     """Read the ends of a file of an agent. Raises OSError where it cannot be read."""
-    with open(path, "rb") as file:
+    with open_regular_file(path) as file:
         head = file.read(HEAD)
         size = os.fstat(file.fileno()).st_size
         end = _end(file, size)
@@ -99,7 +101,7 @@ def _title(head: bytes, tail: bytes) -> str:
 
 def _first_said(head: bytes) -> str:
     for value in _values(head):
-        text = " ".join(_said(value).split())
+        text = " ".join(_untagged(_said(value)).split())
         if text and not text.startswith(_NOT_SAID):
             return text
     return ""
@@ -132,7 +134,7 @@ def _said(value: dict[str, Any]) -> str:
     message = inner.get("message", inner)
     if isinstance(message, str):
         return message if inner.get("type") == "user_message" else ""
-    role = message.get("role", value.get("type")) if isinstance(message, dict) else ""
+    role = message.get("role", value.get("type", value.get("role"))) if isinstance(message, dict) else ""
     return _text(message.get("content", message.get("parts"))) if role in ("user", "user.message") else ""
 
 
@@ -141,13 +143,19 @@ def _text(content: Any) -> str:
         return content
     parts = content if isinstance(content, list) else []
     texts = (part.get("text") for part in parts if isinstance(part, dict))
-    return next((text for text in texts if isinstance(text, str) and not text.startswith(_NOT_SAID)), "")
+    said = (_untagged(text) for text in texts if isinstance(text, str))
+    return next((text for text in said if not text.startswith(_NOT_SAID)), "")
+
+
+def _untagged(text: str) -> str:
+    """What the user said without the tag that Cursor puts around it."""
+    return text.removeprefix(_QUERY[0]).removesuffix(_QUERY[1])
 
 
 def _folder_beside(path: str, beside: str) -> str:
     """From a file that says it as JSON, or as nothing but the path."""
     try:
-        with open(os.path.join(os.path.dirname(path), beside), "rb") as file:
+        with open_regular_file(os.path.join(os.path.dirname(path), beside)) as file:
             content = file.read(HEAD)
     except OSError:
         return ""

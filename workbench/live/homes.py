@@ -15,16 +15,22 @@ from msgspec import Meta
 from workbench.config.tables import Table
 from workbench.traces import (
     aider,
+    amp,
     claude_code,
     codex,
     continue_dev,
     copilot,
+    cursor,
+    droid,
     gemini_cli,
+    grok,
+    hermes,
     kimi,
     mini_swe_agent,
     opencode,
     pi,
     qwen,
+    windsurf,
 )
 
 
@@ -71,6 +77,14 @@ HOMES = (
     AgentHome(copilot.NAME, "COPILOT_HOME", "", ".copilot", "session-state/*/events.jsonl"),
     AgentHome(kimi.NAME, "KIMI_CODE_HOME", "", ".kimi-code", "sessions/*/*/agents/main/wire.jsonl", "../../state.json"),
     AgentHome(continue_dev.NAME, "CONTINUE_GLOBAL_DIR", "", ".continue", "sessions/*-*.json"),
+    AgentHome(amp.NAME, "XDG_DATA_HOME", "amp", ".local/share/amp", "threads/T-*.json"),
+    AgentHome(cursor.NAME, "", "", ".cursor", "projects/*/agent-transcripts/**/*.jsonl"),
+    AgentHome(droid.NAME, "", "", ".factory", "sessions/**/*.jsonl"),
+    AgentHome(grok.NAME, "", "", ".grok", "sessions/*/*/chat_history.jsonl"),
+    AgentHome(hermes.NAME, "HERMES_HOME", "", ".hermes", "sessions/session_*.json"),
+    AgentHome(windsurf.NAME, "", "", ".windsurf", "transcripts/*.jsonl"),
+    # OpenClaw runs pi, and keeps sessions of pi's form.
+    AgentHome(pi.NAME, "OPENCLAW_STATE_DIR", "", ".openclaw", "agents/*/sessions/*.jsonl"),
     AgentHome(mini_swe_agent.NAME, "MSWEA_GLOBAL_CONFIG_DIR", "", _MINI, "*.traj.json"),
     AgentHome(mini_swe_agent.NAME, "XDG_CONFIG_HOME", mini_swe_agent.NAME, _MINI, "*.traj.json"),
 )

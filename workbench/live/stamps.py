@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import NamedTuple
 
 
@@ -16,10 +17,12 @@ class FileStamp(NamedTuple):
 
 
 def stamp_of(path: str) -> FileStamp | None:
-    """The stamp of a file; None where there is none."""
+    """The stamp of a regular file; None where there is none."""
     try:
         found = os.stat(path)
-    except OSError:
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(found.st_mode):
         return None
     return FileStamp(found.st_ino, found.st_size, max(found.st_mtime_ns, _log_changed(path)))
 
