@@ -13,9 +13,14 @@ _TEXTS = frozenset({"source", "model", "policy"})
 _FRACTIONS = frozenset({"misses_per_100", "cost"})
 
 
+def load_parquet() -> tuple[Any, Any]:
+    """The packages of the extra `cluster` that write it; raises WrongCall where they are missing."""
+    return needed("pyarrow", "--parquet"), needed("pyarrow.parquet", "--parquet")
+
+
 def write_parquet(sources: Sequence[SourceRun], file: IO[bytes]) -> None:
-    """With the packages of the extra `cluster`."""
-    arrow, files = needed("pyarrow", "--parquet"), needed("pyarrow.parquet", "--parquet")
+    """Needs what `load_parquet` loads."""
+    arrow, files = load_parquet()
     rows = [
         {"source": _text(source.source), "model": _text(source.model), "window": run.window}
         | figures([run])

@@ -1,0 +1,142 @@
+"""How Workbench writes files: a reader finds the old file or the new one, never a part, and a failure leaves the old.
+
+Nothing else in the program writes a file; a test checks that. Files are private (mode 0600, in folders of mode 0700)
+whatever the umask is, because most of them hold what was said in a session. Files of a project are the exception.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from workbench.config.ending import at_quit
+from workbench.config.foreign_files import open_regular_file
+
+PRIVATE = 0o600
+ORDINARY = 0o666
+"""The umask takes away from this one."""
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+"""How a file system without hard links answers."""
+
+
+def replace_file(path: Path, data: bytes, *, private: bool = True, new: bool = False) -> None:
+    """Write a file; see `replacing_file`."""
+    with replacing_file(path, private=private, new=new) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing_file(path: Path, *, private: bool = True, new: bool = False) -> Iterator[IO[bytes]]:
+    """A file to write to, which takes the place of `path` when the block ends without an error.
+
+    Missing folders are made. A file that exists keeps its mode and owner; raises PermissionError where it is read-only,
+    though its folder may be written. `new`: raises FileExistsError where there is one. A symbolic link is replaced
+    itself; the caller resolves it first where that is wanted.
+    """
+    if new and os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+    if path.exists() and not path.is_symlink() and not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    if private:
+        make_private_folder(path.parent)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    passing = path.with_name(f".workbench-{secrets.token_hex(8)}.tmp")
+    with _gone_in_the_end(passing):
+        handle = os.open(passing, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE if private else ORDINARY)
+        with open(handle, "w+b") as file:
+            yield file
+            file.flush()
+            _keep_mode(path, handle)
+            os.fsync(handle)
+        if new:
+            _put_new(passing, path)
+        else:
+            os.replace(passing, path)
+    sync_folder(path.parent)
+
+
+def copy_file(source: str | Path, target: str | Path, *, new: bool = False) -> None:
+    """Write a private copy that has the time of the original."""
+    with open_regular_file(source) as original, replacing_file(Path(target), new=new) as copy:
+        shutil.copyfileobj(original, copy)
+        copy.flush()
+        found = os.stat(original.fileno())
+        os.utime(copy.fileno(), ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def make_private_folder(path: Path) -> None:
+    """Make a folder, and those above it that are missing, for this user alone."""
+    if path.is_dir():
+        return
+    if not path.parent.is_dir():
+        make_private_folder(path.parent)
+    with suppress(FileExistsError):
+        path.mkdir(0o700)
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file where there is none, and take away from others what they may do with it. For SQLite, whose
+    journals get the mode of the database."""
+    make_private_folder(path.parent)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, PRIVATE))
+    if path.stat().st_mode & 0o077:
+        path.chmod(PRIVATE)
+
+
+@contextmanager
+def _gone_in_the_end(passing: Path) -> Iterator[None]:
+    """However the block ends, also by SIGQUIT, a file of this name is not left behind."""
+
+    def remove() -> None:
+        with suppress(OSError):
+            os.unlink(passing)
+
+    with at_quit(remove):
+        try:
+            yield
+        except BaseException:
+            remove()
+            raise
+
+
+def _keep_mode(path: Path, handle: int) -> None:
+    """Give an open file the mode and the owner of the one that it will replace, if there is one."""
+    try:
+        before = os.stat(path)
+    except FileNotFoundError:
+        return
+    with suppress(OSError):  # only root may give files away
+        os.fchown(handle, before.st_uid, before.st_gid)
+    os.fchmod(handle, stat.S_IMODE(before.st_mode))
+
+
+def _put_new(passing: Path, path: Path) -> None:
+    """Give a file its name, unless another has got it meanwhile."""
+    try:
+        os.link(passing, path, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE))
+        os.replace(passing, path)
+    else:
+        os.unlink(passing)
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the new name on the disk, where the system can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
