@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
+from support.terminal import WORKBENCH
 from workbench.config.signals import run
 
 PROGRAM = """
@@ -68,3 +70,40 @@ def test_a_cancellation_of_the_works_own_is_no_signal() -> None:
 
     with pytest.raises(asyncio.CancelledError):
         run(work())
+
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "import": ("import", "-"),
+    "plan": ("plan", "-"),
+    "lab": ("lab", "-", "--html", "results"),
+    "rehearse": ("rehearse", "--port", "0"),
+    "proxy": ("proxy", "--to", "rehearsal"),
+    "watch": ("watch", "talk.json", "--json"),
+}
+READING = ("import", "plan", "lab")
+"""They wait for the end of their input."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_ends_by_every_signal(tmp_path: Path, talk: Path, name: str, number: signal.Signals) -> None:
+    def heard() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+    program = subprocess.Popen(
+        [*WORKBENCH, *COMMANDS[name]], cwd=tmp_path, preexec_fn=heard,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert program.stdin is not None
+    assert program.stdout is not None
+    if name in READING:
+        program.stdin.write(b"[" + b" " * 99_000)  # more than a pipe holds: it is read
+    else:
+        assert program.stdout.readline()
+    program.send_signal(number)
+    said = program.communicate(timeout=120)[1]
+    served = name in ("rehearse", "proxy", "watch") and number != signal.SIGQUIT
+    assert program.returncode == 128 + number or (served and program.returncode == 0)
+    assert b"Traceback" not in said
+    assert [each.name for each in tmp_path.iterdir() if each.is_file()] == ["talk.json"]

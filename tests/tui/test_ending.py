@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 from support.terminal import DEADLINE, WORKBENCH, Terminal
 from workbench.log.events import ToolCall, ToolResult, UserMessage
 from workbench.session.services import Services
+
+termios = pytest.importorskip("termios")
 
 LEFT = (b"\x1b[?1049l", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?1006l", b"\x1b[?2004l", b"\x1b[?25h")
 """The alternate screen, three ways of telling of the mouse, and pastes in brackets are off; the cursor is seen."""
@@ -40,8 +43,8 @@ def at_work(folder: Path, command: Sequence[str] = WORKBENCH) -> tuple[Terminal,
     return terminal, int(started.read_text())
 
 
-def check(child: int) -> None:
-    """The command is gone, and the session says how far it came."""
+def check(child: int, results: bool = True) -> None:
+    """The command is gone, and the session says how far it came; `results`: and that it was ended."""
     end = time.monotonic() + DEADLINE
     while is_there(child):
         assert time.monotonic() < end, "the command goes on"
@@ -50,7 +53,7 @@ def check(child: int) -> None:
         [session] = services.store.list()
         with services.store.session(session.id) as kept:
             bodies = [event.body for event in kept.events()]
-    assert {UserMessage, ToolCall, ToolResult} <= {type(body) for body in bodies}
+    assert {UserMessage, ToolCall, *([ToolResult] if results else [])} <= {type(body) for body in bodies}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -62,6 +65,60 @@ def test_a_signal_ends_the_command_and_restores_the_terminal(tmp_path: Path, num
         assert sequence in terminal.seen
     assert b"Traceback" not in terminal.seen
     check(child)
+
+
+def settings_of(terminal: Terminal) -> int:
+    """The local modes of the terminal: echo, lines, signals."""
+    return int(termios.tcgetattr(terminal.ours)[3])
+
+
+@pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_leaves_the_terminal_whole(tmp_path: Path, number: signal.Signals) -> None:
+    terminal = Terminal(cwd=tmp_path)
+    terminal.wait_for("no model configured")
+    assert not settings_of(terminal) & termios.ECHO
+    terminal.process.send_signal(number)
+    assert terminal.process.wait(DEADLINE) == 128 + number
+    assert settings_of(terminal) & termios.ECHO
+    assert settings_of(terminal) & termios.ICANON
+    terminal.end()
+    end = terminal.seen.rpartition(b"\x1b[?1049l")
+    assert all(sequence in terminal.seen for sequence in LEFT)
+    assert end[1]
+    assert b"\x1b[?25h" in end[2]
+    assert not any(sequence in end[2] for sequence in (b"\x1b[?25l", b"\x1b[?1003h", b"\x1b[38;", b"\x1b[?1049h"))
+    assert b"Traceback" not in terminal.seen
+
+
+STUCK = """
+import sys, threading, time
+from workbench.cli.main import main
+from workbench.tui.main.screen import MainScreen
+def stuck(self, *_):
+    self.app._driver.write("and now stuck")
+    self.app._driver.flush()
+    {how}
+MainScreen.on_mount = stuck
+sys.exit(main([]))
+"""
+
+
+@pytest.mark.parametrize("how", ["while True: pass", "threading.Lock().acquire() and time.sleep(9999)"])
+def test_quitting_ends_a_screen_that_is_stuck(tmp_path: Path, how: str) -> None:
+    terminal = Terminal(cwd=tmp_path, command=(sys.executable, "-c", STUCK.format(how=how)))
+    terminal.wait_for("and now stuck")
+    terminal.process.send_signal(signal.SIGQUIT)
+    assert terminal.process.wait(DEADLINE) == 128 + signal.SIGQUIT
+    assert settings_of(terminal) & termios.ECHO
+    terminal.end()
+    assert all(sequence in terminal.seen for sequence in LEFT)
+
+
+def test_quitting_ends_the_command_as_well(tmp_path: Path) -> None:
+    terminal, child = at_work(tmp_path)
+    terminal.process.send_signal(signal.SIGQUIT)
+    assert terminal.end() == 128 + signal.SIGQUIT
+    check(child, results=False)
 
 
 def test_a_terminal_that_is_closed_ends_the_command(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import NoReturn
 from workbench.cli import agent_commands as agents
 from workbench.cli import own_commands as own
 from workbench.cli.arguments import Parser
+from workbench.config.ending import ending_by_signals
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.config.variables import clear_start_block
@@ -34,7 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     clear_start_block()
     _mend_streams()
     try:
-        return _called(arguments)
+        with ending_by_signals():
+            return _called(arguments)
     finally:
         _leave_streams()
 

@@ -59,6 +59,8 @@ class _File(Table, frozen=True):
     """How long and how often a provider is asked."""
     agents: _Table = NOTHING
     """Where else other agents have their sessions."""
+    files: _Table = NOTHING
+    """What holds for files that others wrote."""
     proxy: _Table = NOTHING
     """Where the proxy sends requests, and what it keeps of them."""
     servers: _Table = NOTHING

@@ -1,4 +1,4 @@
-"""Ending when told to: a signal that would end the program at once ends its work first, as ctrl+c does.
+"""How signals end what runs in an event loop: its work ends first, as with Ctrl+C.
 
 So commands that a tool started end with the program, what came of an answer is kept, and a terminal is as it was.
 """
@@ -11,8 +11,9 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from workbench.config.ending import ENDING
+
 _T = TypeVar("_T")
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 def run(work: Coroutine[Any, Any, _T], end: Callable[[], object] | None = None) -> _T:
@@ -43,7 +44,7 @@ def told_to_stop() -> asyncio.Event:
 
 def heeded() -> list[signal.Signals]:
     """The signals that end the program. What is ignored stays so: that is what `nohup` is for."""
-    return [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+    return [each for each in ENDING if signal.getsignal(each) is not signal.SIG_IGN]
 
 
 async def _watched(work: Coroutine[Any, Any, _T], end: Callable[[], object] | None, told: list[int]) -> _T:
@@ -54,14 +55,17 @@ async def _watched(work: Coroutine[Any, Any, _T], end: Callable[[], object] | No
         told.append(number)
         (end or task.cancel)()
 
-    watched = heeded()
+    # Without `end`, Ctrl+C is left to asyncio, which cancels the work.
+    watched = {each: signal.getsignal(each) for each in (*heeded(), *([signal.SIGINT] if end else []))}
     try:
         for each in watched:
             loop.add_signal_handler(each, stop, each)
     except RuntimeError:  # not the main thread, which alone gets signals
-        watched = []
+        watched = {}
     try:
         return await work
     finally:
-        for each in watched:
+        for each, before in watched.items():
             loop.remove_signal_handler(each)
+            if before is not None:
+                signal.signal(each, before)

@@ -1,0 +1,59 @@
+"""How signals end the program.
+
+SIGTERM and SIGHUP end it as Ctrl+C does: it cleans up first. SIGQUIT ends it at once, whatever it waits for; only what
+the user would have to clear up is done before: the terminal, commands that tools started, files that are half written.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import NoReturn
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+_last: dict[object, Callable[[], object]] = {}
+"""What is done before SIGQUIT ends the program."""
+
+
+@contextmanager
+def ending_by_signals() -> Iterator[None]:
+    """While a command runs: SIGTERM and SIGHUP raise SystemExit, so that it cleans up; SIGQUIT ends the process."""
+    handlers = dict.fromkeys(ENDING, _raise_exit) | {signal.SIGQUIT: _quit}
+    if threading.current_thread() is not threading.main_thread():  # which alone gets signals
+        handlers = {}
+    before = {each: signal.getsignal(each) for each in handlers}
+    changed = [each for each, handler in before.items() if handler is signal.SIG_DFL]
+    for each in changed:
+        signal.signal(each, handlers[each])
+    try:
+        yield
+    finally:
+        for each in changed:
+            signal.signal(each, before[each])
+
+
+@contextmanager
+def at_quit(do: Callable[[], object]) -> Iterator[None]:
+    """What to do within the block before SIGQUIT ends the program. It may neither wait nor take a lock."""
+    key = object()
+    _last[key] = do
+    try:
+        yield
+    finally:
+        del _last[key]
+
+
+def _raise_exit(number: int, _: FrameType | None) -> NoReturn:
+    signal.signal(number, signal.SIG_DFL)  # who asks a second time does not want to wait
+    raise SystemExit(128 + number)
+
+
+def _quit(number: int, _: FrameType | None) -> NoReturn:
+    for do in tuple(_last.values()):
+        with suppress(Exception):
+            do()
+    os._exit(128 + number)
