@@ -15,6 +15,7 @@ from functools import lru_cache
 from workbench.agent.tools.base import ProposedCall
 from workbench.agent.tools.globs import matches
 from workbench.agent.tools.plain_command import BLANK, plain_words
+from workbench.agent.tools.reading_commands import READING, reading_name
 from workbench.config.errors import WrongCall
 from workbench.config.tables import shown
 
@@ -26,15 +27,6 @@ _CONTROL = re.compile(r"[;&|<>()`\n\r\0]")
 
 _LOOKED_AT = 10_000
 """Characters of a part of a command that are read without their quotes."""
-
-_OFFERED = re.compile(
-    r"(basename|df|dirname|echo|id|ls|md5sum|pwd|pytest|readlink|realpath|sha256sum|stat|test|uname"
-    r"|git (?:describe|ls-files|rev-parse|status))(?:[ \t].*)?",
-    re.DOTALL,
-)
-"""The beginnings that are offered. Told anything at all, these run no other program and show what is in no file from
-outside the project; interpreters, `git log --output`, `sed e`, `rg --pre`, `wc --files0-from` and `ruff --output-file`
-do, and a program that nobody has looked at may. The exception is pytest: to run tests is what it is asked for."""
 
 
 def check_pattern(pattern: str, where: str) -> str:
@@ -59,10 +51,18 @@ def covers(pattern: str, call: ProposedCall) -> bool:
     if not colon:
         return True
     if call.kind == "run":
-        return _covers_text(subject, call.subject) and not (is_beginning(pattern) and needs_shell(call))
+        return _covers_text(subject, call.subject) and (not is_beginning(pattern) or _begins(subject, call))
     if subject.startswith("/") != call.subject.startswith("/"):
         return False  # `**` is for the project, not for what was allowed beside it
     return matches(subject.split("/"), call.subject.split("/"))
+
+
+def _begins(subject: str, call: ProposedCall) -> bool:
+    """Whether a pattern with `*` holds for a call whose text begins like it. One that is offered holds for reading."""
+    if call.tool != COMMAND:
+        return True
+    words = plain_words(call.subject)
+    return words is not None and (subject.strip(BLANK)[:-1].rstrip() not in READING or bool(reading_name(words)))
 
 
 def is_beginning(pattern: str) -> bool:
@@ -156,9 +156,14 @@ def _is_foreign(call: ProposedCall) -> bool:
 
 
 def _wider(command: str) -> str:
-    """A program with its sub-command, where what follows may vary."""
-    found = _OFFERED.fullmatch(command)
-    return f"{found[1]} *" if found and plain_words(command) else ""
+    """A program with its sub-command, where whatever follows only reads.
+
+    Interpreters, test runners, `git log --output`, `sed e`, `rg --pre`, `wc --files0-from` and `ruff --output-file`
+    run, write or show more, and a program that nobody has looked at may.
+    """
+    words = plain_words(command)
+    name = reading_name(words) if words else ""
+    return f"{name} *" if name and re.match(rf"{name}(?:[ \t]|\Z)", command) else ""
 
 
 def _escaped(path: str) -> str:

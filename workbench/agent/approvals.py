@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -25,12 +26,15 @@ from workbench.agent.approval_patterns import (
     suggestions,
 )
 from workbench.agent.tools.base import ProposedCall
-from workbench.agent.tools.files import replace_file
 from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.foreign_files import read_small_text
 from workbench.config.paths import config_dir
 from workbench.config.tables import Table, read_table, read_toml
+from workbench.config.writing import make_private_folder, replace_file
+from workbench.log.lock import locked_folder
 
 FILE_NAME = "approvals.toml"
+LOCK_SECONDS = 10.0
 _HEAD = "# Written by Workbench: what tools may do without asking, and what they may never do.\n"
 
 Decision = Literal["allow", "ask", "deny"]
@@ -165,28 +169,49 @@ def save(path: Path, more: Saved) -> None:
     """Add patterns to a file, which is made where it is missing; the rest of it stays as the user wrote it."""
     import tomlkit  # late: most sessions save nothing
 
-    now = load_saved(path)  # by now: another session may have written to it
-    document = tomlkit.parse(path.read_bytes().decode("utf-8-sig") if path.exists() else _HEAD)
-    for key, patterns in structs.asdict(more).items():
-        if key not in document:
-            document.add(key, tomlkit.value("[\n]"))
-        for pattern in dict.fromkeys(patterns):
-            if pattern not in getattr(now, key):
-                document[key].add_line(pattern)  # not `append`, which forgets the comma before a comment
-    replace_file(path, tomlkit.dumps(document).encode())
+    with _changing(path) as place:
+        now = load_saved(place)  # by now: another session may have written to it
+        document = tomlkit.parse(read_small_text(place) if place.exists() else _HEAD)
+        for key, patterns in structs.asdict(more).items():
+            if key not in document:
+                document.add(key, tomlkit.value("[\n]"))
+            for pattern in dict.fromkeys(patterns):
+                if pattern not in getattr(now, key):
+                    document[key].add_line(pattern)  # not `append`, which forgets the comma before a comment
+        replace_file(place, tomlkit.dumps(document).encode())
 
 
 def forget(path: Path, pattern: str) -> None:
     """Take a pattern out of a file; raises WrongCall where it has none such."""
     import tomlkit
 
-    if not any(pattern in patterns for patterns in structs.astuple(load_saved(path))):
-        raise WrongCall(f"{path}: has no {pattern}")
-    document = tomlkit.parse(path.read_bytes().decode("utf-8-sig"))
-    for patterns in document.values():
-        while isinstance(patterns, list) and pattern in patterns:
-            patterns.remove(pattern)
-    replace_file(path, tomlkit.dumps(document).encode())
+    with _changing(path) as place:
+        if not any(pattern in patterns for patterns in structs.astuple(load_saved(place))):
+            raise WrongCall(f"{path}: has no {pattern}")
+        document = tomlkit.parse(read_small_text(place))
+        for patterns in document.values():
+            while isinstance(patterns, list) and pattern in patterns:
+                patterns.remove(pattern)
+        replace_file(place, tomlkit.dumps(document).encode())
+
+
+@contextmanager
+def _changing(path: Path) -> Iterator[Path]:
+    """The file to change, which a link may lead to. Until the end no other session changes it.
+
+    Raises WrongCall where it cannot be changed: tomlkit does not take all that is TOML.
+    """
+    from tomlkit.exceptions import TOMLKitError
+
+    place = Path(os.path.realpath(path))
+    make_private_folder(place.parent)
+    try:
+        with locked_folder(place.parent, LOCK_SECONDS):
+            yield place
+    except (TOMLKitError, RecursionError) as error:
+        raise WrongCall(f"{path}: cannot be changed: {' '.join(str(error).split())[:200]}") from None
+    except TimeoutError:
+        raise WrongCall(f"{path}: another session has been changing it for {LOCK_SECONDS:g} s") from None
 
 
 def _quoted(text: str) -> str:

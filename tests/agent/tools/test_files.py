@@ -68,8 +68,8 @@ async def test_what_is_not_text_is_refused_kindly(root: Path, use: Use) -> None:
     assert await use("read_file", path="a.png") == ToolOutcome(
         "a.png: is a binary file of 6 bytes, not text; a command may tell more about it", True
     )
-    assert (await use("read_file", path="pipe")).text == "pipe: is a device or a pipe, not a file"
-    assert (await use("read_file", path=".")).text == ".: is a folder; use list_files"
+    assert (await use("read_file", path="pipe")).text == "pipe: expected a file, this is a pipe"
+    assert (await use("read_file", path=".")).text == ".: expected a file, this is a folder; use list_files"
     assert (await use("read_file", path="A.PNG")).text == "A.PNG: no such file; there is a.png"
     assert (await use("read_file", path="b/c")).text == "b/c: no such file"
 

@@ -6,13 +6,14 @@ import codecs
 import os
 import signal
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
+from workbench.agent.tools.guarded_start import guarded_start
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.places import Places
 from workbench.agent.tools.plain_command import plain_words
 from workbench.agent.tools.process import Ended, run_process
+from workbench.agent.tools.reading_commands import reading_name
 from workbench.config.variables import without_keys
 
 _SHELLS = frozenset({"bash", "zsh", "sh", "dash", "ksh", "fish"})
@@ -24,7 +25,7 @@ def command_tool(places: Places, limits: ToolLimits, pass_env: Sequence[str] = (
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         seconds = arguments.get("timeout", min(limits.command_seconds, limits.max_command_seconds))
-        return await _run(arguments["command"], places.root, seconds, limits, context, without_keys(pass_env))
+        return await _run(arguments["command"], places, seconds, limits, context, without_keys(pass_env))
 
     return Tool(
         "run_command",
@@ -59,7 +60,7 @@ def user_shell() -> str:
 
 
 async def _run(
-    command: str, root: Path, seconds: float, limits: ToolLimits, context: ToolContext, env: Mapping[str, str]
+    command: str, places: Places, seconds: float, limits: ToolLimits, context: ToolContext, env: Mapping[str, str]
 ) -> ToolOutcome:
     half = limits.output_bytes // 2
     output = Output(half, half)
@@ -70,11 +71,14 @@ async def _run(
         if context.report is not None:
             context.report(decoder.decode(data))
 
-    argv = (user_shell(), "-c", command) if context.shell else plain_words(command)
-    if argv is None:
+    words = plain_words(command)
+    if words is None and not context.shell:
         raise ToolFailure("command: needs a shell, for which it is not allowed")
+    argv: Sequence[str] = (user_shell(), "-c", command) if context.shell or words is None else words
     try:
-        ended = await run_process(argv, cwd=root, seconds=seconds, output=take, env=env)
+        if words is not None and reading_name(words):
+            argv, env = await guarded_start(words, places.roots, seconds)
+        ended = await run_process(argv, cwd=places.root, seconds=seconds, output=take, env=env)
     except (OSError, ValueError) as error:
         raise ToolFailure(f"command: cannot be started: {error}") from None
     text = output.text()

@@ -6,10 +6,12 @@ import difflib
 from pathlib import Path
 
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolOutcome, parameters
-from workbench.agent.tools.files import check_regular, refuse_binary, replace_file
+from workbench.agent.tools.files import open_for_tool, refuse_binary
 from workbench.agent.tools.places import Places
 from workbench.agent.tools.write import check_writable, encoded
 from workbench.config.background import in_background
+from workbench.config.foreign_files import read_to_end, size_of
+from workbench.config.writing import replace_file
 
 MAX_BYTES = 16 * 1024 * 1024
 _COMPARED_LINES = 10_000
@@ -40,11 +42,12 @@ def edit_tool(places: Places) -> Tool:
 
 
 def _edit(path: Path, name: str, arguments: Arguments) -> str:
-    size = check_regular(path, name).st_size
-    if size > MAX_BYTES:
-        raise ToolFailure(f"{name}: has {size} bytes, more than the {MAX_BYTES} that can be edited")
-    check_writable(path, name)
-    data = path.read_bytes()
+    with open_for_tool(path, name) as file:
+        size = size_of(file)
+        if size > MAX_BYTES:
+            raise ToolFailure(f"{name}: has {size} bytes, more than the {MAX_BYTES} that can be edited")
+        check_writable(path, name)
+        data = read_to_end(file, MAX_BYTES)
     refuse_binary(data, name, size)
     # What is not UTF-8 passes through unchanged.
     text = data.decode(errors="surrogateescape")
@@ -63,7 +66,7 @@ def _edit(path: Path, name: str, arguments: Arguments) -> str:
             f"old_text: {len(places)} matches in {name}, at the lines {where}; "
             "add lines around it to make it unique, or set replace_all"
         )
-    replace_file(path, encoded(text.replace(old, new), "new_text"))
+    replace_file(path, encoded(text.replace(old, new), "new_text"), private=False)
     count = f"{len(places)} matches" if len(places) > 1 else "1 match"
     return f"[replaced {count} in {name}, line {places[0]}]"
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from workbench.config.foreign_files import open_regular_file
+
 SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv"})
 _MOST_BYTES = 64 * 1024
 _MOST_STARS = 3
@@ -33,10 +35,10 @@ class RulesAbove(NamedTuple):
 def read_rules(folder: str) -> tuple[IgnoreRule, ...]:
     """The rules of a folder's own `.gitignore`, the last line first; none where there is no such file."""
     path = os.path.join(folder, ".gitignore")
-    if not os.path.isfile(path):  # a pipe would be waited for
+    if not os.path.lexists(path):
         return ()
     try:
-        with open(path, "rb") as file:
+        with open_regular_file(path, follow_links=False) as file:  # git follows no link here either
             text = file.read(_MOST_BYTES).decode(errors="replace")
     except OSError:
         return ()

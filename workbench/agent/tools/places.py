@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from unicodedata import category
 
 from workbench.agent.tools.base import ToolFailure
 
@@ -31,10 +32,12 @@ class Places:
         return path
 
     def find_writable(self, text: str) -> Path:
-        """The same for a file to write. A repository's own folder is closed: what lies there is run by git."""
+        """The same for a file to write. A repository's own folder is closed, whatever its name: git may run it."""
         path = self.find(text)
         root = next(root for root in self.roots if path.is_relative_to(root))
-        if any(name.lower() == ".git" for name in path.relative_to(root).parts):
+        parts = path.relative_to(root).parts
+        folders = [(root.joinpath(*parts[:depth]), name) for depth, name in enumerate(parts)]
+        if any(_is_named_git(name) or _is_repository(folder, name) for folder, name in folders):
             raise ToolFailure(f"path: {text} belongs to git itself; use git commands instead")
         if path in self.roots:
             raise ToolFailure(f"path: expected a file, got the folder {text}")
@@ -43,6 +46,20 @@ class Places:
     def name(self, path: Path) -> str:
         """A place as the model and approvals call it: from the project's root, or whole where it lies elsewhere."""
         return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else path.as_posix()
+
+
+def _is_named_git(name: str) -> bool:
+    """Whether a name is `.git` for some file system: not all tell letters by their case, or see marks without width."""
+    return "".join(letter for letter in name if category(letter) != "Cf").casefold() == ".git"
+
+
+def _is_repository(folder: Path, new: str) -> bool:
+    """Whether git takes a folder for a repository's own, once it also holds a file or folder named `new`."""
+
+    def has(name: str) -> bool:
+        return new.casefold() == name.casefold() or os.path.lexists(folder / name)
+
+    return has("HEAD") and (has("commondir") or (has("objects") and has("refs")))
 
 
 def _real(path: str) -> str:

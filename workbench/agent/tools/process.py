@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workbench.config.background import in_background
+from workbench.config.ending import at_quit
 from workbench.config.variables import without_keys
 
 GRACE = 2.0
@@ -72,7 +73,8 @@ async def run_process(
         )
         for pipe in pipes:
             pipe.release()
-        return await _to_the_end(process, pipes, seconds)
+        with at_quit(lambda: _signal(process.pid, signal.SIGKILL)):
+            return await _to_the_end(process, pipes, seconds)
 
 
 async def _to_the_end(process: subprocess.Popen[bytes], pipes: Sequence[_Pipe], seconds: float) -> Ended:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
-from workbench.agent.tools.files import SNIFF_BYTES, check_regular, refuse_binary
+from workbench.agent.tools.files import SNIFF_BYTES, open_for_tool, refuse_binary
 from workbench.agent.tools.output import whole_end
 from workbench.agent.tools.places import Places
 from workbench.config.background import in_background
+from workbench.config.foreign_files import size_of
 
 _LINES = 2000
 _BLOCK = 1 << 20
@@ -56,9 +57,8 @@ def read_tool(places: Places, limits: ToolLimits) -> Tool:
 
 def read_lines(path: Path, name: str, limits: ToolLimits, first: int = 1, most: int = _LINES) -> str:
     """Some lines of a text file, with a last one for what is not shown; raises ToolFailure."""
-    size = check_regular(path, name).st_size
-    with path.open("rb") as file:
-        refuse_binary(file.read(SNIFF_BYTES), name, size)
+    with open_for_tool(path, name) as file:
+        refuse_binary(file.read(SNIFF_BYTES), name, size_of(file))
         file.seek(0)
         piece = _piece(file, first, most, limits.output_bytes, time.monotonic() + limits.search_seconds)
     if piece.last < first:

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
-from workbench.agent.tools.files import check_regular
+from workbench.agent.tools.files import open_for_tool
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.places import Places
 from workbench.agent.tools.process import run_process
@@ -28,7 +28,7 @@ def search_tool(places: Places, limits: ToolLimits) -> Tool:
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         base = places.find(arguments.get("path", "."))
         if not base.is_dir():
-            check_regular(base, places.name(base))
+            open_for_tool(base, places.name(base)).close()
         return await _search(base, places, arguments, limits)
 
     return Tool(

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 from workbench.agent.tools.files import SNIFF_BYTES
 from workbench.agent.tools.globs import Glob
 from workbench.agent.tools.walk import OutOfTime, walk
+from workbench.config.foreign_files import TooLargeFile, read_regular_file
 
 BAD_PATTERN = 3
 """Exit status for a pattern that is none."""
@@ -90,11 +91,10 @@ class Search:
 
     def _look(self, path: str, name: str) -> None:
         try:
-            if os.path.getsize(path) > MAX_FILE_BYTES:
-                self._too_large += 1
-                return
-            with open(path, "rb") as file:
-                data = file.read(MAX_FILE_BYTES)
+            data = read_regular_file(path, MAX_FILE_BYTES)
+        except TooLargeFile:
+            self._too_large += 1
+            return
         except OSError:
             return  # not ours to read, or gone meanwhile
         if b"\0" in data[:SNIFF_BYTES]:

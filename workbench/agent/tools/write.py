@@ -7,10 +7,10 @@ import stat
 from pathlib import Path
 
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolOutcome, parameters
-from workbench.agent.tools.files import replace_file
 from workbench.agent.tools.places import Places
 from workbench.config.background import in_background
 from workbench.config.text import counted
+from workbench.config.writing import replace_file
 
 
 def write_tool(places: Places) -> Tool:
@@ -54,6 +54,6 @@ def check_writable(path: Path, name: str) -> bool:
 def _write(path: Path, name: str, content: str) -> str:
     data = encoded(content, "content")
     existed = check_writable(path, name)
-    replace_file(path, data)
+    replace_file(path, data, private=False)
     lines = len(content.splitlines())
     return f"[{'replaced' if existed else 'created'} {name}: {counted(lines, 'line')}, {len(data)} bytes]"
