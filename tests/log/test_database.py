@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from support.logs import number
 from support.requirements import requirement
+from support.talk import planned, preset, summary_of, turns
 from workbench.config.errors import WorkbenchError
 from workbench.log import lock, migrations, session_lookup
+from workbench.log.codec import encode
 from workbench.log.errors import StoreError
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
@@ -108,6 +111,31 @@ class TestMigrations:
         monkeypatch.setattr(migrations, "STEPS", [*migrations.STEPS, *steps])
 
     @requirement("codex", "others", "sessions from before go on working")
+    @pytest.mark.parametrize("steps", range(1, FORMAT))
+    def test_a_session_of_an_older_program_goes_on_and_can_be_compacted(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+    ) -> None:
+        path.parent.mkdir()
+        log = number(turns(4, 100))
+        with monkeypatch.context() as patch, closing(sqlite3.connect(path, isolation_level=None)) as db:
+            patch.setattr(migrations, "STEPS", migrations.STEPS[:steps])
+            migrations.migrate(db)
+            db.execute("INSERT INTO sessions VALUES(1, 'old', 'bread', '', 1, 2, ?, NULL, NULL)", [len(log)])
+            for event in log:
+                row = (event.seq, event.id, encode(event))
+                db.execute("INSERT INTO events(session, seq, id, data) VALUES(1, ?, ?, ?)", row)
+        policy = preset("confirm")
+        with Store.open(path) as store, store.session("old") as session:
+            assert session.events() == log
+            session.append(UserMessage("and now?"))
+            plan = planned([event.body for event in session.events()], policy)
+            assert [row.original for row in plan.rows if row.role == "user"][-1] == "and now?"
+            session.append(summary_of(policy, 1, len(log), "bread was baked"))
+        with Store.open(path) as store:
+            after = planned([event.body for event in store.session("old").events()], policy)
+        assert [row.text for row in after.rows if row.in_request][-1] == "and now?"
+        assert any("bread was baked" in (row.text or "") for row in after.rows)
+
     def test_new_steps_run_once_and_in_order(self, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.add(
             monkeypatch,
@@ -192,7 +220,7 @@ class TestFilesThatAreNotOurs:
 
     def test_a_folder_in_its_place(self, path: Path) -> None:
         path.mkdir(parents=True)
-        assert "directory" in told(path)
+        assert "expected a file, this is a folder" in told(path)
 
     def test_a_file_where_the_folder_should_be(self, path: Path) -> None:
         path.parent.write_text("")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,15 +12,21 @@ from tempfile import TemporaryDirectory
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.paths import data_dir
 from workbench.config.text import counted, print_json, printable, table
+from workbench.config.writing import copy_file
 from workbench.log.errors import StoreError
-from workbench.log.lock import WriterLock
+from workbench.log.lock import WriterLock, locked_folder
 from workbench.log.recovery import RecoveredSession, recover
+from workbench.log.replacement import finish_replacement, replace_store
 from workbench.log.store import FILE_NAME
+
+_PREFIX = ".recovering-"
+"""Of the folder in which the new store is made."""
 
 
 def run(options: argparse.Namespace) -> int:
     """Recover, and say what was and what was not."""
     damaged = Path(options.file) if options.file else data_dir() / FILE_NAME
+    finish_replacement(damaged)
     if not damaged.is_file():
         raise WrongCall(f"{damaged}: no such file")
     target = Path(options.output) if options.output else damaged
@@ -29,18 +36,26 @@ def run(options: argparse.Namespace) -> int:
         _refuse_open(damaged)
     if not target.parent.is_dir():
         raise WrongCall(f"{target.parent}: no such folder")
-    with TemporaryDirectory(prefix=".recovering-", dir=target.parent) as folder:
+    _remove_left_folders(target.parent)
+    with TemporaryDirectory(prefix=_PREFIX, dir=target.parent) as folder, locked_folder(Path(folder), 0):
         made = Path(folder) / FILE_NAME
         sessions = recover(damaged, made)
         if not sessions:
             raise StoreError(f"{damaged}: nothing in it can be read; it was left as it is")
         copy = None if options.output else _keep_copy(damaged)
-        if copy is not None:
-            _beside(damaged, "-wal").unlink(missing_ok=True)
-            _beside(damaged, "-shm").unlink(missing_ok=True)
-        made.replace(target)
+        if copy is None:
+            made.replace(target)
+        else:
+            replace_store(made, target)
     _tell(sessions, target, copy, options.json)
     return 0
+
+
+def _remove_left_folders(parent: Path) -> None:
+    """Remove what recoveries that were killed have left; one that still runs has locked its folder."""
+    for left in parent.glob(f"{_PREFIX}*"):
+        with suppress(OSError), locked_folder(left, 0):  # TimeoutError is one
+            shutil.rmtree(left)
 
 
 def _refuse_open(store: Path) -> None:
@@ -62,9 +77,13 @@ def _keep_copy(store: Path) -> Path:
     while copy.exists():
         number += 1
         copy = stem.with_name(f"{stem.name}-{number}")
-    shutil.copy2(store, copy)
-    if _beside(store, "-wal").exists():
-        shutil.copy2(_beside(store, "-wal"), _beside(copy, "-wal"))
+    try:
+        if _beside(store, "-wal").exists():
+            copy_file(_beside(store, "-wal"), _beside(copy, "-wal"))
+        copy_file(store, copy, new=True)
+    except BaseException:
+        _beside(copy, "-wal").unlink(missing_ok=True)
+        raise
     return copy
 
 

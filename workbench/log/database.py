@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from workbench.config.writing import make_private_file
 from workbench.log import migrations
 from workbench.log.errors import RECOVER, StoreError
+from workbench.log.replacement import finish_replacement
 
 BUSY_SECONDS: Final = 30
 """How long to wait while another process writes; an import of a large file may take several seconds."""
@@ -42,7 +44,8 @@ class Database:
             self.read_only = _belongs_to_others(path)
             """Whether this user may read the file but not write it."""
             if not self.read_only:
-                _make_private(path)
+                finish_replacement(path)
+                make_private_file(path)
             migrations.check_file(path)
             self._db = _connect(path, _how_to_read(path) if self.read_only else "mode=rwc")
             try:
@@ -121,8 +124,12 @@ class Database:
 
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        """A transaction that ends with the block, one way or the other."""
+        """A transaction that ends with the block, one way or the other; inside of another one it is a part of that."""
         with self.lock, self.told():
+            is_inside = self._db.in_transaction
+            if is_inside:
+                yield self._db
+                return
             self._db.execute(begin)
             try:
                 yield self._db
@@ -173,12 +180,3 @@ def _use_write_ahead_log(db: sqlite3.Connection) -> None:
             if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > until:
                 raise
             time.sleep(0.01)
-
-
-def _make_private(path: Path) -> None:
-    """Make folder and file where they are missing, and keep others out. SQLite's side files follow suit."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    if path.stat().st_mode & 0o077:
-        path.chmod(0o600)

@@ -218,6 +218,7 @@ class Request(_Value, frozen=True):
     messages: tuple[str, ...] = ()
     """The hashes of the messages behind them, in order."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    """The other keys of the body, in its order; None keeps the place of the system prompt, tools and messages."""
     cache_marks: tuple[str, ...] = ()
     """Where the client asked the provider to cache up to, as `system.1`, `tools.3` or `messages.7.0`, which is a block
     of a message; see `wire/parts`."""

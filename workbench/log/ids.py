@@ -9,6 +9,7 @@ import time
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u
 _TIME_CHARS = 9  # 45 bits of milliseconds: until the year 3084
 _RANDOM_CHARS = 4
+_LATEST = 32**_TIME_CHARS - 32**4  # a clock that is set later than this must not make ids that begin again at zero
 
 
 def encode(number: int, width: int) -> str:
@@ -30,7 +31,7 @@ class IdSource:
     def next(self) -> str:
         """A new id, larger than every one handed out before."""
         span = 32**_RANDOM_CHARS
-        fresh = time.time_ns() // 1_000_000 * span + secrets.randbelow(span)
+        fresh = min(time.time_ns() // 1_000_000, _LATEST) * span + secrets.randbelow(span)
         with self._lock:
             self._last = max(fresh, self._last + 1)
             return encode(self._last, _TIME_CHARS + _RANDOM_CHARS)

@@ -6,9 +6,12 @@ import contextlib
 import os
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+
+from workbench.config.writing import make_private_folder
 
 _flock: Callable[[int, int], None] | None
 try:
@@ -18,6 +21,30 @@ except ImportError:
     _flock, _EXCLUSIVE, _SHARED = None, 0, 0
 else:
     _flock, _EXCLUSIVE, _SHARED = fcntl.flock, fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_SH | fcntl.LOCK_NB
+_PAUSE = 0.01
+"""Seconds between two tries to lock a folder."""
+
+
+@contextmanager
+def locked_folder(folder: Path, seconds: float) -> Iterator[None]:
+    """Keep out others who lock the same folder; leaves no file behind. Raises TimeoutError after so many seconds."""
+    if _flock is None:
+        yield
+        return
+    deadline = time.monotonic() + seconds
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        while True:
+            try:
+                _flock(file, _EXCLUSIVE)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{folder}: still locked after {seconds:g} s") from None
+                time.sleep(_PAUSE)
+        yield
+    finally:
+        os.close(file)
 
 
 class WriterLock:
@@ -77,7 +104,7 @@ class WriterLock:
 
     def _open(self) -> int | None:
         """The locked file, or None while another has it."""
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self.path.parent)
         if _flock is None:
             try:
                 return os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)

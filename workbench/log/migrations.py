@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from workbench.config.foreign_files import open_regular_file
 from workbench.log.errors import RECOVER, StoreError, damaged
 from workbench.log.pages import MAGIC
 
@@ -77,7 +78,7 @@ STEPS: list[Callable[[sqlite3.Connection], None]] = [_first, _drafts, _folders]
 
 def check_file(path: Path) -> None:
     """Refuse a file that is not ours or is too new by its first bytes, before SQLite touches it."""
-    with path.open("rb") as file:
+    with open_regular_file(path) as file:
         head = file.read(100)
     if not head:
         log = path.with_name(path.name + "-wal")

@@ -14,10 +14,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from workbench.config.file_limits import largest_file
+from workbench.config.foreign_files import open_regular_file, size_of
 from workbench.log import large_texts
 from workbench.log.codec import decode, settle
 from workbench.log.drafts import Draft
-from workbench.log.errors import BadEvent
+from workbench.log.errors import BadEvent, StoreError
 from workbench.log.events import Event, Failure
 from workbench.log.ids import new_id
 from workbench.log.pages import PageRow, Pages
@@ -73,7 +75,11 @@ def _content(path: Path) -> memoryview:
     """A file's bytes, read when they are looked at; nothing where there is none."""
     if not path.exists() or not path.stat().st_size:
         return memoryview(b"")
-    with path.open("rb") as file:
+    limit = largest_file()
+    with open_regular_file(path) as file:
+        if size_of(file) > limit:
+            found = f"has {size_of(file):,} bytes, more than {limit:,}"
+            raise StoreError(f"{path}: {found}; max_bytes under [files] in config.toml allows more")
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 

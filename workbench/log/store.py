@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, Self
 
@@ -25,6 +25,7 @@ from workbench.log.session import Session, SessionInfo
 
 FILE_NAME: Final = "workbench.db"
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")  # it names a lock file as well
+_JOURNAL: Final = "journal "
 _PAGE: Final = 1000
 """Events read at a time by an export, which may be far larger than memory."""
 
@@ -75,6 +76,28 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @contextmanager
+    def in_one_transaction(self) -> Iterator[None]:
+        """What is written in the block is written as a whole or not at all, and is on disk when it ends.
+
+        Where it fails, call `refresh` of the sessions that were appended to.
+        """
+        with self._database.write():
+            yield
+
+    def recorded(self, journal: str) -> int:
+        """How far a journal of a proxy is recorded; 0: nothing of it is."""
+        found = self._database.one("SELECT value FROM facts WHERE name = ?", (_JOURNAL + journal,))
+        return int(found[0]) if found else 0
+
+    def set_recorded(self, journal: str, position: int) -> None:
+        """Note how far a journal is recorded; 0: it is gone."""
+        with self._database.write() as db:
+            if position:
+                db.execute("INSERT OR REPLACE INTO facts(name, value) VALUES(?, ?)", (_JOURNAL + journal, position))
+            else:
+                db.execute("DELETE FROM facts WHERE name = ?", (_JOURNAL + journal,))
 
     def create(
         self,
