@@ -64,7 +64,7 @@ def test_a_call_is_a_line(call: Call, recording: Path) -> None:
 def test_where_nobody_can_be_asked_money_needs_a_yes(call: Call, recording: Path) -> None:
     refused = call("replay", recording, "--to", "http://127.0.0.1:9", "-n", "3", "--json")
     assert (refused.code, refused.out) == (3, "")
-    assert "send request 2 to gpt-4o 3 times" in refused.err
+    assert "send request 2 to gpt-4o 3 times at http://127.0.0.1:9, without" in refused.err
     assert "for about $0.00" in refused.err
     failed = call("replay", recording, "--to", "http://127.0.0.1:9", "--yes")
     assert failed.code == 1

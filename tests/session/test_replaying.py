@@ -6,12 +6,17 @@ import json
 from typing import Any, get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+from yarl import URL
 
 from support.bodies import Call, Reply, Said, written
 from support.provider import Answer, Provider, Step
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
-from workbench.log.events import Dialect, ToolResult
-from workbench.proxy.routes import route_of
+from workbench.log.events import Dialect, Request, ToolResult
+from workbench.proxy.replay_targets import PROVIDERS, headers_again, path_of
+from workbench.proxy.routes import HOMES, VARIABLES, Upstreams, route_of
 from workbench.proxy.sessions import CameBack, ProxySessions, SentRequest
 from workbench.session.options import Options
 from workbench.session.replaying import ReplayAnswer, ReplayJob, ReplayWish, difference, marked_lines, prepare, replay
@@ -103,7 +108,7 @@ async def test_a_request_is_sent_as_it_was_with_the_providers_key(
     monkeypatch.setenv(variable, "s3cret")
     session = record(services, dialect)
     async with Provider(json_answer(answer(dialect, "one\nthree"))) as provider:
-        job = ready(services, session, ReplayWish(times=2, to=provider.url.removesuffix("/v1")))
+        job = ready(services, session, ReplayWish(times=2, to=provider.url.removesuffix("/v1"), send_key=True))
         made = await answers(services, job)
     expected = asked(dialect)
     if dialect == "chat":
@@ -254,3 +259,117 @@ def test_a_request_that_is_only_inferred_is_refused_and_why(services: Services, 
     for wish in (ReplayWish(number=1), ReplayWish()):
         with pytest.raises(Refused, match="workbench proxy"):
             prepare(services, Options(), services.source(str(talk)), wish)
+
+
+# Where keys go, and what a log from elsewhere may say
+
+
+@pytest.mark.parametrize("dialect", get_args(Dialect))
+async def test_a_key_does_not_go_to_another_server_unless_the_user_says_so(
+    dialect: Dialect, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable, header, _ = KEYS[dialect]
+    monkeypatch.setenv(variable, "s3cret")
+    session = record(services, dialect)
+    async with Provider(json_answer(answer(dialect, "x"))) as provider:
+        address = provider.url.removesuffix("/v1")
+        job = ready(services, session, ReplayWish(to=address))
+        assert f"at {address}, without your key, which --send-key would send," in job.question
+        await answers(services, job)
+        [request] = provider.requests
+        assert header not in request.headers
+        assert "s3cret" not in str(request)
+        allowed = ready(services, session, ReplayWish(to=address, send_key=True))
+    assert f"at {address}, with your key {variable}," in allowed.question
+
+
+@pytest.mark.parametrize("dialect", get_args(Dialect))
+async def test_a_key_goes_to_the_provider_and_to_where_the_users_variables_lead(
+    dialect: Dialect, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable, header, value = KEYS[dialect]
+    monkeypatch.setenv(variable, "s3cret")
+    provider_name = PROVIDERS[dialect]
+    for name in VARIABLES[provider_name]:
+        monkeypatch.delenv(name, raising=False)
+    session = record(services, dialect)
+    home = str(URL(HOMES[provider_name]).origin())
+    for to in ("", HOMES[provider_name], f"{home}:443/x"):
+        job = ready(services, session, ReplayWish(to=to))
+        assert (job.sends_key, f"at {home}, with your key {variable}," in job.question) == (True, True)
+    for to in (home.replace("https:", "http:"), f"{home}.example", f"{home}@evil.example", f"{home}:8443"):
+        assert not ready(services, session, ReplayWish(to=to)).sends_key
+    async with Provider(json_answer(answer(dialect, "x"))) as provider:
+        monkeypatch.setenv(VARIABLES[provider_name][0], provider.url.removesuffix("/v1"))
+        await answers(services, ready(services, session, ReplayWish()))
+    assert [request.headers[header] for request in provider.requests] == [value]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_not_followed(status: int, services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "s3cret")
+    session = record(services, "anthropic")
+    async with (
+        Provider(json_answer({})) as other,
+        Provider(Answer(status=status, headers={"Location": f"{other.url}/messages"})) as provider,
+    ):
+        wish = ReplayWish(to=provider.url.removesuffix("/v1"), send_key=True)
+        [made] = await answers(services, ready(services, session, wish))
+    assert f"HTTP {status}" in made.problem
+    assert other.requests == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../../upload/x", "a/../b", "x?y", "x#y", "x%2f", "x\r\nX: y", "x\\y", "http://h/x", "", "x" * 300, "/x", "."],
+)
+def test_a_log_does_not_choose_the_path(services: Services, name: str) -> None:
+    session = record(services, "gemini")
+    source = services.source(session)
+    events = [
+        event._replace(body=structs.replace(event.body, model=name)) if isinstance(event.body, Request) else event
+        for event in source.events
+    ]
+    if name:
+        with pytest.raises(Refused, match="is no model"):
+            prepare(services, Options(), source._replace(events=events), ReplayWish())
+    assert prepare(services, Options(model="gemini-2.5-pro"), source._replace(events=events), ReplayWish()).model
+
+
+def test_the_model_in_the_question_is_the_one_that_is_asked(services: Services) -> None:
+    session = record(services, "chat")
+    source = services.source(session)
+    events = [
+        event._replace(body=structs.replace(event.body, model="cheap", parameters={"model": "dear"}))
+        if isinstance(event.body, Request)
+        else event
+        for event in source.events
+    ]
+    with pytest.raises(Refused, match="is no model"):
+        prepare(services, Options(), source._replace(events=events), ReplayWish())
+
+
+@given(st.text())
+def test_a_models_name_is_one_step_of_the_path(name: str) -> None:
+    url = Upstreams("https://h.example").address("gemini", path_of("gemini", name))
+    assert url.raw_path.count("/") == 3
+    assert (url.host, url.raw_query_string, url.raw_fragment) == ("h.example", "", "")
+    assert url.raw_path.startswith("/v1beta/models/")
+    assert url.raw_path.isascii()
+
+
+@given(
+    st.dictionaries(st.sampled_from(["anthropic-beta", "Anthropic-Version", "openai-beta", "cookie", "x"]), st.text())
+)
+def test_only_headers_of_one_line_are_sent_again(headers: dict[str, str]) -> None:
+    found = headers_again(headers)
+    assert found.keys() <= {"anthropic-beta", "anthropic-version", "openai-beta"}
+    assert all(value.isascii() and value.isprintable() and value for value in found.values())
+
+
+async def test_a_key_that_is_none_is_told_in_a_line(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "s3cret\r\nX: y")
+    job = ready(services, record(services, "anthropic"), ReplayWish(to="http://127.0.0.1:9", send_key=True))
+    with pytest.raises(WrongCall, match="ANTHROPIC_API_KEY: expected a key") as refused:
+        await answers(services, job)
+    assert "s3cret" not in str(refused.value)

@@ -30,11 +30,20 @@ NARROW = 30
 
 def run(options: argparse.Namespace) -> int:
     """Ask where it costs something, send it, and print the answers; 1 where none came."""
-    wish = ReplayWish(options.at, options.n, tuple(options.exclude or ()), tuple(options.mask or ()), options.to)
+    wish = ReplayWish(
+        number=options.at,
+        times=options.n,
+        exclude=tuple(options.exclude or ()),
+        mask=tuple(options.mask or ()),
+        to=options.to,
+        send_key=options.send_key,
+    )
     with Services() as services:
         job = prepare(services, options_of(options), read_source(services, options.source), wish)
         if not options.json:
             print(printable(job.described))
+            if options.yes and job.address:
+                print(printable(f"it goes to {job.address}"))
         _agree(job, options.yes)
         answers = asyncio.run(_answers(services, job))
         if options.json:

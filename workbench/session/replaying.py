@@ -10,11 +10,11 @@ import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.config.background import in_background
 from workbench.config.errors import Refused, WrongCall
-from workbench.config.tables import read_table
+from workbench.config.tables import read_table, shown
 from workbench.config.text import counted, percent, printable_lines, whole_number
 from workbench.context.stages.mask import marker
 from workbench.context.tool_lines import call_line
@@ -24,6 +24,7 @@ from workbench.log.events import (
     Dialect,
     Event,
     Reasoning,
+    Request,
     RequestAnswer,
     ToolCall,
     Usage,
@@ -31,6 +32,7 @@ from workbench.log.events import (
 )
 from workbench.models.catalogue import REHEARSAL, Catalogue, is_built_in
 from workbench.models.ledger import Ledger, LedgerRow
+from workbench.models.model_names import is_model_name
 from workbench.proxy.body_plans import BodyPlan, plan_body
 from workbench.session.options import Options
 from workbench.session.recorded import RecordedSession, make_setup
@@ -41,6 +43,9 @@ from workbench.session.source import Source
 from workbench.wire.dialects import read_answer
 from workbench.wire.requests import RequestBodies
 from workbench.wire.rewriting import Rewrite, rewritten
+
+if TYPE_CHECKING:
+    from workbench.proxy.routes import ProxySettings
 
 MOST = 20
 """Times that a request is sent at once; each costs as much as the first."""
@@ -60,6 +65,8 @@ class ReplayWish:
     """The same; behind a `=` the text in its place, else a marker."""
     to: str = ""
     """Where it goes: an address, or the rehearsal model; empty: to the provider."""
+    send_key: bool = False
+    """Whether the provider's key goes to that address."""
 
 
 class ReplayAnswer(NamedTuple):
@@ -106,6 +113,9 @@ class ReplayJob(NamedTuple):
     """About what one answer of the recorded length costs; None: nobody knows."""
     times: int
     to: str
+    address: str
+    """The server it goes to, and whether a key goes along, in words; empty for the rehearsal model."""
+    sends_key: bool
     policy: str = ""
     """Under which it was planned again; empty: under none."""
 
@@ -116,10 +126,11 @@ class ReplayJob(NamedTuple):
 
     @property
     def question(self) -> str:
-        """What it would cost, to be agreed to."""
+        """Where it goes, whether with a key, and what it would cost, to be agreed to."""
         price = "at a price that is not known" if self.cost is None else f"for about ${self.cost * self.times:.4f}"
         times, each = ("", "") if self.times == 1 else (f" {self.times} times", " each")
-        return f"send request {self.number:,} to {self.model}{times}, {self.tokens:,} tokens{each}, {price}?"
+        where = f"{self.model}{times} at {self.address}"
+        return f"send request {self.number:,} to {where}, {self.tokens:,} tokens{each}, {price}?"
 
     @property
     def described(self) -> str:
@@ -147,7 +158,7 @@ def prepare(services: Services, options: Options, source: Source, wish: ReplayWi
         )
     request, body = bodies.request(mark.request), bodies.body(mark.request)
     to = REHEARSAL if is_built_in(options.model) else wish.to
-    model = options.model or request.model
+    model = options.model or _model_asked(place + 1, request, body)
     plain = plan_body(request.dialect, body, recorded.setup(mark.model))
     changes, policy = _by_hand(plain, source.events, wish), ""
     if options.policy or options.knobs:
@@ -163,9 +174,49 @@ def prepare(services: Services, options: Options, source: Source, wish: ReplayWi
     tokens = plan_body(request.dialect, body, recorded.setup(mark.model)).plan.size
     used = Usage(model, 0, tokens, completion=(answer.completion if answer else None) or 0)
     cost = 0.0 if to == REHEARSAL else _row(services.catalogue, used).cost
+    address, sends_key = ("", False) if to == REHEARSAL else _address(services, request.dialect, model, to, wish)
     return ReplayJob(
-        place + 1, request.dialect, model, body, request.headers, changes, answer, tokens, cost, wish.times, to, policy
+        number=place + 1,
+        dialect=request.dialect,
+        model=model,
+        body=body,
+        headers=request.headers,
+        changes=changes,
+        recorded=answer,
+        tokens=tokens,
+        cost=cost,
+        times=wish.times,
+        to=to,
+        address=address,
+        sends_key=sends_key,
+        policy=policy,
     )
+
+
+def _model_asked(number: int, request: Request, body: Mapping[str, Any]) -> str:
+    """The model that a recorded request asks for. Raises Refused where the log names something else or two of them."""
+    model = request.model if request.dialect == "gemini" else body.get("model", request.model)
+    if not isinstance(model, str) or not is_model_name(model) or (request.model and model != request.model):
+        raise Refused(
+            f"request {number} cannot be sent again: what its log names is no model: {shown(model)}; "
+            "--model names another one"
+        )
+    return model
+
+
+def _address(services: Services, dialect: Dialect, model: str, to: str, wish: ReplayWish) -> tuple[str, bool]:
+    """The server in words, and whether a key goes there."""
+    from workbench.proxy.replay_targets import target_of
+
+    found = target_of(dialect, model, to, _proxy_settings(services), send_key=wish.send_key)
+    return found.described, found.sends_key
+
+
+def _proxy_settings(services: Services) -> ProxySettings:
+    from workbench.proxy.routes import ProxySettings
+
+    settings = services.settings
+    return read_table(ProxySettings, settings.proxy, str(settings.file), "proxy")
 
 
 def _place(recorded: RecordedSession, number: int | None) -> int:
@@ -284,20 +335,19 @@ async def replay(services: Services, job: ReplayJob) -> AsyncIterator[ReplayAnsw
     """Send it, once after the other, so that the later ones find the provider's cache filled; answers as they come."""
     # late: aiohttp takes a fifth of a second
     from workbench.proxy.resending import ResentRequest, key_for, resend
-    from workbench.proxy.routes import ProxySettings, Upstreams
+    from workbench.proxy.routes import Upstreams
     from workbench.rehearsal.server import RehearsalServer
 
-    settings = services.settings
-    own = read_table(ProxySettings, settings.proxy, str(settings.file), "proxy")
     async with AsyncExitStack() as stack:
         to = job.to
         if job.is_free:
             to = (await stack.enter_async_context(RehearsalServer(keep=1))).url
-        upstreams = Upstreams(to, own)
-        key = "" if job.is_free else await in_background(lambda: key_for(job.dialect, job.model, needed=not to))
+        settings = _proxy_settings(services)
+        upstreams = Upstreams(to, settings)
+        key = await in_background(lambda: key_for(job.dialect, job.model, needed=not to)) if job.sends_key else ""
         sent = ResentRequest(job.dialect, job.model, job.body, job.headers)
         for _ in range(job.times):
-            came = await resend(sent, upstreams, key)
+            came = await resend(sent, upstreams, key, settings.largest)
             said, used = read_answer(job.dialect, came.body)
             made = answer_of(services.catalogue, job.model, said, used, came.took / 1000)
             problem = came.problem or ("" if said else "nothing was answered")

@@ -1,0 +1,98 @@
+"""Who may stay connected: a client that has not shown the token has little time, and there are only so many of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from aiohttp import web
+
+MOST_STRANGERS: Final = 256
+"""Connections that have not shown the token; one more ends the oldest of them."""
+STRANGER_SECONDS: Final = 10
+"""How long a connection may take to show the token."""
+QUIET_SECONDS: Final = 60
+"""How long the same error is not reported again."""
+
+_log = logging.getLogger(__name__)
+
+
+class OncePerMinute(logging.Filter):
+    """Lets the same message through once in a while, however often it is logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: dict[tuple[str, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        kind = record.exc_info[0] if record.exc_info else None
+        key, now = (record.msg if isinstance(record.msg, str) else "", kind.__name__ if kind else ""), time.monotonic()
+        if now - self._last.get(key, -QUIET_SECONDS) < QUIET_SECONDS:
+            return False
+        self._last[key] = now
+        return True
+
+
+class DoorServer(web.Server):
+    """aiohttp's server, which keeps few connections of strangers and for a short time."""
+
+    def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], **more: Any) -> None:
+        super().__init__(handler, request_factory=_request, **more)
+        self.most_strangers = min(MOST_STRANGERS, max(8, _open_files() // 4))
+        self._strangers: dict[asyncio.BaseTransport, asyncio.TimerHandle] = {}
+        """The oldest first."""
+
+    def connection_made(self, handler: Any, transport: asyncio.Transport) -> None:
+        super().connection_made(handler, transport)
+        while len(self._strangers) >= self.most_strangers:
+            self._turn_away(next(iter(self._strangers)))
+        timer = asyncio.get_running_loop().call_later(STRANGER_SECONDS, self._turn_away, transport)
+        self._strangers[transport] = timer
+
+    def connection_lost(self, handler: Any, exc: BaseException | None = None) -> None:
+        if handler.transport is not None:
+            self.let_in(handler.transport)
+        super().connection_lost(handler, exc)
+
+    def let_in(self, transport: asyncio.BaseTransport | None) -> None:
+        """A connection has shown the token: it may stay."""
+        timer = self._strangers.pop(transport, None) if transport is not None else None
+        if timer is not None:
+            timer.cancel()
+
+    def turn_all_away(self) -> None:
+        """End the connections of all strangers."""
+        for transport in list(self._strangers):
+            self._turn_away(transport)
+
+    def _turn_away(self, transport: Any) -> None:
+        self.let_in(transport)
+        transport.abort()
+
+    def on_loop_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Report what went wrong in the event loop in one line; where no files are left, strangers make room."""
+        error = context.get("exception")
+        if isinstance(error, OSError) and "accept" in str(context.get("message")):
+            self.turn_all_away()
+        said = f"{type(error).__name__}: {error}" if error is not None else ""
+        _log.error("%s", ": ".join(filter(None, (str(context.get("message") or ""), said))))
+
+
+def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+    loop = asyncio.get_running_loop()
+    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=0)
+
+
+def _open_files() -> int:
+    """How many files this process may have open."""
+    with suppress(ImportError):  # Windows has no such limit
+        import resource
+
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        if soft != resource.RLIM_INFINITY:
+            return soft
+    return 1 << 16

@@ -1,0 +1,76 @@
+"""Headers on their way between a client and a provider."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final
+from urllib.request import getproxies, proxy_bypass
+
+from aiohttp import web
+from multidict import CIMultiDict, CIMultiDictProxy, istr
+
+HOP_BY_HOP: Final = (
+    *(istr("connection"), istr("keep-alive"), istr("proxy-authenticate"), istr("proxy-authorization")),
+    *(istr("proxy-connection"), istr("te"), istr("trailer"), istr("transfer-encoding"), istr("upgrade")),
+    *(istr("host"), istr("content-length"), istr("expect")),
+)
+"""Headers of one connection; each side has its own."""
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@cache
+def way_out(scheme: str, host: str) -> str | None:
+    """The proxy that this machine uses to get there. aiohttp would look at the environment for each request."""
+    return None if proxy_bypass(host) else getproxies().get(scheme)
+
+
+def forwarded(headers: CIMultiDictProxy[str], *secrets: str) -> CIMultiDict[str]:
+    """The headers that go to the other side, each spelled in one way: aiohttp would send only one of two spellings.
+
+    Neither those of one connection, which `Connection` may name more of, nor any that has one of our `secrets` in it,
+    as a `Referer` may.
+    """
+    found = CIMultiDict(headers)
+    if "Connection" in headers:
+        for name in ",".join(headers.getall("Connection")).split(","):
+            found.popall(name.strip(), None)
+    for name in HOP_BY_HOP:
+        found.popall(name, None)
+    text = "\n".join(found.values())
+    has_secret = any(secret in text for secret in secrets)
+    if not has_secret and len({name.lower() for name in found}) == len(found):
+        return found
+    spelled: dict[str, str] = {}
+    return CIMultiDict(
+        (spelled.setdefault(name.lower(), name), value)
+        for name, value in found.items()
+        if not any(secret in value for secret in secrets)
+    )
+
+
+def sendable(headers: CIMultiDict[str]) -> CIMultiDict[str]:
+    """The same headers without control characters in their values, which aiohttp refuses to send."""
+    if any(map(_CONTROL.search, headers.values())):
+        return CIMultiDict((name, _CONTROL.sub(" ", value)) for name, value in headers.items())
+    return headers
+
+
+def safe_reason(reason: str | None) -> str:
+    """A reason phrase without control characters, which aiohttp refuses to send."""
+    return _CONTROL.sub("", reason or "")
+
+
+class PlainResponse(web.StreamResponse):
+    """An answer with the headers that it is given: `Date`, `Server` and a type are not added."""
+
+    def __init__(self, *, status: int, reason: str, headers: CIMultiDict[str], with_first_chunk: bool = False) -> None:
+        """`with_first_chunk`: the first chunk is there already, and goes out in one piece with the headers."""
+        super().__init__(status=status, reason=reason, headers=headers)
+        self._send_headers_immediately = not with_first_chunk
+
+    async def _prepare_headers(self) -> None:
+        missing = [name for name in ("Date", "Server", "Content-Type") if name not in self.headers]
+        await super()._prepare_headers()
+        for name in missing:
+            self.headers.popall(name, None)

@@ -1,0 +1,170 @@
+"""Bodies without their compression, read as JSON: up to a limit, because a small body may unpack to gigabytes."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, TypeVar
+
+from workbench.log.events import Dialect
+from workbench.wire.streams import from_stream, loaded
+
+T = TypeVar("T", str, bytes)
+
+MIB: Final = 1 << 20
+LARGEST: Final = 64 * MIB
+"""Bytes of a body, unpacked, that are read unless the settings say otherwise."""
+MOST_VALUES: Final = 500_000
+"""JSON values of one body. Each takes up to some hundred bytes of memory, and two bytes on the wire."""
+MOST_LAYERS: Final = 4
+"""Encodings of one body, one around the other."""
+_PIECE: Final = 64 * 1024
+_SMALL: Final = MIB
+"""Bytes of JSON that are read without counting their values."""
+
+
+class BodyTooLarge(Exception):
+    """A body that is passed on and not read; the text says which limit it exceeds."""
+
+
+def read_body(body: bytes, headers: Mapping[str, str], largest: int = LARGEST) -> dict[str, Any]:
+    """The JSON object in a body, empty where there is none. Raises BodyTooLarge."""
+    found = loaded(countable(unpacked(body, headers.get("Content-Encoding", ""), largest)))
+    return found if isinstance(found, dict) else {}
+
+
+def read_answer(dialect: Dialect, body: bytes, headers: Mapping[str, str], largest: int = LARGEST) -> dict[str, Any]:
+    """An answer as one body; of a stream, as much as came. Raises BodyTooLarge."""
+    text = countable(unpacked(body, headers.get("Content-Encoding", ""), largest))
+    found = None if "event-stream" in headers.get("Content-Type", "") else loaded(text)
+    return found if isinstance(found, dict) else from_stream(dialect, text)
+
+
+def unpacked(body: bytes, encoding: str, largest: int = LARGEST) -> bytes:
+    """A body without its compression; as much as can be unpacked, and as it is where the compression is not known.
+
+    Raises BodyTooLarge.
+    """
+    names = [name.strip().lower() for name in encoding.split(",")]
+    layers = [_UNPACK[name] for name in reversed(names) if name in _UNPACK]
+    if not layers:
+        if len(body) > largest:
+            raise BodyTooLarge(too_large(largest))
+        return body
+    if len(layers) > MOST_LAYERS:
+        raise BodyTooLarge(f"it is packed {len(layers)} times")
+    pieces: Iterator[bytes] = (body[at : at + _PIECE] for at in range(0, len(body), _PIECE))
+    for layer in layers:
+        pieces = _limited(layer(pieces), largest)
+    return b"".join(pieces)
+
+
+def too_large(largest: int) -> str:
+    """What is wrong with a body of more bytes than are read."""
+    return f"it is larger than {_size(largest)}"
+
+
+def _limited(pieces: Iterable[bytes], largest: int) -> Iterator[bytes]:
+    size = 0
+    try:
+        for piece in pieces:
+            size += len(piece)
+            if size > largest:
+                raise BodyTooLarge(f"it unpacks to more than {_size(largest)}")
+            yield piece
+    except BodyTooLarge:
+        raise
+    except Exception:  # broken off, or not what it says; brotli and zstd have errors of their own
+        return
+
+
+def countable(text: T) -> T:
+    """The same JSON, if it holds few enough values to be read. Raises BodyTooLarge."""
+    marks: Any = ",[{\n" if isinstance(text, str) else (b",", b"[", b"{", b"\n")
+    if len(text) > _SMALL and sum(map(text.count, marks)) > MOST_VALUES:
+        raise BodyTooLarge(f"it has more than {MOST_VALUES:,} JSON values")
+    return text
+
+
+def _size(number: int) -> str:
+    return f"{number // MIB} MiB" if number >= MIB else f"{number:,} bytes"
+
+
+# One layer each: pieces of a body to pieces of what it unpacks to
+
+
+def _gunzip(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    return _inflate(pieces, zlib.MAX_WBITS | 32)
+
+
+def _inflate(pieces: Iterable[bytes], window: int) -> Iterator[bytes]:
+    stream = zlib.decompressobj(window)
+    for piece in pieces:
+        while piece:
+            got = stream.decompress(piece, _PIECE)
+            yield got
+            piece = stream.unconsumed_tail
+            while len(got) == _PIECE and not piece and not stream.eof:  # zlib may hold back more
+                got = stream.decompress(b"", _PIECE)
+                yield got
+            if stream.eof:
+                piece = stream.unused_data
+                if not piece.startswith(b"\x1f\x8b"):
+                    return
+                stream = zlib.decompressobj(window)  # a gzip file may have several members
+
+
+def _deflate(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """With zlib's header as the standard says, or without one as some servers send it."""
+    pieces = iter(pieces)
+    first = next(pieces, b"")
+    has_header = len(first) > 1 and first[0] & 15 == 8 and (first[0] * 256 + first[1]) % 31 == 0
+
+    def whole() -> Iterator[bytes]:
+        yield first
+        yield from pieces
+
+    return _inflate(whole(), zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS)
+
+
+def _brotli(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    import brotli  # type: ignore[import-untyped]  # late: few answers need it
+
+    stream = brotli.Decompressor()
+    for piece in pieces:
+        got = stream.process(piece, output_buffer_limit=_PIECE)
+        yield got
+        while (got or not stream.can_accept_more_data()) and not stream.is_finished():
+            got = stream.process(b"", output_buffer_limit=_PIECE)
+            yield got
+
+
+def _zstd(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    import zstandard  # late: few answers need it
+
+    reader = zstandard.ZstdDecompressor(max_window_size=LARGEST).stream_reader(
+        _Pieces(pieces),  # type: ignore[arg-type]  # it reads, and that is all that is needed
+        read_size=_PIECE,
+        read_across_frames=True,
+    )
+    while piece := reader.read(_PIECE):
+        yield piece
+
+
+class _Pieces:
+    """A file as zstd reads it."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = iter(pieces)
+
+    def read(self, _: int) -> bytes:
+        return next((piece for piece in self._pieces if piece), b"")
+
+
+_UNPACK: Final[Mapping[str, Callable[[Iterable[bytes]], Iterator[bytes]]]] = {
+    "gzip": _gunzip,
+    "x-gzip": _gunzip,
+    "deflate": _deflate,
+    "br": _brotli,
+    "zstd": _zstd,
+}
