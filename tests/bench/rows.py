@@ -14,14 +14,15 @@ from statistics import median
 
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
-from textual.reactive import var
 
 import workbench.tui
 from bench import material
 from bench.harness import Row, Scale, absolute, beside, collector, now, rounds
+from support.session_state import SetSession, StateField
 from workbench.context.planner import Planner
 from workbench.log.events import Event
 from workbench.session.context_view import ContextView
+from workbench.session.observable import ObservableSession
 from workbench.session.values import Live
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.inspector.row_list import RowList
@@ -42,19 +43,18 @@ class Host(App[None]):
 
     CSS_PATH = [FOLDER / "inspector" / "inspector.tcss", FOLDER / "widgets" / "text.tcss"]  # noqa: RUF012 - Textual types it as an instance's own
 
-    shown: var[ContextView | None] = var(None)
-    live: var[Live | None] = var(None)
+    shown, live = StateField(), StateField()
 
     def __init__(self, shown: ContextView, whole: bool) -> None:
         super().__init__()
-        self.set_reactive(Host.shown, shown)
+        self.session: ObservableSession = SetSession(shown=shown)
         self._whole = whole
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return VARIABLES
 
     def compose(self) -> ComposeResult:
-        yield (InspectorPane() if self._whole else RowList()).data_bind(Host.shown, Host.live)
+        yield InspectorPane(self.session) if self._whole else RowList(self.session)
 
 
 class Growing:

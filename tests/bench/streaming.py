@@ -7,9 +7,8 @@ What is compared is the processor's time, and how long the screen could not answ
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from functools import partial
 from statistics import quantiles
 from typing import Any
 
@@ -20,7 +19,7 @@ from textual.widgets import Markdown
 from bench.harness import Rounds, Row, Scale, Target, now, wall
 from tui.chat.host import Host, ListTranscript, said, settle
 from tui.play import until
-from workbench.session.updates import Notice, UpdateQueue
+from workbench.session.observable import ObservableSession
 from workbench.session.values import Activity, Live
 
 PIECE = 5
@@ -70,26 +69,21 @@ def run(scale: Scale) -> Iterator[Row]:
 
 
 async def _ours(text: str) -> tuple[float, float]:
-    app = Host(said(*[("you", PARAGRAPH), ("ai", BLOCK)] * 10))
+    updates = ObservableSession(asyncio.get_running_loop())
+    app = Host(said(*[("you", PARAGRAPH), ("ai", BLOCK)] * 10), session=updates)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
         app.activity = Activity("answering")
         async with _measured() as figures:
-            updates = UpdateQueue(partial(_show, app), asyncio.get_running_loop())
             for end in range(PIECE, len(text) + PIECE, PIECE):
                 updates.put(live=Live("1", "", text[:end]))
                 await asyncio.sleep(PACE)
-            entries = [*app.transcript.entries, *said(("ai", text), first=21)]  # type: ignore[union-attr]  # the host's is one
+            entries = [*app.transcript.entries, *said(("ai", text), first=21)]
             updates.put(transcript=ListTranscript(entries), live=None)
             await until(lambda: updates.is_clear)
             await settle(pilot)
         assert len(app.pane.view.lines) == 21, "the answer is an entry now"
     return figures()
-
-
-def _show(app: Host, changes: Mapping[str, Any], notices: tuple[Notice, ...]) -> None:
-    for name, value in changes.items():
-        setattr(app, name, value)
 
 
 class _Peer(App[None]):

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from workbench.log.events import Body, Request
+from workbench.log.events import Body, Request, Setting
 from workbench.log.store import Store
+from workbench.proxy.conversation_marks import MarkedConversations
 from workbench.proxy.routes import route_of
 from workbench.proxy.sessions import CameBack, OpenRequest, ProxySessions, SentRequest
 from workbench.wire.requests import RequestBodies
@@ -17,16 +18,21 @@ from workbench.wire.requests import RequestBodies
 LS: dict[str, Any] = {"name": "ls", "description": "list", "input_schema": {"type": "object", "properties": {}}}
 
 
-class Recording:
+class Recording(MarkedConversations):
     """Sessions of a proxy in a store, and what passes through it."""
 
     def __init__(self, store: Store, **more: Any) -> None:
+        super().__init__(more.get("redact"))
         self.store = store
         self.sessions = ProxySessions(lambda: store, **more)
+
+    def note(self, session: str, setting: Setting) -> None:
+        self.sessions.note(session, setting)
 
     def send(self, path: str, body: dict[str, Any], headers: Mapping[str, str] | None = None) -> OpenRequest:
         asked = self.sessions.sent(SentRequest(route_of(path, headers or {}), headers or {}, body, 1))
         assert asked is not None
+        self.learn([asked.place.mark()])
         return asked
 
     def answer(self, asked: OpenRequest, body: dict[str, Any], status: int = 200, problem: str = "") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any, NamedTuple
 
@@ -9,8 +10,8 @@ import pytest
 
 from proxy.conftest import Recording
 from workbench.log.events import AssistantMessage, Dialect, Request, ToolCall, ToolResult, Usage, UserMessage
-from workbench.proxy.recorder import read_answer, read_body
-from workbench.proxy.routes import Route, route_of
+from workbench.proxy.routes import VARIABLES, Provider, Route, Upstreams, route_of
+from workbench.proxy.unpacking import read_answer, read_body
 
 ARGUMENTS = {"path": "src"}
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
@@ -202,10 +203,50 @@ def test_a_turn_with_a_tool_is_the_same_in_every_dialect(recording: Recording, d
         ("/v1beta/models/g-1:countTokens", {}, Route("gemini", "gemini", "counting", "g-1")),
         ("/v1beta/models", {}, Route("gemini")),
         ("/v1/embeddings", {}, Route("openai")),
+        ("/v1/chat/completions/", {}, Route("openai", "chat")),
+        ("/v1beta/models/g-1:generateContent/", {}, Route("gemini", "gemini", "", "g-1")),
+        ("/messages", {}, Route("anthropic", "anthropic")),
+        ("/v1beta/openai/chat/completions", {"Authorization": "Bearer k"}, Route("gemini", "chat")),
+        ("/v1beta/openai/models", {"Authorization": "Bearer k"}, Route("gemini")),
+        ("/openai/v1/chat/completions", {}, Route("openai", "chat")),
+        ("/coding/v1/chat/completions", {}, Route("kimi", "chat")),
+        ("/coding/v1/messages", {}, Route("kimi", "anthropic")),
+        ("/coding/v1/models", {}, Route("kimi")),
     ],
 )
 def test_an_address_tells_whom_a_request_is_for(path: str, headers: dict[str, str], route: Route) -> None:
     assert route_of(path, headers) == route
+
+
+@pytest.mark.parametrize(
+    ("provider", "path", "address"),
+    [
+        ("anthropic", "/v1/messages?beta=true", "https://api.anthropic.com/v1/messages?beta=true"),
+        ("anthropic", "/messages?beta=true", "https://api.anthropic.com/v1/messages?beta=true"),
+        ("anthropic", "/messages/count_tokens", "https://api.anthropic.com/v1/messages/count_tokens"),
+        ("anthropic", "/api/hello", "https://api.anthropic.com/api/hello"),
+        ("openai", "/v1/models/", "https://api.openai.com/v1/models/"),
+        (
+            "gemini",
+            "/v1beta/openai/chat/completions",
+            "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions",
+        ),
+        ("kimi", "/coding/v1/chat/completions", "https://api.kimi.com/coding/v1/chat/completions"),
+    ],
+)
+def test_requests_go_where_the_provider_takes_them(
+    provider: Provider, path: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in itertools.chain.from_iterable(VARIABLES.values()):
+        monkeypatch.delenv(name, raising=False)
+    assert str(Upstreams().address(provider, path)) == address
+
+
+def test_where_the_configured_address_names_a_version_none_is_added() -> None:
+    upstreams = Upstreams("http://gateway/anthropic/v1")
+    for path in ("/messages", "/v1/messages"):
+        assert str(upstreams.address("anthropic", path)) == "http://gateway/anthropic/v1/messages"
+    assert str(upstreams.address("kimi", "/coding/v1/messages")) == "http://gateway/anthropic/v1/messages"
 
 
 def test_a_request_that_goes_on_from_a_response_is_kept_with_what_the_provider_remembers(recording: Recording) -> None:
@@ -214,3 +255,36 @@ def test_a_request_that_goes_on_from_a_response_is_kept_with_what_the_provider_r
     more = {**RESPONSES_HEAD, "input": ITEMS[3:], "previous_response_id": "r1"}
     recording.pass_through(RESPONSES.path, more, {"id": "r2", "output": []})
     assert recording.sent() == [RESPONSES.first, RESPONSES.second]
+
+
+def test_bare_texts_that_go_on_from_a_response_become_items_and_can_be_sent_again(recording: Recording) -> None:
+    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "here"}]}
+    recording.pass_through(RESPONSES.path, {**RESPONSES_HEAD, "input": "look"}, {"id": "r1", "output": [said]})
+    more = {**RESPONSES_HEAD, "previous_response_id": "r1", "input": "again"}
+    recording.pass_through(RESPONSES.path, more, {"id": "r2", "output": [said]})
+    recording.pass_through(RESPONSES.path, {**more, "previous_response_id": "r2"}, {"id": "r3", "output": []})
+    look, again = ({"role": "user", "content": text} for text in ("look", "again"))
+    assert [body["input"] for body in recording.sent()] == [
+        "look",
+        [look, said, again],
+        [look, said, again, said, again],
+    ]
+    talk = [body.content for body in recording.bodies() if isinstance(body, UserMessage | AssistantMessage)]
+    assert talk == ["look", "here", "again", "here", "again"], "one session, in which each is told once"
+
+
+def test_a_request_that_names_a_response_that_passed_elsewhere_is_kept_as_it_was_sent(recording: Recording) -> None:
+    body = {"previous_response_id": "r9", **RESPONSES_HEAD, "input": "go on"}
+    recording.pass_through(RESPONSES.path, body, {"id": "r10", "output": []})
+    assert [list(sent.items()) for sent in recording.sent()] == [list(body.items())]
+
+
+@pytest.mark.parametrize("dialect", WIRES)
+def test_a_stored_request_has_its_keys_in_the_order_in_which_they_were_sent(
+    recording: Recording, dialect: Dialect
+) -> None:
+    wire = WIRES[dialect]
+    turned = dict(reversed(wire.first.items()))
+    recording.pass_through(wire.path, turned, {})
+    recording.pass_through(wire.path, wire.second, {})
+    assert [list(body) for body in recording.sent()] == [list(turned), list(wire.second)]

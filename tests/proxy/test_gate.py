@@ -14,6 +14,7 @@ import pytest
 
 from proxy.conftest import called, claude, result, user
 from support.provider import Answer, Provider, Raw
+from support.recorder_thread import in_thread
 from workbench.config.errors import WrongCall
 from workbench.config.settings import Settings
 from workbench.context.setup import PlanOptions, Setup, set_up
@@ -105,7 +106,7 @@ class Held:
 @asynccontextmanager
 async def proxy(folder: Path, url: str, *rules: str, seconds: float = 60) -> AsyncIterator[Held]:
     with Store.open(folder / "proxy.db") as store:
-        recorder = Recorder(ProxySessions(lambda: store))
+        recorder = in_thread(ProxySessions(lambda: store))
         gate = Gate(rules, seconds)
         async with (
             ProxyServer(Upstreams(url.removesuffix("/v1")), recorder, gate=gate) as server,

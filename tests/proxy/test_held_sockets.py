@@ -21,7 +21,8 @@ from workbench.config.errors import WrongCall
 from workbench.log.events import AssistantMessage, Hold, Request, RequestAnswer, Usage
 from workbench.proxy import holding
 from workbench.proxy.control import ReleaseOrder, release
-from workbench.proxy.frames import SocketFrames, frame_of, request_in
+from workbench.proxy.frame_texts import frame_of, request_in
+from workbench.proxy.frames import SocketFrames
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import HoldMark
 from workbench.proxy.websockets import FIXED, HELD

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from support.bodies import Call, Reply, Said, Talk, written
 from support.provider import Answer, Provider
+from support.recorder_thread import in_thread
 from workbench.config.settings import Settings
 from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.events import Dialect, Request, ToolResult, text_of
@@ -175,7 +176,7 @@ def answered(prompt: int, cached: int) -> Answer:
 async def proxied(
     store: Store, make: Callable[[Recorder], PassingPolicies], *answers: Answer
 ) -> AsyncIterator[tuple[str, Provider]]:
-    recorder = Recorder(ProxySessions(lambda: store))
+    recorder = in_thread(ProxySessions(lambda: store))
     async with Provider(*answers) as provider:
         upstreams = Upstreams(provider.url.removesuffix("/v1"))
         async with ProxyServer(upstreams, recorder, policies=make(recorder)) as server:

@@ -1,10 +1,10 @@
-"""Recording stays out of the way: it waits for those who wait for a first byte, and does nothing twice."""
+"""Recording stays out of the way, stores what it can together, and does nothing twice."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from threading import Event
@@ -17,19 +17,25 @@ from hypothesis import strategies as st
 
 from proxy.conftest import Recording, answered, claude, said, user
 from support.provider import Answer, Provider
+from support.recorder_thread import in_thread
 from workbench.log.codec import clean
+from workbench.log.errors import ReadOnly
+from workbench.log.events import Request, RequestAnswer
 from workbench.log.store import Store
 from workbench.proxy import known_hashes, recorder
+from workbench.proxy import sessions as sessions_module
 from workbench.proxy.known_hashes import KnownHashes
 from workbench.proxy.recorder import Recorder
-from workbench.proxy.routes import Upstreams
+from workbench.proxy.routes import Route, Upstreams
 from workbench.proxy.server import ProxyServer
 from workbench.proxy.sessions import ProxySessions
 from workbench.traces import request_thread
 from workbench.traces.building import content_hash
 
 NEVER = 1e6
+ROUTE = Route("openai", "chat")
 ASK = {"model": "m", "messages": [user("look")]}
+ASKED = json.dumps(ASK).encode()
 WHOLE = json.dumps({"model": "m", "choices": [{"message": {"role": "assistant", "content": "done"}}]}).encode()
 TEXTS = st.text(st.characters(exclude_categories=()))
 VALUES = st.recursive(
@@ -39,82 +45,38 @@ VALUES = st.recursive(
 )
 
 
+class SlowStore:
+    """A store that cannot be opened before somebody says so."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.asked, self.ready = Event(), Event()
+
+    def __call__(self) -> Store:
+        self.asked.set()
+        self.ready.wait()
+        return self._store
+
+
 @pytest.fixture
-def sessions(tmp_path: Path) -> Iterator[ProxySessions]:
+def slow(tmp_path: Path) -> Iterator[SlowStore]:
     with Store.open(tmp_path / "proxy.db") as store:
-        yield ProxySessions(lambda: store)
+        yield SlowStore(store)
 
 
-def _until(event: Event) -> Callable[[], None]:
-    def work() -> None:
-        event.wait()
-
-    return work
+def exchange(recorder: Recorder, size: int = 0) -> None:
+    recorder.asked(ROUTE, {}, [ASKED, b" " * size], 1).answered(200, {}, [WHOLE], 1, 2)
 
 
-async def test_recording_stops_in_the_middle_for_whoever_waits_for_a_first_byte(
-    sessions: ProxySessions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recorder, "PATIENCE", NEVER)
-    made = Recorder(sessions)
-    order: list[str] = []
-    begun, request_came, ended = Event(), Event(), Event()
-
-    def long_work() -> None:
-        order.append("recording begins")
-        begun.set()
-        request_came.wait()
-        sessions.pause()
-        order.append("recording ends")
-        ended.set()
-
-    made.sent(long_work, 1)
-    await asyncio.to_thread(begun.wait)
-    made.hold_off("an agent")
-    request_came.set()
-    for _ in range(1000):
-        await asyncio.sleep(0)
-    order.append("first byte")
-    made.go_on("an agent")
-    await asyncio.to_thread(ended.wait)
-    assert order == ["recording begins", "first byte", "recording ends"]
-    made.close()
+def requests(store: Store) -> int:
+    sessions = [store.session(info.id, write=False) for info in store.list()]
+    return sum(isinstance(event.body, Request) for session in sessions for event in session.events())
 
 
-async def test_what_waited_long_enough_is_recorded_whoever_waits(
-    sessions: ProxySessions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recorder, "PATIENCE", 0.01)
-    made = Recorder(sessions)
-    made.hold_off("an agent that never gets an answer")
-    done = Event()
-    made.sent(done.set, 1)
-    assert await asyncio.to_thread(done.wait, 120)
-    made.close()
-
-
-async def test_the_end_of_the_program_waits_for_nobody(
-    sessions: ProxySessions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recorder, "PATIENCE", NEVER)
-    made = Recorder(sessions)
-    made.hold_off("an agent")
-    order: list[int] = []
-    for number in range(5):
-        made.sent(lambda number=number: order.append(number), 1)  # type: ignore[misc]
-    await asyncio.to_thread(made.close, NEVER)
-    assert order == [0, 1, 2, 3, 4]
-    assert made.lost == 0
-
-
-async def test_a_provider_that_thinks_for_long_does_not_hold_up_the_recording_of_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recorder, "PATIENCE", NEVER)
+async def test_a_provider_that_thinks_for_long_does_not_hold_up_the_recording_of_others(tmp_path: Path) -> None:
     thinking = Answer(silence=asyncio.Event())
     with Store.open(tmp_path / "proxy.db") as store:
-        kept = ProxySessions(lambda: store)
-        made = Recorder(kept)
+        made = in_thread(ProxySessions(lambda: store))
         async with (
             Provider(thinking, Answer(body=WHOLE, content_type="application/json")) as provider,
             ProxyServer(Upstreams(provider.url), made) as server,
@@ -125,9 +87,9 @@ async def test_a_provider_that_thinks_for_long_does_not_hold_up_the_recording_of
             await provider.arrived.wait()
             async with client.post(url, json=ASK) as came:
                 assert await came.read() == WHOLE
-            recorded = Event()
-            made.sent(recorded.set, 1)  # one after the other
-            await asyncio.to_thread(recorded.wait)
+            while made.waiting:
+                await asyncio.sleep(0)
+            assert requests(store)
             assert not stuck.done()
             stuck.cancel()
             await asyncio.gather(stuck, return_exceptions=True)
@@ -135,53 +97,98 @@ async def test_a_provider_that_thinks_for_long_does_not_hold_up_the_recording_of
 
 
 async def test_requests_wait_a_little_for_a_recorder_that_is_far_behind_and_nothing_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    slow: SlowStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    size = len(json.dumps(ASK))
+    size = len(ASKED)
     monkeypatch.setattr(recorder, "MOST_WAITING", 100 * size)
     monkeypatch.setattr(recorder, "BEHIND", NEVER)
-    with Store.open(tmp_path / "proxy.db") as store:
-        made = Recorder(ProxySessions(lambda: store))
-        busy = Event()
-        made.sent(_until(busy), 1)
-        async with (
-            Provider(Answer(body=b"{}", content_type="application/json")) as provider,
-            ProxyServer(Upstreams(provider.url), made) as server,
-            aiohttp.ClientSession() as client,
-        ):
+    made = in_thread(ProxySessions(slow))
+    async with (
+        Provider(Answer(body=b"{}", content_type="application/json")) as provider,
+        ProxyServer(Upstreams(provider.url), made) as server,
+        aiohttp.ClientSession() as client,
+    ):
 
-            async def ask() -> None:
-                async with client.post(f"{server.address}/v1/chat/completions", json=ASK) as came:
-                    assert came.status == 200
+        async def ask() -> None:
+            async with client.post(f"{server.address}/v1/chat/completions", json=ASK) as came:
+                assert came.status == 200
 
-            passed = 0
-            while made._waiting <= 50 * size:
-                await ask()
-                passed += 1
-            more = [asyncio.create_task(ask()) for _ in range(20)]
-            for _ in range(1000):
-                await asyncio.sleep(0)
-            assert len(provider.requests) == passed
-            busy.set()
-            await asyncio.gather(*more)
-        await asyncio.to_thread(made.close, NEVER)
-        assert made.lost == 0
-        assert len(store.list()) > 0
+        passed = 0
+        while not made.is_behind:
+            await ask()
+            passed += 1
+        more = [asyncio.create_task(ask()) for _ in range(20)]
+        for _ in range(1000):
+            await asyncio.sleep(0)
+        assert len(provider.requests) == passed
+        slow.ready.set()
+        await asyncio.gather(*more)
+    await asyncio.to_thread(made.close, NEVER)
+    assert made.lost == 0
+    assert requests(slow()) == passed + 20
 
 
 async def test_a_recorder_that_never_catches_up_holds_up_nobody(
-    sessions: ProxySessions, monkeypatch: pytest.MonkeyPatch
+    slow: SlowStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder, "MOST_WAITING", 100)
+    monkeypatch.setattr(recorder, "MOST_WAITING", 1000)
     monkeypatch.setattr(recorder, "BEHIND", 0.01)
-    made = Recorder(sessions)
-    stuck = Event()
-    made.sent(_until(stuck), 90)
+    told: list[str] = []
+    made = in_thread(ProxySessions(slow), told.append)
+    open_ = made.asked(ROUTE, {}, [ASKED, b" " * 800], 1)
     await made.room()
-    made.sent(lambda: None, 90)
-    assert made.lost == 1
-    stuck.set()
-    made.close()
+    exchange(made, 800)
+    open_.answered(200, {}, [b" " * 900], 1, 2)
+    assert told == [f"not recorded: {recorder.TOO_MUCH}"]
+    slow.ready.set()
+    made.close(120)
+    [info] = slow().list()
+    events = [event.body for event in slow().session(info.id, write=False).events()]
+    [answer] = [event for event in events if isinstance(event, RequestAnswer)]
+    assert answer.status == 200, "the error for what does not fit leaves out its text"
+    assert recorder.TOO_MUCH in answer.problem
+
+
+def test_what_waits_is_stored_together(slow: SlowStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = in_thread(ProxySessions(slow))
+    exchange(made)
+    slow.asked.wait()
+    for _ in range(20):
+        exchange(made)
+    batches = count_calls(monkeypatch, sessions_module, "store_together")
+    slow.ready.set()
+    made.close(120)
+    assert requests(slow()) == 21
+    assert len(batches) < 5
+
+
+def count_calls(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[None]:
+    calls: list[None] = []
+    real = getattr(module, name)
+
+    def counting(*given: Any, **more: Any) -> Any:
+        calls.append(None)
+        return real(*given, **more)
+
+    monkeypatch.setattr(module, name, counting)
+    return calls
+
+
+def test_a_session_that_cannot_be_written_costs_the_others_nothing(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "proxy.db") as store:
+        recording = Recording(store)
+        recording.sessions.in_batches = True
+        talks = [[user("one thing to do")], [user("another thing to do")]]
+        opened = [recording.send("/v1/messages", claude(*talk), {"session-id": talk[0]["content"]}) for talk in talks]
+        recording.sessions.store_all()
+        assert opened[0].place.session is not None
+        opened[0].place.session.close()
+        for asked in opened:
+            recording.answer(asked, answered(said("yes")))
+        with pytest.raises(ReadOnly):
+            recording.sessions.store_all()
+        kept = store.session(opened[1].place.id, write=False).events()
+        assert [event for event in kept if isinstance(event.body, RequestAnswer)]
 
 
 def test_what_a_conversation_repeats_is_hashed_once(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ import zstandard
 from aiohttp import web
 
 from support.provider import Answer, Drop, Pause, Provider, Raw
+from support.recorder_thread import in_thread
 from workbench.log.events import AssistantMessage, Failure, Request, RequestAnswer
 from workbench.log.store import Store
 from workbench.proxy.recorder import Recorder
@@ -52,11 +53,11 @@ class Running:
 
 
 @asynccontextmanager
-async def proxy(folder: Path, url: str, told: list[str] | None = None) -> AsyncIterator[Running]:
+async def proxy(folder: Path, url: str, told: list[str] | None = None, **more: Any) -> AsyncIterator[Running]:
     with Store.open(folder / "proxy.db") as store:
-        recorder = Recorder(ProxySessions(lambda: store), (told if told is not None else []).append)
+        recorder = in_thread(ProxySessions(lambda: store), (told if told is not None else []).append)
         async with (
-            ProxyServer(Upstreams(url), recorder) as server,
+            ProxyServer(Upstreams(url), recorder, **more) as server,
             aiohttp.ClientSession(auto_decompress=False) as client,
         ):
             yield Running(server, client, store, recorder)
@@ -311,7 +312,8 @@ async def test_a_recorder_that_fails_breaks_nothing(tmp_path: Path) -> None:
         Provider(Answer(body=WHOLE, content_type="application/json")) as provider,
         proxy(tmp_path, provider.url, told) as running,
     ):
-        running.recorder._sessions._store = lambda: 1 // 0  # type: ignore[assignment,return-value]
+        link: Any = running.recorder._link
+        link._recording._sessions._store = lambda: 1 // 0
         for _ in range(3):
             async with running.client.post(running.url, json=ASK) as came:
                 assert await came.read() == WHOLE

@@ -18,6 +18,7 @@ from proxy.conftest import Recording, called, claude, result, user
 from proxy.test_policies import KNOBS, answered, passing, results, route, setup_for
 from support.bodies import Call, Reply, Said, written
 from support.provider import Provider
+from support.recorder_thread import in_thread
 from workbench.config.errors import WrongCall
 from workbench.config.settings import Settings
 from workbench.log.events import ON_THE_WAY, Dialect, Override, Setting, ToolResult
@@ -25,10 +26,10 @@ from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
 from workbench.proxy import control
 from workbench.proxy.control import PolicyOrder, ReleaseOrder, RunningProxy, WayPolicy
+from workbench.proxy.conversation_marks import Conversations
 from workbench.proxy.gate import Gate
 from workbench.proxy.policies import CONVERSATIONS, PassingPolicies, setups
 from workbench.proxy.policy_preview import NOTHING, in_words, preview
-from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import ProxyServer
 from workbench.proxy.sessions import ProxySessions
@@ -44,7 +45,7 @@ PATHS: dict[Dialect, str] = {
 }
 
 
-def without_default(batch: int, sessions: ProxySessions) -> PassingPolicies:
+def without_default(batch: int, sessions: Conversations) -> PassingPolicies:
     return PassingPolicies(setups(Settings(), Catalogue()), batch, None, sessions)
 
 
@@ -81,12 +82,12 @@ def answered_with(text: str) -> dict[str, Any]:
 def test_a_policy_is_set_for_one_conversation_and_no_other_is_touched(
     recording: Recording, keys: tuple[str, str]
 ) -> None:
-    policies = without_default(0, recording.sessions)
+    policies = without_default(0, recording)
     one, two = (Conversation(recording, policies, key) for key in keys)
     assert one.ask(asked(3)) is None
     assert two.ask(asked(3, first="look here")) is None
     on = [policies.is_on]
-    first, second = recording.sessions.marks
+    first, second = recording.marks
     assert policies.order(first, SET).policy == SET.policy
     assert [*on, policies.is_on] == [False, True], "nothing is read while there is none"
     assert [masked(one.ask(asked(4))), masked(two.ask(asked(4, first="look here")))] == [3, 0]
@@ -96,12 +97,12 @@ def test_a_policy_is_set_for_one_conversation_and_no_other_is_touched(
 
 
 def test_a_session_without_one_of_its_own_follows_the_proxy_and_can_be_without(recording: Recording) -> None:
-    policies = passing(0, recording.sessions)
+    policies = passing(0, recording)
     one = Conversation(recording, policies)
     two = Conversation(recording, policies, "two")
     two.ask(asked(1))
     one.ask(asked(1))
-    session = next(iter(recording.sessions.marks))
+    session = next(iter(recording.marks))
     told = policies.order(session, PolicyOrder("off"))
     assert (told.policy, told.own) == (None, True)
     assert [masked(one.ask(asked(3))), masked(two.ask(asked(3)))] == [2, 0]
@@ -110,7 +111,7 @@ def test_a_session_without_one_of_its_own_follows_the_proxy_and_can_be_without(r
 
 
 def test_what_was_asked_before_the_session_is_known_keeps_its_words(recording: Recording) -> None:
-    policies = passing(600, recording.sessions)
+    policies = passing(600, recording)
     one = Conversation(recording, policies)
     resumed = one.ask(asked(5))
     assert masked(resumed) == 4
@@ -120,10 +121,10 @@ def test_what_was_asked_before_the_session_is_known_keeps_its_words(recording: R
 
 
 def test_switched_off_it_is_sent_in_its_words_until_a_batch_would_be_due(recording: Recording) -> None:
-    policies = without_default(900, recording.sessions)
+    policies = without_default(900, recording)
     one = Conversation(recording, policies)
     one.ask(asked(1))
-    [session] = recording.sessions.marks
+    [session] = recording.marks
     policies.order(session, SET)
     counts = [masked(one.ask(asked(steps))) for steps in (2, 3, 4)]
     assert counts[-1] == 3
@@ -137,10 +138,10 @@ def test_switched_off_it_is_sent_in_its_words_until_a_batch_would_be_due(recordi
 def test_what_the_agent_changes_itself_is_no_longer_in_the_cache_and_undoing_need_not_wait(
     recording: Recording,
 ) -> None:
-    policies = without_default(900, recording.sessions)
+    policies = without_default(900, recording)
     one = Conversation(recording, policies, "one")
     one.ask(asked(1))
-    [session] = recording.sessions.marks
+    [session] = recording.marks
     policies.order(session, SET)
     assert masked(one.ask(asked(4))) == 3
     policies.order(session, PolicyOrder("off"))
@@ -151,10 +152,10 @@ def test_what_the_agent_changes_itself_is_no_longer_in_the_cache_and_undoing_nee
 
 
 def test_undo_gives_the_last_batch_back_with_the_next_and_the_policy_leaves_it_alone(recording: Recording) -> None:
-    policies = without_default(900, recording.sessions)
+    policies = without_default(900, recording)
     one = Conversation(recording, policies)
     one.ask(asked(1))
-    [session] = recording.sessions.marks
+    [session] = recording.marks
     policies.order(session, SET)
     with pytest.raises(WrongCall, match="nothing to undo on the way"):
         policies.order(session, PolicyOrder("undo"))
@@ -174,10 +175,10 @@ def test_undo_gives_the_last_batch_back_with_the_next_and_the_policy_leaves_it_a
 
 
 def test_another_policy_takes_over_with_its_first_batch(recording: Recording) -> None:
-    policies = without_default(900, recording.sessions)
+    policies = without_default(900, recording)
     one = Conversation(recording, policies)
     one.ask(asked(1))
-    [session] = recording.sessions.marks
+    [session] = recording.marks
     policies.order(session, SET)
     assert masked(one.ask(asked(4))) == 3
     policies.order(session, PolicyOrder("set", WayPolicy("workbench", (*KNOBS, "masking.keep_first=2"))))
@@ -204,7 +205,7 @@ def test_between_batches_a_request_begins_with_what_the_one_before_began_with(
     twin = passing(batch)
     with Store.open(tmp_path_factory.mktemp("s") / "proxy.db") as store:
         recording = Recording(store)
-        policies = without_default(batch, recording.sessions)
+        policies = without_default(batch, recording)
         before: list[Any] = []
         for steps in range(1, len(lengths) + 1):
             calls = [Call(f"c{at}", "ls", at % 2 == 0, f"result {at}\n" * lengths[at]) for at in range(steps)]
@@ -226,7 +227,7 @@ def test_between_batches_a_request_begins_with_what_the_one_before_began_with(
             assert [each for each in now if each.kind != "result"] == [each for each in whole if each.kind != "result"]
             assert now[-1] == whole[-1], "the last message is what is answered"
             recording.pass_through(PATHS[dialect], body, {})
-            [session] = recording.sessions.marks
+            [session] = recording.marks
             if steps == 1:
                 policies.order(session, SET)
             elif orders.get(steps) == "off" or (orders.get(steps) and policies.told(session).batches):
@@ -242,7 +243,7 @@ def test_memory_is_bounded(recording: Recording) -> None:
 
 
 def test_pinned_results_are_never_changed_and_masked_ones_come_back_at_once(recording: Recording) -> None:
-    policies = passing(0, recording.sessions)
+    policies = passing(0, recording)
     one = Conversation(recording, policies)
     one.ask(asked(1))
     assert policies.pin("anthropic", asked(2), frozenset({"messages.4.0"})) == ("c1",)
@@ -313,7 +314,7 @@ class Running:
 
 @asynccontextmanager
 async def running(store: Store, provider: Provider, *rules: str) -> AsyncIterator[Running]:
-    recorder = Recorder(ProxySessions(lambda: store))
+    recorder = in_thread(ProxySessions(lambda: store))
     policies = PassingPolicies(setups(Settings(), Catalogue()), 0, None, recorder)
     gate = Gate(rules)
     async with (
@@ -382,15 +383,15 @@ def test_a_proxy_that_records_nothing_has_no_sessions_to_set_one_for() -> None:
 def test_a_session_that_goes_on_in_a_proxy_without_a_policy_says_so(tmp_path: Path) -> None:
     with Store.open(tmp_path / "proxy.db") as store:
         first = Recording(store)
-        policies = without_default(0, first.sessions)
+        policies = without_default(0, first)
         Conversation(first, policies, "one").ask(asked(1))
-        [session] = first.sessions.marks
+        [session] = first.marks
         policies.order(session, SET)
         first.sessions.close()
         second = Recording(store)
-        anew = without_default(0, second.sessions)
+        anew = without_default(0, second)
         assert Conversation(second, anew, "one").ask(asked(2)) is None
-        assert [*second.sessions.marks] == [session]
+        assert [*second.marks] == [session]
         notes = [body.value for body in second.bodies() if isinstance(body, Setting) and body.key == ON_THE_WAY]
         assert [note["do"] for note in notes] == ["set", "default"]
         assert anew.told(session).policy is None

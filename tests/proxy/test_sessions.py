@@ -28,9 +28,9 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.log.store import Store
-from workbench.proxy.conversation import LEFT_OUT, MASKED
-from workbench.proxy.recorder import read_body
+from workbench.proxy.conversation import GROWN, LEFT_OUT, MASKED
 from workbench.proxy.redaction import redacted
+from workbench.proxy.unpacking import read_body
 from workbench.session.source import as_source, number_events
 from workbench.tui.compaction.descriptions import figures
 
@@ -327,3 +327,51 @@ def test_a_number_that_is_too_large_for_any_is_recorded_as_it_is_written(recordi
     recording.pass_through("/v1/messages", body, answered(said("done")))
     [sent] = recording.sent()
     assert (sent["max_tokens"], sent["top_p"]) == ("1e999", "NaN")
+
+
+def test_a_title_that_responses_ask_for_in_a_developer_item_is_beside_the_conversation(recording: Recording) -> None:
+    head = {"model": "gpt-5", "store": False}
+    title = [
+        {"role": "developer", "content": "You are a title generator. Answer with a title of at most 50 letters."},
+        {"role": "user", "content": [{"type": "input_text", "text": "Generate a title for this conversation:"}]},
+        {"role": "user", "content": [{"type": "input_text", "text": "look around"}]},
+    ]
+    main = [
+        {"role": "developer", "content": "You are an agent."},
+        {"role": "user", "content": [{"type": "input_text", "text": "look around"}]},
+    ]
+    tools = [{"type": "function", "name": "ls", "parameters": {"type": "object", "properties": {}}}]
+    answer = {"output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "A"}]}]}
+    session = {"x-session-id": "s1"}
+    recording.pass_through("/v1/responses", {**head, "input": title}, {"id": "r1", **answer}, session)
+    recording.pass_through("/v1/responses", {**head, "input": main, "tools": tools}, {"id": "r2", **answer}, session)
+    assert [(each.purpose, each.name) for each in recording.requests()] == [("side", "title"), ("turn", "")]
+    assert not [body for body in recording.bodies() if isinstance(body, Override)]
+
+
+def _smol(*texts: str, system: str = "You solve tasks.") -> dict[str, Any]:
+    """A request as smolagents sends it: calls and results in words, and what is new joined to the last message."""
+    roles = ("user", "assistant") * 2
+    messages = [
+        {"role": role, "content": [{"type": "text", "text": text}]} for role, text in zip(roles, texts, strict=False)
+    ]
+    return {"model": "m", "messages": [{"role": "system", "content": system}, *messages]}
+
+
+def test_a_last_message_that_grows_is_the_same_conversation(recording: Recording) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+    answer = {"choices": [{"message": {"role": "assistant", "content": "I look.", "tool_calls": [call]}}]}
+    told = "I look.\nCalling tools:\n[{'id': 'c1', 'function': {'name': 'ls'}}]"
+    path = "/v1/chat/completions"
+    recording.pass_through(path, _smol("New task:\nlook"), answer)
+    recording.pass_through(path, _smol("New task:\nlook", told, "Observation:\na.py"), answer)
+    recording.pass_through(path, _smol("New task:\nlook", told, "Observation:\na.py\nError:\nno"), answer)
+    last = _smol("New task:\nlook", told, "Observation:\na.py\nError:\nno\nGive up.", system="It got stuck.")
+    recording.pass_through(path, last, {"choices": [{"message": {"role": "assistant", "content": "done"}}]})
+    assert len(recording.store.list()) == 1
+    assert [each.purpose for each in recording.requests()] == ["turn"] * 4
+    said = [body.why for body in recording.bodies() if isinstance(body, Override)]
+    assert said.count(GROWN) == 2
+    other = _smol("New task:\nlook at another thing")
+    recording.pass_through(path, other, answer)
+    assert len(recording.store.list()) == 2, "the same first words are another conversation"

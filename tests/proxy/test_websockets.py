@@ -15,7 +15,7 @@ from aiohttp import WSMsgType, web
 
 from proxy.test_server import proxy
 from workbench.log.events import AssistantMessage, Request, RequestAnswer, ToolResult, UserMessage
-from workbench.proxy.frames import response_in
+from workbench.proxy.frame_texts import response_in
 from workbench.session.source import number_events
 from workbench.wire.requests import RequestBodies
 
@@ -125,9 +125,17 @@ async def test_the_client_hears_which_protocol_the_provider_has_chosen(
 
 async def test_a_provider_that_takes_no_websocket_says_so_itself(tmp_path: Path) -> None:
     async def refuse(_: web.Request) -> web.Response:
-        return web.Response(status=426, text="not here")
+        return web.Response(status=426, text="not here", headers={"Retry-After": "7"})
 
     async with serving(refuse) as url, proxy(tmp_path, url) as running:
+        asks = {
+            "Upgrade": "websocket",
+            "Connection": "Upgrade",
+            "Sec-WebSocket-Version": "13",
+            "Sec-WebSocket-Key": "k",
+        }
+        async with running.client.get(running.address + "/v1/responses", headers=asks) as found:
+            assert (found.status, found.headers["Retry-After"], await found.text()) == (426, "7", "not here")
         with pytest.raises(aiohttp.WSServerHandshakeError) as error:
             await running.client.ws_connect(running.address + "/v1/responses")
         assert error.value.status == 426

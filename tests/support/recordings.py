@@ -14,6 +14,21 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(os.environ.get("WORKBENCH_TRACES") or Path(__file__).parents[3] / "shared" / "traces")
+NOT_READ_YET: set[str] = set()
+"""Folders with transcripts that no reader knows, or not all of them."""
+
+
+def readable_folders() -> list[Path]:
+    """The folders whose formats have a reader."""
+    found = FOLDER.iterdir() if FOLDER.is_dir() else ()
+    return sorted(each for each in found if each.is_dir() and each.name not in NOT_READ_YET)
+
+
+def readable_files(*suffixes: str) -> list[Path]:
+    """The files of formats that have a reader; those with one of the suffixes, where any is given."""
+    found = (file for folder in readable_folders() for file in folder.rglob("*") if file.is_file())
+    told = (file for file in found if not file.name.endswith((".md", ".meta.json")))
+    return sorted(file for file in told if not suffixes or file.suffix in suffixes)
 
 
 def recorded(client: str) -> Iterator[tuple[Path, list[dict[str, Any]]]]:

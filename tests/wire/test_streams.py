@@ -11,6 +11,13 @@ from hypothesis import strategies as st
 from workbench.wire.streams import from_stream, loaded
 
 PIECES = st.lists(st.text(), max_size=8)
+KEYS = st.sampled_from(
+    (
+        *("choices", "delta", "tool_calls", "index", "function", "arguments", "name", "content", "type", "message"),
+        *("content_block", "usage", "response", "output", "item", "candidates", "parts", "text", "thought", "id"),
+        *("finish_reason", "finishReason", "usageMetadata", "partial_json"),
+    )
+)
 
 
 def stream(*events: dict[str, Any]) -> str:
@@ -79,3 +86,24 @@ def test_a_character_that_comes_in_two_halves_is_one() -> None:
 
 def test_what_is_nested_too_deeply_to_be_read_is_nothing() -> None:
     assert loaded("[" * 100_000 + "]" * 100_000) is None
+
+
+EVENTS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(("text", "message_start")),
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(KEYS, inside, max_size=5),
+    max_leaves=25,
+)
+
+
+@given(st.sampled_from(("chat", "anthropic", "responses", "gemini")), st.lists(EVENTS, max_size=6), st.binary())
+def test_a_stream_of_nonsense_is_read_as_far_as_it_makes_sense(dialect: Any, events: list[Any], junk: bytes) -> None:
+    lines = [b"data: " + json.dumps(event).encode() + b"\n\n" for event in events]
+    assert isinstance(from_stream(dialect, junk.join(lines)), dict)
+    assert isinstance(from_stream(dialect, json.dumps(events).encode()), dict)
+
+
+def test_the_pieces_of_a_long_text_are_put_together_once() -> None:
+    """A text that grows by one piece at a time would be copied again and again."""
+    event = b'data: {"candidates":[{"content":{"parts":[{"text":"ab"}]}}]}\n'
+    found = from_stream("gemini", event * 200_000)
+    assert found["candidates"][0]["content"]["parts"] == [{"text": "ab" * 200_000}]

@@ -19,13 +19,13 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
 from workbench.config.errors import WrongCall
 from workbench.config.folders import shown_folder
+from workbench.config.foreign_files import read_regular_file, read_to_end
 from workbench.config.text import line_width, percent, print_json, printable, table
 from workbench.models.tokens import estimator_for
 from workbench.proxy import control
@@ -33,6 +33,9 @@ from workbench.proxy.breakpoints import parse_rule
 from workbench.proxy.control import NONE_RUNS, HeldSummary, ReleaseOrder, RunningProxy
 from workbench.wire.rewriting import items_in
 from workbench.wire.streams import loaded
+
+_LARGEST = 64 * 1024 * 1024
+"""Bytes of a request's body that is read from a file."""
 
 
 def run_break(options: argparse.Namespace) -> int:
@@ -135,7 +138,7 @@ def _one(options: argparse.Namespace) -> int:
 
 def _read_body(name: str) -> dict[str, Any]:
     try:
-        text = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        text = read_to_end(sys.stdin.buffer, _LARGEST) if name == "-" else read_regular_file(name, _LARGEST)
     except OSError as error:
         raise WrongCall(f"{name}: cannot be read: {error.strerror or error}") from error
     found = loaded(text)

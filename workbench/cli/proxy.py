@@ -6,40 +6,38 @@ import argparse
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import signal
 import sys
-import tempfile
-from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import NamedTuple, get_args
 
-from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.ending import at_quit
+from workbench.config.errors import WrongCall
 from workbench.config.folders import work_folder
-from workbench.config.paths import data_dir
 from workbench.config.settings import Settings, load_settings
 from workbench.config.signals import heeded, told_to_stop
 from workbench.config.tables import read_table
 from workbench.config.text import counted, printable
 from workbench.log.events import Dialect
-from workbench.log.store import Store
 from workbench.models.catalogue import REHEARSAL, Catalogue
 from workbench.proxy.breakpoints import parse_rule
 from workbench.proxy.control import WayPolicy, registered
+from workbench.proxy.door import OncePerMinute
 from workbench.proxy.gate import Gate
-from workbench.proxy.launch import Launch, environment, launch
+from workbench.proxy.launch import Launch, environment, launch, silence
+from workbench.proxy.own_folder import own_folder
 from workbench.proxy.policies import PassingPolicies, SetupFor, setups
 from workbench.proxy.policy_notes import noted
 from workbench.proxy.policy_preview import in_words
 from workbench.proxy.recorder import Recorder
+from workbench.proxy.recorder_link import in_process
 from workbench.proxy.redaction import redacted
 from workbench.proxy.routes import ProxySettings, Upstreams
 from workbench.proxy.server import ProxyServer
-from workbench.proxy.sessions import ProxySessions
 from workbench.rehearsal.server import RehearsalServer
 
-SWITCH = 0.0005
-"""Seconds after which the recorder's thread lets the others go on; Python's own are ten times as many."""
 KEPT = 10
 """Requests that a rehearsal behind the proxy remembers."""
 
@@ -53,10 +51,10 @@ def run(options: argparse.Namespace) -> int:
     settings = load_settings()
     own = read_table(ProxySettings, settings.proxy, str(settings.file), "proxy")
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
-    sys.setswitchinterval(SWITCH)
     try:
         catalogue = Catalogue(settings.models, str(settings.file))
-        return asyncio.run(_serve(options, own, command, catalogue, _way(options, own, settings, catalogue)))
+        with _quiet_log():
+            return asyncio.run(_serve(options, own, command, catalogue, _way(options, own, settings, catalogue)))
     except KeyboardInterrupt:
         return 0
 
@@ -95,19 +93,25 @@ async def _serve(
         if is_rehearsal:
             to = (await stack.enter_async_context(RehearsalServer(keep=KEPT))).url
         upstreams = Upstreams(to, own)
-        folder = Path(stack.enter_context(_own_folder()))
+        folder = stack.enter_context(own_folder())
         agent = launch(command, "", folder).agent if command else ""
         recorder = await stack.enter_async_context(_recording(options, own, agent, way.policy))
         policies = PassingPolicies(way.setup_for, own.batch_tokens, way.policy, recorder)
         gate = Gate(options.rules, own.hold_seconds, agent, catalogue)
         server = await stack.enter_async_context(
-            ProxyServer(upstreams, recorder, options.port, gate=gate, policies=policies)
+            ProxyServer(upstreams, recorder, options.port, gate=gate, policies=policies, largest=own.largest)
         )
+        if not command and not options.json and sys.stdout.isatty():
+            server.passed = lambda request: print(printable(str(request)), flush=True)
         stack.enter_context(registered(server.control, agent))
         stack.callback(_tell_figures, policies, way)
         _tell(options, server.address, upstreams, way.about)
         if command:
-            return await _with(launch(command, server.address, folder, rehearsal=is_rehearsal), stopped)
+            started = launch(command, server.address, folder, rehearsal=is_rehearsal)
+            code = await _with(started, stopped)
+            if not server.requests and not stopped.is_set():
+                _warn(silence(started.agent))
+            return code
         await stopped.wait()
         return 0
 
@@ -120,35 +124,30 @@ async def _recording(
     if options.no_record:
         yield None
         return
-    opened: list[Store] = []
-
-    def store() -> Store:
-        if not opened:
-            opened.append(Store.open())
-        return opened[0]
-
     first = [noted("set", str(policy))] if policy is not None else []
-    recorder = Recorder(ProxySessions(store, agent, redacted if own.redact else None, first, work_folder()), _warn)
+    recorder = in_process(_warn, agent, work_folder(), first, redacted if own.redact else None)
     try:
         yield recorder
     finally:
         await asyncio.to_thread(recorder.close)
-        for each in opened:
-            with contextlib.suppress(WorkbenchError):
-                each.close()
         if recorder.lost:
             _warn(f"not recorded: {counted(recorder.lost, 'request or answer', 'requests and answers')}")
 
 
-def _own_folder() -> tempfile.TemporaryDirectory[str]:
-    """For files that agents are given. Some read nothing from the system's own folder for such, where all may write:
-    it is taken only where the data folder cannot be written.
-    """
+@contextlib.contextmanager
+def _quiet_log() -> Iterator[None]:
+    """Report what goes wrong on standard error, and the same thing not again and again."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("workbench proxy: %(message)s"))
+    handler.addFilter(OncePerMinute())
+    log = logging.getLogger("workbench.proxy")
+    log.addHandler(handler)
+    log.propagate = False
     try:
-        data_dir().mkdir(mode=0o700, parents=True, exist_ok=True)
-        return tempfile.TemporaryDirectory(prefix="proxy-", dir=data_dir())
-    except OSError:
-        return tempfile.TemporaryDirectory(prefix="workbench-proxy-")
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.propagate = True
 
 
 def _warn(line: str) -> None:
@@ -191,5 +190,6 @@ async def _with(agent: Launch, stopped: asyncio.Event) -> int:
             loop.add_signal_handler(each, process.terminate)
         if stopped.is_set():
             process.terminate()
-    code = await process.wait()
+    with at_quit(process.terminate):
+        code = await process.wait()
     return code if code >= 0 else 128 - code

@@ -18,13 +18,19 @@ import msgspec
 from msgspec import Struct
 
 from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.foreign_files import read_regular_file
 from workbench.config.paths import data_dir
+from workbench.config.writing import replace_file
 from workbench.log.events import Dialect
 
 FOLDER: Final = "proxies"
 NONE_RUNS: Final = "no proxy runs; start one with workbench proxy --break RULE -- COMMAND"
 SECONDS: Final = 5
 """A proxy that does not answer in this time is left out."""
+MOST_OF_FILE: Final = 64 * 1024
+MOST_OF_ANSWER: Final = 512 * 1024 * 1024
+"""Bytes. A held request may be large."""
+MOST_PID: Final = 1 << 31
 
 T = TypeVar("T")
 
@@ -173,10 +179,7 @@ def registered(control: str, agent: str = "") -> Iterator[None]:
     path = data_dir() / FOLDER / f"{os.getpid()}.json"
     found = RunningProxy(os.getpid(), psutil.Process().create_time(), control, agent, os.getcwd())
     with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(msgspec.json.encode(found))
+        replace_file(path, msgspec.json.encode(found))
     try:
         yield
     finally:
@@ -197,10 +200,9 @@ def running_proxies() -> list[RunningProxy]:
     """The proxies of this user; what those left behind that did not end cleanly is removed."""
     found = []
     for path in proxy_files():
-        try:
-            proxy = msgspec.json.decode(path.read_bytes(), type=RunningProxy)
-        except (OSError, msgspec.MsgspecError):
-            continue  # it is being written, or removed
+        proxy = _read_file(path)
+        if proxy is None:
+            continue  # it is being written, or removed, or no proxy wrote it
         if _lives(proxy):
             found.append(proxy)
         else:
@@ -209,12 +211,34 @@ def running_proxies() -> list[RunningProxy]:
     return found
 
 
+def _read_file(path: Path) -> RunningProxy | None:
+    """What a proxy wrote about itself; None for anything else. Links are not followed."""
+    try:
+        content = read_regular_file(path, MOST_OF_FILE, follow_links=False)
+        proxy = msgspec.json.decode(content, type=RunningProxy)
+    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
+    return proxy if 0 < proxy.pid < MOST_PID and _is_here(proxy.control) else None
+
+
+def _is_here(address: str) -> bool:
+    """Whether an address is one under which proxies take orders."""
+    try:
+        where = urlsplit(address)
+        is_local = (
+            (where.scheme, where.hostname) == ("http", "127.0.0.1") and bool(where.port) and "@" not in where.netloc
+        )
+    except ValueError:
+        return False
+    return is_local and where.path.strip("/").replace("-", "").replace("_", "").isalnum() and address.isascii()
+
+
 def _lives(proxy: RunningProxy) -> bool:
     import psutil  # late: nobody needs it where no proxy runs
 
     try:
         return abs(psutil.Process(proxy.pid).create_time() - proxy.born) < 1
-    except psutil.NoSuchProcess:
+    except (psutil.NoSuchProcess, ValueError, OverflowError):
         return False
     except psutil.Error:
         return True
@@ -289,8 +313,8 @@ def _call(proxy: RunningProxy, method: str, path: str, kind: type[T], order: Str
     try:
         connection.request(method, where.path + path, msgspec.json.encode(order) if order is not None else None)
         answer = connection.getresponse()
-        text = answer.read()
-    except (OSError, HTTPException) as error:
+        text = answer.read(MOST_OF_ANSWER)
+    except (OSError, HTTPException, ValueError) as error:
         raise NotReached(f"the proxy {proxy.pid} does not answer: {error}") from error
     finally:
         connection.close()
@@ -298,5 +322,5 @@ def _call(proxy: RunningProxy, method: str, path: str, kind: type[T], order: Str
         if answer.status == 200:
             return msgspec.json.decode(text, type=kind)
         raise WrongCall(msgspec.json.decode(text, type=dict[str, str])["error"])
-    except (msgspec.MsgspecError, KeyError) as error:
+    except (msgspec.MsgspecError, KeyError, UnicodeError, RecursionError) as error:
         raise NotReached(f"the proxy {proxy.pid} answers in other words than expected: {error}") from error

@@ -34,8 +34,10 @@ from workbench.traces.building import Builder
 from workbench.traces.request_thread import Exchange, RequestThread, calls_in, common_start, is_models
 from workbench.wire.dialects import read_answer
 from workbench.wire.rewriting import items_in
+from workbench.wire.values import text_in
 
 LEFT_OUT = "the agent does not send it any more"
+GROWN = "the agent sends it with more in it"
 MASKED = "the agent sends other words in its place"
 PROBES, PROBE = 3, 200
 """The longest lines of a summary, and so many characters of each, by which it is found again."""
@@ -63,6 +65,7 @@ class LiveConversation(RequestThread):
         """Of each message that the last request had: what its content is known by."""
         self._spans: list[EventSpan] = []
         """And the events that it became."""
+        self._last = LastMessage()
         self._reply: LastReply | None = None
         """The last answer, as long as no request has told it again."""
         self._results: dict[str, int] = {}
@@ -94,8 +97,12 @@ class LiveConversation(RequestThread):
 
     def continued_by(self, exchange: Exchange) -> int:
         """How many messages a request has in common with it, where it has all of them; else 0."""
-        known = len(self._names)
-        return known if exchange.dialect == self.dialect and exchange.names[:known] == self._names else 0
+        return self.last.continued(self._names, exchange) if exchange.dialect == self.dialect else 0
+
+    @property
+    def last(self) -> LastMessage:
+        """The last message of its last request."""
+        return self._last
 
     def is_summarised_in(self, exchange: Exchange) -> bool:
         """Whether a request begins with the summary that was asked for last."""
@@ -115,14 +122,16 @@ class LiveConversation(RequestThread):
             assert self._reply is not None
             spans[at] = self._reply.span
         gone = self._matched(names, same, spans)
+        grown = self._spans[-1] if same == len(self._spans) - 1 and self._last.grows_to(talk[same:]) else None
         if self._reply is not None and not told:
             gone.append(self._reply.span)  # the agent did not take it
         if gone:
-            self._change_past(exchange, spans, gone)
+            self._change_past(exchange, spans, gone, grown)
         for at, message in enumerate(talk):
             if spans[at] is None:
                 spans[at] = self._take(message)
         self._names, self._spans = names, [span for span in spans if span is not None]
+        self._last = LastMessage.of(talk)
         self._reply = None
         return self.send(exchange, **who)
 
@@ -218,7 +227,13 @@ class LiveConversation(RequestThread):
                 spans[open_[block.b + step]] = self._spans[same + block.a + step]
         return [self._spans[same + at] for at in range(len(before)) if at not in kept]
 
-    def _change_past(self, exchange: Exchange, spans: list[EventSpan | None], gone: list[EventSpan]) -> None:
+    def _change_past(
+        self,
+        exchange: Exchange,
+        spans: list[EventSpan | None],
+        gone: list[EventSpan],
+        grown: EventSpan | None,
+    ) -> None:
         gone, talk = [span for span in gone if span.first <= span.last], exchange.talk
         at = self._summary_at(talk)
         if at is not None and spans[at] is None and gone:
@@ -242,7 +257,8 @@ class LiveConversation(RequestThread):
         for span in gone:
             left = [seq for seq in range(span.first, span.last + 1) if seq not in masked]
             if left and len(left) == span.last - span.first + 1:
-                self.builder.add(Override("exclude", span.first, span.last, LEFT_OUT, joined=joined))
+                why = GROWN if span == grown else LEFT_OUT
+                self.builder.add(Override("exclude", span.first, span.last, why, joined=joined))
                 joined = True
 
     def _in_other_words(self, message: Any, gone: list[EventSpan]) -> list[int]:
@@ -269,6 +285,35 @@ class LiveConversation(RequestThread):
         return None
 
 
+class LastMessage(NamedTuple):
+    """The last message of a request. Some agents add to it in the next one, where others send one more."""
+
+    role: str = ""
+    text: str = ""
+
+    @classmethod
+    def of(cls, talk: Sequence[Any]) -> LastMessage:
+        """The last of some messages."""
+        return cls(text_in(talk[-1], "role"), texts_of(talk[-1])) if talk else cls()
+
+    def grows_to(self, talk: Sequence[Any]) -> bool:
+        """Whether the first of some messages is the same with more behind it."""
+        if not self.text or not talk or text_in(talk[0], "role") != self.role:
+            return False
+        return texts_of(talk[0]).startswith(self.text)
+
+    def continued(self, names: Sequence[str], exchange: Exchange) -> int:
+        """How many messages a request begins with that a conversation had before, where it has all of them; else 0.
+
+        The last one may have grown. A first message alone is not enough to tell: others may begin with the same words.
+        """
+        known, given = len(names), exchange.names
+        if given[:known] == list(names):
+            return known
+        is_longer = known > 1 and given[: known - 1] == list(names[:-1]) and self.grows_to(exchange.talk[known - 1 :])
+        return known - 1 if is_longer else 0
+
+
 class LastReply(NamedTuple):
     """An answer that is in the log, and that the next request mostly tells again."""
 
@@ -278,6 +323,8 @@ class LastReply(NamedTuple):
 
     def is_told(self, calls: list[str], text: str) -> bool:
         """Whether messages of the model are the answer; of one that was cut, an agent may have more or less."""
+        if self.calls and not calls and text.strip().startswith(self.text.strip()):
+            return all(call in text for call in self.calls)  # some agents tell calls in words
         one, other = sorted((self.text.strip(), text.strip()), key=len)
         return calls == self.calls and (bool(calls) or (other.startswith(one) and bool(one) == bool(other)))
 

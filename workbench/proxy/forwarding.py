@@ -3,59 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import logging
 import re
 import time
-from functools import cache
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import quote
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from aiohttp import web
-from multidict import CIMultiDict, CIMultiDictProxy
+from multidict import CIMultiDict
 from yarl import URL
 
 from workbench.config.background import in_background
 from workbench.models.diagnose import connection_words
+from workbench.proxy.exchange_log import ExchangeLog
 from workbench.proxy.gate import Gate, HeldRequest, Release, SeenRequest
+from workbench.proxy.headers import PlainResponse, forwarded, safe_reason, sendable, way_out
 from workbench.proxy.holding import Holding
 from workbench.proxy.policies import PassingPolicies
-from workbench.proxy.recorder import Recorded, Recorder, read_answer, read_body, unpacked
+from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Route
-from workbench.proxy.sessions import CameBack, HoldMark, SentRequest
+from workbench.proxy.sessions import HoldMark
+from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_body, too_large
 from workbench.rehearsal.dialect import to_json
 
-HOP_BY_HOP: Final = frozenset(
-    (
-        *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te"),
-        *("trailer", "transfer-encoding", "upgrade", "host", "content-length", "expect"),
-    )
-)
-"""Headers of one connection; each side has its own."""
-LARGE: Final = 1 << 20
-"""Bytes above which a body is sent in pieces."""
-MOST_RECORDED: Final = 64 * 1024 * 1024
-"""Bytes of an answer that are kept for recording."""
+STREAMED: Final = 128 * 1024
+"""Bytes from which on a body is passed on while it comes; a smaller one goes out in one piece."""
+PIECE: Final = 256 * 1024
+POLICY_SECONDS: Final = 20
+"""How long a policy may take to change a request, which then goes on as it was."""
 SOON: Final = 0.1
-"""Seconds after which the recorder waits no longer for an answer to begin."""
+"""Seconds after which a request is recorded, though its answer has not come."""
 _NAMED = re.compile(r"/models/[^/:?]+:")
 
 _log = logging.getLogger(__name__)
-
-
-@cache
-def way_out(scheme: str, host: str) -> str | None:
-    """The proxy that this machine uses to get there. aiohttp would look at the environment for each request."""
-    return None if proxy_bypass(host) else getproxies().get(scheme)
-
-
-def forwarded(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
-    """The headers that go to the other side, each spelled in one way: aiohttp would send only one of two spellings."""
-    spelled: dict[str, str] = {}
-    pairs = ((name.lower(), name, value) for name, value in headers.items())
-    return CIMultiDict((spelled.setdefault(low, name), value) for low, name, value in pairs if low not in HOP_BY_HOP)
 
 
 class Forwarding:
@@ -63,16 +46,21 @@ class Forwarding:
 
     def __init__(
         self,
-        incoming: web.Request,
+        incoming: web.BaseRequest,
         client: aiohttp.ClientSession,
         route: Route,
+        headers: CIMultiDict[str],
         recorder: Recorder | None,
         gate: Gate | None,
         policies: PassingPolicies | None = None,
+        largest: int = LARGEST,
     ) -> None:
-        """`gate`: where it may have to wait; `policies`: what may change it."""
+        """`headers`: those that are sent; `gate`: where it may have to wait; `policies`: what may change it.
+
+        `largest`: bytes of a body that is read; a larger one is only passed on.
+        """
         self._incoming = incoming
-        self._headers = forwarded(incoming.headers)
+        self._headers = headers
         self._gate = gate
         self._policies = policies
         self._seen: SeenRequest | None = None
@@ -81,30 +69,24 @@ class Forwarding:
         self._client = client
         self._route = route
         self._recorder = recorder if route.dialect is not None else None
-        self._recorded: Recorded | None = None
+        self._log = ExchangeLog(self._recorder, route, incoming.headers, largest, waits=gate is not None)
         self._response: web.StreamResponse | None = None
         self._status = 0
         self._came_with: CIMultiDict[str] = CIMultiDict()
         self._body = b""
-        self._chunks: list[bytes] = []
-        self._size = 0
-        self._began = time.monotonic()
-        self._at = time.time_ns() // 1_000_000
-        self._first: float | None = None
+        self._is_read = False
+        """Whether all of the body is there."""
+        self._largest = largest
 
     async def run(self, url: URL) -> web.StreamResponse:
         """Forward it; what cannot be reached is told in a sentence, what breaks off breaks off for the client too."""
         incoming = self._incoming
-        if self._recorder is not None:
+        if self._recorder is not None and self._recorder.is_behind:
             await self._recorder.room()
-            self._recorder.hold_off(self)
-        timer = asyncio.get_running_loop().call_later(SOON, self._nobody_waits)
+        timer = asyncio.get_running_loop().call_later(SOON, self._log.record_request)
         problem = finish = ""
         try:
-            self._body = await incoming.read() if incoming.body_exists else b""
-            if self._gate is None or await self._let_through(self._gate):
-                if self._policies is not None:
-                    await self._obey(self._policies)
+            if await self._prepared():
                 url = _for_model(url, self._route.model) if self._release is not None else url
                 await self._send(url)
         except asyncio.CancelledError:
@@ -120,7 +102,9 @@ class Forwarding:
             problem, finish = connection_words(error), "broken"
         finally:
             timer.cancel()
-            self._record(problem, finish)
+            if self._seen is not None and self._status >= 400:
+                self._seen.refused = f"the provider answered the last request with HTTP {self._status}"
+            self._log.end(self._status, self._came_with, problem, finish)
         if not problem:
             assert self._response is not None
             return self._response
@@ -132,14 +116,69 @@ class Forwarding:
             _break_off(incoming)
         return self._response
 
+    async def _prepared(self) -> bool:
+        """Read and perhaps change the request; False: it was answered by hand."""
+        if self._gate is None and self._policies is None and (self._incoming.content_length or 0) >= STREAMED:
+            return True  # it is passed on while it comes
+        await self._read()
+        if self._log.unread:
+            return True
+        if self._gate is not None and not await self._let_through(self._gate):
+            return False
+        if self._policies is not None and not self._log.unread:
+            await self._obey(self._policies)
+        return True
+
+    async def _read(self) -> None:
+        """Read the request; of one that is too large only the beginning, and the rest is passed on as it comes."""
+        if (self._incoming.content_length or 0) > self._largest:
+            self._log.unread = too_large(self._largest)
+            return
+        parts, size = [], 0
+        while chunk := await self._incoming.content.readany():
+            parts.append(chunk)
+            size += len(chunk)
+            if size > self._largest:
+                self._log.unread = too_large(self._largest)
+                break
+        self._body = parts[0] if len(parts) == 1 else b"".join(parts)
+        if not self._log.unread:
+            self._is_read = True
+            self._log.ask([self._body] if self._body else ())
+
+    async def _passing_body(self) -> AsyncIterator[bytes]:
+        """The body in pieces, while it comes; up to a limit it is kept to be recorded."""
+        body, self._body = self._body, b""
+        for at in range(0, len(body), PIECE):
+            yield body[at : at + PIECE]
+        parts, size = ([body] if body else []), len(body)
+        del body
+        while chunk := await self._incoming.content.readany():
+            if not self._log.unread:
+                parts.append(chunk)
+                size += len(chunk)
+                if size > self._largest:
+                    self._log.unread = too_large(self._largest)
+                    parts.clear()
+            yield chunk
+        if not self._log.unread:
+            self._log.ask(parts)
+
     async def _send(self, url: URL) -> None:
         incoming = self._incoming
-        data = self._body if len(self._body) < LARGE else io.BytesIO(self._body)
+        data: Any = self._body or None
+        if not self._is_read:
+            data = self._passing_body()
+            if "Content-Length" in incoming.headers:
+                self._headers["Content-Length"] = incoming.headers["Content-Length"]
+        elif len(self._body) >= STREAMED:
+            data = _in_pieces(self._body)
+            self._headers["Content-Length"] = str(len(self._body))
         async with self._client.request(
             incoming.method,
             url,
             headers=self._headers,
-            data=data or None,
+            data=data,
             allow_redirects=False,
             proxy=way_out(url.scheme, url.host or ""),
         ) as upstream:
@@ -147,13 +186,18 @@ class Forwarding:
             if self._response is not None:
                 await self._stream_late(upstream, self._response)
                 return
-            self._response = web.StreamResponse(
-                status=self._status, reason=upstream.reason, headers=forwarded(upstream.headers)
+            headers = sendable(forwarded(upstream.headers))
+            first = _already_there(upstream)
+            self._response = PlainResponse(
+                status=self._status,
+                reason=safe_reason(upstream.reason),
+                headers=headers,
+                with_first_chunk=bool(first),
             )
             if "Content-Length" in upstream.headers:
                 self._response.headers["Content-Length"] = upstream.headers["Content-Length"]
             await self._response.prepare(incoming)
-            await self._stream(upstream, self._response)
+            await self._stream(upstream, self._response, first)
             await self._response.write_eof()
 
     # Waiting at a breakpoint
@@ -161,15 +205,18 @@ class Forwarding:
     async def _let_through(self, gate: Gate) -> bool:
         """Wait where a breakpoint says so; tells whether it goes on to the provider, or was answered by hand."""
         try:
-            body, headers = self._body, self._incoming.headers
-            held, self._seen = await gate.look(self._route, headers, lambda: read_body(body, headers))
+            body, headers, largest = self._body, self._incoming.headers, self._largest
+            held, self._seen = await gate.look(self._route, headers, lambda: read_body(body, headers, largest))
+        except BodyTooLarge as error:
+            self._log.unread = str(error)
+            return True
         except Exception:  # whatever it is, the agent goes on
             _log.exception("breakpoints could not be looked at")
             return True
         if held is None:
             return True
-        self._nobody_waits()
-        held.session = lambda: self._recorded.session if self._recorded is not None else ""
+        self._log.record_request()
+        held.session = lambda: self._log.session
         self._holding, began, release = Holding(self._incoming, held), time.monotonic(), Release("gone")
         try:
             release = await self._holding.wait(gate)
@@ -180,46 +227,45 @@ class Forwarding:
             return True
         self._response, said = await self._holding.answer(release.text)
         self._status, self._came_with = 200, CIMultiDict({"Content-Type": "application/json"})
-        self._keep(said)
+        self._log.keep(said)
         return False
 
     def _went_on(self, held: HeldRequest, release: Release, took: int) -> None:
         """It is on its way again: what was asked is recorded already, and what is sent in its place is now."""
-        self._release, self._began = release, time.monotonic()
-        sent = None
+        self._release = release
+        self._log.went_on(HoldMark(held.summary.rule, held.summary.why, took, release.end, release.pinned))
         if release.body is not None:
             self._route = self._route._replace(model=release.model or self._route.model)
-            sent = self._replace(release.body)
+            self._replace(release.body)
         if self._response is not None:  # which says nothing of a compression
             self._headers["Accept-Encoding"] = "identity"
-        if self._recorder is not None:
-            self._recorder.hold_off(self)
-        if self._recorded is not None:
-            mark = HoldMark(held.summary.rule, held.summary.why, took, release.end, release.pinned)
-            self._recorded.held(mark, sent, len(self._body) if sent else 0)
 
-    def _replace(self, body: dict[str, Any]) -> SentRequest:
+    def _replace(self, body: dict[str, Any]) -> None:
         """Something else is sent than was asked."""
         self._body = to_json(body).encode()
         self._headers.popall("Content-Encoding", None)
-        return SentRequest(self._route, self._incoming.headers, body, time.time_ns() // 1_000_000)
+        self._log.replaced(self._body, self._route.model)
 
     async def _obey(self, policies: PassingPolicies) -> None:
         """Have a policy change the request; whatever goes wrong with that, the request goes on as it was."""
         encoding = self._headers.get("Content-Encoding", "")
-        body, route, headers = self._body, self._route, self._incoming.headers
+        body, route, headers, largest = self._body, self._route, self._incoming.headers, self._largest
         try:
-            changed = await in_background(
-                lambda: policies.changed(route, headers, read_body(body, {"Content-Encoding": encoding}))
-            )
+            async with asyncio.timeout(POLICY_SECONDS):
+                changed = await in_background(
+                    lambda: policies.changed(route, headers, read_body(body, {"Content-Encoding": encoding}, largest))
+                )
+        except BodyTooLarge as error:
+            self._log.unread = str(error)
+            return
+        except TimeoutError:
+            _log.warning("a request passed as it was: the policy took more than %d seconds", POLICY_SECONDS)
+            return
         except Exception:
             _log.exception("the policy could not be applied")
             return
         if changed is not None:
-            self._record_request()
-            sent = self._replace(changed)
-            if self._recorded is not None:
-                self._recorded.replaced(sent, len(self._body))
+            self._replace(changed)
 
     async def _stream_late(self, upstream: aiohttp.ClientResponse, response: web.StreamResponse) -> None:
         """An answer to a client that was told to wait already: it has a status, and no more headers are taken."""
@@ -228,69 +274,42 @@ class Forwarding:
         if upstream.status == 200 and packed in ("", "identity"):
             await self._stream(upstream, response)
         else:
-            said = await upstream.read()
-            self._keep(said)
+            async for chunk in upstream.content.iter_any():
+                self._log.keep(chunk)
+            said = self._unpacked(packed)
             if upstream.status != 200:
-                await self._holding.tell_error(upstream.status, unpacked(said, packed))
+                await self._holding.tell_error(upstream.status, said)
                 return
-            await response.write(unpacked(said, packed))
+            await response.write(said)
         await response.write_eof()
 
-    async def _stream(self, upstream: aiohttp.ClientResponse, response: web.StreamResponse) -> None:
-        recording = self._recorder is not None
+    def _unpacked(self, packed: str) -> bytes:
+        """What came back, for a client that cannot be told any more how it is packed."""
+        try:
+            return self._log.unpacked(packed)
+        except BodyTooLarge as error:
+            raise aiohttp.ClientPayloadError(f"the answer is not readable: {error}") from error
+
+    async def _stream(self, upstream: aiohttp.ClientResponse, response: web.StreamResponse, first: bytes = b"") -> None:
+        keep = self._log.keep
+        if first:
+            await response.write(first)
+            keep(first)
         async for chunk in upstream.content.iter_any():
             await response.write(chunk)
-            if self._first is None:
-                self._first = time.monotonic()
-                self._nobody_waits()
-            if recording:
-                self._keep(chunk)
+            keep(chunk)
 
-    def _keep(self, chunk: bytes) -> None:
-        self._size += len(chunk)
-        if self._size <= MOST_RECORDED:
-            self._chunks.append(chunk)
 
-    # Recording
+def _already_there(upstream: aiohttp.ClientResponse) -> bytes:
+    """What came of an answer together with its headers; empty where nothing did yet."""
+    with suppress(Exception):  # what is wrong with it shows when it is read
+        return upstream.content.read_nowait()
+    return b""
 
-    def _nobody_waits(self) -> None:
-        """The first byte is there, or it takes so long that nothing of ours matters: the time to record."""
-        if self._recorder is not None:
-            self._recorder.go_on(self)
-        self._record_request()
 
-    def _record_request(self) -> None:
-        if self._recorder is None or self._recorded is not None or not self._body:  # which may still be on its way
-            return
-        route, headers, body, at = self._route, self._incoming.headers, self._body, self._at
-
-        def request() -> SentRequest | None:
-            found = read_body(body, headers)
-            return SentRequest(route, headers, found, at) if found else None
-
-        self._recorded = self._recorder.sent(request, len(body))
-
-    def _record(self, problem: str, finish: str) -> None:
-        status, headers = self._status, self._came_with
-        if self._seen is not None and status >= 400:
-            self._seen.refused = f"the provider answered the last request with HTTP {status}"
-        self._nobody_waits()
-        if self._recorded is None:
-            return
-        dialect, chunks, first, began, ended = (
-            self._route.dialect,
-            self._chunks,
-            self._first,
-            self._began,
-            time.monotonic(),
-        )
-
-        def came() -> CameBack:
-            body = read_answer(dialect, b"".join(chunks), headers)
-            until_first = None if first is None else round((first - began) * 1000)
-            return CameBack(status, headers, body, until_first, round((ended - began) * 1000), problem, finish)
-
-        self._recorded.answered(came, self._size)
+async def _in_pieces(body: bytes) -> AsyncIterator[bytes]:
+    for at in range(0, len(body), PIECE):
+        yield body[at : at + PIECE]
 
 
 def _unreachable(url: URL, problem: str) -> web.Response:
@@ -308,11 +327,11 @@ def _for_model(url: URL, model: str) -> URL:
     return URL(_NAMED.sub(lambda found: f"/models/{quote(model)}:", str(url)), encoded=True) if model else url
 
 
-def _is_gone(incoming: web.Request) -> bool:
+def _is_gone(incoming: web.BaseRequest) -> bool:
     return incoming.transport is None or incoming.transport.is_closing()
 
 
-def _break_off(incoming: web.Request) -> None:
+def _break_off(incoming: web.BaseRequest) -> None:
     """End the connection without the end of the answer, as the provider did."""
     transport = incoming.transport
     if transport is not None:

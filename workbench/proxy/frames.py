@@ -8,62 +8,34 @@ along then, in place of the response's name.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from threading import RLock
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from workbench.config.background import background
+from workbench.log.codec import clean
+from workbench.proxy.frame_texts import ITEM, frame_of, read_frame, request_in, response_in
 from workbench.proxy.gate import SeenRequest
 from workbench.proxy.recorder import Recorded, Recorder
 from workbench.proxy.routes import Route
-from workbench.proxy.sessions import CameBack, HoldMark, SentRequest
+from workbench.proxy.sessions import HoldMark
+from workbench.proxy.unpacking import LARGEST, BodyTooLarge, too_large
 from workbench.rehearsal.dialect import to_json
 from workbench.wire.parts import messages_of
-from workbench.wire.responses import EarlierResponses, UnknownResponse
-from workbench.wire.streams import loaded
-from workbench.wire.values import dict_in, list_in, text_in
+from workbench.wire.responses import EARLIER, EarlierResponses, UnknownResponse
+from workbench.wire.values import list_in, text_in
 
-EARLIER: Final = "previous_response_id"
 REMEMBERED: Final = 16
 """Responses that a request may go on from."""
+FRAME: Final = 100
+"""Bytes that a frame takes besides its text."""
 MOST_UNREAD: Final = 8 * 1024 * 1024
 """Characters of exchanges that are kept as they came; the rest is read."""
 _ENDS: Final = frozenset(("response.completed", "response.failed", "response.incomplete", "error"))
-_ITEM: Final = "response.output_item.done"
-
-
-def is_request(text: str) -> bool:
-    """Whether a frame of the client asks for a response."""
-    return '"response.create"' in text[:2000] + text[-2000:]
-
-
-def request_in(text: str) -> dict[str, Any]:
-    """The request in a frame; empty where there is none."""
-    frame = loaded(text)
-    if not isinstance(frame, dict):
-        return {}
-    body = {key: value for key, value in frame.items() if key != "type"}
-    return dict_in(body, "response") or body
-
-
-def frame_of(body: Mapping[str, Any], before: str) -> str:
-    """A frame with another request than one had before."""
-    frame = loaded(before)
-    is_inside = isinstance(frame, dict) and bool(dict_in(frame, "response"))
-    return to_json({"type": "response.create", **({"response": body} if is_inside else body)})
-
-
-def response_in(frames: Sequence[str]) -> tuple[dict[str, Any], int]:
-    """What came back for a request, and its status; 0: nothing did."""
-    events = [each for each in map(loaded, frames) if isinstance(each, dict)]
-    failed = next((each for each in events if each.get("type") == "error"), None)
-    if failed:
-        status = failed.get("status")
-        return failed, status if isinstance(status, int) and status > 0 else 500
-    response = next((dict_in(each, "response") for each in reversed(events) if dict_in(each, "response")), {})
-    done = [each["item"] for each in events if each.get("type") == _ITEM and "item" in each]
-    return {**response, "output": list_in(response, "output") or done}, 200 if events else 0
+_JSON: Final = {"Content-Type": "application/json"}
 
 
 class SocketRequest:
@@ -72,6 +44,10 @@ class SocketRequest:
     def __init__(self, text: str) -> None:
         self.text = text
         self.frames: list[str] = []
+        self.size = 0
+        """What the frames take, and each frame besides its text."""
+        self.lost = ""
+        """Why the frames are not kept; empty: they are."""
         self.began = time.monotonic()
         self.first: float | None = None
         self.ended = self.began
@@ -79,6 +55,14 @@ class SocketRequest:
         self.seen: SeenRequest | None = None
         self.asked: dict[str, Any] | None = None
         """What the client asked, whole, where something else was sent."""
+
+    def keep(self, frame: str, largest: int) -> None:
+        """Keep a frame of the answer, while there is room."""
+        self.size += len(frame) + FRAME
+        if self.size > largest and not self.lost:
+            self.frames, self.lost = [], too_large(largest)
+        if not self.lost or any(end in frame[:100] for end in _ENDS):
+            self.frames.append(frame)
 
 
 class EarlierFrames:
@@ -93,7 +77,7 @@ class EarlierFrames:
 
     def add(self, asked: SocketRequest) -> None:
         """A request that was answered."""
-        told = [text for text in asked.frames[:-1] if _ITEM in text] + asked.frames[-1:]
+        told = [text for text in asked.frames[:-1] if ITEM in text] + asked.frames[-1:]
         with self._lock:
             self._unread.append((asked.text, told))
             self._size += len(asked.text) + sum(map(len, told))
@@ -118,7 +102,8 @@ class EarlierFrames:
             for text, frames in unread:
                 response, status = response_in(frames)
                 if status == 200 and response.get("id"):
-                    self.put(request_in(text), response)
+                    with suppress(BodyTooLarge):
+                        self.put(request_in(text), response)
 
 
 class _KnownInstead(NamedTuple):
@@ -132,7 +117,17 @@ class _KnownInstead(NamedTuple):
 class SocketFrames:
     """The requests of one socket; they are answered one at a time."""
 
-    def __init__(self, route: Route, headers: Mapping[str, str], recorder: Recorder | None) -> None:
+    def __init__(
+        self,
+        route: Route,
+        headers: Mapping[str, str],
+        recorder: Recorder | None,
+        largest: int = LARGEST,
+        waits: bool = False,
+    ) -> None:
+        """`largest`: bytes of an answer that are kept to be recorded; `waits`: requests may wait at a breakpoint."""
+        self._waits = waits
+        self._largest = largest
         self._route = route
         self._headers = headers
         self._recorder = recorder
@@ -145,8 +140,10 @@ class SocketFrames:
         self.over()
         self._open = asked = SocketRequest(text)
         if self._recorder is not None:
-            at = time.time_ns() // 1_000_000
-            asked.recorded = self._recorder.sent(lambda: self._request(request_in(text), at), len(text))
+            at, data = time.time_ns() // 1_000_000, text.encode(errors="surrogatepass")
+            asked.recorded = self._recorder.asked(
+                self._route, self._headers, [data], at, payload="frame", waits=self._waits
+            )
         return asked
 
     def from_provider(self, text: str) -> None:
@@ -155,9 +152,9 @@ class SocketFrames:
         if asked is None:
             return
         asked.first = asked.first or time.monotonic()
-        asked.frames.append(text)
+        asked.keep(text, self._largest)
         if any(end in text for end in _ENDS):
-            end = text_in(loaded(text), "type")
+            end = text_in(read_frame(text), "type")
             if end in ("error", "response.failed") and asked.seen is not None:
                 asked.seen.refused = "the provider answered the last request with an error"
             if end in _ENDS:
@@ -171,7 +168,7 @@ class SocketFrames:
     def _over(self, asked: SocketRequest, problem: str) -> None:
         self._open, asked.ended = None, time.monotonic()
         if asked.recorded is not None:
-            asked.recorded.answered(lambda: _came(asked, problem), sum(map(len, asked.frames)))
+            _record_answer(asked.recorded, asked, problem)
         if asked.asked is not None:
             self._known_instead(asked.asked, response_in(asked.frames)[0])
         elif not problem:
@@ -185,8 +182,9 @@ class SocketFrames:
         if changed is not None:
             asked.asked = whole
         if asked.recorded is not None:
-            sent = self._request(changed, time.time_ns() // 1_000_000) if changed is not None else None
-            asked.recorded.held(mark, sent, len(asked.text) if sent else 0)
+            asked.recorded.held(mark)
+            if changed:
+                asked.recorded.replaced(to_json(changed).encode())
 
     def answered(self, asked: SocketRequest, response: dict[str, Any]) -> None:
         """It was answered by hand: the provider knows neither the request nor the answer."""
@@ -194,7 +192,7 @@ class SocketFrames:
         self._known_instead(self.known(request_in(asked.text)), response)
         if asked.recorded is not None:
             took = round((asked.ended - asked.began) * 1000)
-            asked.recorded.answered(lambda: CameBack(200, {}, response, None, took), len(asked.text))
+            asked.recorded.answered(200, _JSON, [to_json(response).encode()], None, took)
 
     def _known_instead(self, request: dict[str, Any], response: dict[str, Any]) -> None:
         if response.get("id"):
@@ -215,16 +213,19 @@ class SocketFrames:
         """A frame as the provider understands it: as it is, but for what it cannot know."""
         if not any(name in text for name in self._instead):
             return text
-        request = request_in(text)
+        try:
+            request = request_in(text)
+        except BodyTooLarge:
+            return text
         known = self.known(request)
         return text if known is request else frame_of(known, text)
 
-    def _request(self, body: dict[str, Any], at: int) -> SentRequest | None:
-        return SentRequest(self._route, self._headers, body, at) if body else None
 
-
-def _came(asked: SocketRequest, problem: str) -> CameBack:
-    body, status = response_in(asked.frames)
+def _record_answer(recorded: Recorded, asked: SocketRequest, problem: str) -> None:
+    frames = msgspec.json.encode(list(map(clean, asked.frames)))
     first = None if asked.first is None else round((asked.first - asked.began) * 1000)
     took = round((asked.ended - asked.began) * 1000)
-    return CameBack(status, {}, body, first, took, problem, "broken" if problem else "")
+    finish = "broken" if problem or asked.lost else ""
+    recorded.answered(
+        *(0, {}, [frames], first, took), problem=problem, finish=finish, payload="frames", lost=asked.lost
+    )

@@ -45,9 +45,11 @@ _USAGE: Final = ("usage", "usageMetadata")
 
 async def until_released(gate: Gate, held: HeldRequest, sign: Callable[[], Awaitable[None]]) -> Release:
     """Wait until somebody lets a request go, or the time is over; `sign` tells its client that somebody is there."""
+    # The clock of the day may be set meanwhile.
+    end = time.monotonic() + held.summary.until - held.summary.since
     with gate.holding(held):
         while True:
-            rest = held.summary.until - time.time()
+            rest = end - time.monotonic()
             done, _ = await asyncio.wait([held.released], timeout=max(0, min(rest, ALIVE_SECONDS)))
             if done:
                 return held.released.result()
@@ -80,7 +82,7 @@ class OwnAnswer:
 class Holding:
     """The wait of one request."""
 
-    def __init__(self, incoming: web.Request, held: HeldRequest) -> None:
+    def __init__(self, incoming: web.BaseRequest, held: HeldRequest) -> None:
         self._incoming = incoming
         self._held = held
         self._dialect = held.summary.dialect

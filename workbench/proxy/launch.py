@@ -8,23 +8,39 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from workbench.config.text import printable
 from workbench.live.processes import PROGRAMS, program_of
 from workbench.models.catalogue import REHEARSAL
-from workbench.traces import codex, copilot, gemini_cli, opencode, pi
+from workbench.proxy.routes import HOMES, KIMI_PATH
+from workbench.traces import codex, copilot, gemini_cli, kimi, opencode, pi
 from workbench.wire.streams import loaded
 from workbench.wire.values import dict_in
 
 KEYS: Final = (
     *("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "CODEX_API_KEY", "GEMINI_API_KEY"),
-    *("GOOGLE_GENERATIVE_AI_API_KEY", "COPILOT_PROVIDER_API_KEY"),
+    *("GOOGLE_GENERATIVE_AI_API_KEY", "COPILOT_PROVIDER_API_KEY", "KIMI_MODEL_API_KEY"),
 )
 """Where agents look for a key. For the rehearsal model any will do."""
 _GOOGLE: Final = "GOOGLE_API_KEY"
 """Some libraries know no other name for Gemini's; those that know both complain of two."""
-MODELS: Final = {"COPILOT_MODEL": REHEARSAL}
+MODELS: Final = {"COPILOT_MODEL": REHEARSAL, "KIMI_MODEL_NAME": REHEARSAL}
 """Where agents look for a model that do not start without one."""
 _LOCAL: Final = "127.0.0.1,localhost"
-_GEMINI_DEFAULTS: Final = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
+_GEMINI_ADDRESS: Final = "GOOGLE_GEMINI_BASE_URL"
+_GEMINI_SCRIPT: Final = "gemini-through-proxy.cjs"
+_PRELOAD: Final = """const from = %s, to = %s, fetched = globalThis.fetch;
+globalThis.fetch = (input, init) => {
+  const url = typeof input === "string" ? input : input instanceof URL ? input.href : "";
+  return url.startsWith(from + "/") ? fetched(to + url.slice(from.length), init) : fetched(input, init);
+};
+// Gemini CLI starts itself once more, which needs this file, too. The programs that its tools start do not.
+if (process.env.GEMINI_CLI_NO_RELAUNCH) {
+  const rest = process.env.NODE_OPTIONS.replace(/ ?--require "[^"]*gemini-through-proxy.cjs"/, "");
+  if (rest) process.env.NODE_OPTIONS = rest;
+  else delete process.env.NODE_OPTIONS;
+}
+"""
+_KIMI_LOGIN: Final = "credentials/kimi-code.json"
 _PI_EXTENSION: Final = "pi-through-proxy.js"
 
 
@@ -50,9 +66,23 @@ def launch(command: Sequence[str], address: str, folder: Path, *, rehearsal: boo
             missing[_GOOGLE] = REHEARSAL
         settings |= missing
         settings |= {name: model for name, model in MODELS.items() if not os.environ.get(name)}
+        settings["KIMI_MODEL_BASE_URL"] = f"{address}/v1"
     told = _TOLD.get(agent)
     more, given = told(address, folder) if told else ((), {})
     return Launch(agent or program_of(command), (command[0], *more, *command[1:]), settings | given)
+
+
+def silence(agent: str) -> str:
+    """What is said where an agent ended and no request came from it, and why that may be."""
+    known = {
+        kimi.NAME: "a login of Kimi Code keeps its own address; with a key its requests pass here",
+        gemini_cli.NAME: "with a Google login it talks to another service; with a key its requests pass here",
+    }
+    why = known.get(
+        agent,
+        "it may have asked no model, have an address in its own settings, or not read the variables that we set",
+    )
+    return f"no request of {printable(agent)} passed here, and nothing was recorded: {why}"
 
 
 def environment(address: str) -> dict[str, str]:
@@ -64,10 +94,19 @@ def environment(address: str) -> dict[str, str]:
         "OPENAI_API_BASE": f"{address}/v1",
         "GOOGLE_GEMINI_BASE_URL": address,
         "GEMINI_API_BASE": f"{address}/v1beta",
+        **_kimi_address(address),
         # Behind another address Claude Code would send the tools whole that it otherwise looks up.
         "ENABLE_TOOL_SEARCH": os.environ.get("ENABLE_TOOL_SEARCH", "true"),
         **{name: ",".join(filter(None, (os.environ.get(name, ""), _LOCAL))) for name in ("NO_PROXY", "no_proxy")},
     }
+
+
+def _kimi_address(address: str) -> dict[str, str]:
+    """Kimi looks for its login under the address that it was made for, so that with one it keeps its own address."""
+    home = os.environ.get("KIMI_CODE_HOME") or Path.home() / ".kimi-code"
+    if (Path(home) / _KIMI_LOGIN).exists():
+        return {}
+    return {"KIMI_CODE_BASE_URL": f"{address}{KIMI_PATH}/v1"}
 
 
 _Told = tuple[tuple[str, ...], dict[str, str]]
@@ -100,11 +139,18 @@ def _pi(address: str, folder: Path) -> _Told:
     return ("-e", str(script)), {}
 
 
-def _gemini(_: str, folder: Path) -> _Told:
-    """With an address and no choice of its own it would look for a gateway's login, and not start."""
-    defaults = folder / "gemini-defaults.json"
-    defaults.write_text(json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}}), encoding="utf-8")
-    return (), {} if os.environ.get(_GEMINI_DEFAULTS) else {_GEMINI_DEFAULTS: str(defaults)}
+def _gemini(address: str, folder: Path) -> _Told:
+    """Has its requests to Google sent to us by a script that node loads before it.
+
+    With an address in the environment, Gemini CLI takes none of its logins unless its settings choose one, and it reads
+    settings of ours only from a folder that belongs to root. An address of the user's own stays the way in.
+    """
+    if os.environ.get(_GEMINI_ADDRESS):
+        return (), {}
+    script = folder / _GEMINI_SCRIPT
+    script.write_text(_PRELOAD % (json.dumps(HOMES["gemini"]), json.dumps(address)), encoding="utf-8")
+    options = f"{os.environ.get('NODE_OPTIONS', '')} --require {json.dumps(str(script))}".strip()
+    return (), {_GEMINI_ADDRESS: "", "NODE_OPTIONS": options}
 
 
 def _copilot(address: str, _: Path) -> _Told:

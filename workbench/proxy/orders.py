@@ -21,7 +21,9 @@ from workbench.proxy.policies import PassingPolicies
 T = TypeVar("T")
 
 
-async def take_order(incoming: web.Request, path: str, gate: Gate, policies: PassingPolicies | None) -> web.Response:
+async def take_order(
+    incoming: web.BaseRequest, path: str, gate: Gate, policies: PassingPolicies | None
+) -> web.Response:
     """Answer an order; what is wrong with it is told in a sentence."""
     held = path.removeprefix("/held/") if path.startswith("/held/") else ""
     session = path.removeprefix("/policies/") if path.startswith("/policies/") else ""
@@ -66,7 +68,7 @@ def _pin(held: HeldRequest, policies: PassingPolicies | None, paths: Sequence[st
     return policies.pin(held.summary.dialect, held.body, frozenset(paths))
 
 
-async def _read(incoming: web.Request, kind: type[T]) -> T:
+async def _read(incoming: web.BaseRequest, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(await incoming.read(), type=kind)
     except (msgspec.MsgspecError, UnicodeError) as error:

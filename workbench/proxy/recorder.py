@@ -1,23 +1,34 @@
-"""Recording, off the path: what passed is handed to a thread, which may fail or fall behind without anybody waiting."""
+"""The proxy's side of recording: what passed is handed to a recorder, which may fail or fall behind; nobody waits."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import zlib
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
-from queue import SimpleQueue
-from threading import Event
+import time
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from threading import Lock
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from workbench.config.background import background
-from workbench.log.events import Body
-from workbench.proxy.conversation_marks import Belonging, ConversationMark
+from workbench.config.text import counted
+from workbench.log.events import Setting
+from workbench.proxy.conversation_marks import MarkedConversations
+from workbench.proxy.records import (
+    AnsweredRecord,
+    AskedRecord,
+    Feedback,
+    HeldRecord,
+    NotedRecord,
+    Payload,
+    Record,
+    ReplacedRecord,
+    UnreadRecord,
+)
 from workbench.proxy.routes import Route
-from workbench.proxy.sessions import CameBack, HoldMark, OpenRequest, ProxySessions, SentRequest
-from workbench.wire.streams import from_stream, loaded
+from workbench.proxy.senders import telling_headers
+from workbench.proxy.sessions import HoldMark
+from workbench.proxy.unpacking import LARGEST
 
 _log = logging.getLogger(__name__)
 
@@ -25,224 +36,196 @@ MOST_WAITING: Final = 256 * 1024 * 1024
 """Bytes that may wait to be recorded; what comes on top of them is not recorded."""
 BEHIND: Final = 0.1
 """Seconds that a request waits at most where half as many do: only hundreds of large ones in a second come to that."""
-QUIET: Final = 0.005
-"""Seconds after a first byte in which another request may follow; then it is recorded."""
-PATIENCE: Final = 1.0
-"""Seconds by which it may be recorded later, because others wait for a first byte all the time."""
+PAUSE: Final = 0.005
+TOO_MUCH: Final = "too much waits to be recorded"
 
 
-class Recorder:
-    """Takes what passes, and has a thread make sessions of it."""
+class RecorderLink(Protocol):
+    """The way to a recorder, in a thread or in a process of its own."""
 
-    def __init__(self, sessions: ProxySessions, tell: Callable[[str], None] = _log.warning) -> None:
-        """`tell` is told what could not be recorded, a line each."""
-        self._sessions = sessions
+    def start(self, hear: Callable[[Feedback], None]) -> None:
+        """Begin; `hear` is called in any thread."""
+
+    def put(self, *records: tuple[Record, Sequence[bytes]]) -> int:
+        """Hand on records and their bytes; gives the size of all. Raises OSError."""
+
+    def close(self, seconds: float) -> str:
+        """Let the recorder finish; gives why something is not recorded, or nothing."""
+
+
+class Recorder(MarkedConversations):
+    """Takes what passes. Used in one thread, but for `marks`, `whose` and `note`."""
+
+    def __init__(
+        self,
+        link: RecorderLink,
+        tell: Callable[[str], None] = _log.warning,
+        redact: Callable[[Any], Any] | None = None,
+    ) -> None:
+        """`tell` gets a line for each kind of thing that could not be recorded; `redact`: what the store has masked."""
+        super().__init__(redact)
+        self.lost = 0
+        """Requests and answers that were not recorded."""
+        self.sessions: dict[int, str] = {}
+        """By number: the sessions of requests that may wait at a breakpoint; empty before they are recorded."""
+        self._link = link
         self._tell = tell
         self._told: set[str] = set()
-        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._taken = self._done = 0
-        """Bytes; each is counted by one thread alone."""
-        self.lost = 0
-        """Requests that were not recorded."""
-        self._hurried: set[object] = set()
-        """Those who wait for their first byte."""
-        self._timer: asyncio.TimerHandle | None = None
-        self._calm = Event()
-        self._calm.set()
-        self._due = 0.0
-        """When what is being recorded waits for nobody any more."""
-        sessions.pause = self._pause
-        self._thread: Future[None] = background(self._run)
+        self._lock = Lock()
+        self._numbers = count(1)
+        self._put_in = self._done = 0
+        """Bytes."""
+        self._kept = 0
+        """Bytes of answers that are on their way."""
+        link.start(self._hear)
 
     @property
-    def _waiting(self) -> int:
-        return self._taken - self._done
+    def waiting(self) -> int:
+        """Bytes that are not recorded yet."""
+        return self._put_in - self._done
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether much is not recorded yet."""
+        return self.waiting > MOST_WAITING // 2
 
     async def room(self) -> None:
-        """Wait for the recorder where it is far behind, though not where it does not catch up."""
+        """Wait for a recorder that is far behind, though not for one that does not catch up."""
         until = monotonic() + BEHIND
-        while MOST_WAITING // 2 < self._waiting < MOST_WAITING and monotonic() < until:
-            await asyncio.sleep(QUIET)
+        while MOST_WAITING // 2 < self.waiting < MOST_WAITING and monotonic() < until:
+            await asyncio.sleep(PAUSE)
 
-    def hold_off(self, who: object) -> None:
-        """Somebody waits for a first byte: what can be done later is done later. Called in the loop's thread."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._hurried.add(who)
-        self._calm.clear()
+    # What passes
 
-    def go_on(self, who: object) -> None:
-        """He has it, or it takes so long that nothing more can hold it up. Called in the loop's thread."""
-        if who not in self._hurried:
-            return
-        self._hurried.remove(who)
-        if not self._hurried:
-            self._timer = asyncio.get_running_loop().call_later(QUIET, self._calm.set)
+    def asked(
+        self,
+        route: Route,
+        headers: Mapping[str, str],
+        parts: Sequence[bytes],
+        at: int,
+        *,
+        payload: Payload = "body",
+        largest: int = LARGEST,
+        waits: bool = False,
+        at_once: bool = True,
+    ) -> Recorded:
+        """A request, which is read later; `at_once`: it is handed on before its answer is there."""
+        number = next(self._numbers)
+        if waits:
+            self.sessions[number] = ""
+        record = AskedRecord(number, route, telling_headers(headers), at, payload, largest, waits)
+        return Recorded(self, record, parts, at_once=at_once)
 
-    def sent(self, request: Callable[[], SentRequest | None], size: int) -> Recorded:
-        """A request, which is read later; `size`: its bytes."""
-        made = Recorded(self)
-        if self._waiting + size > MOST_WAITING:
-            self._lose("too much waits to be recorded")
-            return made
-        self._put(size, lambda: made.begin(self._sessions, request()))
-        return made
+    def unread(self, route: Route, headers: Mapping[str, str], why: str) -> None:
+        """A request that was passed on and not read."""
+        self._put((UnreadRecord(route, telling_headers(headers), why), ()))
 
-    def note(self, session: str, body: Body) -> None:
-        """Something to write down in a session."""
-        self._put(0, lambda: self._sessions.note(session, body))
+    def note(self, session: str, setting: Setting) -> None:
+        """A setting for the log of a session."""
+        self._put((NotedRecord(session, setting.key, setting.value), ()))
 
-    @property
-    def marks(self) -> Mapping[str, ConversationMark]:
-        """What the sessions are known by, as far as they are recorded."""
-        return self._sessions.marks
+    def passed_unread(self, what: str, why: str) -> None:
+        """Report once that a request or an answer was passed on and not recorded."""
+        self._lose(f"{what} was passed on unread: {why}")
 
-    def whose(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> Belonging:
-        """Which session a request belongs to, as far as they are recorded. Nobody is waited for."""
-        return self._sessions.whose(route, headers, body)
+    def _put(self, *records: tuple[Record, Sequence[bytes]]) -> bool:
+        """Whether all of it is handed on; an answer that does not fit is handed on without its bytes."""
+        if self.waiting + sum(len(part) for _, parts in records for part in parts) > MOST_WAITING:
+            record = records[-1][0]
+            if len(records) > 1 or not isinstance(record, AnsweredRecord):
+                self._lose(TOO_MUCH)
+                return False
+            records = ((record.without_bytes(TOO_MUCH), ()),)
+        try:
+            with self._lock:
+                self._put_in += self._link.put(*records)
+        except OSError as error:
+            self._lose(f"the journal cannot be written: {error.strerror or error}")
+            return False
+        return True
 
-    def _put(self, size: int, work: Callable[[], None]) -> None:
-        self._taken += size
-        due = monotonic() + PATIENCE
+    def keep(self, size: int) -> bool:
+        """Whether so many bytes more of answers that are on their way may be kept; if so, `let_go` frees them again."""
+        if self._kept + self.waiting + size > MOST_WAITING:
+            return False
+        self._kept += size
+        return True
 
-        def run() -> None:
-            self._due = due
-            self._pause()
-            try:
-                work()
-            finally:
-                self._done += size
+    def let_go(self, size: int) -> None:
+        """Bytes that `keep` allowed are handed on or dropped."""
+        self._kept -= size
 
-        self._work.put(run)
+    # What the recorder says
 
-    def _run(self) -> None:
-        while (work := self._work.get()) is not None:
-            try:
-                work()
-            except Exception as error:  # whatever it is, the agent goes on
-                self._lose(f"{type(error).__name__}: {error}")
-        self._sessions.close()
+    def _hear(self, feedback: Feedback) -> None:
+        """In a thread of the link."""
+        self._done = max(self._done, feedback.done)
+        self.sessions.update((number, name) for number, name in feedback.sessions.items() if number in self.sessions)
+        self.learn(feedback.marks, feedback.forgotten)
+        for why, times in feedback.lost.items():
+            self._lose(why, times)
+        if feedback.recovered:
+            found = counted(feedback.recovered, "answered request")
+            self._tell(f"recorded {found} that an earlier proxy had not recorded when it was killed")
 
-    def _pause(self) -> None:
-        """In the recorder's thread: the two would take turns otherwise, and each wait for the other."""
-        if not self._calm.is_set() and (left := self._due - monotonic()) > 0:
-            self._calm.wait(left)
-
-    def _lose(self, why: str) -> None:
-        self.lost += 1
+    def _lose(self, why: str, times: int = 1) -> None:
+        self.lost += times
         if why not in self._told:
             self._told.add(why)
             self._tell(f"not recorded: {why}")
 
     def close(self, seconds: float = 10) -> None:
         """Record what is waiting; what takes longer is left."""
-        self._work.put(None)
-        self._calm.set()
-        try:
-            self._thread.result(seconds)
-        except TimeoutError:
-            self._lose("the end of the program came first")
+        if why := self._link.close(seconds):
+            self._lose(why)
 
 
 class Recorded:
     """A request that is being recorded."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, asked: AskedRecord, parts: Sequence[bytes], *, at_once: bool) -> None:
         self._recorder = recorder
-        self._sessions: ProxySessions | None = None
-        self._open: OpenRequest | None = None
+        self._number = asked.number
+        self._route = asked.route
+        self._is_lost = False
+        self._unsaid: tuple[tuple[Record, Sequence[bytes]], ...] = ((asked, parts),)
+        """What goes to the recorder together with the next record."""
+        if at_once:
+            self._put()
 
     @property
     def session(self) -> str:
-        """The session it is recorded in; empty before it is."""
-        return self._open.place.id if self._open is not None else ""
+        """The session of a request that waits; empty before it is recorded."""
+        return self._recorder.sessions.get(self._number, "")
 
-    def begin(self, sessions: ProxySessions, request: SentRequest | None) -> None:
-        """In the recorder's thread: read it and store it."""
-        self._sessions = sessions
-        self._open = sessions.sent(request) if request is not None else None
+    def held(self, mark: HoldMark) -> None:
+        """It waited at a breakpoint."""
+        self._put((HeldRecord(self._number, mark.rule, mark.why, mark.took, mark.end, tuple(mark.pinned)), ()))
 
-    def held(self, mark: HoldMark, sent: SentRequest | None, size: int = 0) -> None:
-        """It waited at a breakpoint; `sent`: what was sent in its place, of so many bytes."""
+    def replaced(self, body: bytes, model: str = "") -> None:
+        """Another body was sent in its place, perhaps to another model."""
+        route = self._route._replace(model=model or self._route.model)
+        self._put((ReplacedRecord(self._number, route, time.time_ns() // 1_000_000), [body]))
 
-        def work() -> None:
-            if self._open is not None and self._sessions is not None:
-                self._open = self._sessions.held(self._open, mark, sent)
+    def answered(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        parts: Sequence[bytes],
+        first: int | None,
+        took: int,
+        *,
+        problem: str = "",
+        finish: str = "",
+        payload: Payload = "body",
+        lost: str = "",
+    ) -> None:
+        """What came back. `first`, `took`: milliseconds; `lost`: why the bytes are not there."""
+        told = telling_headers(headers)
+        self._recorder.sessions.pop(self._number, None)
+        self._put((AnsweredRecord(self._number, status, told, first, took, problem, finish, payload, lost), parts))
 
-        self._recorder._put(size, work)
-
-    def replaced(self, sent: SentRequest, size: int) -> None:
-        """Something else was sent in its place, of so many bytes."""
-
-        def work() -> None:
-            if self._open is not None and self._sessions is not None:
-                self._open = self._sessions.replaced(self._open, sent)
-
-        self._recorder._put(size, work)
-
-    def answered(self, came: Callable[[], CameBack], size: int) -> None:
-        """What came back, which is read later."""
-
-        def work() -> None:
-            if self._open is not None and self._sessions is not None:
-                self._sessions.answered(self._open, came())
-
-        self._recorder._put(size, work)
-
-
-def read_body(body: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
-    """The object in a body; an empty one where there is none."""
-    found = loaded(unpacked(body, headers.get("Content-Encoding", "")))
-    return found if isinstance(found, dict) else {}
-
-
-def read_answer(dialect: Any, body: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
-    """An answer as one body; of a stream, as much as came of it."""
-    text = unpacked(body, headers.get("Content-Encoding", ""))
-    kind = headers.get("Content-Type", "")
-    found = None if "event-stream" in kind else loaded(text)
-    if isinstance(found, dict):
-        return found
-    return from_stream(dialect, text.decode(errors="replace"))
-
-
-def unpacked(body: bytes, encoding: str) -> bytes:
-    """A body without its compression; as much of it as there is, and as it is where the compression is not known."""
-    for each in reversed([name.strip().lower() for name in encoding.split(",")]):
-        try:
-            body = _UNPACK.get(each, bytes)(body)
-        except Exception:  # broken off, or not what it says; brotli and zstd have errors of their own
-            return b""
-    return body
-
-
-def _gunzip(body: bytes) -> bytes:
-    return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(body)
-
-
-def _deflate(body: bytes) -> bytes:
-    try:
-        return zlib.decompressobj().decompress(body)
-    except zlib.error:
-        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(body)
-
-
-def _brotli(body: bytes) -> bytes:
-    import brotli  # type: ignore[import-untyped]  # late: few answers need it
-
-    return bytes(brotli.Decompressor().process(body))
-
-
-def _zstd(body: bytes) -> bytes:
-    import zstandard  # late: few answers need it
-
-    return zstandard.ZstdDecompressor().decompressobj().decompress(body)
-
-
-_UNPACK: Final[Mapping[str, Callable[[bytes], bytes]]] = {
-    "gzip": _gunzip,
-    "x-gzip": _gunzip,
-    "deflate": _deflate,
-    "br": _brotli,
-    "zstd": _zstd,
-}
+    def _put(self, *records: tuple[Record, Sequence[bytes]]) -> None:
+        unsaid, self._unsaid = self._unsaid, ()
+        if not self._is_lost:
+            self._is_lost = not self._recorder._put(*unsaid, *records) and bool(unsaid)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import time
 from collections.abc import Mapping
@@ -13,28 +14,15 @@ from workbench.config.errors import WrongCall
 from workbench.log.events import Dialect
 from workbench.models.diagnose import connection_words
 from workbench.models.keys import Key, find_key
-from workbench.proxy.forwarding import way_out
-from workbench.proxy.recorder import read_answer
-from workbench.proxy.routes import Provider, Upstreams
+from workbench.proxy.headers import way_out
+from workbench.proxy.replay_targets import PROVIDERS, headers_again, path_of
+from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import CONNECT_SECONDS, MAX_FIELD
 from workbench.proxy.sessions import CameBack, problem_of
+from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_answer, too_large
 
-PROVIDERS: Final[Mapping[Dialect, Provider]] = {
-    "chat": "openai",
-    "responses": "openai",
-    "anthropic": "anthropic",
-    "gemini": "gemini",
-}
 SILENCE: Final = 600
 """Seconds without a byte after which an answer is given up."""
-_PATHS: Final[Mapping[Dialect, str]] = {
-    "chat": "/v1/chat/completions",
-    "responses": "/v1/responses",
-    "anthropic": "/v1/messages",
-    "gemini": "/v1beta/models/{model}:generateContent",
-}
-_SENT_AGAIN: Final = ("anthropic-version", "anthropic-beta", "openai-beta")
-"""Headers that change what is answered; the others say who asked."""
 
 
 class ResentRequest(NamedTuple):
@@ -54,6 +42,8 @@ def key_for(dialect: Dialect, model: str, *, needed: bool) -> str:
     if needed and not value:
         how = found.described.removeprefix("none: ")
         raise WrongCall(f"no key for {PROVIDERS[dialect]}: {how}; or name another server with --to")
+    if not (value.isascii() and value.isprintable()):
+        raise WrongCall(f"{found.variable}: expected a key, got a text with line breaks or other letters than ASCII's")
     return value
 
 
@@ -64,14 +54,15 @@ def whole(dialect: Dialect, body: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in body.items() if name not in ("stream", "stream_options")}
 
 
-async def resend(request: ResentRequest, upstreams: Upstreams, key: str) -> CameBack:
+async def resend(request: ResentRequest, upstreams: Upstreams, key: str, largest: int = LARGEST) -> CameBack:
     """Send it and read what comes back; what goes wrong is told in it."""
-    path = _PATHS[request.dialect].format(model=request.model)
-    url = upstreams.address(PROVIDERS[request.dialect], path)
-    headers = {name: value for name, value in request.headers.items() if name.lower() in _SENT_AGAIN}
+    url = upstreams.address(PROVIDERS[request.dialect], path_of(request.dialect, request.model))
+    headers = headers_again(request.headers)
+    if authorization := upstreams.authorization(PROVIDERS[request.dialect]):
+        headers["Authorization"] = authorization
     began = time.monotonic()
     status, problem = 0, ""
-    chunks: list[bytes] = []
+    said, size = io.BytesIO(), 0
     answer_headers: Mapping[str, str] = {}
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE)
     try:
@@ -89,11 +80,18 @@ async def resend(request: ResentRequest, upstreams: Upstreams, key: str) -> Came
         ):
             status, answer_headers = response.status, response.headers
             async for chunk in response.content.iter_any():
-                chunks.append(chunk)
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                size += said.write(chunk)
+                if size > largest:
+                    raise BodyTooLarge(too_large(largest))
+    except BodyTooLarge as error:
+        problem, said = f"the answer is not read: {error}", io.BytesIO()
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
         problem = connection_words(error)
     took = round((time.monotonic() - began) * 1000)
-    body = read_answer(request.dialect, b"".join(chunks), answer_headers)
+    try:
+        body = read_answer(request.dialect, said.getvalue(), answer_headers, largest)
+    except BodyTooLarge as error:
+        body, problem = {}, f"the answer is not read: {error}"
     made = CameBack(status, answer_headers, body, None, took, problem)
     return made._replace(problem=problem_of(made)) if problem or status != 200 else made
 

@@ -32,7 +32,7 @@ from workbench.log.events import (
 )
 from workbench.log.session import Session
 from workbench.log.store import Store
-from workbench.proxy.conversation import EventSpan, LastReply, LiveConversation, said_in
+from workbench.proxy.conversation import EventSpan, LastMessage, LastReply, LiveConversation, said_in
 from workbench.proxy.senders import Sender, texts_of
 from workbench.traces.building import Builder, content_hash
 from workbench.traces.request_thread import Exchange
@@ -92,6 +92,7 @@ class _Resumed(LiveConversation):
         self._request, self._hashes = last.seq, bodies.hashes(last.seq)
         self._head = content_hash([exchange.system, exchange.parts.tools])
         self._names = exchange.names
+        self._last = LastMessage.of(exchange.talk)
         self._spans = self._found_again(exchange.talk, events[: last.seq])
         self._results = {each.body.call_id: each.seq for each in events if isinstance(each.body, ToolResult)}
         slots = (each.body for each in events if isinstance(each.body, SlotContent))

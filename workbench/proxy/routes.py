@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from base64 import b64encode
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, Final, Literal, NamedTuple
 
 from msgspec import Meta
@@ -14,7 +16,7 @@ from workbench.config.errors import WrongCall
 from workbench.config.tables import Table
 from workbench.log.events import Dialect
 
-Provider = Literal["anthropic", "openai", "gemini"]
+Provider = Literal["anthropic", "openai", "gemini", "kimi"]
 
 _Address = Annotated[str, Meta(description="an address such as https://example.org/v1")]
 
@@ -25,6 +27,7 @@ class ProxySettings(Table, frozen=True):
     anthropic: _Address = ""
     openai: _Address = ""
     gemini: _Address = ""
+    kimi: _Address = ""
     """Where requests for a provider go; empty: to the provider itself."""
     batch_tokens: int = 4_000
     """Tokens that a policy on the way frees at least before it changes anything more."""
@@ -32,20 +35,38 @@ class ProxySettings(Table, frozen=True):
     """Whether what looks like a secret is masked in what is stored."""
     hold_seconds: Annotated[float, Meta(gt=0, le=86_400, description="seconds, up to a day")] = 600
     """How long a request waits at a breakpoint before it goes on as it was."""
+    largest_mib: Annotated[int, Meta(ge=1, le=1024, description="a number of MiB, up to 1024")] = 64
+    """Bodies that unpack to more than this are passed on and not read: neither recorded, nor held, nor changed."""
+
+    @property
+    def largest(self) -> int:
+        """The same in bytes."""
+        return self.largest_mib << 20
 
 
 HOMES: Final[Mapping[Provider, str]] = {
     "anthropic": "https://api.anthropic.com",
     "openai": "https://api.openai.com/v1",
     "gemini": "https://generativelanguage.googleapis.com",
+    "kimi": "https://api.kimi.com/coding/v1",
 }
+KIMI_PATH: Final = "/coding"
+"""How the path of a request for Kimi's coding service begins here; its dialects are those of others."""
 VARIABLES: Final[Mapping[Provider, tuple[str, ...]]] = {
     "anthropic": ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"),
     "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
     "gemini": ("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE"),
+    "kimi": ("KIMI_CODE_BASE_URL",),
 }
 """In which clients look for the address; the user's own stand for where requests go from here."""
+PATHS: Final = 200
+"""Paths that are remembered: agents use the same ones again and again."""
 _VERSION = re.compile(r"v\d+\w*")
+_GOOGLES_OPENAI = re.compile(r"/v\d+\w*/openai/")
+"""How Google's own endpoint for OpenAI's dialect begins."""
+_UNVERSIONED = re.compile(r"/messages(?=[/?]|$)")
+_USER = re.compile(r"(?<=//)[^/?#]*@")
+"""A user and a password in an address."""
 _GEMINI = re.compile(r"/models/(?P<model>[^/]+):(?P<asked>generateContent|streamGenerateContent|countTokens)$")
 _ENDS: Final[tuple[tuple[str, Provider, Dialect, str], ...]] = (
     ("/chat/completions", "openai", "chat", ""),
@@ -71,12 +92,12 @@ class Route(NamedTuple):
 
 def route_of(path: str, headers: Mapping[str, str]) -> Route:
     """Whom a request is for."""
-    for end, provider, dialect, name in _ENDS:
-        if path.endswith(end):
-            return Route(provider, dialect, name)
-    found = _GEMINI.search(path)
-    if found:
-        return Route("gemini", "gemini", "counting" if found["asked"] == "countTokens" else "", found["model"])
+    path = path.rstrip("/")
+    if path.startswith(f"{KIMI_PATH}/"):
+        return route_of(path.removeprefix(KIMI_PATH), headers)._replace(provider="kimi")
+    found = _model_route(path)
+    if found is not None:
+        return found
     if "anthropic-version" in headers or path.startswith("/api/") or "claude" in headers.get("User-Agent", "").lower():
         return Route("anthropic")
     if "x-goog-api-key" in headers or path.startswith("/v1beta"):
@@ -84,22 +105,49 @@ def route_of(path: str, headers: Mapping[str, str]) -> Route:
     return Route("openai")
 
 
+@lru_cache(PATHS)
+def _model_route(path: str) -> Route | None:
+    """The route of a path that asks a model; None: it asks none."""
+    for end, provider, dialect, name in _ENDS:
+        if path.endswith(end):
+            return Route("gemini" if _GOOGLES_OPENAI.match(path) else provider, dialect, name)
+    found = _GEMINI.search(path)
+    if found:
+        return Route("gemini", "gemini", "counting" if found["asked"] == "countTokens" else "", found["model"])
+    return None
+
+
 class Upstreams:
     """Where the providers are."""
 
     def __init__(self, to: str = "", settings: ProxySettings = ProxySettings()) -> None:  # noqa: B008 - frozen
         """`to`: where all of it goes."""
-        self._to = {
-            provider: _checked(*(("--to", to) if to else _configured(provider, settings))) for provider in HOMES
-        }
+        found = {provider: _checked(*(("--to", to) if to else _configured(provider, settings))) for provider in HOMES}
+        self._to = {provider: _USER.sub("", address) for provider, address in found.items()}
+        self._authorization = {provider: _basic(URL(address)) for provider, address in found.items()}
+        self.address = lru_cache(PATHS)(self._address)
+        """Where a request goes, by its provider, and by its path with the query."""
 
-    def address(self, provider: Provider, path_and_query: str) -> URL:
-        """Where a request goes. Both ends may name the version of the interface: what is configured wins."""
+    def _address(self, provider: Provider, path_and_query: str) -> URL:
+        """Where a request goes.
+
+        Both ends may name the version of the interface: what is configured wins. Some of Anthropic's clients expect it
+        in the address that they are given; where neither end names it, it is added.
+        """
         base = self._to[provider]
+        if provider == "kimi":
+            path_and_query = path_and_query.removeprefix(KIMI_PATH)
+        has_version = _VERSION.fullmatch(base.rpartition("/")[2])
         parts = path_and_query.split("/", 2)  # "", "v1", the rest
-        if _VERSION.fullmatch(base.rpartition("/")[2]) and len(parts) == 3 and _VERSION.fullmatch(parts[1]):
+        if has_version and len(parts) == 3 and _VERSION.fullmatch(parts[1]):
             path_and_query = f"/{parts[2]}"
+        elif not has_version and _UNVERSIONED.match(path_and_query):
+            path_and_query = f"/v1{path_and_query}"
         return URL(base + path_and_query, encoded=True)
+
+    def authorization(self, provider: Provider) -> str:
+        """The header for the user and the password that were given with an address; it replaces the client's own."""
+        return self._authorization[provider]
 
     def listed(self) -> dict[str, str]:
         """By provider: where its requests go."""
@@ -113,6 +161,12 @@ def _configured(provider: Provider, settings: ProxySettings) -> tuple[str, str]:
     return next((each for each in said if each[1]), ("", HOMES[provider]))
 
 
+def _basic(address: URL) -> str:
+    if address.user is None and address.password is None:
+        return ""
+    return "Basic " + b64encode(f"{address.user or ''}:{address.password or ''}".encode()).decode()
+
+
 def _checked(place: str, address: str) -> str:
     try:
         found = URL(address)
@@ -120,5 +174,6 @@ def _checked(place: str, address: str) -> str:
         found = URL()
     if found.scheme not in ("http", "https") or not found.host or any(map(str.isspace, address)):
         rehearsal = ", or rehearsal" if place == "--to" else ""
-        raise WrongCall(f"{place}: {address}: expected an address such as http://127.0.0.1:8000/v1{rehearsal}")
+        shown = _USER.sub("", address)
+        raise WrongCall(f"{place}: {shown}: expected an address such as http://127.0.0.1:8000/v1{rehearsal}")
     return address.rstrip("/")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from workbench.log.events import Purpose
@@ -50,6 +52,8 @@ STORED: Final = frozenset(
     )
 )
 """Headers that are stored, of requests and of answers; and those of rate limits."""
+_TELLING: Final = ("content-type", _CODEX_TURN)
+"""Headers that are needed to read an exchange, and are not stored with it."""
 _LIMITS: Final = re.compile(r"(?:x|anthropic)-ratelimit-[\w-]+")
 _COMPACTION: Final = re.compile(
     r"create a (?:detailed|concise|comprehensive)[\w, ]* summary of (?:the|our|this) conversation"
@@ -68,6 +72,8 @@ _SIDE: Final = (
     ("suggestion", re.compile(r"\bsuggest\w*\b.{0,60}\b(?:next|prompt|type)\b", re.IGNORECASE)),
 )
 """What agents ask beside the conversation, by words of their prompts; such requests have no tools."""
+_PROMPTS: Final = 200
+"""Prompts that were looked through and are remembered: most requests have the same as the one before."""
 _LOOKED_AT: Final = 4_000
 """Characters of a prompt that are looked through."""
 _FOLDER: Final = re.compile(
@@ -109,7 +115,23 @@ def sender_of(exchange: Exchange, route: Route, headers: Mapping[str, str]) -> S
 def stored_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers that are kept: those that say something, and never a key or a cookie."""
     found = {name.lower(): value for name, value in headers.items()}
-    return {name: value for name, value in sorted(found.items()) if name in STORED or _LIMITS.fullmatch(name)}
+    return {name: value for name, value in sorted(found.items()) if _is_stored(name)}
+
+
+def telling_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers that are needed to record an exchange later, and never a key or a cookie."""
+    return {low: value for name, value in headers.items() if (low := _telling_name(name))}
+
+
+@lru_cache(1000)
+def _telling_name(name: str) -> str:
+    """The name in small letters; empty for a header that is not needed."""
+    low = name.lower()
+    return low if low in _TELLING or _is_stored(low) else ""
+
+
+def _is_stored(name: str) -> bool:
+    return name in STORED or _LIMITS.fullmatch(name) is not None
 
 
 def folder_of(exchange: Exchange) -> str:
@@ -171,15 +193,33 @@ def _purpose(exchange: Exchange, route: Route) -> tuple[Purpose | None, str]:
     if exchange.body.get("generate") is False:
         return "side", "warming up"
     last = "\n".join(f"{text[-_LOOKED_AT:]}\n{text[:_LOOKED_AT]}" for text in _asked_last(exchange))
-    system = "\n".join(_texts(exchange.system))[:_LOOKED_AT]
-    if _COMPACTION.search(last) or (not exchange.parts.tools and _COMPACTION.search(system)):
+    system = "\n".join(_texts([exchange.system, *_leading_instructions(exchange)]))[:_LOOKED_AT]
+    if _COMPACTION.search(last) or (not exchange.parts.tools and _asks_for_summary(system)):
         return "compaction", ""
     if not exchange.parts.tools:
-        asked = f"{system}\n{last if not system else ''}"
-        name = next((name for name, words in _SIDE if words.search(asked)), "")
+        name = _side_of_prompt(system) if system else _side_in(last)
         if name:
             return "side", name
     return None, ""
+
+
+@lru_cache(_PROMPTS)
+def _asks_for_summary(prompt: str) -> bool:
+    return _COMPACTION.search(prompt) is not None
+
+
+@lru_cache(_PROMPTS)
+def _side_of_prompt(prompt: str) -> str:
+    return _side_in(prompt)
+
+
+def _side_in(text: str) -> str:
+    return next((name for name, words in _SIDE if words.search(text)), "")
+
+
+def _leading_instructions(exchange: Exchange) -> Iterator[Any]:
+    """The items with which Responses may begin in place of a system prompt."""
+    return takewhile(lambda message: text_in(message, "role") in ("system", "developer"), exchange.talk)
 
 
 def _asked_last(exchange: Exchange) -> Iterator[str]:

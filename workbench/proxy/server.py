@@ -6,20 +6,28 @@ import asyncio
 import logging
 import os
 import secrets
-from typing import Final
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
 import aiohttp
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
+from multidict import CIMultiDict
+from yarl import URL
 
 from workbench.config.errors import WorkbenchError
-from workbench.proxy.forwarding import Forwarding, forwarded
+from workbench.proxy.door import DoorServer
+from workbench.proxy.forwarding import Forwarding
 from workbench.proxy.gate import Gate
+from workbench.proxy.headers import forwarded
 from workbench.proxy.orders import take_order
 from workbench.proxy.policies import PassingPolicies
 from workbench.proxy.recorder import Recorder
-from workbench.proxy.routes import Upstreams, route_of
-from workbench.proxy.websockets import pump
+from workbench.proxy.routes import Route, Upstreams, route_of
+from workbench.proxy.unpacking import LARGEST
+from workbench.proxy.websockets import pump, websocket_client
 from workbench.rehearsal.repeated_headers import take_repeated_headers
 
 MAX_FIELD: Final = 64 * 1024
@@ -28,6 +36,22 @@ CONNECT_SECONDS: Final = 30
 _log = logging.getLogger(__name__)
 # What is not HTTP is the client's mistake: he is told, and nobody else.
 _log.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
+
+
+class PassedRequest(NamedTuple):
+    """A request that has ended."""
+
+    method: str
+    path: str
+    """Without its query, which may hold a key."""
+    provider: str
+    status: int
+    """0: the client went away before there was an answer."""
+    seconds: float
+
+    def __str__(self) -> str:
+        status = self.status or "the client went away"
+        return f"{datetime.now():%H:%M:%S} {self.provider}: {self.method} {self.path}: {status}, {self.seconds:.1f} s"
 
 
 class ProxyServer:
@@ -41,8 +65,12 @@ class ProxyServer:
         token: str = "",
         gate: Gate | None = None,
         policies: PassingPolicies | None = None,
+        largest: int = LARGEST,
     ) -> None:
-        """`port` 0 takes a free one; `token`: what the path begins with, which keeps others on this machine out."""
+        """`port` 0 takes a free one; `token`: what the path begins with, which keeps others on this machine out.
+
+        `largest`: bytes of a body that is read; a larger one is only passed on.
+        """
         self.token = token or secrets.token_urlsafe(12)
         self.address = ""
         self.control = ""
@@ -50,35 +78,44 @@ class ProxyServer:
         self._orders = secrets.token_urlsafe(24)
         self._gate = gate
         self._policies = policies
+        self._largest = largest
         self._upstreams = upstreams
         self._recorder = recorder
         self._port = port
         self._client: aiohttp.ClientSession | None = None
+        self._socket_client: aiohttp.ClientSession | None = None
         self._busy: set[asyncio.Task[object]] = set()
-        app = web.Application(client_max_size=0)
-        app.router.add_route("*", "/{path:.*}", self._handle)
-        self._runner = web.AppRunner(
-            app,
+        self.requests = 0
+        """Those that came for a provider, so far."""
+        self.passed: Callable[[PassedRequest], None] = lambda request: None
+        """Called at the end of each of them."""
+        self._door: DoorServer | None = None
+        self._runner: web.ServerRunner | None = None
+
+    async def __aenter__(self) -> ProxyServer:
+        connector = aiohttp.TCPConnector(limit=0)
+        settings: dict[str, Any] = {
+            "timeout": aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+            "auto_decompress": False,
+            "cookie_jar": aiohttp.DummyCookieJar(),
+            "skip_auto_headers": ("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+            "max_line_size": MAX_FIELD,
+            "max_field_size": MAX_FIELD,
+        }
+        self._client = aiohttp.ClientSession(connector=connector, **settings)
+        self._socket_client = websocket_client(connector, **settings)
+        take_repeated_headers()
+        self._door = DoorServer(
+            self._handle,
             access_log=None,
             logger=_log,
             handler_cancellation=True,  # a client that goes away ends what is done for him
             auto_decompress=False,
             max_line_size=MAX_FIELD,
             max_field_size=MAX_FIELD,
-            shutdown_timeout=1,
         )
-
-    async def __aenter__(self) -> ProxyServer:
-        self._client = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
-            auto_decompress=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
-            max_line_size=MAX_FIELD,
-            max_field_size=MAX_FIELD,
-        )
-        take_repeated_headers()
+        asyncio.get_running_loop().set_exception_handler(self._door.on_loop_error)
+        self._runner = web.ServerRunner(self._door, shutdown_timeout=1)
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
@@ -97,28 +134,59 @@ class ProxyServer:
         await self._end()
 
     async def _end(self) -> None:
-        await self._runner.cleanup()
-        if self._client is not None:
-            await self._client.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+        asyncio.get_running_loop().set_exception_handler(None)
+        for client in (self._socket_client, self._client):
+            if client is not None:
+                await client.close()
 
-    async def _handle(self, incoming: web.Request) -> web.StreamResponse:
+    async def _handle(self, incoming: web.BaseRequest) -> web.StreamResponse:
+        assert self._door is not None
         head, path = f"/{self.token}", incoming.raw_path
         if not (path == head or path.startswith((head + "/", head + "?"))):
             if self._gate is not None and path.startswith(f"/{self._orders}/"):
+                self._door.let_in(incoming.transport)
                 return await take_order(incoming, path[len(self._orders) + 1 :], self._gate, self._policies)
-            return web.Response(status=404, text="workbench proxy: the address needs the token it was started with\n")
+            return _needs_token()
+        self._door.let_in(incoming.transport)
         path = path[len(head) :] or "/"
         task = asyncio.current_task()
         assert task is not None
         self._busy.add(task)
         task.add_done_callback(self._busy.discard)
-        assert self._client is not None
+        headers = forwarded(incoming.headers, self.token, self._orders)
         route = route_of(path.partition("?")[0], incoming.headers)
         url = self._upstreams.address(route.provider, path)
+        if authorization := self._upstreams.authorization(route.provider):
+            headers["Authorization"] = authorization
+        self.requests += 1
+        began, response = time.monotonic(), None
+        try:
+            response = await self._pass_on(incoming, url, route, headers)
+            return response
+        finally:
+            status = 0 if response is None else response.status
+            where = path.partition("?")[0]
+            self.passed(PassedRequest(incoming.method, where, route.provider, status, time.monotonic() - began))
+
+    async def _pass_on(
+        self, incoming: web.BaseRequest, url: URL, route: Route, headers: CIMultiDict[str]
+    ) -> web.StreamResponse:
+        assert self._client is not None
+        assert self._socket_client is not None
         if incoming.headers.get("Upgrade", "").lower() == "websocket":
             return await pump(
-                incoming, self._client, url, route, forwarded(incoming.headers), self._recorder, self._gate
+                incoming, self._socket_client, url, route, headers, self._recorder, self._gate, self._largest
             )
         gate = self._gate if self._gate is not None and self._gate.looks_at(route) else None
         policies = self._policies if self._policies is not None and self._policies.is_on else None
-        return await Forwarding(incoming, self._client, route, self._recorder, gate, policies).run(url)
+        return await Forwarding(
+            incoming, self._client, route, headers, self._recorder, gate, policies, self._largest
+        ).run(url)
+
+
+def _needs_token() -> web.Response:
+    response = web.Response(status=404, text="workbench proxy: the address needs the token it was started with\n")
+    response.force_close()
+    return response

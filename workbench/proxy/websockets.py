@@ -10,26 +10,34 @@ from contextlib import suppress
 from typing import Any, Final
 
 import aiohttp
-from aiohttp import WSMessage, WSMsgType, web
+from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 from msgspec.structs import replace
 from multidict import CIMultiDict
 from yarl import URL
 
 from workbench.config.background import in_background
 from workbench.models.diagnose import connection_words
-from workbench.proxy.forwarding import way_out
-from workbench.proxy.frames import EARLIER, SocketFrames, SocketRequest, frame_of, is_request, request_in
+from workbench.proxy.frame_texts import frame_of, is_request, request_in
+from workbench.proxy.frames import SocketFrames, SocketRequest
 from workbench.proxy.gate import Gate, HeldRequest, Release, SeenRequest
+from workbench.proxy.headers import PlainResponse, forwarded, safe_reason, way_out
 from workbench.proxy.holding import OwnAnswer, until_released
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import HoldMark
+from workbench.proxy.unpacking import LARGEST, BodyTooLarge
 from workbench.rehearsal.dialect import to_json
 from workbench.rehearsal.responses_dialect import Responses
+from workbench.wire.responses import EARLIER
 
 FIXED: Final = "on a websocket only what is new was sent, which is not rewritten: release it as it was, or answer it"
 HELD: Final = b"held by workbench proxy"
 """What pings say by which a client knows that somebody is there."""
+MOST_QUEUED: Final = 16 * 1024 * 1024
+"""Bytes of messages that wait behind a held one; the client waits with the next."""
+MOST_OF_REFUSAL: Final = 64 * 1024
+"""Bytes of what a provider says that opens no websocket."""
+REFUSAL_SECONDS: Final = 5
 _OF_THE_SOCKET: Final = ("sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions")
 
 _log = logging.getLogger(__name__)
@@ -37,16 +45,53 @@ _log = logging.getLogger(__name__)
 logging.getLogger("aiohttp.websocket").setLevel(logging.ERROR)
 
 
+class _Refused(Exception):
+    """A provider that opens no websocket: what it says instead."""
+
+    def __init__(self, status: int, reason: str, headers: CIMultiDict[str], body: bytes) -> None:
+        super().__init__(status)
+        self.status = status
+        self.reason = reason
+        self.headers = headers
+        self.body = body
+
+
+async def _refuse(_: object, __: object, told: Any) -> None:
+    """Give up where a handshake is not answered with a websocket; aiohttp would follow a redirect with all keys."""
+    response: aiohttp.ClientResponse = told.response
+    if response.status == 101:
+        return
+    body = b""
+    with suppress(aiohttp.ClientError, TimeoutError, OSError):
+        async with asyncio.timeout(REFUSAL_SECONDS):
+            while len(body) < MOST_OF_REFUSAL and (chunk := await response.content.readany()):
+                body += chunk
+    response.close()
+    raise _Refused(response.status, response.reason or "", forwarded(response.headers), body[:MOST_OF_REFUSAL])
+
+
+def websocket_client(connector: aiohttp.BaseConnector, **more: Any) -> aiohttp.ClientSession:
+    """A client for `pump`, which never follows a redirect."""
+    trace = aiohttp.TraceConfig()
+    trace.on_request_redirect.append(_refuse)
+    trace.on_request_end.append(_refuse)
+    return aiohttp.ClientSession(connector=connector, connector_owner=False, trace_configs=[trace], **more)
+
+
 async def pump(
-    incoming: web.Request,
+    incoming: web.BaseRequest,
     client: aiohttp.ClientSession,
     url: URL,
     route: Route,
     headers: CIMultiDict[str],
     recorder: Recorder | None,
     gate: Gate | None = None,
+    largest: int = LARGEST,
 ) -> web.StreamResponse:
-    """Connect both sides until one of them closes; a provider that takes no websocket answers as it does without us."""
+    """Connect both sides until one of them closes; a provider that opens no websocket answers as it does without us.
+
+    A message of more than `largest` bytes ends the connection with code 1009: both sides would have to keep it whole.
+    """
     for name in _OF_THE_SOCKET:
         headers.popall(name, None)
     protocols = [each.strip() for each in headers.popall("sec-websocket-protocol", [""])[0].split(",") if each.strip()]
@@ -54,17 +99,27 @@ async def pump(
     proxy = way_out(url.scheme, url.host or "")
     try:
         upstream = await client.ws_connect(
-            address, headers=headers, protocols=protocols, max_msg_size=0, autoping=False, proxy=proxy
+            address, headers=headers, protocols=protocols, max_msg_size=largest, autoping=False, proxy=proxy
         )
+    except _Refused as error:
+        reason = safe_reason(error.reason)
+        refused = PlainResponse(status=error.status, reason=reason, headers=error.headers)
+        refused.content_length = len(error.body)
+        await refused.prepare(incoming)
+        await refused.write_eof(error.body)
+        return refused
     except aiohttp.WSServerHandshakeError as error:
-        return web.Response(status=error.status, reason=error.message, text=error.message)
+        return web.Response(status=502, text=f"workbench proxy: {url}: {error.message}")
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
         return web.Response(status=502, text=f"workbench proxy: {url} cannot be reached: {connection_words(error)}")
     async with upstream:
         chosen = (upstream.protocol,) if upstream.protocol else ()
-        down = web.WebSocketResponse(protocols=chosen, max_msg_size=0, autoping=False)
+        # Without compression a message is as large as its bytes on the wire.
+        down = web.WebSocketResponse(protocols=chosen, max_msg_size=largest, autoping=False, compress=False)
         await down.prepare(incoming)
-        frames = SocketFrames(route, incoming.headers, recorder) if route.dialect == "responses" else None
+        frames = None
+        if route.dialect == "responses":
+            frames = SocketFrames(route, incoming.headers, recorder, largest, waits=gate is not None)
         passing = _FromClient(down, upstream, frames, gate, route, incoming.headers)
         ways = [asyncio.create_task(passing.run()), asyncio.create_task(_from_provider(upstream, down, frames))]
         try:
@@ -75,10 +130,22 @@ async def pump(
             await asyncio.gather(*ways, return_exceptions=True)
             if frames is not None:
                 frames.over()
+            _tell_too_large(recorder, upstream.close_code, passing.code)
             with suppress(Exception):
-                code = upstream.close_code or down.close_code or 1000
-                await down.close(code=code if code not in (1005, 1006, 1015) else 1000)
+                await upstream.close(code=_valid(passing.code or down.close_code))
+            with suppress(Exception):
+                await down.close(code=_valid(upstream.close_code or down.close_code))
         return down
+
+
+def _valid(code: int | None) -> int:
+    """A close code that may be sent: some only say that none was."""
+    return code if code is not None and code not in (1004, 1005, 1006, 1015) and 1000 <= code < 5000 else 1000
+
+
+def _tell_too_large(recorder: Recorder | None, *codes: int | None) -> None:
+    if WSCloseCode.MESSAGE_TOO_BIG in codes and recorder is not None:
+        recorder.passed_unread("a websocket's message", "it is too large, and the connection was closed")
 
 
 async def _from_provider(upstream: Any, down: Any, frames: SocketFrames | None) -> None:
@@ -101,6 +168,10 @@ async def _pass_on(message: WSMessage, target: Any) -> None:
             await target.pong(message.data)
 
 
+def _weight(message: WSMessage) -> int:
+    return len(message.data) + 100 if isinstance(message.data, str | bytes) else 100
+
+
 class _FromClient:
     """What the client sends: it is read at once, so that its end is noticed, and passed on in its order."""
 
@@ -120,13 +191,20 @@ class _FromClient:
         self._route = route
         self._headers = headers
         self._waiting: asyncio.Queue[WSMessage | None] = asyncio.Queue()
+        self._queued = 0
+        """Bytes of what waits."""
+        self._has_room = asyncio.Event()
         self._reading: asyncio.Task[None] | None = None
+        self.code: int | None = None
+        """What was wrong with the last message of the client, as a close code; None: nothing."""
 
     async def run(self) -> None:
         """Until it ends."""
         self._reading = asyncio.create_task(self._read())
         try:
             while (message := await self._waiting.get()) is not None:
+                self._queued -= _weight(message)
+                self._has_room.set()
                 if self._frames is not None and message.type is WSMsgType.TEXT and is_request(message.data):
                     await self._ask(message.data, self._frames)
                 else:
@@ -140,8 +218,14 @@ class _FromClient:
             async for message in self._down:
                 if message.type in (WSMsgType.PING, WSMsgType.PONG):
                     await _pass_on(message, self._upstream)
+                elif message.type is WSMsgType.ERROR:
+                    self.code = getattr(message.data, "code", None)
                 else:
+                    self._queued += _weight(message)
                     self._waiting.put_nowait(message)
+                while self._queued > MOST_QUEUED:
+                    self._has_room.clear()
+                    await self._has_room.wait()
         finally:
             self._waiting.put_nowait(None)
 
@@ -174,6 +258,8 @@ class _FromClient:
         try:
             request = await in_background(lambda: frames.known(request_in(text)))
             held, seen = await gate.look(self._route, self._headers, lambda: frames.earlier.whole(request))
+        except BodyTooLarge:
+            return None, None
         except Exception:  # whatever it is, the agent goes on
             _log.exception("breakpoints could not be looked at")
             return None, None

@@ -35,6 +35,9 @@ class AnthropicReader:
     def __init__(self, talk: Talk) -> None:
         self.talk = talk
         self._messages = 0
+        self._calls = 0
+        self._unnamed: list[str] = []
+        """Calls without an id, and without a result: some transcripts leave the ids out."""
 
     def head(self, body: dict[str, Any]) -> int:
         """The system prompt and the tools of a request, which stand beside its messages."""
@@ -76,6 +79,8 @@ class AnthropicReader:
             if text_in(block, "type") == "tool_result":
                 self._said(said)
                 call, failed = text_in(block, "tool_use_id"), block.get("is_error") is True
+                if not call and self._unnamed:
+                    call = self._unnamed.pop(0)
                 self.talk.result(call, content_of(block.get("content")), failed)
             else:
                 said.append(part_of(block))
@@ -98,10 +103,19 @@ class AnthropicReader:
             elif kind == "redacted_thinking":
                 self.talk.leave_out(kind)
             elif kind == "tool_use":
-                self.talk.call(text_in(block, "id"), text_in(block, "name"), block.get("input"), reply)
+                self.talk.call(self._call_id(block), text_in(block, "name"), block.get("input"), reply)
             elif block is not None:
                 said.append(part_of(block))
         self._answered(said, reply, finish)
+
+    def _call_id(self, block: dict[str, Any]) -> str:
+        """A call's id; one of our own where it has none, which the next result without an id belongs to."""
+        name = text_in(block, "id")
+        if not name:
+            self._calls += 1
+            name = f"call_{self._calls}"
+            self._unnamed.append(name)
+        return name
 
     def _answered(self, parts: list[Part], reply: str, finish: str) -> None:
         if parts:

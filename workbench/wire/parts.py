@@ -32,16 +32,20 @@ class Parts(NamedTuple):
     tools: list[Any] | None
     messages: list[Any]
     parameters: dict[str, Any]
-    """All else, the model too."""
+    """All other keys, also the model, in the order of the body. A part that was taken out leaves None in its place."""
     cache_marks: tuple[str, ...]
     """`messages.7.2`: the third block of the eighth message; behind a `=` the mark as JSON, where it is another one
     than usual."""
 
 
 def messages_of(dialect: Dialect, body: Mapping[str, Any]) -> list[Any]:
-    """The messages of a body; a bare text is one."""
+    """The messages of a body. A bare text is one; in Responses it is what the user said, as an item."""
     found = body.get(PLACES[dialect][1])
-    return found if isinstance(found, list) else [] if found in (None, "") else [found]
+    if isinstance(found, list):
+        return found
+    if found in (None, ""):
+        return []
+    return [{"role": "user", "content": found} if dialect == "responses" and isinstance(found, str) else found]
 
 
 def split(dialect: Dialect, body: Mapping[str, Any]) -> Parts:
@@ -52,14 +56,18 @@ def split(dialect: Dialect, body: Mapping[str, Any]) -> Parts:
     given = body.get(where) if where else None
     system = _unmarked(given, "system", marks) if isinstance(given, str | list | dict) else None
     if system:
-        del rest[where]
+        rest[where] = None
     else:
         system, marks = None, []
-    tools = rest.pop("tools") if isinstance(body.get("tools"), list) and body["tools"] else None
+    tools = body["tools"] if isinstance(body.get("tools"), list) and body["tools"] else None
+    if tools:
+        rest["tools"] = None
     found = body.get(key)
     is_text = isinstance(found, str) and bool(found)
     is_list = isinstance(found, list) and bool(found) and not _reads_as_text(found)
-    messages = [rest.pop(key)] if is_text else rest.pop(key) if is_list else []
+    messages: Any = [found] if is_text else found if is_list else []
+    if messages:
+        rest[key] = None
     tools = _unmarked(tools, "tools", marks)
     messages = _unmarked(messages, "messages", marks)
     return Parts(system, tools, messages, rest, tuple(marks))

@@ -13,13 +13,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from workbench.log.events import AssistantMessage, Content, Reasoning, SlotContent, SystemMessage, Usage, UserMessage
 from workbench.wire.parts import messages_of
 from workbench.wire.talk import Talk, report
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
 
+EARLIER: Final = "previous_response_id"
 CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}
 
 
@@ -129,24 +130,37 @@ class EarlierResponses:
 
     def __init__(self, keep: int = 256) -> None:
         self._keep = keep
-        self._items: dict[str, list[Any]] = {}
-        """By response: the items of its request, then its own."""
+        self._known: dict[str, _KnownResponse] = {}
 
     def resolved(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The body with all its items, as it would be without an earlier response."""
-        earlier = body.get("previous_response_id")
+        """The body with the items of all earlier responses that are known.
+
+        It names an earlier response only where the first of these items goes on from one that is not known.
+        """
+        earlier = body.get(EARLIER)
         if not isinstance(earlier, str) or not earlier:
             return dict(body)
-        if earlier not in self._items:
+        if earlier not in self._known:
             raise UnknownResponse(earlier)
-        return {**body, "input": [*self._items[earlier], *messages_of("responses", body)]}
+        known = self._known[earlier]
+        made = {**body, EARLIER: known.earlier, "input": [*known.items, *messages_of("responses", body)]}
+        if not known.earlier:
+            del made[EARLIER]
+        return made
 
     def add(self, resolved: Mapping[str, Any], response: Mapping[str, Any]) -> None:
-        """A request, with all its items, and the response to it."""
+        """A request, as `resolved` gave it, and the response to it."""
         items = [*messages_of("responses", resolved), *list_in(response, "output")]
-        self._items[text_in(response, "id")] = items
-        if len(self._items) > self._keep:
-            del self._items[next(iter(self._items))]
+        self._known[text_in(response, "id")] = _KnownResponse(text_in(resolved, EARLIER), items)
+        if len(self._known) > self._keep:
+            del self._known[next(iter(self._known))]
+
+
+class _KnownResponse(NamedTuple):
+    earlier: str
+    """A response before these items that is not known; empty: there is none."""
+    items: list[Any]
+    """The items of its request, then its own."""
 
 
 def output(value: Any) -> tuple[Content, bool]:

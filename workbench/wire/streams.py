@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from collections import defaultdict
@@ -18,9 +19,9 @@ _SAID = frozenset(("content", "reasoning_content", "reasoning", "refusal"))
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
 
-def from_stream(dialect: Dialect, text: str) -> dict[str, Any]:
+def from_stream(dialect: Dialect, text: str | bytes) -> dict[str, Any]:
     """The body that the answer would have been without streaming; as much of it as the stream held."""
-    events = _events(text)
+    events = _events(text if isinstance(text, bytes) else text.encode(errors="surrogatepass"))
     match dialect:
         case "chat":
             return _chat(events)
@@ -32,13 +33,14 @@ def from_stream(dialect: Dialect, text: str) -> dict[str, Any]:
             return _gemini(events)
 
 
-def _events(text: str) -> Iterator[dict[str, Any]]:
-    if text.lstrip().startswith("["):  # Gemini without events: a list of what would have been in them
+def _events(text: bytes) -> Iterator[dict[str, Any]]:
+    if text[:100].lstrip().startswith(b"["):  # Gemini without events: a list of what would have been in them
         listed = loaded(text)
         yield from (value for value in (listed if isinstance(listed, list) else ()) if isinstance(value, dict))
-    for line in text.split("\n"):
-        if line.startswith("data:"):
-            value = loaded(line.removeprefix("data:"))  # `[DONE]`, or cut off, is none
+    for line in io.BytesIO(text):  # which holds no second copy of all lines
+        if line.startswith(b"data:"):
+            value = loaded(line[5:])  # `[DONE]`, or cut off, is none
+            value = loaded(line[5:].decode(errors="replace")) if value is None else value
             if isinstance(value, dict):
                 yield value
 
@@ -76,7 +78,8 @@ def _chat(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
                 if key in _SAID and text and isinstance(text, str):
                     said[key].append(text)
             for piece in list_in(delta, "tool_calls"):
-                call = calls.setdefault(dict(piece).get("index"), {"id": "", "name": [], "arguments": []})
+                index = _index(piece)
+                call = calls.setdefault(index, {"id": "", "name": [], "arguments": []})
                 call["id"] = call["id"] or text_in(piece, "id")
                 for key in ("name", "arguments"):
                     call[key].append(text_in(dict_in(piece, "function"), key))
@@ -86,6 +89,12 @@ def _chat(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
         message["tool_calls"] = [_call(**call) for call in calls.values()]
     is_empty = len(message) == 2 and not message["content"]
     return found if is_empty else {**found, "choices": [{"message": message, "finish_reason": finish}]}
+
+
+def _index(piece: Any) -> Any:
+    """Which call or block a piece belongs to, as a key of a dict."""
+    index = piece.get("index") if isinstance(piece, dict) else None
+    return index if isinstance(index, (int, float, str)) else None
 
 
 def _call(id: str, name: list[str], arguments: list[str]) -> dict[str, Any]:  # noqa: A002 - as it is called there
@@ -102,7 +111,7 @@ def _anthropic(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
     blocks: dict[Any, dict[str, Any]] = {}
     written: defaultdict[tuple[Any, str], list[str]] = defaultdict(list)
     for event in events:
-        kind, index, delta = event.get("type"), event.get("index"), dict_in(event, "delta")
+        kind, index, delta = event.get("type"), _index(event), dict_in(event, "delta")
         if kind == "message_start":
             found = dict(dict_in(event, "message"))
         elif kind == "content_block_start":
@@ -138,18 +147,24 @@ def _responses(events: list[dict[str, Any]]) -> dict[str, Any]:
 def _gemini(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     parts: list[Any] = []
+    texts: list[list[str]] = []
+    """Of each part: the pieces of its text, put together once at the end."""
     finish: dict[str, Any] = {}
     for event in events:
         found.update({key: event[key] for key in ("modelVersion", "usageMetadata") if event.get(key)})
         for candidate in list_in(event, "candidates")[:1]:
-            finish = {key: candidate[key] for key in ("finishReason",) if candidate.get(key)} or finish
+            reason = text_in(candidate, "finishReason")
+            finish = {"finishReason": reason} if reason else finish
             for part in list_in(dict_in(candidate, "content"), "parts"):
                 last: Any = parts[-1] if parts else None
                 if _is_text(part) and _is_text(last) and part.get("thought") == last.get("thought"):
-                    parts[-1] = {**last, **part, "text": last["text"] + part["text"]}
+                    parts[-1] = {**last, **part}
+                    texts[-1].append(part["text"])
                 else:
                     parts.append(part)
-    return {**found, "candidates": [{"content": {"role": "model", "parts": parts}, **finish}]} if parts else found
+                    texts.append([part["text"]] if _is_text(part) else [])
+    whole = [{**part, "text": "".join(said)} if said else part for part, said in zip(parts, texts, strict=True)]
+    return {**found, "candidates": [{"content": {"role": "model", "parts": whole}, **finish}]} if parts else found
 
 
 def _is_text(part: Any) -> bool:

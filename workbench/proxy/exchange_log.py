@@ -1,0 +1,122 @@
+"""What is recorded of one exchange: kept while it passes, and handed to the recorder when nobody waits for it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+
+from workbench.proxy.recorder import TOO_MUCH, Recorded, Recorder
+from workbench.proxy.routes import Route
+from workbench.proxy.sessions import HoldMark
+from workbench.proxy.unpacking import BodyTooLarge, too_large, unpacked
+
+_log = logging.getLogger(__name__)
+
+
+class ExchangeLog:
+    """One request and its answer."""
+
+    def __init__(
+        self, recorder: Recorder | None, route: Route, headers: Mapping[str, str], largest: int, *, waits: bool
+    ) -> None:
+        """`recorder`: None records nothing; `waits`: it may have to wait at a breakpoint."""
+        self._recorder = recorder
+        self._route = route
+        self._headers = headers
+        self._largest = largest
+        self._waits = waits
+        self._at = time.time_ns() // 1_000_000
+        self._began = time.monotonic()
+        self._first: float | None = None
+        self._recorded: Recorded | None = None
+        self._request: Sequence[bytes] = ()
+        self._answer: list[bytes] = []
+        self._size = 0
+        """Bytes of the answer."""
+        self._lost = ""
+        """Why the answer is not recorded; empty: it is."""
+        self.unread = ""
+        """Why the request is passed on without being read; empty: it is read."""
+
+    @property
+    def session(self) -> str:
+        """The session it is recorded in, where it waits; empty before it is recorded."""
+        return self._recorded.session if self._recorded is not None else ""
+
+    def ask(self, parts: Sequence[bytes]) -> None:
+        """The whole request, in pieces."""
+        self._request = parts
+
+    def record_request(self, *, at_once: bool = True) -> None:
+        """Record the request, if it is whole and was not recorded before; `at_once`: before its answer is there."""
+        if self._recorder is not None and self._recorded is None and self._request and not self.unread:
+            self._recorded = self._recorder.asked(
+                self._route,
+                self._headers,
+                self._request,
+                self._at,
+                largest=self._largest,
+                waits=self._waits,
+                at_once=at_once,
+            )
+
+    def went_on(self, mark: HoldMark) -> None:
+        """The request waited at a breakpoint, and goes on now."""
+        self._began = time.monotonic()
+        if self._recorded is not None:
+            self._recorded.held(mark)
+
+    def replaced(self, body: bytes, model: str = "") -> None:
+        """Another body is sent than was asked."""
+        self.record_request()
+        if self._recorded is not None:
+            self._recorded.replaced(body, model)
+
+    def keep(self, chunk: bytes) -> None:
+        """Keep a piece of the answer while there is room for it."""
+        if self._first is None:
+            self._first = time.monotonic()
+        if self._lost:
+            return
+        if self._size + len(chunk) > self._largest:
+            self._lose(too_large(self._largest))
+        elif self._recorder is not None and not self._recorder.keep(len(chunk)):
+            self._lose(TOO_MUCH)
+        else:
+            self._answer.append(chunk)
+            self._size += len(chunk)
+
+    def _lose(self, why: str) -> None:
+        if self._recorder is not None:
+            self._recorder.let_go(self._size)
+        self._answer, self._size, self._lost = [], 0, why
+
+    def unpacked(self, encoding: str) -> bytes:
+        """The answer without its compression. Raises BodyTooLarge."""
+        if self._lost:
+            raise BodyTooLarge(self._lost)
+        try:
+            return unpacked(b"".join(self._answer), encoding, self._largest)
+        except BodyTooLarge as error:
+            self._lose(str(error))
+            raise
+
+    def end(self, status: int, headers: Mapping[str, str], problem: str, finish: str) -> None:
+        """Record the exchange, which is over."""
+        recorder = self._recorder
+        if recorder is None:
+            if self.unread:
+                _log.warning("a request was passed on as it was: %s", self.unread)
+            return
+        recorder.let_go(self._size)
+        self.record_request(at_once=False)
+        if self._recorded is None:
+            if self.unread:
+                recorder.unread(self._route, self._headers, self.unread)
+            return
+        first = None if self._first is None else round((self._first - self._began) * 1000)
+        took = round((time.monotonic() - self._began) * 1000)
+        self._recorded.answered(
+            status, headers, self._answer, first, took, problem=problem, finish=finish, lost=self._lost
+        )

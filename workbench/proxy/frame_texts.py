@@ -1,0 +1,53 @@
+"""Requests and responses in the frames of a websocket."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from workbench.proxy.unpacking import BodyTooLarge, countable
+from workbench.rehearsal.dialect import to_json
+from workbench.wire.streams import loaded
+from workbench.wire.values import dict_in, list_in
+
+ITEM: Final = "response.output_item.done"
+
+
+def is_request(text: str) -> bool:
+    """Whether a frame of the client asks for a response."""
+    return '"response.create"' in text[:2000] + text[-2000:]
+
+
+def request_in(text: str) -> dict[str, Any]:
+    """The request in a frame; empty where there is none. Raises BodyTooLarge."""
+    frame = loaded(countable(text))
+    if not isinstance(frame, dict):
+        return {}
+    body = {key: value for key, value in frame.items() if key != "type"}
+    return dict_in(body, "response") or body
+
+
+def frame_of(body: Mapping[str, Any], before: str) -> str:
+    """A frame with another request than one had before."""
+    frame = loaded(before)
+    is_inside = isinstance(frame, dict) and bool(dict_in(frame, "response"))
+    return to_json({"type": "response.create", **({"response": body} if is_inside else body)})
+
+
+def response_in(frames: Sequence[str]) -> tuple[dict[str, Any], int]:
+    """What came back for a request, and its status; 0: nothing did."""
+    events = [each for each in map(read_frame, frames) if isinstance(each, dict)]
+    failed = next((each for each in events if each.get("type") == "error"), None)
+    if failed:
+        status = failed.get("status")
+        return failed, status if isinstance(status, int) and status > 0 else 500
+    response = next((dict_in(each, "response") for each in reversed(events) if dict_in(each, "response")), {})
+    done = [each["item"] for each in events if each.get("type") == ITEM and "item" in each]
+    return {**response, "output": list_in(response, "output") or done}, 200 if events else 0
+
+
+def read_frame(text: str) -> Any:
+    try:
+        return loaded(countable(text))
+    except BodyTooLarge:
+        return None

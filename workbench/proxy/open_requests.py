@@ -1,0 +1,61 @@
+"""A small file next to a journal: which requests were not answered when a batch was stored.
+
+A recorder that takes over finds in the store how far the journal is recorded, and here to which requests the answers
+behind that place belong. The file is written before a batch is stored, so it knows the last two places.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from workbench.config.foreign_files import open_regular_file
+
+NAME: Final = "open"
+MOST: Final = 8 << 20
+
+Numbers = Mapping[int, tuple[str, int]]
+"""By number: the session and the event of a request."""
+
+
+class OpenRequestsFile:
+    """The file of one journal."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / NAME
+        self._file: int | None = None
+        self._last: tuple[int, Numbers] = (0, {})
+        self._is_empty = not self._path.exists()
+
+    def read(self, position: int) -> Numbers:
+        """The requests that were open at a position."""
+        try:
+            with open_regular_file(self._path, follow_links=False) as file:
+                found = msgspec.json.decode(file.readline(MOST), type=dict[int, dict[int, tuple[str, int]]])
+        except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
+            return {}
+        self._last = (position, found.get(position, {}))
+        return self._last[1]
+
+    def add(self, position: int, numbers: Numbers) -> None:
+        """Note the requests that are open at a position, before it is stored."""
+        before, self._last = self._last, (position, dict(numbers))
+        if not numbers and not before[1] and self._is_empty:
+            return
+        with suppress(OSError):
+            if self._file is None:
+                self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+            data = msgspec.json.encode(dict((before, self._last))) + b"\n"
+            os.pwrite(self._file, data, 0)  # what an older state leaves behind the line is not read
+        self._is_empty = not numbers and not before[1]
+
+    def close(self) -> None:
+        """Nothing more is noted."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None

@@ -1,0 +1,54 @@
+"""The folder of a running proxy, for files that agents are given. That of a killed one is removed at the next start."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from workbench.config.paths import data_dir
+from workbench.config.writing import make_private_folder
+from workbench.log.lock import WriterLock
+
+_PREFIX: Final = "proxy-"
+_LOCK: Final = "lock"
+_UNLOCKED_SECONDS: Final = 86_400
+"""After so many a folder without a lock is removed: one that has just been made gets its lock a moment later."""
+
+
+@contextmanager
+def own_folder() -> Iterator[Path]:
+    """A folder below the data folder, or among the system's temporary ones where that cannot be written."""
+    try:
+        make_private_folder(data_dir())
+        made = tempfile.TemporaryDirectory(prefix=_PREFIX, dir=data_dir())
+    except OSError:
+        made = tempfile.TemporaryDirectory(prefix=f"workbench-{_PREFIX}")
+    with made as name:
+        folder = Path(name)
+        lock = WriterLock(folder / _LOCK)
+        with suppress(OSError):
+            lock.acquire()
+        remove_left_folders(folder.parent, folder.name.removesuffix(folder.name.rpartition("-")[2]))
+        try:
+            yield folder
+        finally:
+            lock.release()
+
+
+def remove_left_folders(parent: Path, prefix: str = _PREFIX) -> None:
+    """Remove the folders of proxies that run no more."""
+    for folder in parent.glob(f"{prefix}*"):
+        with suppress(OSError):
+            if folder.is_dir() and not folder.is_symlink() and not _is_used(folder):
+                shutil.rmtree(folder)
+
+
+def _is_used(folder: Path) -> bool:
+    if (folder / _LOCK).exists():
+        return WriterLock(folder / _LOCK).taken()
+    return time.time() - folder.stat().st_mtime < _UNLOCKED_SECONDS

@@ -1,0 +1,131 @@
+"""The way from a proxy to its recorder process: the journal, a pipe that wakes it, and a pipe on which it answers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from workbench.config.background import background
+from workbench.config.folders import WorkFolder
+from workbench.log.events import Setting
+from workbench.proxy.journal import Journal
+from workbench.proxy.recorder import Recorder
+from workbench.proxy.recorder_process import GATHER, RecorderOptions
+from workbench.proxy.records import Feedback, Record, decode_feedback
+from workbench.proxy.redacting import RedactingLink
+
+AWAKE: Final = GATHER / 2
+"""Seconds after it was woken in which a recorder need not be woken again: it waits longer before it reads."""
+STARTS: Final = 3
+"""How often a recorder is started; one that ends again and again is left alone."""
+ENDED: Final = "the recorder has ended {} times; what passes stays in the journal, and the next proxy records it"
+
+
+class RecorderProcess:
+    """Starts a recorder, and another one if it ends too early."""
+
+    def __init__(self, journal: Journal, options: RecorderOptions) -> None:
+        self._journal = journal
+        self._options = options
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread: Future[None] | None = None
+        self._is_closing = False
+        self._done = 0
+        self._woken = 0.0
+
+    def start(self, hear: Callable[[Feedback], None]) -> None:
+        """Start it, and listen to it in a thread."""
+        self._start_process()
+        self._thread = background(lambda: self._listen(hear))
+
+    def _start_process(self) -> None:
+        options = msgspec.json.encode(self._options).decode()
+        # -P: no modules from the user's folder. A process group of its own: Ctrl+C is for the proxy. No session of its
+        # own: Linux shares the processor out by sessions first, and the niceness would not count.
+        command = [sys.executable, "-P", "-m", "workbench.proxy.recorder_process", options]
+        group = 0 if hasattr(os, "setpgid") else None
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=group, bufsize=0
+        )
+        assert self._process.stdin is not None
+        os.set_blocking(self._process.stdin.fileno(), False)
+        self._woken = 0.0
+        self._wake()  # there may be something already
+
+    def _listen(self, hear: Callable[[Feedback], None]) -> None:
+        for number in range(1, STARTS + 1):
+            before = self._done
+            process = self._process
+            assert process is not None
+            assert process.stdout is not None
+            with open(process.stdout.fileno(), "rb", closefd=False) as lines:
+                for line in lines:
+                    with suppress(msgspec.MsgspecError):
+                        feedback = decode_feedback(line)
+                        self._done = before + feedback.done
+                        hear(msgspec.structs.replace(feedback, done=self._done))
+            process.wait()
+            if self._is_closing:
+                return
+            if number < STARTS:
+                self._start_process()
+        hear(Feedback(lost={ENDED.format(STARTS): 1}))
+
+    def put(self, *records: tuple[Record, Sequence[bytes]]) -> int:
+        """Append records to the journal. Raises OSError."""
+        size = self._journal.append(*records)
+        self._wake()
+        return size
+
+    def _wake(self) -> None:
+        now, process = time.monotonic(), self._process
+        if now - self._woken < AWAKE:
+            return
+        self._woken = now
+        if process is not None and process.stdin is not None:
+            with suppress(OSError, ValueError):  # the pipe is full: it is awake; or it ended
+                os.write(process.stdin.fileno(), b"\n")
+
+    def close(self, seconds: float) -> str:
+        """Let it record the rest. A recorder that takes longer goes on by itself."""
+        self._is_closing = True
+        self._journal.close()
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+        if self._thread is not None:
+            with suppress(TimeoutError):
+                self._thread.result(seconds)
+        return ""
+
+
+def in_process(
+    tell: Callable[[str], None],
+    client: str = "",
+    folder: WorkFolder = WorkFolder(),  # noqa: B008 - a frozen value
+    first: Sequence[Setting] = (),
+    redact: Callable[[Any], Any] | None = None,
+    journals: Path | None = None,
+    store: Path | None = None,
+) -> Recorder:
+    """A recorder in a process of its own.
+
+    `client`, `folder`: who asks and where, if a request does not say so; `first`: how each session begins; `journals`,
+    `store`: other places than the usual ones.
+    """
+    journal = Journal(journals)
+    settings = tuple((each.key, each.value) for each in first)
+    options = RecorderOptions(
+        *(str(journal.all), journal.folder.name, client, folder.path, folder.branch, settings),
+        store=str(store) if store is not None else "",
+    )
+    link = RecorderProcess(journal, options)
+    return Recorder(RedactingLink(link, redact) if redact is not None else link, tell, redact)

@@ -1,0 +1,167 @@
+"""The recorder as a process of its own: reads the journal of its proxy, and writes what passed to the store.
+
+It is started by `RecorderProcess` with its options as JSON. Each byte on its standard input says that there is more to
+read, and the end of the input that the proxy has ended, in whatever way: then it reads to the end of the journal, and
+ends too. On its standard output it writes a line of JSON after each batch.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from workbench.config.errors import WorkbenchError
+from workbench.config.folders import WorkFolder
+from workbench.config.writing import make_private_folder
+from workbench.log.events import Setting
+from workbench.log.lock import locked_folder
+from workbench.log.store import Store
+from workbench.proxy.journal import BrokenJournal, JournalReader, Position, first_position, left_behind
+from workbench.proxy.open_requests import OpenRequestsFile
+from workbench.proxy.recording import BatchRecording
+from workbench.proxy.records import AnsweredRecord, Feedback, encode_feedback
+from workbench.proxy.sessions import ProxySessions
+
+BATCH: Final = 64
+"""Records that are stored together."""
+BATCH_BYTES: Final = 8 << 20
+GATHER: Final = 0.02
+"""Seconds in which more may come: a request and its quick answer are stored together, and those of many agents."""
+NICENESS: Final = 10
+"""The recorder gets what the proxy, its agents and everything else leave of the processor."""
+
+
+class RecorderOptions(msgspec.Struct, frozen=True):
+    """What a recorder needs to know."""
+
+    journals: str
+    """The folder with the journals of all proxies."""
+    own: str
+    """The name of the one to follow."""
+    client: str = ""
+    folder: str = ""
+    branch: str = ""
+    first: tuple[tuple[str, object], ...] = ()
+    """Settings that each session begins with."""
+    store: str = ""
+    """The database; empty: the usual one."""
+
+
+class RecorderLoop:
+    """Reads one journal after the other."""
+
+    def __init__(self, options: RecorderOptions, tell: Callable[[Feedback], None]) -> None:
+        self._options = options
+        self._tell = tell
+        self._opened: Store | None = None
+        folder = WorkFolder(options.folder, options.branch)
+        first = [Setting(key, value) for key, value in options.first]
+        self._recording = BatchRecording(ProxySessions(self._store, options.client, None, first, folder))
+
+    def _store(self) -> Store:
+        if self._opened is None:
+            self._opened = Store.open(Path(self._options.store) if self._options.store else None)
+        return self._opened
+
+    def run(self, wait: Callable[[], bool]) -> None:
+        """Record what earlier proxies left, then follow the own one; `wait` gives False once the proxy has ended."""
+        self._recover()
+        folder = Path(self._options.journals) / self._options.own
+        try:
+            make_private_folder(folder)
+            with locked_folder(folder, 1):
+                self._follow(folder, wait)
+        except OSError:  # the proxy cannot write there either, and says so
+            while wait():
+                pass
+        self._recording.close()
+        if self._opened is not None:
+            self._opened.close()
+
+    def _recover(self) -> None:
+        everyone = Path(self._options.journals)
+        with left_behind(everyone, self._options.own) as folders:
+            for folder in folders:
+                with suppress(WorkbenchError):  # no store: they stay for later
+                    self._store()
+                    self._follow(folder, lambda: False, is_left=True)
+                    self._recording.forget_open()
+
+    def _follow(self, folder: Path, wait: Callable[[], bool], *, is_left: bool = False) -> None:
+        position = Position()
+        with suppress(WorkbenchError):
+            position = Position.of(self._store().recorded(folder.name))
+        reader = JournalReader(folder, max(position, first_position(folder)))
+        kept = OpenRequestsFile(folder)
+        self._recording.reopen(kept.read(reader.position.number))
+        is_on = True
+        while is_on:
+            is_on = wait()
+            while self._batch(reader, kept, is_left=is_left):
+                pass
+        kept.close()
+        if self._recording.is_stored:
+            reader.remove_all()
+            with suppress(WorkbenchError):
+                self._store().set_recorded(folder.name, 0)
+
+    def _batch(self, reader: JournalReader, kept: OpenRequestsFile, *, is_left: bool) -> bool:
+        """Record what can be read now, up to a limit; whether there was anything."""
+        records = size = answered = 0
+        is_broken = False
+        while records < BATCH and size < BATCH_BYTES:
+            try:
+                found = reader.next()
+            except BrokenJournal as error:
+                self._recording.lose(f"a part of the journal cannot be read: {error}")
+                is_broken = True
+                if not reader.skip_broken():
+                    break
+                continue
+            if found is None:
+                break
+            record, data, length = found
+            self._recording.take(record, data, length)
+            records, size, answered = records + 1, size + length, answered + isinstance(record, AnsweredRecord)
+        if not records and not is_broken:
+            return False
+        position = reader.position.number
+        kept.add(position, self._recording.open_requests())
+        feedback = self._recording.finish_batch(reader.folder.name, position)
+        if self._recording.is_stored:
+            reader.remove_read()
+        self._tell(msgspec.structs.replace(feedback, done=0, recovered=answered) if is_left else feedback)
+        return bool(records)
+
+
+def _wait_for_more() -> bool:
+    """Wait until the proxy says that there is more; False: it has ended."""
+    if not os.read(0, 1 << 16):
+        return False
+    time.sleep(GATHER)
+    return True
+
+
+def _tell(feedback: Feedback) -> None:
+    with suppress(OSError):  # nobody listens any more
+        os.write(1, encode_feedback(feedback) + b"\n")
+
+
+def main() -> None:
+    """Record until the proxy ends."""
+    if hasattr(os, "nice"):
+        with suppress(OSError):
+            os.nice(NICENESS)
+    options = msgspec.json.decode(sys.argv[1], type=RecorderOptions)
+    RecorderLoop(options, _tell).run(_wait_for_more)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+"""The recorder's work: records become events of sessions, in batches."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from multidict import CIMultiDict
+
+from workbench.log.errors import StoreError
+from workbench.log.events import Dialect, Setting
+from workbench.proxy.frame_texts import request_in, response_in
+from workbench.proxy.records import (
+    AnsweredRecord,
+    AskedRecord,
+    Feedback,
+    HeldRecord,
+    NotedRecord,
+    Payload,
+    Record,
+    ReplacedRecord,
+    UnreadRecord,
+)
+from workbench.proxy.routes import Route
+from workbench.proxy.sessions import CameBack, HoldMark, OpenRequest, ProxySessions, SentRequest
+from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_answer, read_body
+
+MOST_OPEN: Final = 10_000
+"""Requests whose answers are waited for; the oldest is forgotten first."""
+PASSED_UNREAD: Final = "{} was passed on and not recorded: {}"
+
+_log = logging.getLogger(__name__)
+
+
+class _Open:
+    """A request whose answer has not come."""
+
+    def __init__(self, asked: OpenRequest, route: Route, largest: int) -> None:
+        self.asked = asked
+        self.dialect: Dialect = route.dialect or "chat"
+        self.headers: Mapping[str, str] = {}
+        self.largest = largest
+
+
+class BatchRecording:
+    """Takes records one by one; `finish_batch` stores what was made of them."""
+
+    def __init__(self, sessions: ProxySessions) -> None:
+        self._sessions = sessions
+        sessions.in_batches = True
+        self._open: dict[int, _Open] = {}
+        self._waiting: dict[int, OpenRequest] = {}
+        self._lost: Counter[str] = Counter()
+        self._done = self._taken = 0
+        self.is_stored = True
+        """Whether everything that was taken is in the store."""
+
+    def take(self, record: Record, data: bytes, size: int = 0) -> None:
+        """Take a record and its bytes; `size`: of both. Whatever is wrong with it, the next one can be taken."""
+        try:
+            match record:
+                case AskedRecord():
+                    self._ask(record, data)
+                case HeldRecord():
+                    self._hold(record)
+                case ReplacedRecord():
+                    self._replace(record, data)
+                case AnsweredRecord():
+                    self._answer(record, data)
+                case UnreadRecord():
+                    said = self._passed_unread("a request", record.why)
+                    self._sessions.note_unread(record.route, record.headers, said)
+                case NotedRecord():
+                    self._sessions.note(record.session, Setting(record.key, record.value))
+        except Exception as error:  # whatever it is, the next one is recorded
+            _log.debug("a record could not be taken", exc_info=True)
+            self.lose(f"{type(error).__name__}: {error}")
+        finally:
+            self._done += size
+            self._taken += isinstance(record, AskedRecord | AnsweredRecord)
+
+    def finish_batch(self, journal: str = "", position: int = 0) -> Feedback:
+        """Store what was made, and give what the proxy has to know. `journal`, `position`: what is recorded by now."""
+        try:
+            marks = tuple(self._sessions.store_all(journal, position))
+            self.is_stored = True
+        except Exception as error:  # whatever it is, the proxy goes on
+            marks, self.is_stored = (), False
+            self._lost[f"{type(error).__name__}: {error}"] += max(self._taken, 1)
+        self._taken = 0
+        begun = {number: asked.place.id for number, asked in self._waiting.items() if asked.place.session is not None}
+        for number in begun:
+            del self._waiting[number]
+        lost, self._lost = dict(self._lost), Counter()
+        return Feedback(self._done, begun, marks, self._sessions.forgotten(), lost)
+
+    def lose(self, why: str) -> None:
+        """Something could not be recorded."""
+        self._lost[why] += 1
+
+    def open_requests(self) -> dict[int, tuple[str, int]]:
+        """By number: the session and the event of each request that is not answered."""
+        return {number: (each.asked.place.id, each.asked.event) for number, each in self._open.items()}
+
+    def reopen(self, numbers: Mapping[int, tuple[str, int]]) -> None:
+        """Go on with requests that an earlier recorder left open."""
+        for number, (session, event) in numbers.items():
+            try:
+                asked = self._sessions.reopened(session, event)
+            except StoreError:
+                asked = None
+            if asked is not None:
+                live = asked.place.live
+                self._open[number] = _Open(asked, Route("openai", live.dialect), LARGEST)
+
+    def forget_open(self) -> None:
+        """What is open is not answered any more: another journal begins."""
+        self._open.clear()
+        self._waiting.clear()
+
+    def close(self) -> None:
+        """Let go of all sessions."""
+        self._sessions.close()
+
+    def _ask(self, record: AskedRecord, data: bytes) -> None:
+        headers, largest = CIMultiDict(record.headers), record.largest or LARGEST
+        try:
+            body = _request_in(record.payload, data, headers, largest)
+        except BodyTooLarge as error:
+            said = self._passed_unread("a request", str(error))
+            self._sessions.note_unread(record.route, headers, said)
+            return
+        asked = self._sessions.sent(SentRequest(record.route, headers, body, record.at)) if body else None
+        if asked is None:
+            return
+        made = self._open[record.number] = _Open(asked, record.route, largest)
+        made.headers = headers
+        if record.waits:
+            self._waiting[record.number] = asked
+        if len(self._open) > MOST_OPEN:
+            del self._open[next(iter(self._open))]
+
+    def _hold(self, record: HeldRecord) -> None:
+        found = self._open.get(record.number)
+        if found is not None:
+            mark = HoldMark(record.rule, record.why, record.took, record.end, record.pinned)
+            found.asked = self._sessions.held(found.asked, mark, None)
+
+    def _replace(self, record: ReplacedRecord, data: bytes) -> None:
+        found = self._open.get(record.number)
+        if found is not None:
+            sent = SentRequest(record.route, found.headers, msgspec.json.decode(data, type=dict), record.at)
+            found.asked = self._sessions.replaced(found.asked, sent)
+
+    def _answer(self, record: AnsweredRecord, data: bytes) -> None:
+        found = self._open.pop(record.number, None)
+        if found is None:
+            return
+        headers, status, body = CIMultiDict(record.headers), record.status, dict[str, Any]()
+        said = self._passed_unread("an answer", record.lost) if record.lost else ""
+        try:
+            if record.payload == "frames":
+                frames = msgspec.json.decode(data, type=list[str]) if data else []
+                body, status = response_in(frames)
+            else:
+                body = read_answer(found.dialect, data, headers, found.largest)
+        except BodyTooLarge as error:
+            said = self._passed_unread("an answer", str(error))
+        came = CameBack(status, headers, body, record.first, record.took, record.problem or said, record.finish)
+        self._sessions.answered(found.asked, came)
+
+    def _passed_unread(self, what: str, why: str) -> str:
+        self.lose(f"{what} was passed on unread: {why}")
+        return PASSED_UNREAD.format(what, why)
+
+
+def _request_in(payload: Payload, data: bytes, headers: Mapping[str, str], largest: int) -> dict[str, Any]:
+    if payload == "frame":
+        return request_in(data.decode(errors="surrogatepass"))
+    return read_body(data, headers, largest)

@@ -1,0 +1,123 @@
+"""Secrets are masked before anything reaches the journal, which is a file.
+
+The bodies are read and masked in a thread of the proxy, one after the other; so they cost the proxy more than without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any
+
+import msgspec
+
+from workbench.config.background import background
+from workbench.log.events import Dialect
+from workbench.proxy.frame_texts import read_frame
+from workbench.proxy.recorder import RecorderLink
+from workbench.proxy.records import AnsweredRecord, AskedRecord, Feedback, Record, ReplacedRecord, UnreadRecord
+from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_answer, read_body
+from workbench.rehearsal.dialect import to_json
+
+Redact = Callable[[Any], Any]
+
+_PLAIN = {"content-encoding", "content-type"}
+
+
+class RedactingLink:
+    """Masks the bytes of records on their way to another link."""
+
+    def __init__(self, link: RecorderLink, redact: Redact) -> None:
+        self._link = link
+        self._redact = redact
+        self._queue: SimpleQueue[tuple[Record, bytes] | None] = SimpleQueue()
+        self._thread: Future[None] | None = None
+        self._dialects: dict[int, tuple[Dialect, int]] = {}
+        self._saved = 0
+        """Bytes by which records became smaller."""
+        self._hear: Callable[[Feedback], None] = lambda feedback: None
+
+    def start(self, hear: Callable[[Feedback], None]) -> None:
+        """Begin."""
+        self._hear = hear
+        self._link.start(lambda told: hear(msgspec.structs.replace(told, done=told.done + self._saved)))
+        self._thread = background(self._run)
+
+    def put(self, *records: tuple[Record, Sequence[bytes]]) -> int:
+        """Have records masked and handed on."""
+        size = 0
+        for record, parts in records:
+            data = b"".join(parts)
+            self._queue.put((record, data))
+            size += len(data)
+        return size
+
+    def close(self, seconds: float) -> str:
+        """Finish."""
+        self._queue.put(None)
+        assert self._thread is not None
+        try:
+            self._thread.result(seconds)
+        except TimeoutError:
+            return "the end of the program came first"
+        return self._link.close(seconds)
+
+    def _run(self) -> None:
+        while (item := self._queue.get()) is not None:
+            record, data = item
+            size = len(data)
+            try:
+                record, data = self._masked(record, data)
+                self._saved += size - self._link.put((record, [data]))
+            except OSError as error:
+                self._lose(size, f"the journal cannot be written: {error.strerror or error}")
+            except Exception as error:  # whatever it is, it must not lie in the journal as it is
+                self._lose(size, f"{type(error).__name__}: {error}")
+
+    def _lose(self, size: int, why: str) -> None:
+        self._saved += size
+        self._hear(Feedback(lost={why: 1}))
+
+    def _masked(self, record: Record, data: bytes) -> tuple[Record, bytes]:
+        match record:
+            case AskedRecord(payload="frame"):
+                return record, self._written(read_frame(data.decode(errors="surrogatepass")))
+            case AskedRecord():
+                largest = record.largest or LARGEST
+                self._dialects[record.number] = (record.route.dialect or "chat", largest)
+                try:
+                    body = read_body(data, record.headers | _found(record.headers), largest)
+                except BodyTooLarge as error:
+                    return UnreadRecord(record.route, record.headers, str(error)), b""
+                return msgspec.structs.replace(record, headers=_plain(record.headers)), self._written(body)
+            case ReplacedRecord():
+                return record, self._written(msgspec.json.decode(data))
+            case AnsweredRecord(payload="frames") if data:
+                frames = map(read_frame, msgspec.json.decode(data, type=list[str]))
+                written = [to_json(self._redact(frame)) for frame in frames if frame is not None]
+                return record, msgspec.json.encode(written)
+            case AnsweredRecord():
+                dialect, largest = self._dialects.pop(record.number, ("chat", LARGEST))
+                if not data:
+                    return record, data
+                try:
+                    body = read_answer(dialect, data, _found(record.headers), largest)
+                except BodyTooLarge as error:
+                    return record.without_bytes(str(error)), b""
+                headers = {**_plain(record.headers), "content-type": "application/json"}
+                return msgspec.structs.replace(record, headers=headers), self._written(body)
+        return record, data
+
+    def _written(self, value: Any) -> bytes:
+        return to_json(self._redact(value)).encode(errors="surrogatepass")
+
+
+def _found(headers: dict[str, str]) -> dict[str, str]:
+    """Headers as they are looked up."""
+    return {"Content-Encoding": headers.get("content-encoding", ""), "Content-Type": headers.get("content-type", "")}
+
+
+def _plain(headers: dict[str, str]) -> dict[str, str]:
+    """The headers of a body that is not packed any more."""
+    return {name: value for name, value in headers.items() if name not in _PLAIN}

@@ -1,0 +1,61 @@
+"""What was made of conversations goes to the store, and what is in the store is taken up again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from workbench.log.errors import StoreError
+from workbench.log.events import Request, Setting
+from workbench.log.store import Store
+from workbench.proxy.places import StoredConversation
+from workbench.proxy.resuming import resumed
+from workbench.proxy.senders import Sender
+
+
+def store_together(store: Store, places: Sequence[StoredConversation], journal: str = "", position: int = 0) -> None:
+    """Append what was made of some conversations in one transaction; raises StoreError, and all of it waits then.
+
+    `journal`, `position`: how far a journal is recorded with it.
+    """
+    begun: list[StoredConversation] = []
+    try:
+        with store.in_one_transaction():
+            for place in places:
+                if place.session is None:
+                    bodies = place.live.builder.bodies
+                    place.session = store.create(bodies, folder=place.folder, id=place.id)
+                    begun.append(place)
+                else:
+                    place.session.append(*place.live.builder.bodies)
+            if journal:
+                store.set_recorded(journal, position)
+    except BaseException:
+        for place in begun:
+            if place.session is not None:
+                place.session.close()
+            place.session = None
+        for place in places:
+            if place.session is not None:
+                with suppress(StoreError):
+                    place.session.refresh()
+        raise
+    for place in places:
+        place.live.builder.handed_on()
+
+
+def taken_up(store: Store, session: str) -> StoredConversation | None:
+    """The conversation of a session that an earlier recorder wrote; None where it cannot be gone on with."""
+    events = store.session(session, write=False).events()
+    asked = next((event.body for event in reversed(events) if isinstance(event.body, Request)), None)
+    who = events[0].body.value if events and isinstance(events[0].body, Setting) else ""
+    client = "" if who == "proxy" else str(who)
+    live = resumed(client or "proxy", events)
+    if asked is None or live is None:
+        return None
+    return StoredConversation(live, client, asked.session, asked.agent, session, store.session(session))
+
+
+def sender_in(asked: Request, client: str) -> Sender:
+    """Who sent a request, as its event says."""
+    return Sender(client, asked.session, asked.agent, asked.parent, asked.purpose, asked.name)
