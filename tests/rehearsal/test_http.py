@@ -16,7 +16,7 @@ from workbench.rehearsal.server import RehearsalServer
 
 BODY = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hello"}]}).encode()
 PATHS = ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1beta/models/m:generateContent"]
-HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
+HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
 
 
 async def exchange(server: RehearsalServer, data: bytes, *, end: bool = False) -> bytes:
@@ -38,6 +38,30 @@ async def test_one_connection_serves_many_requests(server: RehearsalServer) -> N
     found = await exchange(server, sized(BODY) + sized(BODY) + sized(BODY, b"Connection: close"))
     assert found.count(b"HTTP/1.1 200 OK") == 3
     assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "127.0.0.1:1"}, 200),
+        ({"Host": "[::1]:1"}, 200),
+        ({"Host": "localhost", "Origin": "http://localhost"}, 200),
+        ({"Host": "rebound.example:1"}, 403),
+        ({"Host": "127.0.0.1.example"}, 403),
+        ({"Host": "localhost:1", "Origin": "http://localhost:3000"}, 403),
+        ({"Host": "localhost:1", "Origin": "https://page.example"}, 403),
+        ({"Host": "localhost:1", "Origin": "null"}, 403),
+    ],
+)
+async def test_other_hosts_and_web_pages_are_refused(
+    server: RehearsalServer, client: httpx.AsyncClient, headers: dict[str, str], status: int
+) -> None:
+    for path in PATHS:
+        found = await client.post(path, content=b"{}", headers=headers)
+        assert (found.status_code == 403) == (status == 403)
+    found = await client.get("/v1/responses", headers={**headers, "Upgrade": "websocket", "Connection": "Upgrade"})
+    assert (found.status_code == 403) == (status == 403)
+    assert (await client.get("/health", headers=headers)).status_code == status
 
 
 async def test_many_connections_are_served_at_once(server: RehearsalServer, client: httpx.AsyncClient) -> None:
@@ -71,6 +95,24 @@ async def test_a_header_may_come_twice(server: RehearsalServer) -> None:
         ("content-type", "text/plain"),
         ("X-Odd", "a"),
     ]
+
+
+@pytest.mark.parametrize("piece", [1, 7, 100_000])
+async def test_a_header_may_come_twice_in_a_later_request_and_in_pieces(server: RehearsalServer, piece: int) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
+    for headers in ((), (b"User-Agent: one", b"User-Agent: two"), (), (b"Server: one", b"Server: two")):
+        data = sized(BODY, *headers)
+        for at in range(0, len(data), piece):
+            writer.write(data[at : at + piece])
+            await writer.drain()
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200 OK")
+        length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
+        await reader.readexactly(int(length.partition(b":")[2]))
+    writer.close()
+    assert [request.body for request in server.requests] == [json.loads(BODY)] * 4
+    found = [value for name, value in server.requests[1].headers.items() if name == "User-Agent"]
+    assert found == ["one", "two"]
 
 
 async def test_a_client_that_waits_for_leave_to_send_gets_it(server: RehearsalServer) -> None:
@@ -145,9 +187,9 @@ async def test_a_body_that_is_too_large_is_refused_in_the_dialect(monkeypatch: p
 async def test_no_bytes_bring_the_server_down(data: bytes) -> None:
     async with RehearsalServer() as server:
         await exchange(server, data, end=True)
-        assert (await exchange(server, b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).startswith(
-            b"HTTP/1.1 200"
-        )
+        assert (
+            await exchange(server, b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        ).startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -167,7 +209,7 @@ async def test_a_body_that_is_no_request_gets_an_error_in_the_dialect(
 
 @pytest.mark.parametrize("path", [b"/api/hello", b"/", b"/v1/models", b"/v1/messages", b"/anything/else"])
 async def test_head_has_no_body_anywhere_and_the_connection_goes_on(server: RehearsalServer, path: bytes) -> None:
-    asked = b"HEAD %b HTTP/1.1\r\nHost: x\r\n\r\n" % path
+    asked = b"HEAD %b HTTP/1.1\r\nHost: localhost\r\n\r\n" % path
     found = await exchange(server, asked + asked + sized(BODY, b"Connection: close"))
     assert found.count(b"HTTP/1.1 200 OK") == 3
     rest = found.partition(b"\r\n\r\n")[2]

@@ -73,6 +73,11 @@ def edit(path: str, old: str, new: str) -> list[PlainRequest]:
         ),
         ("read a.txt, then write b.txt: `x` and list src", [read("a.txt"), write("b.txt", "x") + listing("src")]),
         ("read a.txt and read a.txt", [read("a.txt")]),
+        ("run ls then explain", [run("ls")]),
+        ("run git log -3, and tell me what changed", [run("git log -3")]),
+        ("run ls then explain, then read a.txt", [run("ls"), read("a.txt")]),
+        ("run man tell", [run("man tell")]),
+        ("run if true; then echo hi; fi", [run("if true; then echo hi; fi")]),
     ],
 )
 def test_requests_and_what_they_mean(said: str, meant: list[list[PlainRequest]]) -> None:

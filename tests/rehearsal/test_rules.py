@@ -62,6 +62,10 @@ def test_a_request_leads_to_calls_of_the_tools_on_offer(said: str, calls: list[t
 @pytest.mark.parametrize(
     ("said", "offered", "call"),
     [
+        ("read a.py", tool("P-read_file", "path"), ("P-read_file", {"path": "a.py"})),
+        ("run ls", tool("box_bash", "command"), ("box_bash", {"command": "ls"})),
+        ("read a.py", tool("thread", "path"), None),
+        ("list src", tool("todo_list", "path"), None),
         ("read a.py", tool("fs__view_file", "filename"), ("fs__view_file", {"filename": "a.py"})),
         ("run ls -l 'a b'", tool("shell", command="array"), ("shell", {"command": ["ls", "-l", "a b"]})),
         ("run echo 'a", tool("shell", command="array"), ("shell", {"command": ["echo 'a"]})),

@@ -29,6 +29,7 @@ REMINDERS = (
     "<local-command-stdout>\nrun x\n</local-command-stdout>",
     "<current_datetime>2026-01-01</current_datetime>",
     "This session is being continued from a previous conversation that ran out of context.\nread g.py",
+    "Observation:\nread h.py\nError:\nno such file",
     "This is the Gemini CLI. We are setting up the context for our chat.\nread f.py",
 )
 WISH = "read a.py"
@@ -72,6 +73,18 @@ def test_what_editors_put_above_a_request_is_left_out() -> None:
     said = "# Context from my IDE setup:\n\n## Open tabs:\n- read b.py\n\n## My request for Codex:\nread a.py\n"
     assert paths(chat([said])) == ["a.py"]
     assert paths(chat(['"read a.py"'])) == ["a.py"], "quoted by the command line"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "\nCurrent Task: read a.py\n\nThis is the expected criteria for your final answer: read b.py\nyou MUST",
+        "New task:\nread a.py",
+        "Please solve this issue: read a.py\n\nYou can execute commands.",
+    ],
+)
+def test_the_task_is_found_in_what_a_framework_puts_around_it(said: str) -> None:
+    assert paths(chat([said])) == ["a.py"]
 
 
 def test_results_are_seen_behind_reminders() -> None:

@@ -52,8 +52,8 @@ _KINDS = {
 class Anthropic:
     """The protocol of `/v1/messages`."""
 
-    paths: tuple[str, ...] = ("/v1/messages",)
-    counting: tuple[str, ...] = ("/v1/messages/count_tokens",)
+    paths: tuple[str, ...] = ("/v1/messages", "/messages")
+    counting: tuple[str, ...] = ("/v1/messages/count_tokens", "/messages/count_tokens")
     header = "anthropic-version"
 
     def read(self, body: Json, path: str = "") -> RehearsalRequest:

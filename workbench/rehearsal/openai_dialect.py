@@ -57,7 +57,7 @@ _POLICY = "Your request was rejected as a result of our safety system."
 class OpenAI:
     """The protocol of `/v1/chat/completions`."""
 
-    paths: tuple[str, ...] = ("/v1/chat/completions", "/chat/completions")
+    paths: tuple[str, ...] = ("/v1/chat/completions", "/chat/completions", "/v1beta/openai/chat/completions")
     counting: tuple[str, ...] = ()
     header = ""
 

@@ -17,9 +17,14 @@ _REMINDER = re.compile(
 """How a block begins that a client adds."""
 _SET_UP = re.compile(
     r"# AGENTS\.md instructions\b|This is (?:the )?\w+ (?:CLI|Code)\. We are setting up the context"
-    r"|This session is being continued from a previous conversation"
+    r"|This session is being continued from a previous conversation|Observation:\s"
 )
 """How a whole text begins that a client adds."""
+_TASK = re.compile(
+    r"\s*(?:Current Task|New task|Please solve this issue):\s*(?P<said>.*?)(?:\n\nThis is the expected criteria\b.*)?",
+    re.DOTALL,
+)
+"""What frameworks put around the task that they were given: CrewAI, smolagents, mini-swe-agent."""
 _REQUEST = re.compile(r"## My request for \w+:[^\S\n]*\n")
 """Where editors put what the user said, below what they know."""
 _MEANWHILE = re.compile(r"The user sent a new message while you were working:\n(?P<said>.*?)(?:\n\n|\Z)", re.DOTALL)
@@ -37,6 +42,9 @@ def _said(text: str) -> str:
     text = _without_reminders(text)
     if not text.strip() or _SET_UP.match(text):
         return ""
+    task = _TASK.fullmatch(text)
+    if task:
+        return unquoted(task["said"])
     meanwhile, request = _MEANWHILE.match(text), _REQUEST.search(text)
     if meanwhile:
         return meanwhile["said"] if rounds(meanwhile["said"]) else ""

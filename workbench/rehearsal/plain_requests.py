@@ -27,6 +27,8 @@ _VERBS = (
     "read|show|open|view|cat|print|list|ls|search|grep|look|find|run|execute|"
     "write|create|save|edit|change|replace|call|use"
 )
+_TALK = "explain|describe|tell|say|summari[sz]e|report|answer|comment"
+"""What is asked for without a tool: it ends the request before it."""
 _LATER = r"then|after that|afterwards|finally|next"
 _GLUE = (
     rf"and|also|please|now|{_LATER}|(?:can|could|would|will) you|let us|let's|"
@@ -35,7 +37,8 @@ _GLUE = (
 _START = re.compile(rf"\s*(?:(?:{_GLUE}|hi|hello|hey|ok|okay|yes|sure|first)\b[,.!:]?\s+)*", re.IGNORECASE)
 _BREAK = re.compile(
     # A mark counts only where it stands at a word: the dot in `git add . and list src` belongs to the command.
-    rf"(?:(?<=\S)[;,.!?]+)?(?P<glue>(?:\s+(?:{_GLUE})\b,?)*)\s+(?=(?:{_VERBS})\s)",
+    rf"(?:(?<=\S)[;,.!?]+)?(?P<glue>(?:\s+(?:{_GLUE})\b,?)*)\s+"
+    rf"(?=(?:{_VERBS})\s|(?:{_TALK})(?:[\s.,!?]|$))",
     re.IGNORECASE,
 )
 _VERB = re.compile(rf"\b(?:{_VERBS})\b", re.IGNORECASE)

@@ -1,15 +1,17 @@
 """Requests that have a header twice, such as `User-Agent`: some clients send them, and providers take them.
 
 aiohttp's parser in C refuses them, and nothing of it can be set or overridden from Python. Its parser in Python can be
-subclassed: it costs a seventh of a millisecond more for a request's head, and next to nothing for its body.
+subclassed, but takes several times as long. So a connection begins with the parser in C, and the other one takes over
+when that refuses a head for this reason.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from secrets import token_hex
 from typing import Any, Final
 
-from aiohttp import web_protocol
+from aiohttp import http_parser, web_protocol
 from aiohttp.http_exceptions import BadHttpMessage
 from aiohttp.http_parser import HttpRequestParserPy
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -21,6 +23,40 @@ _TWICE: Final = (
 """What aiohttp refuses, without those headers by which the end of a request or its server is told."""
 _MARK: Final = token_hex(8)
 """Before the name of a header that was there already, while it is parsed."""
+
+
+class FirstInC:
+    """Parses with the parser in C until a request has a header twice."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        self._slower = partial(RepeatedHeaderParser, *given, **more)
+        self._parser: Any = http_parser.HttpRequestParser(*given, **more)
+        self._is_slow = False
+        self._head = b""
+        """What came of a request whose head is not whole yet."""
+        self._payload: Any = None
+        """The body of the last request."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._parser, name)
+
+    def feed_data(self, data: bytes) -> tuple[Any, bool, bytes]:
+        """Parse what came; gives the requests, whether the connection becomes another one, and what is left then."""
+        if self._is_slow:
+            return self._parser.feed_data(data)  # type: ignore[no-any-return]
+        is_head = self._payload is None or self._payload.is_eof()
+        if is_head:
+            self._head += data
+        try:
+            found: tuple[Any, bool, bytes] = self._parser.feed_data(data)
+        except BadHttpMessage as error:
+            if not is_head or not error.message.startswith("Duplicate"):
+                raise
+            self._parser, self._is_slow = self._slower(), True
+            return self._parser.feed_data(self._head)  # type: ignore[no-any-return]
+        if found[0]:
+            self._head, self._payload = b"", found[0][-1][1]
+        return found
 
 
 class RepeatedHeaderParser(HttpRequestParserPy):
@@ -50,4 +86,4 @@ def _marked(lines: list[bytes]) -> list[bytes]:
 
 def take_repeated_headers() -> None:
     """From now on, the servers of this process do."""
-    web_protocol.HttpRequestParser = RepeatedHeaderParser  # type: ignore[attr-defined]  # there is no hook for it
+    web_protocol.HttpRequestParser = FirstInC  # type: ignore[assignment,attr-defined]  # there is no hook for it

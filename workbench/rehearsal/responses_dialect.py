@@ -24,7 +24,7 @@ from workbench.rehearsal.request import (
 )
 from workbench.rehearsal.tool_demands import checked
 from workbench.wire.parts import messages_of
-from workbench.wire.responses import EarlierResponses, UnknownResponse
+from workbench.wire.responses import EARLIER, EarlierResponses, UnknownResponse
 
 INCOMPLETE = {"length": "max_output_tokens", "refused": "content_filter"}
 
@@ -54,7 +54,7 @@ class Responses(OpenAI):
         if isinstance(given, list) and not all(isinstance(item, Mapping) for item in given):
             raise BadRequest("input: expected a list of objects")
         try:
-            body = self._earlier.resolved(body)
+            body = {**self._earlier.resolved(body), EARLIER: body.get(EARLIER)}  # a response names it
         except UnknownResponse as unknown:
             raise BadRequest(f"Previous response with id {str(unknown)!r} not found.") from None
         if not messages_of("responses", body) and body.get("generate") is not False:
@@ -149,7 +149,7 @@ def _response(
         "model": request.model,
         "output": output,
         "parallel_tool_calls": request.body.get("parallel_tool_calls") is not False,
-        "previous_response_id": request.body.get("previous_response_id"),
+        EARLIER: request.body.get(EARLIER),
         "reasoning": {"effort": None, "summary": None},
         "store": request.body.get("store") is not False,
         "text": {"format": {"type": "text"}},

@@ -30,7 +30,9 @@ from workbench.rehearsal.faults import Fault, UnknownFault
 
 _Text = Annotated[str, Meta(description="text")]
 _Number = Annotated[float, Meta(ge=0, le=sys.float_info.max, description="a number from 0 up")]
-_Whole = Annotated[int, Meta(ge=0, description="a whole number from 0 up")]
+_Whole = Annotated[int, Meta(ge=0, le=10**12, description="a whole number from 0 to a million million")]
+MOST_STEPS = 1_000_000
+"""Of a script, with all that is repeated."""
 
 
 class _Head(Table, frozen=True):
@@ -55,7 +57,7 @@ class _Step(Table, frozen=True):
     chunk: _Whole | UnsetType = UNSET
     usage: Any = None
     fault: _Text | UnsetType = UNSET
-    repeat: Annotated[int, Meta(ge=1, description="a whole number from 1 up")] = 1
+    repeat: Annotated[int, Meta(ge=1, le=MOST_STEPS, description=f"a whole number from 1 to {MOST_STEPS:,}")] = 1
 
 
 class _Call(Table, frozen=True):
@@ -105,6 +107,8 @@ class Script:
         found: list[ScriptStep] = []
         for number, step in enumerate(steps, 1):
             found += [step] if isinstance(step, ScriptStep) else _steps(step, f"{where}: step {number}")
+            if len(found) > MOST_STEPS:
+                raise WrongCall(f"{where}: expected {MOST_STEPS:,} steps at most, with all that is repeated")
         self.steps = tuple(found)
 
     @classmethod
@@ -161,6 +165,6 @@ def _call(table: Any, where: str, name: str) -> RehearsedCall:
     if isinstance(arguments, dict):
         try:
             arguments = json.dumps(arguments, ensure_ascii=False)
-        except TypeError as error:
+        except (TypeError, RecursionError) as error:
             raise WrongCall(f"{where}: {name}.arguments: expected values that JSON has, too: {error}") from error
     return RehearsedCall(call.tool, arguments, call.id)

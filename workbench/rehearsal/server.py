@@ -7,12 +7,16 @@ import json
 import logging
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from aiohttp import WSMsgType, web
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.typedefs import Handler
+from yarl import URL
 
 from workbench.config.errors import WorkbenchError
 from workbench.rehearsal.anthropic_dialect import Anthropic
@@ -31,6 +35,7 @@ from workbench.rehearsal.usage import request_tokens
 DIALECTS: tuple[type[Dialect], ...] = (OpenAI, Responses, Anthropic, Gemini)
 """The first is spoken where a request does not tell, the last below `/v1beta`."""
 
+LOCAL = ("127.0.0.1", "localhost", "::1")
 MAX_BODY = 64 * 1024 * 1024
 MAX_FIELD = 64 * 1024
 """Bytes of a request's body, and of its first line or one header."""
@@ -69,7 +74,7 @@ class RehearsalServer:
         self._count = 0
         self._arrived = asyncio.Condition()
         self._answering: set[asyncio.Task[Any]] = set()
-        app = web.Application(client_max_size=MAX_BODY)
+        app = web.Application(client_max_size=MAX_BODY, middlewares=[_from_here])
         app.router.add_route("HEAD", "/{path:.*}", _head)
         for dialect in self.dialects:
             for path in (*dialect.paths, *dialect.counting):
@@ -157,13 +162,11 @@ class RehearsalServer:
             return await self._unknown(incoming)
         self._under_way()
         await socket.prepare(incoming)
-        async for message in socket:
-            if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
-                try:
-                    stays = await self._frame(dialect, incoming, socket, message.data)
-                except ConnectionError:
-                    break
-                if not stays:
+        with suppress(ConnectionError):  # the client is gone, perhaps while one of its pings was answered
+            async for message in socket:
+                if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
+                    continue
+                if not await self._frame(dialect, incoming, socket, message.data):
                     raise asyncio.CancelledError
         return socket
 
@@ -229,6 +232,22 @@ class RehearsalServer:
         known = [path for dialect in self.dialects for path in dialect.paths]
         detail = f"{incoming.method} {incoming.path}: expected one of {', '.join([*known, '/v1/models'])}"
         return refused(self._dialect_of(incoming), Refusal(404, detail=detail))
+
+
+@web.middleware
+async def _from_here(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuses what a page in a browser sends: it names its own origin, or a host of its own that leads here."""
+    origin = request.headers.get("Origin")
+    if _host(f"http://{request.host}") in LOCAL and (origin is None or urlsplit(origin).netloc == request.host):
+        return await handler(request)
+    return web.Response(status=403, text="rehearsal server: requests of other hosts and of web pages are refused\n")
+
+
+def _host(address: str) -> str:
+    try:
+        return URL(address).host or ""
+    except ValueError:
+        return ""
 
 
 async def _health(_: web.Request) -> web.Response:

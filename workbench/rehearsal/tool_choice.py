@@ -49,6 +49,7 @@ PARAMETERS = {
     "patch": ("input", "patch", "patch_text", "diff"),
 }
 _KNOWN = {name.replace("_", "") for names in PARAMETERS.values() for name in names}
+_TELLING = ("bash", "shell", "grep", "ripgrep")
 _SHELL = re.compile(r"[|&;<>$*?~`\n]")
 """What a shell alone understands."""
 _FOLDER = re.compile(
@@ -82,7 +83,18 @@ def call_for(wish: PlainRequest, request: RehearsalRequest) -> RehearsedCall | N
 def _offered(request: RehearsalRequest, *names: str) -> Json | None:
     """The first tool on offer of one of these names; tools of servers carry their server's name in front."""
     offered = {_plain(name_of(tool)): tool for tool in reversed(request.tools)}
-    return next((offered[_plain(name)] for name in names if _plain(name) in offered), None)
+    found = next((offered[_plain(name)] for name in names if _plain(name) in offered), None)
+    return _behind_prefix(request, names) if found is None else found
+
+
+def _behind_prefix(request: RehearsalRequest, names: tuple[str, ...]) -> Json | None:
+    """The first tool on offer whose name ends so, as `P-read_file` does; single words end too many other names."""
+    telling = [name for name in names if "_" in name or name in _TELLING]
+    for name in telling:
+        for tool in request.tools:
+            if name_of(tool).lower().replace("-", "_").endswith(f"_{name}"):
+                return tool
+    return None
 
 
 def _plain(name: str) -> str:
