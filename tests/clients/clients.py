@@ -52,7 +52,7 @@ class Client:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(_filled(text, URL=url, HOME=str(home)), encoding="utf-8")
         own = {name: _filled(value, URL=url, HOME=str(home)) for name, value in self.environment.items()}
-        return {**_plain_environment(home), **own}
+        return {**plain_environment(home), **own}
 
     def words(self, prompt: str = PROMPT, url: str = "") -> list[str]:
         """The command line for a prompt."""
@@ -81,7 +81,7 @@ def _filled(text: str, **values: str) -> str:
     return Template(text).safe_substitute(values)
 
 
-def _plain_environment(home: Path) -> dict[str, str]:
+def plain_environment(home: Path) -> dict[str, str]:
     """No keys and no proxies of the user's."""
     kept = {name: os.environ[name] for name in ("LANG", "TMPDIR", "SYSTEMROOT") if name in os.environ}
     return {
@@ -184,6 +184,18 @@ CLIENTS = (
         },
     ),
     Client(
+        "opencode-openai",
+        "opencode-ai",
+        "opencode",
+        "responses",
+        ("run", "--model", "openai/gpt-5.2", "$PROMPT"),
+        {"XDG_CONFIG_HOME": "$HOME/.config", "XDG_DATA_HOME": "$HOME/.local/share", "OPENAI_API_KEY": "any"},
+        {
+            ".config/opencode/opencode.json": """{"provider": {"openai": {"options": {"baseURL": "$URL/v1",
+"apiKey": "any"}, "models": {"gpt-5.2": {"name": "gpt-5.2"}}}}, "autoupdate": false, "share": "disabled"}"""
+        },
+    ),
+    Client(
         "copilot",
         "@github/copilot",
         "copilot",
@@ -222,6 +234,21 @@ max_context_size = 200000
         "chat",
         ("--model", "openai/rehearsal", "--no-git", "--yes-always", "--no-check-update", "--message", "$PROMPT"),
         {"OPENAI_API_BASE": "$URL/v1", "OPENAI_API_KEY": "any"},
+        has_tools=False,
+    ),
+    Client(
+        "llm",
+        "pypi:llm",
+        "llm",
+        "chat",
+        ("-m", "rehearsal", "$PROMPT"),
+        {"OPENAI_API_KEY": "any", "LLM_USER_PATH": "$HOME/llm"},
+        {
+            "llm/extra-openai-models.yaml": """- model_id: rehearsal
+  model_name: rehearsal
+  api_base: "$URL/v1"
+"""
+        },
         has_tools=False,
     ),
     Client(

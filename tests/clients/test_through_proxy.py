@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,14 @@ import aiohttp
 import pytest
 from aiohttp import WSMsgType, web
 
-from clients.clients import CLIENTS, PROMPT, Client
+from clients.clients import PROMPT, Client
+from clients.libraries import EVERYBODY, Library
 from clients.test_rehearsing import LINE
 from workbench.log.events import Compaction, Event, Failure, Override, Request, RequestAnswer, ToolResult, text_of
 from workbench.log.store import Store
-from workbench.proxy.recorder import Recorder
+from workbench.proxy.recorder_link import in_process
 from workbench.proxy.routes import Upstreams, route_of
 from workbench.proxy.server import ProxyServer
-from workbench.proxy.sessions import ProxySessions
 from workbench.rehearsal.server import RehearsalServer
 from workbench.wire.requests import RequestBodies
 
@@ -52,16 +52,33 @@ class Front:
         if incoming.headers.get("Upgrade", "").lower() == "websocket":
             return await self._socket(incoming, headers)
         body = await incoming.read()
-        if route_of(incoming.path, incoming.headers).dialect is not None:
-            self.bodies.append(json.loads(body))
+        dialect = route_of(incoming.path, incoming.headers).dialect
+        asked = self._whole(json.loads(body)) if dialect is not None else {}
+        if dialect is not None:
+            self.bodies.append(asked)
         url = self._to + incoming.path_qs
         async with self._client.request(incoming.method, url, headers=headers, data=body or None) as upstream:
             kept = {name: value for name, value in upstream.headers.items() if name.lower() not in DROPPED}
             response = web.StreamResponse(status=upstream.status, headers=kept)
             await response.prepare(incoming)
+            came = b""
             async for chunk in upstream.content.iter_any():
                 await response.write(chunk)
+                came += chunk
+            if dialect == "responses" and came.startswith(b"{"):
+                self._remember(asked, json.loads(came))
             return response
+
+    def _whole(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A body with the items of the response that it goes on from."""
+        before = self._items.get(body.get("previous_response_id") or "")
+        if not before:
+            return body
+        rest = {key: value for key, value in body.items() if key != "previous_response_id"}
+        return {**rest, "input": [*before, *_items(body)]}
+
+    def _remember(self, asked: dict[str, Any], response: dict[str, Any], items: Sequence[Any] = ()) -> None:
+        self._items[response["id"]] = [*_items(asked), *(response.get("output") or items)]
 
     async def _socket(self, incoming: web.Request, headers: dict[str, str]) -> web.StreamResponse:
         own = {name: value for name, value in headers.items() if not name.lower().startswith("sec-websocket")}
@@ -76,8 +93,7 @@ class Front:
                     if event["type"] == "response.output_item.done":
                         items.append(event["item"])
                     if event["type"] == "response.completed":
-                        given = event["response"].get("output") or items
-                        self._items[event["response"]["id"]] = [*self.bodies[-1]["input"], *given]
+                        self._remember(self.bodies[-1], event["response"], items)
                         items = []
                     await down.send_str(message.data)
 
@@ -85,45 +101,53 @@ class Front:
             async for message in down:
                 if message.type is WSMsgType.TEXT:
                     frame = json.loads(message.data)
-                    before = self._items.get(frame.pop("previous_response_id", None) or "", [])
                     frame.pop("type")
-                    self.bodies.append({**frame, "input": [*before, *frame["input"]]})
+                    self.bodies.append(self._whole(frame))
                     await up.send_str(message.data)
             coming.cancel()
         return down
 
 
+def _items(body: dict[str, Any]) -> list[Any]:
+    given = body["input"]
+    return [{"role": "user", "content": given}] if isinstance(given, str) else given
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
-async def test_the_sessions_of_a_client_behind_the_proxy_are_what_it_sent(client: Client, tmp_path: Path) -> None:
+@pytest.mark.parametrize("client", EVERYBODY, ids=lambda client: client.name)
+async def test_the_sessions_of_a_client_behind_the_proxy_are_what_it_sent(
+    client: Client | Library, tmp_path: Path
+) -> None:
     if client.found() is None:
         pytest.skip(f"{client.binary} is not installed ({client.package})")
     home, folder = tmp_path / "home", tmp_path / "folder"
     home.mkdir()
     folder.mkdir()
     (folder / "a.txt").write_text(f"{LINE}\n", encoding="utf-8")
+    recorder = in_process(print, journals=tmp_path / "unrecorded", store=tmp_path / "proxy.db")
+    async with RehearsalServer() as server, ProxyServer(Upstreams(server.url), recorder) as proxy:
+        front = Front(proxy.address)
+        async with front.serving() as url:
+            done = await asyncio.to_thread(client.ask, url, home, folder)
+    await asyncio.to_thread(recorder.close, 600)
     with Store.open(tmp_path / "proxy.db") as store:
-        recorder = Recorder(ProxySessions(lambda: store))
-        async with RehearsalServer() as server, ProxyServer(Upstreams(server.url), recorder) as proxy:
-            front = Front(proxy.address)
-            async with front.serving() as url:
-                done = await asyncio.to_thread(client.ask, url, home, folder)
-        await asyncio.to_thread(recorder.close, 120)
         logs = [store.session(info.id, write=False).events() for info in store.list()]
         titles = [info.title for info in store.list()]
     assert done.returncode == 0, done.stderr
     assert recorder.lost == 0
     assert front.bodies
     assert _sorted(front.bodies) == _sorted(_sent(logs))
+    assert len(logs) == 1, titles
     bodies = [event.body for log in logs for event in log]
     answers = [body for body in bodies if isinstance(body, RequestAnswer)]
     assert [(each.status, each.problem) for each in answers] == [(200, "")] * len(front.bodies)
     assert any(PROMPT in title for title in titles), titles
+    assert not client.has_tools or not [body for body in bodies if isinstance(body, Override)]
     if client.has_tools:
         results = [text_of(body.content) for body in bodies if isinstance(body, ToolResult)]
         assert any(LINE in result for result in results)
         assert len(results) == len({body.call_id for body in bodies if isinstance(body, ToolResult)})
-    assert sum(isinstance(body, Override | Failure | Compaction) for body in bodies) == 0
+    assert sum(isinstance(body, Failure | Compaction) for body in bodies) == 0
 
 
 def _sent(logs: list[list[Event]]) -> list[dict[str, Any]]:
@@ -136,4 +160,5 @@ def _sent(logs: list[list[Event]]) -> list[dict[str, Any]]:
 
 
 def _sorted(bodies: list[dict[str, Any]]) -> list[str]:
-    return sorted(json.dumps(body, sort_keys=True) for body in bodies)
+    """As JSON, with their keys as they came."""
+    return sorted(json.dumps(body) for body in bodies)
