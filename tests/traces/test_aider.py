@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from workbench.config.errors import WrongCall
 from workbench.log.codec import decode, encode
 from workbench.log.events import AssistantMessage, Override, Setting, Usage, UserMessage
 from workbench.session.source import file_logs, read_source
+from workbench.traces.aider import count_chats
 from workbench.traces.formats import conversations
 
 HEAD = """
@@ -116,3 +118,48 @@ def test_a_history_is_read_or_refused_in_words(pieces: list[str]) -> None:
     except WrongCall:
         return
     assert all(decode(encode(event).encode().decode()) == event for log in logs for event in log)
+
+
+LINES = st.sampled_from(
+    [
+        "# aider chat started at 2026-11-15 21:11:06",
+        "#### one  ",
+        "#### /add x  ",
+        "#### <blank>  ",
+        "####   ",
+        "> said  ",
+        "> Tokens: 1 sent, 2 received.",
+        "an answer",
+        "",
+        " ",
+        "> Restored previous conversation history.  ",
+        "é",
+        "#### !ls  ",
+    ]
+)
+
+
+@given(st.lists(LINES, max_size=12))
+def test_chats_are_counted_without_being_read(lines: list[str]) -> None:
+    text = "\n".join(["# aider chat started at 2026-11-15 21:11:06", *lines])
+    try:
+        expected = len(conversations("file", text))
+    except WrongCall:
+        expected = 0
+    assert count_chats(BytesIO(text.encode())) == expected
+    assert count_chats(BytesIO(f"\ufeff\n \n{text}".encode())) == expected
+
+
+def test_what_is_no_history_has_no_chats() -> None:
+    for content in (b"", b"\n\n", b"# another heading\n#### one  \n", bytes(100), b"\xff\n"):
+        assert count_chats(BytesIO(content)) == 0
+
+
+def test_a_history_that_restores_itself_again_and_again_stays_small() -> None:
+    restored = notice("Restored previous conversation history.")
+    once = HEAD + typed("one") + "\nan answer\n" + restored * 500
+    *_, last = conversations("file", once * 50)
+    said = [body for body in last if isinstance(body, UserMessage)]
+    assert len(said) == 50, "each chat restores what was said before it, once"
+    many = conversations("file", "".join(f"{HEAD}{typed('one')}\n{restored}" for _ in range(1_000)))
+    assert sum(map(len, many)) < 600_000

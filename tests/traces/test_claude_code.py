@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
+from workbench.config.errors import WrongCall
 from workbench.log.events import (
     AssistantMessage,
     Compaction,
@@ -248,8 +251,27 @@ def test_what_a_compaction_preserved_is_outside_its_range() -> None:
 
 
 def test_a_summary_at_the_beginning_is_what_the_user_said() -> None:
-    [bodies] = read(boundary(), line("user", "so far", isCompactSummary=True))
+    [bodies] = read(line("user", "so far", isCompactSummary=True))
     assert bodies[0] == UserMessage("so far")
+
+
+def test_a_file_that_begins_at_a_boundary_has_the_compaction_of_what_is_not_in_it() -> None:
+    [bodies] = read(boundary(), line("user", "so far", isCompactSummary=True), line("user", "go on"))
+    assert bodies == [Compaction(1, 0, "so far", meta={"made_by": "Claude Code"}), UserMessage("go on")]
+
+
+def test_lines_that_go_on_from_a_line_of_another_file_are_read_and_said() -> None:
+    lines = [line("user", "a", uuid="1", parentUuid="0"), line("user", "b", uuid="2", parentUuid="1")]
+    assert read(*lines) == [
+        [
+            UserMessage("a"),
+            UserMessage("b"),
+            Failure(
+                "transcript",
+                "1 entry goes on from an entry that is not in this file: something before it is missing",
+            ),
+        ]
+    ]
 
 
 def test_sub_agents_are_conversations_of_their_own() -> None:
@@ -303,3 +325,102 @@ def test_a_line_that_stands_there_twice_counts_once() -> None:
     lines = [line("user", "hi", uuid="u1"), line("assistant", [{"type": "text", "text": "yes"}], uuid="u2")]
     once, [twice] = read(*lines), read(*lines, *lines)
     assert [body for body in twice if not isinstance(body, Setting)] == [*once[0]]
+
+
+def system(subtype: str, **more: Any) -> dict[str, Any]:
+    return {"type": "system", "subtype": subtype, "uuid": subtype, "sessionId": "s", **more}
+
+
+PRINTED = "<local-command-stdout>Set model to opus</local-command-stdout>"
+
+
+@pytest.mark.parametrize(("version", "sent"), [("2.1.38", False), ("2.1.50", False), ("2.1.70", True), ("x.²", False)])
+def test_what_a_local_command_printed_is_part_of_the_conversation_where_it_is_sent(version: str, sent: bool) -> None:
+    [bodies] = read(*[system("local_command", content=PRINTED, version=version)] * 2, line("user", "look"))
+    said = [body for body in bodies if isinstance(body, SystemMessage | UserMessage)]
+    assert said == [*[SystemMessage(PRINTED, "user")] * (2 if sent else 0), UserMessage("look")]
+
+
+def test_lines_for_the_screen_are_no_reason_to_refuse_a_short_session() -> None:
+    kinds = ["informational", "local_command", "permission_retry", "bridge_status", "not_known_yet"]
+    [bodies] = read(line("user", "look"), *(system(kind, content="shown") for kind in kinds))
+    assert [body for body in bodies if not isinstance(body, Setting)] == [
+        UserMessage("look"),
+        Unknown("Claude Code system not_known_yet", {"entry": system("not_known_yet", content="shown")}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"error": {"status": 529, "error": {"error": {"message": "Overloaded"}}}}, "Overloaded"),
+        ({"error": {"status": 529}}, "the API answered with status 529"),
+        ({"cause": {"code": "ConnectionRefused"}, "error": {}}, "ConnectionRefused"),
+        ({}, "the API answered with an error"),
+    ],
+)
+def test_an_error_of_the_api_is_a_failure_and_no_talk(more: dict[str, Any], message: str) -> None:
+    [bodies] = read(line("user", "look"), system("api_error", **more))
+    assert bodies == [UserMessage("look"), Failure("transcript", message)]
+
+
+def reminder(text: str) -> SystemMessage:
+    return SystemMessage(f"<system-reminder>\n{text}\n</system-reminder>", "user")
+
+
+def test_a_file_that_was_attached_is_content() -> None:
+    file = {"filePath": "/a.py", "content": "import os\nprint()", "startLine": 3, "numLines": 2}
+    attached = attachment("file", filename="/a.py", content={"type": "text", "file": file}, truncated=True)
+    [bodies] = read(line("user", "look"), attached)
+    assert bodies == [
+        UserMessage("look"),
+        reminder('Called the Read tool with the following input: {"file_path": "/a.py"}'),
+        reminder("Result of calling the Read tool:\n     3→import os\n     4→print()"),
+        reminder("Note: The file /a.py was too large and has been truncated."),
+    ]
+
+
+def test_an_image_that_was_attached_is_one() -> None:
+    file = {"type": "image", "file": {"base64": "AA==", "type": "image/png"}}
+    [bodies] = read(line("user", "look"), attachment("file", filename="/a.png", content=file))
+    assert bodies[-1] == SystemMessage((ImagePart("data:image/png;base64,AA=="),), "user")
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "words"),
+    [
+        ("nested_memory", {"content": {"path": "/x/CLAUDE.md", "content": "be brief"}}, "be brief"),
+        ("edited_text_file", {"filename": "/a", "snippet": "1 x"}, "1 x"),
+        ("selected_lines_in_ide", {"filename": "/a", "content": "y" * 3000}, "y" * 2000 + "\n... (truncated)"),
+        ("opened_file_in_ide", {"filename": "/a"}, "opened the file /a"),
+        ("compact_file_reference", {"filename": "/a"}, "too large to include"),
+        ("plan_file_reference", {"planFilePath": "/p", "planContent": "first"}, "first"),
+        ("directory", {"path": "/d", "content": "a b"}, "a b"),
+        ("skill_listing", {"content": "- sing"}, "- sing"),
+        ("invoked_skills", {"skills": [{"name": "sing", "path": "/s", "content": "la"}]}, "### Skill: sing"),
+        ("hook_additional_context", {"hookName": "H", "content": ["a", "b"]}, "H hook additional context: a\nb"),
+        ("hook_success", {"hookEvent": "SessionStart", "hookName": "H", "content": "ok"}, "H hook success: ok"),
+        ("critical_system_reminder", {"content": "stop"}, "stop"),
+    ],
+)
+def test_what_the_program_attached_is_read_with_the_words_it_was_sent_with(
+    kind: str, more: dict[str, Any], words: str
+) -> None:
+    [bodies] = read(line("user", "look"), attachment(kind, **more))
+    assert len(bodies) == 2
+    assert isinstance(bodies[1], SystemMessage)
+    assert words in str(bodies[1].content)
+
+
+@pytest.mark.parametrize(
+    "more", [{"type": "hook_success", "hookEvent": "Stop", "content": "x"}, {"type": "hook_cancelled"}]
+)
+def test_attachments_that_only_the_user_sees_are_counted(more: dict[str, Any]) -> None:
+    [bodies] = read(line("user", "look"), {**attachment(""), "attachment": more})
+    assert bodies == [UserMessage("look"), Setting("left out", {f"attachment {more['type']}": 1})]
+
+
+def test_a_refusal_names_the_format_and_how_many_entries_are_unknown() -> None:
+    strange = {"type": "novelty", "sessionId": "s", "content": "a"}
+    with pytest.raises(WrongCall, match=r"^file: Claude Code, but 2 of 3 entries are unknown: 'novelty'$"):
+        read(line("user", "look"), strange, strange)

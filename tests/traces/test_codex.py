@@ -26,7 +26,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.codex import SEALED
+from workbench.traces.codex import SEALED, SEALED_MESSAGE
 from workbench.traces.formats import conversations
 
 
@@ -301,3 +301,26 @@ def test_items_of_roles_that_nobody_knows_are_carried_along() -> None:
         UserMessage("hi"),
         Unknown("Codex message", {"entry": said("king", "x")}),
     ]
+
+
+def test_what_another_agent_wrote_is_part_of_the_conversation() -> None:
+    sealed = {"type": "encrypted_content", "encrypted_content": "xyz"}
+    found = read(
+        item("message", role="user", content=[{"type": "input_text", "text": "go"}]),
+        item("agent_message", author="/root/reviewer", content=[{"type": "input_text", "text": "done"}, sealed]),
+        item("agent_message", author="/root/reviewer", content=[sealed]),
+        line("inter_agent_communication", author="/root", recipient="/root/reviewer", content="thanks"),
+        line("inter_agent_communication_metadata", trigger_turn=True),
+    )
+    assert found == [
+        UserMessage("go"),
+        SystemMessage("done", "user", "/root/reviewer"),
+        SystemMessage(SEALED_MESSAGE, "user", "/root/reviewer"),
+        SystemMessage("thanks", "user", "/root"),
+    ]
+
+
+def test_a_rollout_that_begins_with_a_compaction_keeps_its_summary() -> None:
+    [made] = read(line("compacted", message="all of it"))
+    assert isinstance(made, Compaction)
+    assert (made.first, made.last, made.summary) == (1, 0, "all of it")

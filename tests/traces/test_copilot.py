@@ -213,3 +213,10 @@ def test_the_other_lines() -> None:
         Unknown("Copilot CLI novelty", {"entry": line("novelty", x=1)}),
         Setting("left out", {"hook.start": 1}),
     ]
+
+
+def test_a_parent_that_is_not_in_the_file_is_said() -> None:
+    found = read({**said("look"), "parentId": "gone"}, {**said("go on"), "parentId": "lost"})
+    assert [body.message for body in found if isinstance(body, Failure)] == [
+        "2 entries go on from entries that are not in this file: something is missing"
+    ]

@@ -42,6 +42,15 @@ COLUMNS = {
         "responses": "id model prompt system response conversation_id datetime_utc input_tokens output_tokens",
         "tool_calls": "id response_id name arguments tool_call_id",
     },
+    "Kiro": {"conversations": "key value", "conversations_v2": "key value updated_at"},
+    "Crush": {
+        "sessions": "id parent_session_id title summary_message_id created_at updated_at",
+        "messages": "id session_id role parts model created_at",
+    },
+    "goose": {
+        "sessions": "id description created_at provider_name model_config_json",
+        "messages": "id session_id role content_json created_timestamp metadata_json",
+    },
 }
 KEYS = "type role text tool state status input output time created tokens cache read error name data id call_id content"
 KINDS = "user assistant system tool text reasoning tool_call function_call step-finish compaction"

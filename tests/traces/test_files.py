@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
@@ -140,3 +143,58 @@ def test_json_with_markdown_in_it_is_json(tmp_path: Path) -> None:
     path.write_text('{"role": "user", "content": "# x"}\n# no JSON\n')
     with pytest.raises(WrongCall, match="line 2: expected one JSON value"):
         conversations(*read_file(str(path)))
+
+
+@pytest.mark.parametrize("side", ["-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_a_pipe_beside_a_database_is_not_waited_for(side: str, mode: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA journal_mode = {mode}")
+        db.execute("CREATE TABLE kept (x)")
+    db.close()
+    os.mkfifo(f"{path}{side}")
+    with pytest.raises(WrongCall, match=r"a\.db: expected a file, this is a pipe"):
+        read_file(str(path))
+
+
+def test_an_archive_that_unpacks_to_far_more_than_a_log_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.eval"
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", "{}")
+        archive.writestr("samples/1.json", bytes(200_000_000))
+    with pytest.raises(WrongCall, match="expected at most 67,108,864 bytes, this has 200,000,002 bytes"):
+        read_file(str(path))
+
+
+@pytest.mark.parametrize("start", [b"y\n", b"\n", bytes(1), b"# Notes\n", "ä".encode()])
+def test_an_endless_stream_is_refused_by_its_beginning(start: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Endless(io.RawIOBase):
+        """Says the same for ever."""
+
+        given = 0
+
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, room: Any) -> int:
+            text = start * (len(room) // len(start) + 1)
+            room[:] = text[: len(room)]
+            self.given += len(room)
+            assert self.given < 1_000_000
+            return len(room)
+
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BufferedReader(Endless())))
+    with pytest.raises(WrongCall, match="standard input"):
+        conversations(*read_file("-"))
+
+
+def test_a_file_above_the_limit_is_refused_with_the_name_of_the_setting(tmp_path: Path) -> None:
+    path = tmp_path / "large.jsonl"
+    with path.open("wb") as file:
+        file.write(b"{")
+        file.truncate(200 * 1024**3)
+    with pytest.raises(
+        WrongCall, match=r"at most 2,147,483,648 bytes, this has 214,748,364,800 bytes; max_bytes under"
+    ):
+        read_file(str(path))

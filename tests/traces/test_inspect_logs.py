@@ -89,7 +89,7 @@ def test_calls_of_the_provider_are_exact_requests() -> None:
     }
     [bodies] = conversations("file", json.dumps(log({**EVENT, "call": {"request": sent, "response": answer}})))
     [(at, request)] = [(at, body) for at, body in enumerate(bodies, 1) if isinstance(body, Request)]
-    assert (request.dialect, request.parameters) == ("chat", {"model": "claude"})
+    assert (request.dialect, request.parameters) == ("chat", {"model": "claude", "messages": None})
     assert UserMessage("look") in bodies
     assert Usage("claude", 0, 90, completion=7, request=at) in bodies
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from support.talk import planned, preset, spoken
-from workbench.config.errors import WrongCall
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -230,8 +227,7 @@ def test_lines_of_droid_are_not_pi_s() -> None:
         message("assistant", [{"type": "tool_use", "id": "t", "name": "Read", "input": {}}], id="b", parentId="a"),
         message("user", [{"type": "tool_result", "tool_use_id": "t", "content": "x"}], id="c", parentId="b"),
     ]
-    with pytest.raises(WrongCall, match="found an object with 'type', 'id', 'title', 'owner', 'cwd', which is no"):
-        conversations("file", "\n".join(map(json.dumps, lines)))
+    assert [each.format for each in conversations("file", "\n".join(map(json.dumps, lines)))] == ["Droid"]
 
 
 def test_each_session_of_a_file_is_a_conversation() -> None:
@@ -241,4 +237,18 @@ def test_each_session_of_a_file_is_a_conversation() -> None:
     assert [[body for body in each if isinstance(body, UserMessage)] for each in found] == [
         [UserMessage("a")],
         [UserMessage("b")],
+    ]
+
+
+def test_what_stands_before_a_missing_parent_is_not_lost() -> None:
+    found = read(
+        message("user", text("a"), id="1", parentId=None),
+        message("user", text("left"), id="2", parentId="1"),
+        message("user", text("b"), id="3", parentId="1"),
+        message("user", text("c"), id="5", parentId="4"),
+    )
+    said = [body.content for body in found if isinstance(body, UserMessage)]
+    assert said == ["a", "b", "c"]
+    assert [body.message for body in found if isinstance(body, Failure)] == [
+        "1 entry goes on from an entry that is not in this file: something before it is missing"
     ]

@@ -9,6 +9,7 @@ from workbench.log.events import (
     AssistantMessage,
     Body,
     Compaction,
+    Failure,
     Reasoning,
     Request,
     Setting,
@@ -156,7 +157,13 @@ def test_only_the_path_to_the_last_line_is_the_conversation() -> None:
         UserMessage("two"),
         Setting("left out", {"entries of branches that were left": 1}),
     ]
-    assert len(talk(read(*lines[:2], said("two", parentUuid="gone")))) == 3
+    found = talk(read(*lines[:2], said("two", parentUuid="gone")))
+    assert [body for body in found if isinstance(body, UserMessage)] == [
+        *(UserMessage("one"), UserMessage("left"), UserMessage("two"))
+    ]
+    assert [body.message for body in found if isinstance(body, Failure)] == [
+        "1 entry goes on from an entry that is not in this file: something before it is missing"
+    ]
 
 
 def test_the_other_lines() -> None:

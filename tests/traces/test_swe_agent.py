@@ -10,6 +10,7 @@ import pytest
 from workbench.log.events import (
     AssistantMessage,
     Body,
+    Override,
     Reasoning,
     Setting,
     SystemMessage,
@@ -19,6 +20,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.traces.formats import conversations
+from workbench.traces.swe_agent import LEFT_OUT_BY, MASKED_BY
 
 CALL = {"id": "c", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
 
@@ -75,3 +77,71 @@ def test_the_last_query_and_its_response_stand_for_a_history() -> None:
 def test_attempts_are_conversations() -> None:
     attempts = [{"history": [{"role": "user", "content": word}]} for word in ("a", "b")]
     assert conversations("file", json.dumps({"attempts": attempts})) == [[UserMessage("a")], [UserMessage("b")]]
+
+
+OMITTED = "Old environment output: (98 lines omitted)"
+
+
+def said(role: str, content: str) -> dict[str, Any]:
+    return {"role": role, "content": content}
+
+
+STEPS = [
+    {"query": [said("system", "s"), said("user", "task")], "response": "ls", "observation": "98 lines"},
+    {
+        "query": [said("system", "s"), said("user", "task"), said("assistant", "ls"), said("user", "98 lines")],
+        "response": "cat",
+        "observation": "text",
+    },
+    {
+        "query": [
+            *(said("system", "s"), said("user", "task"), said("assistant", "ls"), said("user", OMITTED)),
+            *(said("assistant", "cat"), said("user", "text")),
+        ],
+        "response": "submit",
+        "observation": "done",
+    },
+]
+TALK = [
+    SystemMessage("s"),
+    UserMessage("task"),
+    AssistantMessage("ls", "r1"),
+    UserMessage("98 lines"),
+    Override("mask", 4, 4, MASKED_BY, OMITTED),
+    AssistantMessage("cat", "r2"),
+    UserMessage("text"),
+    AssistantMessage("submit", "r3"),
+    UserMessage("done"),
+]
+
+
+def test_an_observation_that_the_model_no_longer_saw_is_masked_with_the_agent_s_own_words() -> None:
+    assert read({"trajectory": STEPS}) == TALK
+
+
+def test_the_originals_are_in_the_history_and_come_once() -> None:
+    history = [
+        *(said("system", "s"), said("user", "task"), said("assistant", "ls"), said("user", "98 lines")),
+        *(said("assistant", "cat"), said("user", "text"), said("assistant", "submit"), said("user", "done")),
+    ]
+    bodies = read({"trajectory": STEPS[2:], "history": history})
+    assert [body for body in bodies if isinstance(body, UserMessage)] == [
+        *(UserMessage("task"), UserMessage("98 lines"), UserMessage("text"), UserMessage("done"))
+    ]
+    assert [body.text for body in bodies if isinstance(body, Override)] == [OMITTED]
+
+
+def test_what_comes_back_or_leaves_the_request_is_said() -> None:
+    before: list[Any] = [said("system", "s"), said("user", "task"), said("assistant", "ls"), said("user", "98 lines")]
+    back = [*STEPS, {"query": [*before, said("assistant", "other")], "response": "", "thought": "end"}]
+    overrides = [body for body in read({"trajectory": back}) if isinstance(body, Override)]
+    assert [(each.action, each.first) for each in overrides] == [
+        *(("mask", 4), ("exclude", 6), ("exclude", 7), ("unmask", 4))
+    ]
+    assert overrides[1].why == LEFT_OUT_BY
+
+
+def test_a_history_of_other_messages_than_the_model_saw_is_not_mixed_with_them() -> None:
+    bodies = read({"trajectory": STEPS, "history": [said("assistant", "x")] * 9})
+    assert [body.content for body in bodies if isinstance(body, AssistantMessage)] == ["ls", "cat", "submit"]
+    assert Setting("left out", {"history": 1}) in bodies

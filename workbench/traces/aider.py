@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from workbench.config.errors import WrongCall
 from workbench.log.codec import clean
@@ -28,8 +28,13 @@ _TOKENS = re.compile(
     r"Tokens: (?P<sent>[\d.]+k?) sent(?:, (?P<written>[\d.]+k?) cache write)?(?:, (?P<cached>[\d.]+k?) cache hit)?,"
     r" (?P<received>[\d.]+k?) received\.(?: Cost: \$(?P<cost>[\d.]+) message)?"
 )
+_RESTORED = "Restored previous conversation history."
 _CLEARED = ("All chat history cleared.", "All files dropped and chat history cleared.")
 CLEARED = "cleared in aider"
+_LONGEST = 1024 * 1024
+"""Bytes of a line that are looked at together when chats are counted."""
+_MOST_RESTORED = 200_000
+"""Messages of earlier chats that are repeated in later ones, in all: every chat of a file may restore all before it."""
 
 
 class _Block(NamedTuple):
@@ -47,18 +52,66 @@ def read(name: str, text: str) -> list[Recording]:
     """The chats in which something was said."""
     found: list[Recording] = []
     before: list[_Block] = []
+    left = _MOST_RESTORED
     chats: list[list[_Block]] = []
     for block in _blocks(text):
         if block.kind == "start":
             chats.append([])
         chats[-1].append(block)
     for chat in chats:
-        if any(block.kind == "assistant" or (block.kind == "user" and not _is_command(block.text)) for block in chat):
-            found.append(_chat(chat, before))
-        before += chat
+        if any(_is_said(block) for block in chat):
+            restores = any(block.kind == "notice" and block.text.strip() == _RESTORED for block in chat)
+            restored = before[max(len(before) - left, 0) :] if restores else []
+            left -= len(restored)
+            found.append(_chat(chat, restored))
+        before += [block for block in chat if block.kind in ("user", "assistant")]
     if not found:
         raise WrongCall(f"{name}: found aider's history, but no conversation in it")
     return found
+
+
+def count_chats(file: BinaryIO) -> int:
+    """How many chats `read` finds in a history, told without holding it in memory; 0 where it is something else."""
+    chats = 0
+    is_counted = False
+    for number, block in enumerate(_block_beginnings(file)):
+        if number == 0 and block.kind != "start":
+            return 0
+        if block.kind == "start":
+            is_counted = False
+        elif not is_counted and _is_said(block):
+            chats, is_counted = chats + 1, True
+    return chats
+
+
+def _block_beginnings(file: BinaryIO) -> Iterator[_Block]:
+    """The blocks of a file, as `_blocks` makes them, but of each no more than tells what it is."""
+    kind, lines = "", [""]
+    for line in _lines(file):
+        now, said = _kind(line)
+        if now != kind or now in ("start", "notice"):
+            if kind and "".join(lines).strip():
+                yield _Block(kind, "".join(lines))
+            kind, lines = now, []
+        if not lines or (len(lines) < 3 and said.strip()):
+            lines.append(f"{said}\n")
+    if kind and "".join(lines).strip():
+        yield _Block(kind, "".join(lines))
+
+
+def _lines(file: BinaryIO) -> Iterator[str]:
+    is_begun = False
+    while raw := file.readline(_LONGEST):
+        line = raw.decode("utf-8", "replace").removesuffix("\n")
+        if not is_begun:
+            line = line.removeprefix("\ufeff").lstrip()
+            is_begun = bool(line)
+        if is_begun:
+            yield line
+
+
+def _is_said(block: _Block) -> bool:
+    return block.kind == "assistant" or (block.kind == "user" and not _is_command(block.text))
 
 
 def _blocks(text: str) -> Iterator[_Block]:
@@ -107,6 +160,8 @@ def _chat(blocks: list[_Block], before: list[_Block]) -> Recording:
                 builder.add(AssistantMessage(text.strip(), f"r{replies}", model=builder.model))
             case _:
                 replies += _notice(builder, text.strip(), before)
+                if text.strip() == _RESTORED:
+                    before = []  # aider restores once in a chat
     return builder.finish()
 
 
@@ -114,7 +169,7 @@ def _notice(builder: Builder, text: str, before: list[_Block]) -> bool:
     """What aider said; gives whether it was the report that ends a reply."""
     if found := _MODEL.match(text):
         builder.says_model(found[1])
-    elif text == "Restored previous conversation history.":
+    elif text == _RESTORED:
         for at, (kind, said) in enumerate(before):
             if kind == "user":
                 builder.add(UserMessage(said))

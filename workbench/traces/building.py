@@ -72,8 +72,8 @@ class Recording(list[Body]):
         super().__init__(bodies)
         self.times: list[int] = [0] * len(self)
         """By event: milliseconds since 1970; 0 where the file does not say."""
-        self.strange = 0
-        """Entries that look like talk and were not understood. Where they are many, the format is another one."""
+        self.strange: Counter[str] = Counter()
+        """By kind: entries that look like talk and were not understood. Where they are many, the file is refused."""
         self.format = ""
         """Whose it is."""
         self.title = ""
@@ -231,9 +231,10 @@ class Builder(Talk):
         """An error that the file records; it never becomes part of the conversation."""
         self.add(Failure(CATEGORY, message))
 
-    def unknown(self, kind: str, value: Any) -> None:
-        """An entry that is not understood, carried whole."""
-        self.bodies.strange += _looks_like_talk(value)
+    def unknown(self, kind: str, value: Any, is_talk: bool = True) -> None:
+        """An entry that is not understood, carried whole; `is_talk`: whether it may be part of the conversation."""
+        if is_talk and _looks_like_talk(value):
+            self.bodies.strange[clean(kind)] += 1
         super().unknown(kind, value)
 
     def leave_out_all_but(self, read: Container[str], value: Iterable[str]) -> None:

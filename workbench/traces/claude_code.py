@@ -11,15 +11,19 @@
   and tools. Earlier files have neither of the two; some have both in a `prompt_snapshot`.
 - An `attachment` is what the program put into the request. Later versions have the text (`rendered`, `renderedRole`);
   what was `rendered` for the role system is sent without the tags around it. A message typed while the agent worked is
-  an attachment too (`queued_command`). Others are carried as unknown: how they were worded is not in the file.
+  an attachment too (`queued_command`). Without `rendered`, `claude_attachments` has the words of a file, a memory and
+  others; the rest is carried as unknown.
 - `compact_boundary` with the user message behind it that is marked `isCompactSummary` is a compaction of all before
-  the boundary, less the `preservedSegment` that some versions name; it tells the tokens before, and later after. A
-  summary with nothing before it, as in a session that continues another file, is a user message. A
+  the boundary, less the `preservedSegment` that some versions name; it tells the tokens before, and later after. Where
+  the file begins at the boundary, the compaction stands for what is not in it. A summary without a boundary and with
+  nothing before it, as in a session that continues another file, is a user message. A
   `microcompact_boundary` names the calls whose results were cleared: they are masked from there on.
 - Each session of a file is a conversation of its own, unless its first line goes on from a line of another. Lines of
   sub-agents (`isSidechain`) are conversations behind them, one per `agentId`, or per root where there is none.
 - An error of the API that was shown as a reply (`isApiErrorMessage`) is a failure. `summary`, `custom-title` and
   `ai-title` are titles.
+- `system` lines are for the screen. `local_command` (what `/model` printed, for one) is sent as the user's from
+  2.1.70 on, and was not sent up to 2.1.50. An `api_error` is a failure.
 - Counted, not kept: progress, snapshots of files, durations and hooks. Branches that the user went back from stay, in
   the order of the file.
 """
@@ -28,10 +32,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.config.text import whole_number
 from workbench.log.events import Content, Override, SystemMessage, ToolResult, UserMessage, text_of
 from workbench.traces import claude_requests
 from workbench.traces.building import OLD_RESULT, Builder, Recording, beginning, entries
+from workbench.traces.claude_attachments import sent_contents
 from workbench.traces.claude_requests import RecordedRequests
+from workbench.traces.parents import count_missing, tell_gaps
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import FINISH, AnthropicReader, kept_an_hour
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
@@ -42,8 +49,15 @@ _NOISE = (
     *("agent-name", "agent-setting", "agent-color", "stream_event", "rate_limit_event"),
     *("atis-latch", "tools-used", "cost-state"),
 )
-_QUIET = ("turn_duration", "stop_hook_summary", "init", "hook_started", "hook_response", "status", "away_summary")
+_QUIET = (
+    *("turn_duration", "stop_hook_summary", "init", "hook_started", "hook_response", "hook_progress", "status"),
+    *("away_summary", "informational", "file_snapshot", "task_notification", "task_started", "task_progress"),
+    *("agents_killed", "api_retry", "bridge_state", "bridge_status", "elicitation_complete", "memory_saved"),
+    *("permission_retry", "scheduled_task_fire", "session_state_changed", "session_start", "local_command"),
+)
 """Kinds of `system` lines that are about the program."""
+_COMMANDS_SENT = (2, 1, 70)
+"""The version from which on the model sees what a local command printed."""
 _TITLES = {"summary": "summary", "custom-title": "customTitle", "ai-title": "aiTitle"}
 _REMINDER = ("<system-reminder>\n", "\n</system-reminder>")
 
@@ -67,8 +81,12 @@ def _is_line(value: dict[str, Any]) -> bool:
 def read(document: Document, text: str) -> list[Recording]:
     """The sessions, then their sub-agents."""
     conversations = _Conversations(document, '"api-request"' in text)
-    for _, value in entries(document, text):
-        conversations.reader(value).line(value)
+    lines = [value for _, value in entries(document, text)]
+    known = {text_in(value, "uuid") for value in lines}
+    for value in lines:
+        reader = conversations.reader(value)
+        reader.line(value)
+        reader.gaps += count_missing([value], "parentUuid", known)
     found = sorted(conversations.made.items(), key=lambda item: item[0][1] != "")
     talks = [(reader.builder.has_talk, reader.finish()) for _, reader in found]
     return [bodies for has_talk, bodies in talks if has_talk] or [bodies for _, bodies in talks]
@@ -143,6 +161,8 @@ class ClaudeCodeReader:
         """Replies whose usage was told."""
         self._held: list[dict[str, Any]] = []
         """Lines with results that came while the reply may go on."""
+        self.gaps = 0
+        """Lines that go on from a line that is not in the file."""
 
     def has_line(self, uuid: str) -> bool:
         """Whether a line is one of this conversation's."""
@@ -177,9 +197,8 @@ class ClaudeCodeReader:
             case "system" if subtype == "microcompact_boundary":
                 self._begin(value)
                 self._micro_compaction(dict_in(value, "microcompactMetadata"))
-            case "system" if subtype in _QUIET:
-                self.builder.says_model(text_in(value, "model"))
-                self.builder.leave_out(f"system {subtype}")
+            case "system" if subtype:
+                self._system(value, subtype)
             case "summary" | "custom-title" | "ai-title":
                 self.builder.says_title(text_in(value, _TITLES[kind]))
             case _ if kind in claude_requests.KINDS and self._requests is not None:
@@ -196,7 +215,8 @@ class ClaudeCodeReader:
         if self._requests is not None:
             self._requests.finish()
         if self._boundary is not None:
-            self.builder.unknown("system compact_boundary", self._boundary)
+            self.builder.unknown("system compact_boundary", self._boundary, is_talk=False)
+        tell_gaps(self.builder, self.gaps)
         return self.builder.finish()
 
     def _begin(self, value: dict[str, Any]) -> None:
@@ -224,9 +244,24 @@ class ClaudeCodeReader:
             self._at(value)
             self._user(value)
 
+    def _system(self, value: dict[str, Any], subtype: str) -> None:
+        """A line for the screen; of these, the model sees what a local command printed."""
+        said = text_in(value, "content")
+        if subtype == "local_command" and said and _version(value) >= _COMMANDS_SENT:
+            self._begin(value)
+            self.builder.add(SystemMessage(said, "user"))
+        elif subtype == "api_error":
+            self._begin(value)
+            self.builder.failure(_api_error(value))
+        elif subtype in _QUIET:
+            self.builder.says_model(text_in(value, "model"))
+            self.builder.leave_out(f"system {subtype}")
+        else:
+            self.builder.unknown(f"system {subtype}", value, is_talk=False)
+
     def _user(self, value: dict[str, Any]) -> None:
         content = value["message"].get("content")
-        if value.get("isCompactSummary") and self.builder.has_talk:
+        if value.get("isCompactSummary") and (self.builder.has_talk or self._boundary is not None):
             self._compaction(text_of(content_of(content)))
             return
         if value.get("isVisibleInTranscriptOnly") and not value.get("isCompactSummary"):
@@ -264,8 +299,10 @@ class ClaudeCodeReader:
         attached, role = dict_in(value, "attachment"), text_in(value, "renderedRole") or "user"
         kind = text_in(attached, "type")
         texts = [content_of(each.get("content")) for each in list_in(value, "rendered") if isinstance(each, dict)]
+        worded = sent_contents(attached) if not texts else None
         if kind == "queued_command" and not texts:
             texts = [content_of(attached.get("prompt"))]
+        texts = texts or worded or []
         if role == "system":
             texts = [_bare(text) for text in texts]
         typed = kind == "queued_command" and text_in(attached, "commandMode") in ("prompt", "")
@@ -276,6 +313,8 @@ class ClaudeCodeReader:
             self._clearable[text_in(value, "uuid")] = (first, self.builder.last)
         elif kind == "prompt_snapshot":
             self._snapshot(attached)
+        elif worded is not None:
+            self.builder.leave_out(f"attachment {kind}")
         else:
             self.builder.unknown(f"attachment {kind}".rstrip(), value)
 
@@ -300,22 +339,33 @@ class ClaudeCodeReader:
         head = text_in(dict_in(noted, "preservedSegment"), "headUuid")
         last = min(last, self._seqs.get(head, last))
         self._boundary = None
-        if last:
-            self.builder.compaction(
-                1,
-                last,
-                summary,
-                trigger=text_in(noted, "trigger"),
-                tokens_before=number_in(noted, "preTokens"),
-                tokens_after=number_in(noted, "postTokens"),
-            )
-        else:
-            self.builder.add(UserMessage(summary))
+        self.builder.compaction(
+            1,
+            last,
+            summary,
+            trigger=text_in(noted, "trigger"),
+            tokens_before=number_in(noted, "preTokens"),
+            tokens_after=number_in(noted, "postTokens"),
+        )
 
 
 def _has_results_only(value: dict[str, Any]) -> bool:
     content = value["message"].get("content")
     return isinstance(content, list) and all(text_in(block, "type") == "tool_result" for block in content)
+
+
+def _version(value: dict[str, Any]) -> tuple[int, ...]:
+    """The version of Claude Code that wrote a line; nothing where it does not say."""
+    return tuple(whole_number(part) if part.isdecimal() else 0 for part in text_in(value, "version").split(".")[:3])
+
+
+def _api_error(value: dict[str, Any]) -> str:
+    error = dict_in(value, "error")
+    inner = dict_in(dict_in(error, "error"), "error") or dict_in(error, "error")
+    said = text_in(value, "content") or text_in(inner, "message") or text_in(error, "message")
+    code = text_in(dict_in(value, "cause"), "code") or text_in(dict_in(error, "cause"), "code")
+    status = number_in(error, "status")
+    return said or code or (f"the API answered with status {status}" if status else "the API answered with an error")
 
 
 def _bare(content: Content) -> Content:

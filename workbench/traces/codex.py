@@ -16,6 +16,7 @@
   by the compaction, a summary among them or in `message` becomes its summary, and what is new follows as messages. The
   summary may be encrypted; then a line says so. `compaction_response_id` names the response that was asked for the
   summary: it is no part of the conversation. The `token_count` that follows has the size of what is left, alone.
+- `agent_message` is what another agent of the session wrote to this one; the model sees it. Parts may be encrypted.
 - Encrypted reasoning is sent back. Its size is not in the file.
 """
 
@@ -47,6 +48,7 @@ from workbench.wire.values import content_from, content_of, dict_in, list_in, nu
 
 NAME = "Codex"
 SEALED = "[Codex compacted the conversation here; the summary is encrypted in its file and cannot be shown]"
+SEALED_MESSAGE = "[Another agent wrote here; its message is encrypted in the file and cannot be shown]"
 _KINDS = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULTILINE)
 _INSTRUCTIONS = re.compile(
@@ -152,7 +154,9 @@ class CodexReader(ResponsesReader):
                 self._record(payload)
             case "compacted":
                 self._compacted(payload)
-            case "world_state":
+            case "inter_agent_communication" if payload:
+                self._agent_message(payload)
+            case "world_state" | "inter_agent_communication_metadata":
                 self.builder.leave_out(kind)
             case "" if _is_old_header(value):
                 self._header(value)
@@ -182,8 +186,19 @@ class CodexReader(ResponsesReader):
         """Take in an item of the Responses API."""
         if text_in(value, "type") == "ghost_snapshot":
             self.builder.leave_out("ghost_snapshot")
+        elif text_in(value, "type") == "agent_message":
+            self._agent_message(value)
         else:
             super().message(value)
+
+    def _agent_message(self, value: dict[str, Any]) -> None:
+        """What another agent of the session wrote to this one; parts of it may be encrypted."""
+        self._speaking = False
+        content = value.get("content")
+        parts = content if isinstance(content, list) else [content]
+        readable = [part for part in parts if text_in(part, "type") != "encrypted_content" and part is not None]
+        self.builder.leave_out("encrypted part of an agent's message", len(parts) - len(readable))
+        self.builder.add(SystemMessage(content_of(readable) or SEALED_MESSAGE, "user", text_in(value, "author")))
 
     def output(self, value: Any) -> tuple[Content, bool]:
         """A call's output, and whether it is an error."""
@@ -286,7 +301,7 @@ class CodexReader(ResponsesReader):
                 fresh.append(item)
         if not summary and not sealed and fresh and text_in(fresh[-1], "role") == "user":
             summary = text_of(content_of(fresh.pop().get("content")))  # Codex puts its summary last
-        if last:
+        if last or summary or sealed:
             noted = {"made_by": NAME, **({"tokens_before": self._size} if self._size else {})}
             retained = tuple(kept[seq] for seq in sorted(kept))
             self.builder.add(Compaction(1, last, summary or SEALED, retained, "end", meta=noted))

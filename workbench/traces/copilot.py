@@ -23,6 +23,7 @@ from typing import Any, Final
 from workbench.config.errors import WrongCall
 from workbench.log.events import AssistantMessage, Dialect, Reasoning, Request, SlotContent, Usage, UserMessage
 from workbench.traces.building import Builder, Recording, beginning, by_session, entries
+from workbench.traces.parents import count_missing, tell_gaps
 from workbench.traces.reading import Document, Located
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
 
@@ -59,11 +60,14 @@ def _begins(value: Any) -> str:
 
 def _session(located: list[Located], broken: Iterable[WrongCall]) -> list[Recording]:
     made = {"": _Reader(Builder(NAME, broken))}
+    known = {text_in(value, "id") for _, value in located}
+    gaps = count_missing((value for _, value in located), "parentId", known)
     for _, value in located:
         agent = text_in(value, "agentId") or text_in(dict_in(value, "data"), "parentToolCallId")
         if agent not in made:
             made[agent] = _Reader(Builder(NAME))
         made[agent].line(value)
+    tell_gaps(made[""].builder, gaps)
     talks = [(reader.builder.has_talk, reader.finish()) for reader in made.values()]
     return [bodies for has_talk, bodies in talks if has_talk] or [talks[0][1]]
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
+from workbench.config.file_limits import largest_file
+from workbench.config.foreign_files import read_to_end
 from workbench.log.events import (
     AssistantMessage,
     Compaction,
@@ -20,6 +23,7 @@ from workbench.log.events import (
 from workbench.traces import (
     adk,
     aider,
+    amp,
     anthropic,
     atif,
     claude_code,
@@ -27,11 +31,21 @@ from workbench.traces import (
     codex,
     continue_dev,
     copilot,
+    crush,
+    cursor,
+    droid,
     gemini,
     gemini_cli,
+    goose,
+    grok,
+    hermes,
     inspect_logs,
     kimi,
+    kiro,
+    langfuse,
+    langsmith,
     llm,
+    managed_agents,
     mini_swe_agent,
     openai,
     openai_agents,
@@ -42,9 +56,14 @@ from workbench.traces import (
     qwen,
     request_logs,
     responses,
+    roo,
     sharegpt,
+    spans,
     swe_agent,
+    tau2,
     tau_bench,
+    vscode_copilot,
+    windsurf,
 )
 from workbench.traces.building import Recording
 from workbench.traces.reading import Document, bad, decoded, opened, read_json, whole_lines
@@ -84,6 +103,11 @@ FORMATS = tuple(
         kimi,
         copilot,
         qwen,
+        cursor,
+        droid,
+        windsurf,
+        grok,
+        goose,
         claude_code,
         codex,
         pi,
@@ -97,6 +121,16 @@ FORMATS = tuple(
         atif,
         inspect_logs,
         tau_bench,
+        tau2,
+        langfuse,
+        langsmith,
+        spans,
+        managed_agents,
+        kiro,
+        hermes,
+        vscode_copilot,
+        amp,
+        roo,
         cline,
         request_logs,
         gemini,
@@ -108,10 +142,16 @@ FORMATS = tuple(
 )
 """Those of other agents. OpenAI-style messages come behind them: their keys are the least telling."""
 DATABASES = tuple(
-    TablesFormat(module.NAME, module.recognises_tables, module.sessions) for module in (opencode, openai_agents, llm)
+    TablesFormat(module.NAME, module.recognises_tables, module.sessions)
+    for module in (opencode, openai_agents, llm, kiro, crush, goose)
 )
 """Those that are SQLite files."""
 _MARKDOWN = re.compile(r"^(?:#{1,6} |```|[*-] |> )", re.MULTILINE)
+_BEGINNINGS = ("{", "[", "# aider chat started")
+_SHOWN = 5
+"""So many unknown kinds are named in a refusal."""
+_HEAD = 64 * 1024
+"""Bytes that show whether a file may be a transcript."""
 NAMES = tuple(dict.fromkeys([*(each.name for each in FORMATS), *(each.name for each in DATABASES), aider.NAME]))
 """Of all formats of other agents."""
 KNOWN = f"OpenAI-style messages, Workbench's own events, {', '.join(NAMES)}"
@@ -123,19 +163,29 @@ def read_file(source: str, *, growing: bool = False) -> tuple[str, str | Tables]
     `growing`: without a last line that is still being written.
     """
     with opened(source) as (name, file):
-        head = file.read(len(MAGIC))
-        if head == MAGIC and Path(source).is_file():
+        head = file.read(_HEAD)
+        if head.startswith(MAGIC) and source != "-":
             return name, open_tables(name, Path(source))
-        raw = head + file.read()
-    if head == MAGIC:
+        if not begins_as_transcript(head):  # so that nothing endless is read before it is refused
+            if b"\0" in head:
+                raise _refused(name, "binary data")
+            return name, decoded(name, head, is_whole=len(head) < _HEAD)
+        limit = largest_file()
+        raw = read_to_end(file, limit, head)
+        text = inspect_logs.text_of_archive(raw, limit) if head.startswith(inspect_logs.ZIP_MAGIC) else ""
+    if head.startswith(MAGIC):
         return name, tables_of(name, raw)
-    if head.startswith(inspect_logs.ZIP_MAGIC):
-        text = inspect_logs.text_of_archive(raw)
-        if text:
-            return name, text
+    if text:
+        return name, text
     if b"\0" in raw:
         raise _refused(name, "binary data")
     return name, decoded(name, whole_lines(raw) if growing else raw)
+
+
+def begins_as_transcript(head: bytes) -> bool:
+    """Whether the first bytes of a file may be those of a transcript in any of the formats."""
+    text = head.decode("utf-8-sig", "replace").lstrip()
+    return head.startswith((MAGIC, inspect_logs.ZIP_MAGIC)) or text.startswith(_BEGINNINGS)
 
 
 def conversations(name: str, content: str | Tables, only: int = 0) -> list[Recording]:
@@ -167,19 +217,33 @@ def _of_database(database: Tables, only: int) -> list[Recording]:
 
 def _of_json(name: str, text: str) -> list[Recording]:
     document = read_json(name, text, skip=True)
+    refusal: UnknownFormat | None = None
     try:
         for known in FORMATS:
             if known.recognises(document):
                 found = known.read(document, text)
                 if understood(found):
                     return _named(found, known.name)
+                refusal = refusal or _too_strange(document, known.name, found)
         if document.broken:
             raise document.broken[0]
         if openai.recognises(document):
             return _named(openai.conversations(document, text), "OpenAI-style messages")
     except RecursionError:
         raise bad(name, document.values[0].line, "JSON that is not nested hundreds of levels deep") from None
-    raise _fits_none(document)
+    raise refusal or _fits_none(document)
+
+
+def _too_strange(document: Document, format_name: str, found: list[Recording]) -> UnknownFormat | None:
+    """Why a file of a known format is refused: how many of its entries are unknown, and which kinds they are."""
+    kinds = sum((each.strange for each in found), Counter[str]())
+    if not kinds:
+        return None
+    entries = len(document.values) if document.lines else _talk(found) + kinds.total()
+    named = ", ".join(repr(kind[:40]) for kind in list(kinds)[:_SHOWN])
+    more = ", ..." if len(kinds) > _SHOWN else ""
+    unknown = f"{kinds.total():,} of {entries:,} entries are unknown: {named}{more}"
+    return UnknownFormat(f"{document.name}: {format_name}, but {unknown}")
 
 
 def _named(found: list[Recording], name: str) -> list[Recording]:
@@ -190,9 +254,13 @@ def _named(found: list[Recording], name: str) -> list[Recording]:
 
 def understood(found: list[Recording]) -> bool:
     """Whether at least nine tenths of what looks like talk was read; otherwise the format is another one."""
-    strange = sum(each.strange for each in found)
-    talk = sum(isinstance(body, TALK) for each in found for body in each) if strange else 0
+    strange = sum(each.strange.total() for each in found)
+    talk = _talk(found) if strange else 0
     return strange <= (max(1, talk // 9) if talk else 0)
+
+
+def _talk(found: list[Recording]) -> int:
+    return sum(isinstance(body, TALK) for each in found for body in each)
 
 
 def _fits_none(document: Document) -> UnknownFormat:

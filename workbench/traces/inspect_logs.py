@@ -16,6 +16,7 @@ import json
 from io import BytesIO
 from typing import Any
 
+from workbench.config.foreign_files import TooLargeFile
 from workbench.log.events import (
     AssistantMessage,
     Part,
@@ -35,6 +36,10 @@ from workbench.wire.values import content_from, content_of, dict_in, list_in, nu
 NAME = "Inspect"
 ZIP_MAGIC = b"PK\x03\x04"
 _ATTACHMENT = "attachment://"
+_DENSEST = 100
+"""How many times smaller a log can be packed; a tenth of it is usual."""
+_SMALL = 64 * 1024 * 1024
+"""Bytes that any archive may unpack to."""
 
 
 def recognises(document: Document) -> bool:
@@ -43,13 +48,20 @@ def recognises(document: Document) -> bool:
     return len(first) == 1 and "eval" in first[0] and "status" in first[0] and bool(list_in(first[0], "samples"))
 
 
-def text_of_archive(raw: bytes) -> str:
-    """The archive of a log as the JSON that the same log has in one file; empty where it is another archive."""
+def text_of_archive(raw: bytes, limit: int) -> str:
+    """The archive of a log as the JSON that the same log has in one file; empty where it is another archive.
+
+    Raises TooLargeFile where it would unpack to more than `limit` bytes, or to far more than logs do.
+    """
     from zipfile import BadZipFile, ZipFile  # late: no other format needs it
 
     try:
         with ZipFile(BytesIO(raw)) as archive:
             names = archive.namelist()
+            limit = min(limit, max(_SMALL, _DENSEST * len(raw)))
+            size = sum(each.file_size for each in archive.infolist())
+            if size > limit:
+                raise TooLargeFile(limit, size)
             samples = [archive.read(each).decode() for each in names if each.startswith("samples/")]
             header = json.loads(archive.read("header.json" if "header.json" in names else "_journal/start.json"))
     except (BadZipFile, KeyError, NotImplementedError, RuntimeError, ValueError):

@@ -9,7 +9,8 @@
   its `usage`, with cached tokens beside `input`, and its cost. `stopReason` `aborted` and `error` mark replies cut
   short. Those are not sent again; in sessions without a `version`, only calls that never ran are left out.
 - Later versions give entries an `id` and a `parentId`. The conversation is then the path that leads to the last
-  entry; what the user went back from is counted, not kept.
+  entry; what the user went back from is counted, not kept. Where a parent is missing, the entry before it in the file
+  counts as one, and a failure says so.
 - `compaction` has a `summary` and the first entry kept (`firstKeptEntryId`, or `firstKeptEntryIndex` among the
   lines); it becomes a compaction of what was before that, and stands first. A `branch_summary` is a user message. Both
   as pi sends them.
@@ -26,6 +27,7 @@ from typing import Any
 from workbench.config.errors import WrongCall
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, ToolCall, UserMessage, text_of
 from workbench.traces.building import Builder, Recording, beginning, by_session, entries
+from workbench.traces.parents import path_to_last, tell_gaps
 from workbench.traces.reading import Document, Located
 from workbench.wire.talk import cost_in
 from workbench.wire.values import as_json, content_from, content_of, dict_in, list_in, number_in, part_of, text_in
@@ -59,12 +61,13 @@ def _begins(value: Any) -> str:
 
 def _session(located: list[Located], broken: Iterable[WrongCall]) -> Recording:
     reader = _Reader(Builder(NAME, broken), {_result_of(value) for _, value in located})
-    path = _path(located)
+    path, gaps = _path(located)
     for at, (_, value) in enumerate(located):
         if path is not None and isinstance(value, dict) and value.get("id") and text_in(value, "id") not in path:
             reader.builder.leave_out("entries of branches that were left")
         else:
             reader.line(at, value)
+    tell_gaps(reader.builder, gaps)
     return reader.builder.finish()
 
 
@@ -73,21 +76,18 @@ def _result_of(value: Any) -> str:
     return text_in(dict_in(value, "message"), "toolCallId")
 
 
-def _path(located: list[Located]) -> set[str] | None:
-    """The entries that lead to the last one; None where entries have no parents."""
+def _path(located: list[Located]) -> tuple[set[str] | None, int]:
+    """The entries that lead to the last one, None where entries have no parents; and how many parents are missing."""
     parents = {
         text_in(value, "id"): text_in(value, "parentId")
         for _, value in located
         if isinstance(value, dict) and ("parentId" in value or value.get("type") == "session")
     }
     if not any(parents.values()):
-        return None
-    found: set[str] = {text_in(value, "id") for _, value in located if text_in(value, "type") == "session"}
-    at = next(reversed(parents))
-    while at and at not in found:
-        found.add(at)
-        at = parents.get(at, "")
-    return found
+        return None, 0
+    sessions = {text_in(value, "id") for _, value in located if text_in(value, "type") == "session"}
+    found, gaps = path_to_last(parents)
+    return found | sessions, gaps
 
 
 class _Reader:

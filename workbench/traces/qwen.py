@@ -21,6 +21,7 @@ from typing import Any, Final
 from workbench.log.events import Dialect, Purpose, Request, Usage
 from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.histories import History, NamedContent
+from workbench.traces.parents import path_to_last, tell_gaps
 from workbench.traces.reading import Document
 from workbench.wire.values import dict_in, list_in, number_in, text_in
 
@@ -42,24 +43,16 @@ def is_line(value: dict[str, Any]) -> bool:
 def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
     values = [value for _, value in entries(document, text)]
-    reader, path = _Reader(Builder(NAME, document.broken)), _path(values)
+    reader = _Reader(Builder(NAME, document.broken))
+    parents = {text_in(value, "uuid"): text_in(value, "parentUuid") for value in values if text_in(value, "uuid")}
+    path, gaps = path_to_last(parents)
     for value in values:
         if path and text_in(value, "uuid") and text_in(value, "uuid") not in path:
             reader.builder.leave_out("entries of branches that were left")
         else:
             reader.line(value)
+    tell_gaps(reader.builder, gaps)
     return [reader.finish()]
-
-
-def _path(values: list[Any]) -> set[str]:
-    """The lines that lead to the last one; none where a line on the way is missing."""
-    parents = {text_in(value, "uuid"): text_in(value, "parentUuid") for value in values if text_in(value, "uuid")}
-    found: set[str] = set()
-    at = next(reversed(parents), "")
-    while at in parents and at not in found:
-        found.add(at)
-        at = parents[at]
-    return set() if at else found
 
 
 class _Reader:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from workbench.config.errors import WrongCall
+from workbench.config.file_limits import largest_file
+from workbench.config.foreign_files import NotRegularFile, TooLargeFile, open_regular_file, read_to_end
 
 _SPACE = " \t\r\n"
 
@@ -53,7 +55,7 @@ def _short(value: object) -> str:
 def read_text(source: str) -> tuple[str, str]:
     """The name to speak of and the text of a file; `-` is standard input."""
     with opened(source) as (name, file):
-        return name, decoded(name, file.read())
+        return name, decoded(name, read_to_end(file, largest_file()))
 
 
 @contextmanager
@@ -64,16 +66,21 @@ def opened(source: str) -> Iterator[tuple[str, BinaryIO]]:
         if source == "-":
             yield name, sys.stdin.buffer
         else:
-            with Path(source).open("rb") as file:
+            with open_regular_file(source) as file:
                 yield name, file
+    except NotRegularFile as error:
+        hint = "; only standard input, named -, may be a pipe" if error.is_pipe else ""
+        raise WrongCall(f"{name}: {error.strerror}{hint}") from None
+    except TooLargeFile as error:
+        raise WrongCall(f"{name}: {error.strerror}; max_bytes under [files] in config.toml allows more") from None
     except OSError as error:
         raise WrongCall(f"{name}: cannot be read: {error.strerror or error}") from None
 
 
-def decoded(name: str, raw: bytes) -> str:
-    """The bytes of a text."""
+def decoded(name: str, raw: bytes, *, is_whole: bool = True) -> str:
+    """The bytes of a text. Where they are not the whole of it, they may end in the middle of a character."""
     try:
-        return raw.decode("utf-8-sig")
+        return codecs.getincrementaldecoder("utf-8-sig")().decode(raw, final=is_whole)
     except UnicodeDecodeError as error:
         raise bad(name, raw[: error.start].count(b"\n") + 1, "text in UTF-8", hex(raw[error.start])) from None
 

@@ -3,9 +3,11 @@
 - One body, a list of them, or JSON lines. A body names its `model` (Gemini's may stand in the address) and does not end
   with the model's own words, nor hold keys that a chat API does not take; those that do are transcripts.
 - The answer is under `response` beside the body or beside `request`, or its `choices` and `usage` stand with the
-  messages. Recorders of HTTP put both into a `body`, sometimes as text; a stream is put together again.
+  messages. Recorders of HTTP put both into a `body`, sometimes as text; a stream is put together again. All
+  of a recording stand in a list (`interactions`, `http_interactions`, or `log.entries` of HAR).
+- Bedrock's Converse is read as Anthropic's (`bedrock`), and such a request is not exact.
 - OpenHands' `llm_completions` are such files: `messages`, `response`, and the other parameters under `kwargs`.
-- Every request is exact; `exchanges` says which of them are one conversation.
+- All others are exact; `exchanges` says which of them are one conversation.
 - Missing: what a request did not hold, and the order of requests other than that of the file.
 """
 
@@ -13,12 +15,14 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import unquote
 
 from workbench.log.events import Dialect
+from workbench.traces import bedrock
 from workbench.traces.anthropic import is_body as is_anthropic
-from workbench.traces.building import Recording, beginning, entries, milliseconds
+from workbench.traces.building import Recording, milliseconds
 from workbench.traces.exchanges import conversations_of
-from workbench.traces.reading import Document
+from workbench.traces.reading import Document, Located
 from workbench.traces.request_thread import Exchange, is_models
 from workbench.wire.dialects import split
 from workbench.wire.gemini import is_content
@@ -47,15 +51,30 @@ _CHAT = frozenset(
     )
 )
 """What a request of chat may hold. Where nothing was answered, other keys tell that it is something else."""
+_STRINGS = ("string", "base64_string")
+"""Where recorders keep a body that is an object."""
+_FIRST = 40
+"""So many entries are looked at to know the format."""
 _COUNTING = ("count_tokens", "countTokens", "input_tokens")
 """In addresses of requests that no model answered."""
 
 
 def recognises(document: Document) -> bool:
     """Whether the entries near the beginning are requests; a recorder of HTTP writes others between them."""
-    first = beginning(document)
+    first = [value for _, value in _entries(document)[:_FIRST] if isinstance(value, dict)]
     found = [exchange_of(value) is not None for value in first]
     return any(found) and all(is_one or _is_http(value) for is_one, value in zip(found, first, strict=True))
+
+
+def _entries(document: Document) -> list[Located]:
+    """The requests of a file: its lines, its list, or the list under the key that a recorder of HTTP has for them."""
+    first = document.values[0].value
+    if document.lines:
+        return document.values
+    recorded = list_in(first, "interactions") or list_in(first, "http_interactions")
+    recorded = recorded or list_in(dict_in(first, "log"), "entries")
+    listed = first if isinstance(first, list) else recorded
+    return [Located(document.values[0].line, value) for value in listed] if listed else document.values
 
 
 def _is_http(value: dict[str, Any]) -> bool:
@@ -64,7 +83,7 @@ def _is_http(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The conversations that the requests make."""
-    found = [exchange_of(value) for _, value in entries(document, text)]
+    found = [exchange_of(value) for _, value in _entries(document)]
     exchanges = [exchange for exchange in found if exchange is not None]
     made = conversations_of(exchanges, NAME)
     if not made:
@@ -83,27 +102,53 @@ def exchange_of(value: Any) -> Exchange | None:
     if body is None:
         body = {**dict_in(value, "kwargs"), **value}
         body = {key: each for key, each in body.items() if key not in _NOT_SENT} if given else body
-    dialect = _dialect(body, isinstance(given, str) or not given.keys().isdisjoint(_SAID))
     address = text_in(value, "path") or text_in(value, "url") or text_in(dict_in(value, "request"), "url")
+    if bedrock.is_body(body):
+        return _converse(value, body, address)
+    dialect = _dialect(body, isinstance(given, str) or not given.keys().isdisjoint(_SAID))
     if dialect is None or any(word in address for word in _COUNTING):
         return None
     model = text_in(body, "model") or address.rpartition("models/")[2].partition(":")[0]
     answer = from_stream(dialect, given) if isinstance(given, str) else given
-    places = (value, dict_in(value, "request"), answer)
-    at = next(filter(None, (milliseconds(place.get(key)) for place in places for key in _TIMES)), 0)
+    at = _time(value, dict_in(value, "request"), answer)
     return Exchange(dialect, body, answer, model.removeprefix("models/"), at, split(dialect, body))
+
+
+def _time(*places: dict[str, Any]) -> int:
+    return next(filter(None, (milliseconds(place.get(key)) for place in places for key in _TIMES)), 0)
+
+
+def _converse(value: dict[str, Any], body: dict[str, Any], address: str) -> Exchange:
+    """A request in Bedrock's own dialect, read as Anthropic's."""
+    body = bedrock.as_anthropic(body, unquote(address.rpartition("/model/")[2].partition("/")[0]))
+    given = next((value[key] for key in _ANSWERS if key in value), None)
+    raw = _body(given)
+    answer = bedrock.answer_of(_opened(given), raw if isinstance(raw, str) else "")
+    at = _time(value, dict_in(value, "request"))
+    return Exchange("anthropic", body, answer, text_in(body, "model"), at, split("anthropic", body), is_exact=False)
 
 
 def _opened(value: Any) -> dict[str, Any]:
     """A body that may be text, or lie in a recorder's object beside the address and the headers."""
-    if isinstance(value, dict) and "body" in value:
-        value = value["body"]
+    value = _body(value)
     if isinstance(value, str):
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
             return {}
     return value if isinstance(value, dict) else {}
+
+
+def _body(value: Any) -> Any:
+    """The body as recorders of HTTP keep it: text, or an object around it; HAR has names of its own."""
+    for key in ("body", "postData", "content"):
+        inner = value.get(key) if isinstance(value, dict) and "type" not in value else None
+        if key == "body" and inner is not None:
+            text = next((inner[name] for name in _STRINGS if isinstance(inner, dict) and name in inner), None)
+            return inner if text is None else text
+        if isinstance(inner, dict) and isinstance(inner.get("text"), str) and "mimeType" in inner:
+            return inner["text"]
+    return value
 
 
 def _answer(value: dict[str, Any]) -> dict[str, Any] | str:
@@ -113,7 +158,8 @@ def _answer(value: dict[str, Any]) -> dict[str, Any] | str:
         opened = _opened(found)
         if text_in(opened, "role") and "type" not in opened:
             return {"choices": [{"message": opened}]}
-        raw = found if isinstance(found, str) else text_in(found, "body") or text_in(found, "body_raw")
+        told = _body(found)
+        raw = told if isinstance(told, str) else text_in(found, "body_raw")
         if not opened.keys().isdisjoint(_BESIDE) or "data:" in raw:
             return opened or raw
     beside = {key: value[key] for key in _BESIDE if key in value}

@@ -30,6 +30,8 @@ class Exchange:
     """The body's."""
     known: tuple[str, ...] = ()
     """The hashes of its first messages, where they were made already."""
+    is_exact: bool = True
+    """Whether the body is what was sent; not where a tracer or another dialect wrote it otherwise."""
 
     @cached_property
     def head(self) -> int:
@@ -82,8 +84,10 @@ def is_models(message: Any) -> bool:
 
 
 def plain(message: Any) -> Any:
-    """A message as it compares: a text that is its only part is the text."""
+    """A message as it compares: a text that is its only part is the text, and a bare text is the user's message."""
     match message:
+        case str():
+            return {"role": "user", "content": message}
         case {"content": [{"type": "text", "text": str(text), **more}]} if not more:
             return {**message, "content": text}
     return message
@@ -136,8 +140,11 @@ class RequestThread:
     def send(self, exchange: Exchange, *, aside: bool = False, **who: Any) -> int:
         """The request itself, by its event; what it has in common with the one before is not told again.
 
-        `aside`: it is none of the conversation, and the next one does not begin with it.
+        `aside`: it is none of the conversation, and the next one does not begin with it. One that is not exact has no
+        event: 0.
         """
+        if not exchange.is_exact:
+            return 0
         builder, parts = self.builder, exchange.parts
         system = "" if parts.system is None else builder.part(parts.system)
         tools = "" if parts.tools is None else builder.part(parts.tools)

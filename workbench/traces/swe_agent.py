@@ -3,9 +3,11 @@
 - `history` holds the messages in OpenAI's form with more keys (`thought`, `action`, `agent`, `message_type`). A
   tool's message names its call in `tool_call_ids`; where it names several, the first has the result. `is_demo` marks
   demonstrations, which the model saw like the rest. `thinking_blocks` are reasoning.
-- Where there is no history, the last step's `query` (or `messages`) and its `response` are the conversation; else
-  each step of `trajectory` gives its `response` and its `observation`, which is a user message, as in the versions
-  without tools.
+- A step of `trajectory` has in `query` (or `messages`) what its model saw. SWE-agent replaces old observations by a
+  line ("Old environment output: (98 lines omitted)"): from that step on they are masked with it. The originals stand
+  in `history`, or in the steps before.
+- Where there is neither a history nor a `query`, each step gives its `response` and its `observation`, which is a user
+  message, as in the versions without tools.
 - A file of several `attempts` has a conversation per attempt.
 - The model is `replay_config.agent.model.name`, unless that is one of SWE-agent's own (`replay`, `human`). Tokens are
   told as a sum over the run, which is the usage of no request: left out, as are patches, states and the
@@ -15,9 +17,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
-from workbench.log.events import AssistantMessage, Reasoning, SystemMessage, UserMessage
+from workbench.log.events import AssistantMessage, Content, Override, Reasoning, SystemMessage, UserMessage, text_of
 from workbench.traces.building import Builder, Recording
 from workbench.traces.reading import Document, bad
 from workbench.wire.values import content_of, dict_in, list_in, text_in
@@ -25,6 +27,8 @@ from workbench.wire.values import content_of, dict_in, list_in, text_in
 NAME = "SWE-agent"
 _NO_MODELS = ("replay", "human", "human_thought", "instant_empty_submit", "instant_empty_submit_test")
 _LISTS = ("history", "trajectory", "attempts")
+MASKED_BY = "replaced by SWE-agent's history processor before it asked its model"
+LEFT_OUT_BY = "left out by SWE-agent's history processor before it asked its model"
 
 
 def recognises(document: Document) -> bool:
@@ -64,19 +68,61 @@ def _model(value: dict[str, Any]) -> str:
 def _conversation(value: dict[str, Any], model: str) -> Recording:
     reader = _Reader(Builder(NAME))
     reader.builder.says_model(model)
-    steps = list_in(value, "trajectory")
-    final = steps[-1] if steps else {}
-    history = list_in(value, "history")
-    asked = list_in(final, "query") or list_in(final, "messages")
-    for message in history or asked:
+    steps, history = list_in(value, "trajectory"), list_in(value, "history")
+    seen = [asked for step in steps if (asked := list_in(step, "query") or list_in(step, "messages"))]
+    if seen and history and not _goes_with(history, seen[-1]):
+        reader.builder.leave_out("history")
+        history = []
+    for asked in seen:
+        reader.request(asked, history)
+    for message in history[reader.told :]:
         reader.message(message)
-    if not history and asked:
-        reader.step(final)
-    elif not history:
+    if not history and seen and not _is_answered(steps[-1], seen[-1]):
+        reader.step(steps[-1])
+    elif not history and not seen:
         for step in steps:
             reader.step(step)
     reader.builder.leave_out_all_but(_LISTS, value)
     return reader.builder.finish()
+
+
+def _goes_with(history: list[Any], asked: list[Any]) -> bool:
+    """Whether the messages that the model saw are the first ones of the history, whatever was cut in them."""
+    return len(asked) <= len(history) and all(map(_is_same, asked, history))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two messages are one; of what the model said nothing is ever cut."""
+    role = text_in(one, "role")
+    calls = (each.get("tool_calls") if isinstance(each, dict) else None for each in (one, other))
+    if role != text_in(other, "role") or next(calls) != next(calls):
+        return False
+    return role != "assistant" or _content(one) == _content(other)
+
+
+def _is_answered(step: Any, asked: list[Any]) -> bool:
+    """Whether the messages of a step hold its own answer already, as some versions write them."""
+    said = text_in(step, "response")
+    return any(text_in(each, "role") == "assistant" and text_in(each, "content") == said for each in asked[-2:])
+
+
+class _Told(NamedTuple):
+    """A message that is there."""
+
+    message: Any
+    shown: Content
+    """What the model saw of it last."""
+    first: int
+    last: int
+    """The events it became."""
+
+    def is_(self, other: Any) -> bool:
+        """Whether a message is this one, whatever was cut in it."""
+        return _is_same(self.message, other)
+
+
+def _content(message: Any) -> Content:
+    return content_of(message.get("content")) if isinstance(message, dict) else ""
 
 
 class _Reader:
@@ -85,6 +131,39 @@ class _Reader:
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
         self._replies = 0
+        self._told: list[_Told] = []
+
+    @property
+    def told(self) -> int:
+        """How many messages of the history are there."""
+        return len(self._told)
+
+    def request(self, asked: list[Any], history: list[Any]) -> None:
+        """What the model saw next: what is new in it, and what is shown in another form than before."""
+        same = next(
+            (at for at, (told, now) in enumerate(zip(self._told, asked, strict=False)) if not told.is_(now)), None
+        )
+        keep = min(len(self._told), len(asked)) if same is None else same
+        for told in self._told[keep:]:
+            self.builder.add(Override("exclude", told.first, told.last, LEFT_OUT_BY))
+        del self._told[keep:]
+        for at, value in enumerate(asked):
+            if at >= len(self._told):
+                whole = history[at] if at < len(history) else value
+                before = self.builder.last
+                self.message(whole)
+                self._told.append(_Told(whole, _content(whole), before + 1, self.builder.last))
+            self._shown(at, _content(value))
+
+    def _shown(self, at: int, content: Content) -> None:
+        told = self._told[at]
+        if content == told.shown or told.first > told.last:
+            return
+        if content == _content(told.message):
+            self.builder.add(Override("unmask", told.first, told.last, MASKED_BY))
+        else:
+            self.builder.add(Override("mask", told.first, told.last, MASKED_BY, text_of(content)))
+        self._told[at] = told._replace(shown=content)
 
     def message(self, value: Any) -> None:
         content = content_of(value.get("content")) if isinstance(value, dict) else ""

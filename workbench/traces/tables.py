@@ -10,17 +10,20 @@ import json
 import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from shutil import copyfile
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from workbench.config.errors import WrongCall
+from workbench.config.file_limits import largest_file
+from workbench.config.foreign_files import check_regular_or_missing, open_regular_file, read_regular_file
 from workbench.traces.building import Recording
 
 MAGIC = b"SQLite format 3\0"
 _SHOWN = 8
 """So many tables are named in an error."""
+_LONGEST = 256 * 1024 * 1024
+"""Bytes of one value."""
 
 
 class TableSession(NamedTuple):
@@ -38,6 +41,8 @@ class Tables:
         self._connection = connection
         connection.row_factory = sqlite3.Row
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+        self._limit = largest_file()
         self._tables: dict[str, frozenset[str]] = {}
         for row in self.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"):
             columns = self.rows("SELECT name FROM pragma_table_info(?)", row["name"])
@@ -49,8 +54,16 @@ class Tables:
 
     def rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
         """What a query finds; all at once, so that no writer waits for us."""
+        found, room = [], self._limit
         try:
-            return [dict(row) for row in self._connection.execute(query, values)]
+            for row in self._connection.execute(query, values):
+                found.append(dict(row))
+                room -= sum(len(each) for each in row if isinstance(each, str | bytes))
+                if room < 0:
+                    raise WrongCall(
+                        f"{self.name}: this database holds more text than the {self._limit:,} bytes that are read"
+                    )
+            return found
         except sqlite3.Error as error:
             raise WrongCall(f"{self.name}: this database cannot be read: {error}") from None
 
@@ -73,8 +86,10 @@ def object_in(row: Mapping[str, Any], column: str) -> dict[str, Any]:
 def open_tables(name: str, path: Path) -> Tables:
     """A database by its path."""
     log = path.with_name(f"{path.name}-wal")
-    with path.open("rb") as file:
+    with open_regular_file(path) as file:
         logged = file.read(20)[18:] == b"\2\2"
+    # SQLite opens these by their names, and would wait for a pipe.
+    check_regular_or_missing(*(path.with_name(f"{path.name}{end}") for end in ("-wal", "-shm", "-journal")))
     if not logged or not log.exists() or not log.stat().st_size:
         # For one with a log, a plain `mode=ro` would make an empty one and its index beside the file.
         return _first_of(name, path, "immutable=1" if logged else "mode=ro", "immutable=1")
@@ -108,9 +123,10 @@ def _connected(path: Path, how: str) -> sqlite3.Connection:
 
 
 def _copied(name: str, path: Path, log: Path) -> Tables:
+    limit = largest_file()
     with TemporaryDirectory(prefix="workbench-") as folder:
         copy = Path(folder) / "copy.db"
-        copyfile(path, copy)
-        copyfile(log, copy.with_name("copy.db-wal"))
+        for source, target in ((path, copy), (log, copy.with_name("copy.db-wal"))):
+            target.write_bytes(read_regular_file(source, limit))
         with _connected(copy, "mode=rw") as connection:
             return tables_of(name, connection.serialize())

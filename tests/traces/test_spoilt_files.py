@@ -1,0 +1,156 @@
+"""Nothing that a file holds breaks a reader."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.talk import COUNTER, ROOMY, preset
+from support.validity import problems
+from traces.format_samples import SAMPLES, WORDS
+from workbench.config.errors import WrongCall
+from workbench.context.planner import plan
+from workbench.context.render import request
+from workbench.log.codec import decode, encode
+from workbench.session.source import number_events
+from workbench.traces.formats import FORMATS
+from workbench.traces.reading import read_json
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+leaves = scalars | st.sampled_from(WORDS) | st.text(max_size=4) | st.just("\ud800")
+keys = st.sampled_from(WORDS) | st.text(max_size=3)
+anything = st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=5), max_leaves=25
+)
+
+
+def _mixed(draw: st.DrawFn, value: Any) -> Any:
+    """A value of which some parts are something else."""
+    if draw(st.integers(0, 9)) == 0:
+        return draw(anything)
+    if isinstance(value, dict):
+        more = draw(st.dictionaries(keys, anything, max_size=2))
+        return {**{key: _mixed(draw, each) for key, each in value.items()}, **more}
+    if isinstance(value, list):
+        return [*(_mixed(draw, each) for each in value), *draw(st.lists(anything, max_size=2))]
+    return value
+
+
+_CALL = {"functionCall": {"id": "c", "name": "ls", "args": {}}}
+_GIVEN = {"functionResponse": {"id": "c", "name": "ls", "response": {"output": "x"}}}
+_OLD, _NEW = [{"role": "model", "parts": [_CALL]}, {"role": "user", "parts": [_GIVEN]}], [{"text": "all of it"}]
+LONGER: list[list[Any]] = [
+    [
+        {"type": "profile.bind", "systemPrompt": "be brief"},
+        {"type": "llm.tools_snapshot", "hash": "t", "tools": [{"name": "ls"}]},
+        {"type": "context.append_loop_event", "event": {"type": "step.begin"}},
+        {"type": "llm.request", "kind": "loop", "provider": "openai", "toolsHash": "t", "messageCount": 0},
+        {"type": "usage.record", "usage": {"inputOther": 7, "output": 1}},
+        {"type": "context.append_loop_event", "event": {"type": "tool.call", "toolCallId": "c", "name": "ls"}},
+        {"type": "context.append_loop_event", "event": {"type": "tool.result", "toolCallId": "c", "result": {}}},
+        {"type": "context.apply_compaction", "contextSummary": "all of it", "keptUserMessageCount": 1},
+        {"type": "context.undo", "count": 1},
+    ],
+    [
+        {"type": "session.usage_record", "data": {"usage": {"inputTokens": 7, "apiCallId": "a"}}},
+        {
+            "type": "assistant.message",
+            "data": {"apiCallId": "a", "toolRequests": [{"toolCallId": "c", "name": "ls", "arguments": {}}]},
+            "parentId": "1",
+        },
+        {"type": "session.compaction_start", "data": {}},
+        {"type": "tool.execution_complete", "data": {"toolCallId": "c", "result": {"content": "x"}}},
+        {"type": "session.compaction_complete", "data": {"success": True, "summaryContent": "all of it"}},
+    ],
+    [
+        *({"uuid": str(at), "sessionId": "s", "type": "assistant", "message": each} for at, each in enumerate(_OLD)),
+        {
+            "uuid": "2",
+            "sessionId": "s",
+            "type": "system",
+            "subtype": "chat_compression",
+            "systemPayload": {"compressedHistory": [{"role": "user", "parts": _NEW}]},
+        },
+    ],
+    [
+        {"sessionId": "s", "projectHash": "h", "startTime": "t"},
+        {"id": "1", "type": "gemini", "content": [_CALL], "toolCalls": [{"id": "c", "name": "ls", "result": [_GIVEN]}]},
+        {"$set": {"messages": [{"id": "2", "type": "user", "content": _NEW}]}},
+        {"id": "3", "type": "user", "content": [_GIVEN]},
+        {"$rewindTo": "3"},
+    ],
+    [
+        {"role": "user", "content": "a", "ts": 1, "condenseParent": "x"},
+        {"role": "assistant", "content": "b", "ts": 2, "truncationParent": "t"},
+        {"role": "assistant", "content": "all of it", "ts": 3, "isSummary": True, "condenseId": "x"},
+        {"role": "user", "content": "hidden", "ts": 4, "isTruncationMarker": True, "truncationId": "t"},
+    ],
+    [
+        {"role": "user", "created": 1, "content": [{"type": "text", "text": "a"}], "metadata": {"agentVisible": False}},
+        {
+            "role": "user",
+            "created": 2,
+            "content": [{"type": "text", "text": "all of it"}],
+            "metadata": {"userVisible": False, "agentVisible": True},
+        },
+        {
+            "role": "assistant",
+            "created": 3,
+            "content": [{"type": "toolRequest", "id": "c", "toolCall": {"name": "ls"}}],
+        },
+    ],
+    [
+        {
+            "trajectory": [
+                {"query": [{"role": "user", "content": "a"}], "response": "b"},
+                {"query": [{"role": "user", "content": "omitted"}, {"role": "assistant", "content": "b"}]},
+            ],
+        },
+    ],
+    [
+        {"kind": 0, "v": {"requests": [{"message": {"text": "a"}, "response": [{"value": "b"}]}]}},
+        {"kind": 2, "k": ["requests", 0, "response"], "i": 0, "v": [{"value": "c"}]},
+        {"kind": 1, "k": ["requests", 0, "result"], "v": {"metadata": {"toolCallRounds": [{"response": "d"}]}}},
+    ],
+    [
+        {
+            "interactions": [
+                {
+                    "request": {"url": "model/x", "body": {"messages": [{"role": "user", "content": [{"text": "a"}]}]}},
+                    "response": {
+                        "body": {"output": {"message": {"content": [{"text": "b"}]}}, "usage": {"inputTokens": 7}}
+                    },
+                }
+            ]
+        }
+    ],
+]
+"""Sessions of agents whose files change what was before, and others with much in them."""
+
+
+@st.composite
+def spoilt(draw: st.DrawFn) -> Any:
+    """A sample of a format with wrong things in it."""
+    return _mixed(draw, draw(st.sampled_from([*SAMPLES.values(), *LONGER])))
+
+
+@settings(max_examples=150)
+@given(anything | spoilt(), st.booleans())
+def test_a_reader_refuses_what_it_cannot_read_in_words_and_never_otherwise(value: Any, lines: bool) -> None:
+    """Whatever is read can be stored, and its request is one that providers take."""
+    many = lines and isinstance(value, list) and len(value) > 1
+    text = "\n".join(map(json.dumps, value)) if many else json.dumps(value)
+    document = read_json("file", text)
+    for reader in FORMATS:
+        reader.recognises(document)
+        found = []
+        with suppress(WrongCall):
+            found = reader.read(document, text)
+        for bodies in found[:3]:
+            log = number_events(bodies)
+            assert [decode(encode(event).encode().decode()) for event in log] == log
+            assert problems(request(plan(log, preset("workbench"), ROOMY, COUNTER))["messages"]) == []

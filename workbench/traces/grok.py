@@ -1,0 +1,106 @@
+"""Grok Build, xAI's agent: `~/.grok/sessions/PROJECT/ID/chat_history.jsonl`.
+
+- A line has a `type`: `system`, `user` (with a `synthetic_reason` where the program wrote it), `assistant` with its
+  `tool_calls` and `model_id`, `reasoning` with a `summary` as OpenAI's Responses have it, `tool_result` with its
+  `tool_call_id`, and `backend_tool_call`, which xAI runs itself: it is carried as a part of the reply.
+- What was said between two things that the model did not say is one reply.
+- Other messages of the program (reminders, what it notes on a compaction) are sent as the user's.
+- Instructions of the project (`project_instructions`) fill the instructions slot.
+- Not in these files: tools, reports, times.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.log.events import AssistantMessage, OtherPart, Reasoning, SystemMessage, UserMessage, text_of
+from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.reading import Document
+from workbench.wire.values import cleaned, content_of, dict_in, list_in, text_in
+
+NAME = "Grok Build"
+_TYPED = ("", "interjection", "follow_up", "user")
+"""Reasons of messages that the user wrote."""
+_MARKS = ("synthetic_reason", "prompt_index", "model_id")
+
+
+def recognises(document: Document) -> bool:
+    """Whether lines have a type where others have a role, and some a mark of Grok's."""
+    first = beginning(document)
+    return any(map(_is_line, first)) and not any("message" in value or "role" in value for value in first)
+
+
+def _is_line(value: dict[str, Any]) -> bool:
+    kind = text_in(value, "type")
+    if kind in ("user", "assistant"):
+        return "content" in value and any(key in value for key in _MARKS)
+    return kind == "backend_tool_call" or (kind == "tool_result" and "tool_call_id" in value and "content" in value)
+
+
+def read(document: Document, text: str) -> list[Recording]:
+    """The session as one conversation."""
+    builder = Builder(NAME, document.broken)
+    reader = _Reader(builder)
+    for _, value in entries(document, text):
+        reader.line(value)
+    return [builder.finish()]
+
+
+class _Reader:
+    """One session, line by line."""
+
+    def __init__(self, builder: Builder) -> None:
+        self._builder = builder
+        self._replies = 0
+        self._speaking = False
+
+    def line(self, value: Any) -> None:
+        """Take in what comes next."""
+        kind = text_in(value, "type")
+        self._builder.when(value.get("timestamp") or value.get("created_at") if isinstance(value, dict) else None)
+        match kind:
+            case "system":
+                self._builder.slot("system", "system", text_of(content_of(value.get("content"))))
+            case "user":
+                self._user(value)
+            case "assistant":
+                self._assistant(value)
+            case "reasoning":
+                parts = [*list_in(value, "summary"), *list_in(value, "content")]
+                said = "\n\n".join(filter(None, (text_in(part, "text") for part in parts)))
+                self._builder.add(Reasoning(said, self._reply(), text_in(value, "encrypted_content")))
+            case "tool_result":
+                self._speaking = False
+                failed = value.get("is_error") is True
+                self._builder.result(text_in(value, "tool_call_id"), content_of(value.get("content")), failed)
+            case "backend_tool_call":
+                self._builder.add(AssistantMessage((OtherPart(cleaned(value)),), self._reply()))
+            case _:
+                self._builder.unknown(kind or "line", value)
+
+    def _reply(self) -> str:
+        if not self._speaking:
+            self._replies += 1
+        self._speaking = True
+        return f"r{self._replies}"
+
+    def _user(self, value: dict[str, Any]) -> None:
+        self._speaking = False
+        reason, content = text_in(value, "synthetic_reason"), content_of(value.get("content"))
+        if reason == "project_instructions":
+            self._builder.slot("instructions", "project instructions", text_of(content))
+        elif reason in _TYPED:
+            self._builder.add(UserMessage(content))
+        else:
+            self._builder.add(SystemMessage(content, "user"))
+
+    def _assistant(self, value: dict[str, Any]) -> None:
+        self._builder.says_model(text_in(value, "model_id"))
+        reply, calls, content = self._reply(), list_in(value, "tool_calls"), content_of(value.get("content"))
+        if content or not calls:
+            self._builder.add(AssistantMessage(content, reply, model=self._builder.model))
+        for call in calls:
+            function = dict_in(call, "function") or (call if isinstance(call, dict) else {})
+            self._builder.call(text_in(call, "id"), text_in(function, "name"), function.get("arguments"), reply)
+        if not calls:
+            self._speaking = False

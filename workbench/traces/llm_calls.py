@@ -1,0 +1,224 @@
+"""Calls of a model as tracers write them down: what was asked and what was said, in whose form ever, as conversations.
+
+A tracer keeps neither the bytes nor all parameters of a request: these requests are not exact, and are inferred from
+the conversation like those of other transcripts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.config.errors import WrongCall
+from workbench.log.events import Dialect, ToolCall, ToolResult
+from workbench.traces.anthropic import is_body as is_anthropic
+from workbench.traces.building import Builder
+from workbench.traces.exchanges import conversations_of
+from workbench.traces.request_thread import Exchange
+from workbench.wire.dialects import split
+from workbench.wire.values import as_json, dict_in, list_in, text_in
+
+_ITEMS = ("function_call", "function_call_output", "reasoning", "custom_tool_call", "custom_tool_call_output")
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What was reported for a call."""
+
+    prompt: int = 0
+    """With what was cached."""
+    completion: int = 0
+    cached: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LlmCall:
+    """One call of a model."""
+
+    asked: Any
+    """Messages, a body with messages or items, or a text."""
+    said: Any
+    """A message, an answer of a provider, a list of messages, or a text."""
+    model: str = ""
+    at: int = 0
+    tokens: Tokens = field(default_factory=Tokens)
+    system: str = ""
+    tools: tuple[Any, ...] = ()
+    group: str = ""
+    """What it belongs to: calls of two groups are never one conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRun:
+    """A tool that ran, as a tracer saw it."""
+
+    call_id: str
+    tool: str
+    arguments: Any
+    result: Any
+    at: int = 0
+    failed: bool = False
+    group: str = ""
+
+
+def parsed(value: Any) -> Any:
+    """A value that may be JSON as text; the text where it is none."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def conversations_of_calls(calls: Iterable[LlmCall], runs: Iterable[ToolRun], name: str) -> list[Builder]:
+    """The conversations that calls make, with what tools gave back that no later call tells of."""
+    ordered = sorted(calls, key=lambda call: call.at)
+    tools = sorted(runs, key=lambda run: run.at)
+    found: list[Builder] = []
+    for group in dict.fromkeys([*(call.group for call in ordered), *(run.group for run in tools)]):
+        exchanges = [exchange for call in ordered if call.group == group and (exchange := _exchange(call)) is not None]
+        made = conversations_of(exchanges, name)
+        here = [run for run in tools if run.group == group]
+        if not made and here:
+            made = [Builder(name)]
+            _add_runs(made[0], here)
+        for builder in made:
+            _add_missing(builder, here)
+        found += made
+    return found
+
+
+def no_messages(source: str, name: str, entries: int) -> WrongCall:
+    """Why a trace is refused in which neither messages nor tools were written down."""
+    return WrongCall(f"{source}: {name}, but none of {entries:,} entries holds messages or calls of tools")
+
+
+def _add_runs(builder: Builder, runs: list[ToolRun]) -> None:
+    """The tools that ran, where nothing else is known of the conversation."""
+    for number, run in enumerate(runs, 1):
+        builder.when(run.at)
+        builder.call(run.call_id or f"call_{number}", run.tool, run.arguments, f"r{number}")
+        builder.result(run.call_id or f"call_{number}", _text(run.result), run.failed)
+
+
+def _add_missing(builder: Builder, runs: list[ToolRun]) -> None:
+    """Results of calls that no request tells of, because it was the last."""
+    done = {body.call_id for body in builder.bodies if isinstance(body, ToolResult)}
+    waiting = [body for body in builder.bodies if isinstance(body, ToolCall) and body.call_id not in done]
+    by_id = {run.call_id: run for run in runs if run.call_id}
+    for name in dict.fromkeys(call.tool for call in waiting):
+        calls = [call for call in waiting if call.tool == name]
+        unnamed = [run for run in runs if run.tool == name and not run.call_id][-len(calls) :]
+        for call in calls:
+            run = by_id.get(call.call_id) or (unnamed.pop(0) if unnamed else None)
+            if run is not None:
+                builder.when(run.at)
+                builder.result(call.call_id, _text(run.result), run.failed, run.tool)
+
+
+def _text(value: Any) -> str:
+    return as_json(value if value is not None else "")
+
+
+def _exchange(call: LlmCall) -> Exchange | None:
+    body = _body(call)
+    if body is None:
+        return None
+    dialect: Dialect = "responses" if "input" in body else "anthropic" if is_anthropic(body) else "chat"
+    if dialect == "anthropic" and call.system:
+        body["system"] = call.system
+    elif call.system and dialect == "chat" and not any(text_in(each, "role") == "system" for each in body["messages"]):
+        body["messages"] = [{"role": "system", "content": call.system}, *body["messages"]]
+    answer = _answer(dialect, call.said, call.tokens)
+    return Exchange(dialect, body, answer, call.model, call.at, split(dialect, body), is_exact=False)
+
+
+def _body(call: LlmCall) -> dict[str, Any] | None:
+    asked = call.asked
+    found: dict[str, Any] = {"model": call.model}
+    if isinstance(asked, dict) and isinstance(asked.get("messages"), list | dict | str):
+        found |= {key: asked[key] for key in ("system", "tools") if asked.get(key)}
+        asked = asked["messages"]
+    elif isinstance(asked, dict) and isinstance(asked.get("input"), list | str):
+        found |= {key: asked[key] for key in ("instructions", "tools") if asked.get(key)}
+        asked = asked["input"] if isinstance(asked["input"], list) else [{"role": "user", "content": asked["input"]}]
+    messages = _messages(asked)
+    if not messages:
+        return None
+    tools = list(call.tools) or list_in(found, "tools")
+    found |= {"tools": tools} if tools else {}
+    if any(text_in(each, "type") in _ITEMS for each in messages) or (call.system and _is_response(call.said)):
+        return {**found, "input": messages, **({"instructions": call.system} if call.system else {})}
+    return {**found, "messages": messages}
+
+
+def _messages(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        return [{"role": "user", "content": value}] if value else []
+    if isinstance(value, dict):
+        value = [value]
+    found = [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [each for each in found if text_in(each, "role") or text_in(each, "type") in _ITEMS]
+
+
+def _is_response(said: Any) -> bool:
+    return isinstance(dict_in({"": said}, "").get("output"), list)
+
+
+def _answer(dialect: Dialect, said: Any, tokens: Tokens) -> dict[str, Any]:
+    if isinstance(said, dict) and ("choices" in said or isinstance(said.get("output"), list)):
+        answer = dict(said)
+    else:
+        message = _said(said)
+        if dialect == "responses":
+            text = [{"type": "output_text", "text": _text(message.get("content"))}]
+            items: list[Any] = [{"type": "message", "role": "assistant", "content": text}] if message else []
+            answer = {"output": items}
+        elif dialect == "anthropic":
+            content = message.get("content")
+            blocks = content if isinstance(content, list) else [{"type": "text", "text": _text(content)}]
+            answer = {"content": [*blocks, *map(_as_block, list_in(message, "tool_calls"))] if message else []}
+        else:
+            answer = {"choices": [{"message": message}]} if message else {}
+    return {**answer, "usage": _usage(dialect, tokens)} if tokens.prompt or tokens.completion else answer
+
+
+def _said(value: Any) -> dict[str, Any]:
+    """The message of the model's among what was said."""
+    if isinstance(value, str):
+        return {"role": "assistant", "content": value} if value else {}
+    if isinstance(value, list):
+        found = [each for each in value if isinstance(each, dict)]
+        models = [each for each in found if text_in(each, "role") == "assistant"]
+        if models:
+            return models[-1]
+        return {"role": "assistant", "content": found} if found else {}
+    if isinstance(value, dict) and ("content" in value or "tool_calls" in value):
+        return {**value, "role": "assistant"}
+    inner = next((each for key in ("message", "messages", "text") if (each := value.get(key))), None) if value else None
+    return _said(inner) if inner is not None else {"role": "assistant", "content": as_json(value)} if value else {}
+
+
+def _as_block(call: Any) -> dict[str, Any]:
+    function = dict_in(call, "function")
+    arguments = parsed(function.get("arguments"))
+    return {"type": "tool_use", "id": text_in(call, "id"), "name": text_in(function, "name"), "input": arguments}
+
+
+def _usage(dialect: Dialect, tokens: Tokens) -> dict[str, Any]:
+    if dialect == "anthropic":
+        fresh = max(0, tokens.prompt - tokens.cached - tokens.cache_write)
+        cache = {"cache_read_input_tokens": tokens.cached, "cache_creation_input_tokens": tokens.cache_write}
+        return {"input_tokens": fresh, "output_tokens": tokens.completion, **cache}
+    names = ("input", "output") if dialect == "responses" else ("prompt", "completion")
+    return {
+        f"{names[0]}_tokens": tokens.prompt,
+        f"{names[1]}_tokens": tokens.completion,
+        f"{names[0]}_tokens_details": {"cached_tokens": tokens.cached, "cache_write_tokens": tokens.cache_write},
+        f"{names[1]}_tokens_details": {"reasoning_tokens": tokens.reasoning},
+    }

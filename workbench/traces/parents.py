@@ -1,0 +1,43 @@
+"""Entries that name the entry they go on from, in files where that entry may be missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from workbench.traces.building import Builder
+from workbench.wire.values import text_in
+
+
+def path_to_last(parents: Mapping[str, str]) -> tuple[set[str], int]:
+    """The entries that lead to the last one, and how many of them go on from an entry that is not in the file.
+
+    `parents`: by entry, in the order of the file, the one it goes on from. Where that is missing, the path goes on with
+    the entry that stands before it in the file.
+    """
+    names = list(parents)
+    places = {name: at for at, name in enumerate(names)}
+    found: set[str] = set()
+    gaps = 0
+    at = names[-1] if names else ""
+    while at and at not in found:
+        found.add(at)
+        before = parents[at]
+        if before and before not in places:
+            gaps += 1
+            before = names[places[at] - 1] if places[at] else ""
+        at = before
+    return found, gaps
+
+
+def count_missing(values: Iterable[Any], key: str, known: set[str]) -> int:
+    """How many entries name a parent under `key` that is not among the known ones."""
+    return sum(1 for value in values if (parent := text_in(value, key)) and parent not in known)
+
+
+def tell_gaps(builder: Builder, gaps: int) -> None:
+    """Say that entries go on from others that are not in the file."""
+    if gaps == 1:
+        builder.failure("1 entry goes on from an entry that is not in this file: something before it is missing")
+    elif gaps:
+        builder.failure(f"{gaps:,} entries go on from entries that are not in this file: something is missing")
