@@ -21,7 +21,7 @@ from workbench.compaction.undo import undo
 from workbench.compaction.values import CompactionDecision
 from workbench.config.errors import Refused
 from workbench.context.render import messages
-from workbench.log.events import AssistantMessage, Body, Compaction, Failure, UserMessage
+from workbench.log.events import AssistantMessage, Body, Compaction, Failure, ToolCall, ToolResult, UserMessage
 from workbench.log.session import Session
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway
@@ -105,6 +105,21 @@ async def test_a_user_who_declines_is_asked_again_after_the_next_answer(
     assert bodies(await settled(made), Compaction) == []
     assert bodies(await settled(made), Compaction) != []
     assert len(user.asked) == 3
+
+
+async def test_after_a_no_the_longest_results_are_cut_and_the_turn_goes_on(
+    session: Session, project: Path, gateway: Gateway
+) -> None:
+    session.append(*talk(3), UserMessage("read it"), ToolCall("c", "read_file", "{}", "r"))
+    session.append(ToolResult("c", "\n".join(["a line of a long file"] * 3_000)), AssistantMessage("read", "s"))
+    user = User(False, False)
+    made = agent(session, project, gateway, policy="confirm", window=8_000, means={"ask_first": user})
+    steps = await said(made, "list the files here")
+    assert bodies(steps, Failure) == bodies(steps, Compaction) == []
+    plans = [step.plan for step in steps if isinstance(step, Planned)]
+    assert all(plan.verdict.fits and plan.cut_to_fit for plan in plans)
+    assert len(plans) == 2
+    assert len(user.asked) == 1, "once in a turn, because the request can be sent"
 
 
 @requirement("confirm", "trigger", "after a no the conversation goes on as before")

@@ -55,7 +55,7 @@ def test_where_not_even_the_marker_fits_it_is_left_out(tmp_path: Path) -> None:
 def test_what_is_no_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "preferences.md"
     path.mkdir()
-    assert load_memory(tmp_path).problems == (f"{path}: expected a file, got a folder",)
+    assert load_memory(tmp_path).problems == (f"{path}: expected a file, this is a folder",)
 
 
 def test_each_file_becomes_a_row_of_its_own(tmp_path: Path) -> None:

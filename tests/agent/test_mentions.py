@@ -63,3 +63,8 @@ def test_any_message_comes_through_whole(tmp_path_factory: pytest.TempPathFactor
     content = with_files(text, tmp_path_factory.getbasetemp())
     assert text_of(content).startswith(text)
     assert as_written(content) == text
+
+
+@pytest.mark.parametrize("name", ["x" * 900, "a/" * 400 + "b", f'"{"y" * 900}"'])
+def test_a_name_that_is_too_long_for_any_file_is_just_a_word(root: Path, name: str) -> None:
+    assert files_in(f"look at @{name}", root) == []

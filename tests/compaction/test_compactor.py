@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from dataclasses import replace
 from typing import Any, get_args
@@ -30,7 +31,7 @@ from workbench.compaction.values import CompactionRefused
 from workbench.context.conversation import Conversation
 from workbench.context.load import PRESETS
 from workbench.log.codec import decode, encode
-from workbench.log.events import AssistantMessage, Compaction, Event, Failure, Revert, UserMessage
+from workbench.log.events import AssistantMessage, Compaction, Event, Failure, Override, Revert, UserMessage
 
 pytestmark = pytest.mark.xdist_group("litellm")
 
@@ -118,7 +119,7 @@ def test_what_is_offered_is_never_refused_for_freeing_too_little(count: int, sta
     bodies += [Compaction(1, 4 * standing, "so far"), *work(1, first=count + 1)] if 0 < standing <= count else []
     events, made = number(bodies), compactor(made=setup(sets=[f"compaction.min_freed={percent / 100}"]))
     try:
-        preview = made.preview(events, "manual", digest=True)
+        preview = made.preview(events, "threshold", digest=True)
     except CompactionRefused:
         return
     draft = asyncio.run(made.draft(events, preview, digest=True))
@@ -135,11 +136,30 @@ async def test_where_no_summary_could_free_enough_nobody_is_asked_and_nothing_ha
         made = compactor(provider.url, setup("confirm"))
         for digest in (False, True):
             with pytest.raises(CompactionRefused, match=figures) as refused:
-                await drafted(made, events, digest=digest)
+                await drafted(made, events, "threshold", digest=digest)
             assert refused.value.kind == "nothing"
         assert not provider.requests
     failed = [Failure("compaction", f"{refused.value.kind}: {refused.value}")] * 5
     assert record(number(failed)).failures_in_a_row == 0
+
+
+async def test_by_hand_too_little_is_said_and_not_refused() -> None:
+    events = number([UserMessage(words(9)), AssistantMessage(words(90)), UserMessage(words(900))])
+    async with Provider(says("They spoke.")) as provider:
+        made = compactor(provider.url, setup("confirm"))
+        preview = made.preview(events, "manual")
+        draft = await made.draft(events, preview)
+    assert re.fullmatch(r"would free -?\d+ of 1,\d+ tokens = .*% < 10 %", preview.little)
+    assert draft.made_by == MODEL
+    assert made.body(draft).summary == "They spoke."
+
+
+async def test_by_hand_a_summary_that_frees_too_little_gives_way_to_a_shorter_digest() -> None:
+    events = number(work(8))
+    sets = ["compaction.min_freed=0.6", "compaction.summary_tokens=1200", "compaction.summary_ratio=0"]
+    async with Provider(says(words(1_000))) as provider:
+        draft = await drafted(compactor(provider.url, setup(sets=sets)), events)
+    assert draft.little == "" or draft.made_by == "digest"
 
 
 async def test_where_a_summary_would_free_too_little_a_shorter_one_is_asked_for() -> None:
@@ -158,8 +178,8 @@ async def test_where_a_summary_would_free_too_little_a_shorter_one_is_asked_for(
 async def test_a_summary_with_which_the_request_would_still_not_fit_gives_way_to_the_digest() -> None:
     talk = [body for _ in range(7) for body in (UserMessage(words(420)), AssistantMessage(words(1_000)))]
     async with Provider(says(words(880))) as provider:
-        made = compactor(provider.url, setup("codex", sets=["compaction.keep_user_ratio=0"], window=4_000))
-        draft = await drafted(made, number(talk))
+        made = compactor(provider.url, setup("confirm", window=4_000))
+        draft = await drafted(made, number([*talk, *(Override("pin", at, at) for at in range(1, len(talk), 2))]))
     assert draft.problems[0].startswith("does_not_fit: the request would still have ")
     assert draft.made_by == "digest"
     assert draft.tokens_after <= made.setup.limits.capacity
@@ -168,12 +188,15 @@ async def test_a_summary_with_which_the_request_would_still_not_fit_gives_way_to
 async def test_an_emptied_draft_must_not_stand() -> None:
     events = number(work(8))
     made = compactor()
-    draft = await drafted(made, events, digest=True)
+    draft = await drafted(made, events, "threshold", digest=True)
     with pytest.raises(CompactionRefused, match="the summary is empty"):
         made.body(made.edited(events, draft, " \n"))
     long = made.edited(events, draft, words(5_000))
     with pytest.raises(CompactionRefused, match="would free -"):
         made.body(long)
+    by_hand = made.edited(events, await drafted(made, events, digest=True), words(5_000))
+    assert by_hand.little.startswith("would free -")
+    assert made.body(by_hand)
 
 
 @pytest.mark.parametrize(
@@ -251,6 +274,27 @@ async def test_whoever_stops_waiting_stops_the_work(monkeypatch: pytest.MonkeyPa
     assert type(await ended.get()).__name__ == "_NobodyWaits"
 
 
+async def test_a_word_that_was_on_its_way_is_not_told_after_the_end() -> None:
+    said: list[Progress] = []
+    going, go, spoken = asyncio.Event(), threading.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def work_on(tell: Tell) -> None:
+        loop.call_soon_threadsafe(going.set)
+        go.wait()
+        tell(Progress("selecting"))
+        spoken.set()
+
+    waiting = asyncio.create_task(watched(work_on, said.append))
+    await going.wait()
+    waiting.cancel()
+    go.set()
+    spoken.wait()
+    await asyncio.wait([waiting])
+    await asyncio.sleep(0)
+    assert said == []
+
+
 async def test_selection_digest_and_audit_leave_the_loop_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[str] = []
     for name in ("audit", "digest_of", "source_of"):
@@ -272,7 +316,7 @@ async def test_selection_digest_and_audit_leave_the_loop_alone(monkeypatch: pyte
 
 @settings(max_examples=25)
 @given(st.integers(3, 14), st.integers(1, 60), st.sampled_from(PRESETS))
-def test_what_stands_always_frees_at_least_its_share(turns: int, lines: int, policy: str) -> None:
+def test_a_draft_always_frees_its_share_or_says_that_it_does_not(turns: int, lines: int, policy: str) -> None:
     made = compactor(made=setup(policy))
     events = number(work(turns, lines))
     try:
@@ -281,7 +325,8 @@ def test_what_stands_always_frees_at_least_its_share(turns: int, lines: int, pol
         return
     body = made.body(draft)
     after = made.setup.plan(appended(events, body)).totals.tokens
-    assert draft.preview.tokens_before - after >= 0.1 * draft.preview.tokens_before
+    before = draft.preview.tokens_before
+    assert (before - after >= 0.1 * before) is (draft.little == "")
     assert draft.text_tokens <= draft.preview.summary_cap
 
 

@@ -146,7 +146,6 @@ def test_the_limit_per_session_counts_what_was_not_taken_back() -> None:
     assert decision(sized(900, 1_000), [*two, Revert(8), *turns(1, first=5)], policy).action == "compact"
 
 
-@requirement("sliding", "trigger", "a session has at most 5 compactions")
 def test_sliding_stops_after_5() -> None:
     policy = preset("sliding").compaction
     log: list[Body] = []

@@ -64,7 +64,6 @@ async def test_a_summary_that_is_as_it_should_be_is_taken(session: Session) -> N
     assert (draft.summary, draft.made_by, draft.problems) == (GOOD, "scripted", ())
 
 
-@requirement("sliding", "summary", "a summary has at most 500 tokens")
 async def test_a_summary_over_its_cap_is_cut_to_it(session: Session) -> None:
     long = GOOD + "\n" + words(1_200)
     draft = await faulty(session, says(long))

@@ -12,8 +12,9 @@ from support.drafts import appended, compactor, drafted, setup, work
 from support.logs import number
 from support.talk import ROOMY, planned, preset, summary_of, words
 from workbench.compaction.cache import effect, paid_back
-from workbench.compaction.preview import UNCAPPED, can_recall, event_of, source_of, summary_cap
+from workbench.compaction.preview import can_recall, event_of, source_of
 from workbench.compaction.prompts import RECALL_TOOLS
+from workbench.compaction.summary_sizes import UNCAPPED, summary_cap
 from workbench.compaction.values import CompactionRefused
 from workbench.context import compare
 from workbench.context.policy import CompactionPolicy

@@ -34,16 +34,6 @@ def test_every_preset_names_a_prompt_that_ships(name: str) -> None:
     assert load(policy.compaction.prompt).name in NAMES
 
 
-@requirement("confirm", "summary", "the prompt asks for decisions, facts, open tasks, references, and the user's goals")
-@requirement(
-    "codex", "summary", "the prompt asks for two to three sentences on what the user wants and the key context"
-)
-@requirement(
-    "sliding",
-    "summary",
-    "the prompt asks for decisions, state, open tasks, tool calls with results, in under 500 tokens",
-)
-@requirement("window", "summary", "the model is asked for a block that stands for the conversation so far")
 def test_the_prompts_ask_for_what_their_documents_ask_for() -> None:
     assert "two to three sentences" in load("codex").text
     sliding = load("sliding").text

@@ -154,6 +154,7 @@ FULL = {
     "seconds": 2.5,
     "cost": 0.01,
     "ratio": 12,
+    "request_ratio": 2.5,
     "score": 0.75,
     "tokens_before": 1_000,
     "tokens_after": 400,

@@ -68,9 +68,7 @@ def slid(turns: int) -> list[Body]:
     return log
 
 
-@requirement("sliding", "selection", "2 turns before the new ones are summarised again, for continuity")
 @requirement("sliding", "selection", "the window reaches back 5 + 2 turns")
-@requirement("sliding", "summary", "an earlier summary is not fed into the next")
 def test_turn_10_compacts_turns_4_to_10_and_both_summaries_stand() -> None:
     policy = preset("sliding")
     log = [*slid(5), *named_turns(range(6, 11))]
@@ -115,7 +113,6 @@ def asked(*sizes: int) -> list[Body]:
     return [body for size in sizes for body in (UserMessage(words(size)), AssistantMessage("answer"))]
 
 
-@requirement("codex", "selection", "user messages are kept from the newest on, up to 20,000 tokens")
 @requirement(
     "codex",
     "counting",
@@ -206,12 +203,6 @@ def test_of_a_message_with_a_picture_the_text_stays_where_that_fits(more: int) -
 # The other strategies
 
 
-@requirement(
-    "window",
-    "selection",
-    "the last N messages stay word for word",
-    decided="N has no number in the document and is 10 here; a call keeps its result",
-)
 def test_window_keeps_the_last_ten_messages_and_groups_whole() -> None:
     log = [*named_turns(range(1, 5)), UserMessage("q5"), *iterations(["r1", "r2"]), AssistantMessage("a5")]
     selected = range_of(log, preset("window"))
@@ -233,7 +224,6 @@ def test_window_keeps_the_last_ten_messages_and_groups_whole() -> None:
     ]
 
 
-@requirement("confirm", "selection", "the whole conversation is summarised, without the system prompt")
 def test_confirm_takes_everything_and_the_assistant_acknowledges() -> None:
     policy = preset("confirm")
     said = after(named_turns([1, 2]), policy)
@@ -341,7 +331,7 @@ def test_overflow_of_recent_turns_spares_the_latest_user_message_alone() -> None
         ([UserMessage("hello")], "there is only the turn that is going on"),
         ([*named_turns([1]), Override("pin", 1, 2)], "all of it is kept"),
         ([*named_turns([1]), Compaction(1, 2, "one"), UserMessage("hello")], "is summarised already"),
-        ([UserMessage("go"), *iteration("a", "r")], r"\(compaction.keep_turns=2\), and nothing else is there to take"),
+        ([UserMessage("go"), *iteration("a", "r")], r"\(compaction.keep_turns=2\), and so far that is nothing"),
         (named_turns([1, 2]), "everything before the last 2 turns"),
     ],
     ids=["empty", "one message", "pinned", "summarised", "one open turn", "two turns"],
@@ -361,14 +351,13 @@ def test_a_compaction_of_nothing_is_refused_with_the_reason(log: list[Body], why
     ("name", "knob", "log"),
     [
         ("workbench", "keep_turns=2", named_turns([1, 2])),
-        ("workbench", "keep_turns=2", open_turn(9)[2:]),
         ("window", "keep_messages=10", named_turns(range(1, 6))),
         ("window", "keep_messages=10", open_turn(3)),
     ],
-    ids=["two turns", "one long turn", "ten messages", "an open turn of nine messages"],
+    ids=["two turns", "ten messages", "an open turn of nine messages"],
 )
 def test_what_the_policy_keeps_is_kept_by_hand_too(name: str, knob: str, log: list[Body]) -> None:
-    with pytest.raises(CompactionRefused, match=rf"\(compaction.{knob}\), and nothing else is there to take"):
+    with pytest.raises(CompactionRefused, match=rf"\(compaction.{knob}\), and so far that is nothing"):
         range_of(log, preset(name), by_hand=True)
     keeps = knob.partition("=")[0]
     assert texts(range_of(log, preset(name, f"compaction.{keeps}=0"), by_hand=True))
@@ -378,3 +367,14 @@ def test_by_hand_the_finished_groups_of_one_long_turn_go_but_not_the_last_messag
     log = open_turn(9)[2:]
     assert texts(range_of(log, preset("confirm"), by_hand=True))[1::2] == [f"r{at}" for at in range(1, 9)]
     assert texts(range_of(log, preset("window"), by_hand=True))[1::2] == [f"r{at}" for at in range(1, 5)]
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_by_hand_the_finished_groups_go_though_the_policy_keeps_the_last_turns(answered: bool) -> None:
+    """One message, many calls: there is nothing before the last two turns, and the groups are what fills the window."""
+    log = [*open_turn(9)[2:], *([AssistantMessage("done", "last")] if answered else [])]
+    selected = range_of(log, preset("workbench"), by_hand=True)
+    assert texts(selected)[1::2] == [f"r{at}" for at in range(1, 10 if answered else 9)]
+    assert "the finished iteration groups of the last 1 turn" in selected.why
+    with pytest.raises(CompactionRefused):
+        range_of(log, preset("workbench"))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.recordings import FOLDER
+from support.recordings import FOLDER, readable_files
 from support.talk import COUNTER, ROOMY, preset
 from support.validity import problems
 from workbench.compaction.audit import audit, with_lost
@@ -33,7 +33,7 @@ HEADER = ("transcript", "events", "tokens before", "after", "ratio", "facts", "k
 
 def transcripts() -> Iterator[tuple[str, list[Event]]]:
     """All of them: a file that cannot be read is a failure."""
-    for file in sorted(each for each in FOLDER.rglob("*") if each.suffix in SUFFIXES and ".wire." not in each.name):
+    for file in (each for each in readable_files(*SUFFIXES) if ".wire." not in each.name):
         found = file_logs(file.name, file.read_text("utf-8"))
         assert found, file.name
         longest = sorted(range(len(found)), key=lambda at: -len(found[at]))[:MANY]

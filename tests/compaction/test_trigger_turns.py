@@ -29,7 +29,6 @@ DOCUMENTS = ("codex", "sliding", "window", "confirm")
 # Turns: the document's examples, theta 5 and omega 2
 
 
-@requirement("sliding", "trigger", "it compacts when 5 turns have passed since the last compaction")
 def test_turns_since_the_last_compaction_are_told() -> None:
     policy = preset("sliding").compaction
     four, five = (look(sized(1, 10_000), turns(done), policy)["turns"] for done in (4, 5))

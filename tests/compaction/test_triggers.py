@@ -50,10 +50,6 @@ def test_exactly_at_below_and_above_the_threshold(name: str, percent: int, off: 
     assert (check.measured, check.limit) == (tokens, 1_280 * percent)
 
 
-@requirement("window", "trigger", "the threshold is 80 % of the window")
-@requirement("confirm", "trigger", "the threshold is 90 % by default")
-@requirement("codex", "trigger", "the threshold is 70 % of the window")
-@requirement("sliding", "trigger", "it also compacts above 70 % of the window")
 @pytest.mark.parametrize("name", SHARES)
 def test_each_preset_has_the_share_of_its_document(name: str) -> None:
     assert preset(name).compaction.threshold * 100 == SHARES[name]
@@ -225,7 +221,6 @@ def test_after_a_compaction_utilisation_starts_anew(last: list[Body], found: tup
     assert measured(sized(9, 1_000), log, record(log), preset("confirm").compaction) == found
 
 
-@requirement("sliding", "trigger", "it also compacts above 700,000 tokens")
 @pytest.mark.parametrize(("tokens", "fired"), [(699_999, False), (700_000, False), (700_001, True)])
 def test_sliding_also_has_an_absolute_number_of_tokens(tokens: int, fired: bool) -> None:
     check = look(sized(tokens, 2_000_000), turns(1), preset("sliding").compaction)["tokens"]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.logs import number
+from support.recordings import FOLDER, readable_files
 from support.schemas import refused_by_anthropic, refused_by_openai
 from support.talk import COUNTER, ROOMY, planned, preset
 from workbench.config.errors import WrongCall
@@ -40,7 +39,6 @@ from workbench.session.source import file_logs
 pytestmark = pytest.mark.xdist_group("litellm")
 
 PLAIN = Policy()
-FOLDER = Path(os.environ.get("WORKBENCH_TRACES") or Path(__file__).parents[3] / "shared" / "traces")
 PICTURE = ImagePart("data:image/png;base64,iVBORw0KGgo=")
 REFERENCE = OtherPart({"type": "tool_reference", "tool_name": "WebFetch"})
 DOCUMENT = OtherPart({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "the text"}})
@@ -161,7 +159,7 @@ def test_whatever_was_said_the_request_is_one_that_their_types_take(log: list[Ev
 
 
 def transcripts() -> Iterator[tuple[str, list[Event]]]:
-    for file in sorted(each for each in FOLDER.rglob("*") if each.suffix in (".json", ".jsonl", ".traj")):
+    for file in readable_files(".json", ".jsonl", ".traj"):
         try:
             found = file_logs(file.name, file.read_text("utf-8"))
         except WrongCall:

@@ -131,8 +131,6 @@ def test_window_keeps_4_000_tokens_for_the_response_but_at_most_a_quarter(size: 
     assert (found.reserve, found.margin, found.target) == (size - target, 0, target)
 
 
-@requirement("window", "budget", "the system prompt has about 500 tokens")
-@requirement("window", "budget", "memory has about 500 tokens")
 @pytest.mark.parametrize(
     ("system", "memory", "warned"),
     [(500, 500, []), (501, 500, ["system"]), (500, 501, ["memory"]), (900, 900, ["system", "memory"])],
@@ -171,12 +169,6 @@ def test_the_block_may_end_inside_a_turn() -> None:
 # confirm
 
 
-@requirement(
-    "confirm",
-    "summary",
-    "afterwards there is the system prompt, and the summary as a user message with the documented prefix",
-)
-@requirement("confirm", "summary", "the assistant acknowledges the summary in the documented words")
 @pytest.mark.parametrize("system", [SlotContent("system", "prompt", "system prompt"), SystemMessage("system prompt")])
 def test_confirm_sends_the_summary_and_the_acknowledgement(system: Body) -> None:
     log = [system, *named_turns([1, 2, 3])]

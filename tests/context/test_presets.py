@@ -167,15 +167,12 @@ def test_the_presets_are_the_files_that_ship_with_the_program() -> None:
 @requirement("layers", "configuration", "by default the first 2 and the last 5 results stay visible")
 @requirement("layers", "configuration", "by default a turn has 25 iterations")
 @requirement("layers", "configuration", "every setting has a default, and all of them may be left out")
-@requirement("layers", "others", "nothing is summarised")
 @requirement("sliding", "configuration", "5 turns, 2 of overlap, a share of 0.7, 700,000 tokens by default")
-@requirement("sliding", "configuration", "compaction can be switched on and off")
 @requirement(
     "codex",
     "configuration",
     "by default 10 KiB, 256, 128 and 128 lines, 70 %, 20,000 tokens of user messages, 32 KiB of instructions",
 )
-@requirement("codex", "trigger", "it compacts by itself; nobody needs to watch the limit")
 @pytest.mark.parametrize(
     ("name", "knob", "value"),
     [(name, knob, value) for name, values in DOCUMENTED.items() for knob, value in values.items()],
@@ -230,7 +227,6 @@ def test_a_preset_says_where_its_values_come_from() -> None:
     assert {origins[knob] for knob in set(KNOBS) - said} == {"default"}
 
 
-@requirement("sliding", "configuration", "compaction is opt-in")
 def test_without_a_preset_nothing_is_summarised() -> None:
     assert CompactionPolicy().mode == "off"
 

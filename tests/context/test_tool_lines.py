@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.recordings import FOLDER
+from support.recordings import readable_folders
 from workbench.config.text import printable
 from workbench.context.text_changes import changes
 from workbench.context.tool_kinds import _TOOLS, MOST
@@ -159,13 +159,14 @@ def test_paths_are_relative_to_the_folder_or_end_as_they_do() -> None:
     assert shown_path("src/deep/down/in/a.py") == "src/deep/down/in/a.py"
 
 
-CLIENTS = sorted(path for path in FOLDER.glob("*") if path.is_dir()) if FOLDER.is_dir() else []
+CLIENTS = readable_folders()
 
 
 @pytest.mark.skipif(not CLIENTS, reason="no transcripts of real clients here")
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda path: os.path.basename(path))
 def test_calls_of_real_clients_are_told_by_what_they_do(client: Path) -> None:
-    calls = [body for path in sorted(client.rglob("*.json*")) for body in _calls(path)]
+    files = sorted(path for path in client.rglob("*.json*") if not path.name.endswith(".meta.json"))
+    calls = [body for path in files for body in _calls(path)]
     for call in calls:
         parts = call_parts(call.tool, call.arguments)
         assert parts.verb

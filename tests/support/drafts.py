@@ -7,7 +7,7 @@ from typing import Any
 
 from support.provider import Answer, piece, text
 from workbench.compaction.compactor import Compactor
-from workbench.compaction.values import SummaryDraft
+from workbench.compaction.values import SummaryDraft, Trigger
 from workbench.config.settings import Settings
 from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, ToolCall, ToolResult, UserMessage
@@ -57,9 +57,9 @@ def says(*words: str, finish: str = "stop") -> Answer:
     return Answer([*text(*words), piece({}, finish)])
 
 
-async def drafted(made: Compactor, events: Sequence[Event], **more: Any) -> SummaryDraft:
-    """Preview and draft, by hand."""
-    preview = made.preview(events, "manual", "by hand", digest=more.get("digest", False))
+async def drafted(made: Compactor, events: Sequence[Event], trigger: Trigger = "manual", **more: Any) -> SummaryDraft:
+    """Preview and draft, by hand unless a trigger is named."""
+    preview = made.preview(events, trigger, "by hand", digest=more.get("digest", False))
     return await made.draft(events, preview, **more)
 
 

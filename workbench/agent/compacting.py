@@ -97,7 +97,7 @@ class Compacting:
             return False
         if decision.action == "compact":
             return True
-        if decision.action == "none" or self._ask is None or (self._declined and decision.trigger != "overflow"):
+        if decision.action == "none" or self._ask is None or (self._declined and not decision.urgent):
             return False
         self._declined = not await self._ask(decision)
         return not self._declined
@@ -149,13 +149,15 @@ class Compacting:
         why: str,
         *,
         digest: bool = False,
+        urgent: bool = True,
         planned: PlannedCompaction | None = None,
         planner: Planner | None = None,
     ) -> AsyncGenerator[Progress | Body, None]:
         """Make one compaction: progress as it goes, then the event to append, or the failure that stands for it.
 
         `planned` is one that was agreed to. A cancel leaves nothing behind. A failure is a value, because the session
-        goes on without the compaction. That there is nothing to compact is no failure where nobody asked for it.
+        goes on without the compaction. That there is nothing to compact is no failure where nobody asked for it, unless
+        it is `urgent`: the request cannot be sent.
         """
         told: asyncio.Queue[Progress | None] = asyncio.Queue()
 
@@ -178,7 +180,7 @@ class Compacting:
                     yield body
         except CompactionRefused as refused:
             self._idle = refused.kind == "nothing"
-            if not self._idle or trigger in ("manual", "overflow"):
+            if not self._idle or trigger == "manual" or (trigger == "overflow" and urgent):
                 yield failure_of(refused)
         finally:
             making.cancel()

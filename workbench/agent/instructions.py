@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import codecs
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from workbench.config.foreign_files import NotRegularFile, open_regular_file
 from workbench.context.fixed_slots import cut_marker
 from workbench.context.policy import InstructionsPolicy
 
@@ -112,12 +112,7 @@ def _project_folders(cwd: Path, markers: tuple[str, ...]) -> Iterator[Path]:
 def read_text(path: Path, limit: int) -> Reading | None:
     """A text file's beginning, a little more than `limit` bytes at most; None when there is no such file."""
     try:
-        mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode):
-            # Opening a pipe would wait for a writer, for ever.
-            kind = "a folder" if stat.S_ISDIR(mode) else "a device or pipe"
-            raise UnusableError(f"expected a file, got {kind}")
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             # More than the limit even without a byte order mark and the character that the end splits.
             data = file.read(limit + 8)
             unread = max(os.fstat(file.fileno()).st_size - len(data), 0)
@@ -125,6 +120,8 @@ def read_text(path: Path, limit: int) -> Reading | None:
         if path.is_symlink():
             raise UnusableError("expected a file, got a link to one that is not there") from None
         return None
+    except NotRegularFile as error:
+        raise UnusableError(error.strerror) from None
     except OSError as error:
         raise UnusableError(f"cannot be read: {error.strerror or error}") from None
     data = data.removeprefix(codecs.BOM_UTF8)

@@ -23,8 +23,9 @@ from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising
 from workbench.agent.tools.registry import Toolbox
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.progress import Progress
+from workbench.compaction.selection import select_for
 from workbench.compaction.triggers import ATTEMPTS
-from workbench.compaction.values import SummaryDraft, Trigger
+from workbench.compaction.values import CompactionDecision, CompactionRefused, SummaryDraft
 from workbench.config.errors import WorkbenchError
 from workbench.config.folders import work_folder
 from workbench.context.plan import ContextPlan
@@ -218,10 +219,20 @@ class Agent:
             why = "no smaller request can be made of this one; the next message has the whole window again"
             return Failure("context_too_long", why)
         if not plan.verdict.fits:
-            advice = "; /compact may make room" if plan.verdict.status == "too_large" else ""
+            advice = self._way_out(plan) if plan.verdict.status == "too_large" else ""
             return Failure("does_not_fit", plan.verdict.why + advice)
         vetoed = await self._hook("before_model", {"model": plan.model, "tokens": plan.totals.tokens})
         return None if vetoed is None else Failure("vetoed", f"a hook refused the request: {vetoed}")
+
+    def _way_out(self, plan: ContextPlan) -> str:
+        """What may make room for a request that is too large; /compact only where there is something to compact."""
+        setup = self.compacting.compactor.setup
+        try:
+            found = select_for(setup, plan, self.planner.events, "manual")
+        except CompactionRefused:
+            found = None
+        helps = found is not None and (found.previous or any(item.in_request for item in found.items))
+        return f"; {'/compact' if helps else 'a shorter message, or fewer instructions or tools,'} may make room"
 
     async def _request(self, plan: ContextPlan, reply: ReplyInProgress, calls: list[ToolCall]) -> Steps:
         """One request. What comes goes into `reply`, why it did not as well, and whole calls into `calls`."""
@@ -340,7 +351,7 @@ class Agent:
                 decision = await compacting.due(plan, events, turn_over=turn_over, overflow=overflow)
                 if decision.trigger is None or not await compacting.agreed(decision):
                     return
-                async with aclosing(self._compact(decision.trigger, decision.why, decision.digest)) as making:
+                async with aclosing(self._compact_for(decision)) as making:
                     async for step in making:
                         yield step
                 overflow = False
@@ -352,7 +363,10 @@ class Agent:
         """
         async with self.compacting.busy:
             self._check(planned)
-            async with aclosing(self._compact("manual", BY_HAND, digest, planned)) as making:
+            run = self.compacting.run(
+                self._own.planner.events, "manual", BY_HAND, digest=digest, planned=planned, planner=self._own.planner
+            )
+            async with aclosing(self._compact(run)) as making:
                 async for step in making:
                     yield step
 
@@ -360,11 +374,15 @@ class Agent:
         if planned is not None:
             planned.check(self._own.planner.events, self.compacting.compactor)
 
-    async def _compact(
-        self, trigger: Trigger, why: str, digest: bool, planned: PlannedCompaction | None = None
-    ) -> Steps:
-        planner = self._own.planner
-        run = self.compacting.run(planner.events, trigger, why, digest=digest, planned=planned, planner=planner)
+    def _compact_for(self, decision: CompactionDecision) -> Steps:
+        """The compaction that the triggers decided on."""
+        assert decision.trigger is not None
+        planner, (why, digest, urgent) = self._own.planner, (decision.why, decision.digest, decision.urgent)
+        return self._compact(
+            self.compacting.run(planner.events, decision.trigger, why, digest=digest, urgent=urgent, planner=planner)
+        )
+
+    async def _compact(self, run: AsyncGenerator[Progress | Body, None]) -> Steps:
         async with aclosing(run) as making:
             async for said in making:
                 if isinstance(said, Progress):

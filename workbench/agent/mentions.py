@@ -35,9 +35,9 @@ def files_in(text: str, root: Path) -> list[Path]:
 def _file(name: str, places: Places) -> Path | None:
     try:
         path = places.find(name) if name else None
-    except ToolFailure:  # outside the project
+        return path if path is not None and path.is_file() else None
+    except (ToolFailure, OSError):  # outside the project, or a name that is too long for any file
         return None
-    return path if path is not None and path.is_file() else None
 
 
 def with_files(text: str, root: Path, limits: ToolLimits | None = None) -> Content:

@@ -8,41 +8,31 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import stat
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from workbench.agent.tools.guarded_start import GIT_SETTINGS, GIT_VARIABLES, KEPT_VARIABLES, path_outside
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
 from workbench.config.errors import WorkbenchError
 from workbench.config.variables import chosen
+from workbench.config.writing import copy_file
 
 _MOST_BYTES = 64 * 1024 * 1024
 """Of names that git prints."""
-_ENVIRONMENT = (
-    *("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR", "TMP", "TEMP", "USER", "LOGNAME", "SYSTEMROOT"),
-    *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CEILING_DIRECTORIES", "GIT_EXEC_PATH"),
-)
-"""What git gets of our variables. Those of a git that runs us (a hook, an alias) would lead to another repository."""
 _FIXED = {
     "GIT_AUTHOR_NAME": "Workbench",
     "GIT_AUTHOR_EMAIL": "workbench@localhost",
     "GIT_COMMITTER_NAME": "Workbench",
     "GIT_COMMITTER_EMAIL": "workbench@localhost",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_NO_LAZY_FETCH": "1",  # what a partial clone lacks is not fetched: that can run anything
-    "GIT_ALLOW_PROTOCOL": "none",
-    "GIT_TERMINAL_PROMPT": "0",
+    **GIT_VARIABLES,
     "LC_ALL": "C",
 }
 _SETTINGS = (
-    *("-c", "safe.bareRepository=explicit"),  # a folder in a clone may look like a repository, with settings
-    *("-c", "core.hooksPath=/dev/null"),
-    *("-c", "core.fsmonitor=false"),
+    *GIT_SETTINGS,
     *("-c", "core.autocrlf=false"),
     *("-c", "core.attributesFile=/dev/null"),
     *("-c", "advice.addEmbeddedRepo=false"),
@@ -54,13 +44,6 @@ _PLATFORM = r"^core\.(filemode|symlinks|ignorecase|precomposeunicode)$"
 """The repository's settings that are taken over: what the disk below it can do."""
 _NO_WORK_TREE = ("not a git repository", "must be run in a work tree", "cannot use bare repository")
 """What git says outside of repositories, and where one has no files."""
-
-
-def copy_plain(source: Path, target: Path) -> None:
-    """Copy a file with its time; raises OSError for a device or a pipe, which a link in a repository may lead to."""
-    if not stat.S_ISREG(os.stat(source).st_mode):
-        raise OSError(f"{source}: no plain file")
-    shutil.copy2(source, target)
 
 
 class SnapshotFailed(WorkbenchError):
@@ -97,7 +80,12 @@ class Git:
             output=output.add,
             errors=errors.add,
             stdin=stdin,
-            env={**chosen(_ENVIRONMENT), **_FIXED, **(self._private if private else {})},
+            env={
+                **chosen(KEPT_VARIABLES),
+                "PATH": path_outside([self.folder]),
+                **_FIXED,
+                **(self._private if private else {}),
+            },
         )
         if ended.timed_out:
             raise SnapshotFailed(f"{self.folder}: git took longer than {self._seconds:g} s; no snapshot")
@@ -145,7 +133,7 @@ class Git:
         (folder / "config").write_text(f"[core]\nrepositoryFormatVersion = {version}\nbare = false\n{lines}{extension}")
         (folder / "info" / "attributes").write_text(_ATTRIBUTES)
         with suppress(OSError):
-            copy_plain(found.common / "info" / "exclude", folder / "info" / "exclude")
+            copy_file(found.common / "info" / "exclude", folder / "info" / "exclude")
         self._private = {
             "GIT_DIR": str(folder),
             "GIT_WORK_TREE": str(self.folder),

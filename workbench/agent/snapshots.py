@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from secrets import token_hex
 from typing import NamedTuple
 
-from workbench.agent.private_git import Git, Repository, SnapshotFailed, copy_plain, opened_repository
+from workbench.agent.private_git import Git, Repository, SnapshotFailed, opened_repository
 from workbench.config.background import in_background
 from workbench.config.paths import data_dir
 from workbench.config.tables import shown
+from workbench.config.writing import copy_file
 from workbench.log.events import Snapshot
 
 REFS = "refs/workbench/snapshots"
@@ -76,7 +76,7 @@ async def _record(git: Git, found: Repository, folder: Path, why: str) -> Snapsh
     index, kept_index = folder / "index", _kept_index(found)
     # With its time: by that git knows which files may have changed in the moment after they were read.
     with suppress(OSError):
-        await in_background(copy_plain, kept_index, index)
+        await in_background(copy_file, kept_index, index)
     was_kept = index.exists()
     try:
         tree, left_out = await _tree(git)
@@ -116,14 +116,7 @@ async def _keep_index(git: Git, index: Path, place: Path) -> None:
     if inside:
         await git.must("update-index", "--force-remove", "-z", "--stdin", stdin=os.fsencode(inside), private=True)
     with suppress(OSError):
-        await in_background(_put, index, place)
-
-
-def _put(index: Path, place: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    passing = place.with_name(f"{place.name}.{token_hex(8)}")
-    copy_plain(index, passing)
-    os.replace(passing, place)
+        await in_background(copy_file, index, place)
 
 
 async def compare(snapshot: Snapshot, *, seconds: float = SECONDS) -> Difference:

@@ -19,7 +19,14 @@ from workbench.compaction import prompts
 from workbench.compaction.audit import audit, with_lost
 from workbench.compaction.digest import digest as digest_of
 from workbench.compaction.facts import FactCollection, Mentions, collect
-from workbench.compaction.preview import PreviewInputs, event_of, preview_of, previous_text, source_of, too_little
+from workbench.compaction.preview import (
+    PreviewInputs,
+    event_of,
+    frees_too_little,
+    preview_of,
+    previous_text,
+    source_of,
+)
 from workbench.compaction.progress import Progress, Tell, silent, told
 from workbench.compaction.record import details
 from workbench.compaction.requests import SummaryRequests, bare, lay_out
@@ -215,8 +222,10 @@ class Compactor:
         audited = self._audit(preview.selected, summary, tell)
         made = self._drafted(events, preview, summary, self.summariser.model, audited)
         self._check(made)
-        room = self.setup.limits.capacity
-        if made.tokens_after > room:
+        if made.little and not preview.little:  # the digest may be shorter
+            raise CompactionRefused("freed", made.little)
+        if not made.fits:
+            room = self.setup.limits.capacity
             left = f"the request would still have {made.tokens_after:,} tokens, and {room:,} fit"
             raise CompactionRefused("does_not_fit", left)
         return replace(made, prompt_hash=prompts.load(self._policy.prompt).hash, problems=problems)
@@ -278,7 +287,9 @@ class Compactor:
         text, sent = self._size(summary), self._size(body.preface + summary) + self._size(body.acknowledgement)
         after = self._plan_with(events, body)
         self.setup.counter.flush()
-        return SummaryDraft(preview, summary, made_by, audited, sent, text, after.size)
+        fits = after.verdict.status != "too_large"
+        little = frees_too_little(self._policy, preview.tokens_before, after, preview.trigger)
+        return SummaryDraft(preview, summary, made_by, audited, sent, text, after.uncut_size, fits=fits, little=little)
 
     def _size(self, text: str) -> int:
         return self.setup.counter.count(text).tokens
@@ -303,8 +314,8 @@ class Compactor:
         """Raise CompactionRefused for a draft that must not stand."""
         if not draft.summary.strip():
             raise CompactionRefused("empty", "the summary is empty")
-        if little := too_little(self._policy, draft.preview.tokens_before, draft.tokens_after):
-            raise CompactionRefused("freed", little)
+        if draft.little and draft.preview.trigger != "manual":
+            raise CompactionRefused("freed", draft.little)
 
     def body(self, draft: SummaryDraft) -> Compaction:
         """The event to append; raises CompactionRefused when it must not stand."""
@@ -315,7 +326,7 @@ class Compactor:
 
 
 def _figures(made: SummaryDraft) -> dict[str, Any]:
-    names = ("summary_tokens", "text_tokens", "tokens_after")
+    names = ("summary_tokens", "text_tokens", "tokens_after", "fits", "little")
     return {name: getattr(made, name) for name in names}
 
 
@@ -340,6 +351,8 @@ def meta(draft: SummaryDraft) -> dict[str, Any]:
         "source_tokens": preview.source_tokens,
         "summary_tokens": draft.summary_tokens,
         "ratio": round(draft.ratio, 3),
+        "request_ratio": round(draft.request_ratio, 3),
+        "merged": selected.merges,
         "score": round(draft.audit.score, 4),
         "facts_kept": len(draft.audit.kept),
         "facts_lost": len(draft.audit.lost),

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from workbench.compaction.audit import audit
 from workbench.compaction.compactor import DIGEST, Compactor
-from workbench.compaction.preview import RequestFigures, previous_text, request_figures, source_tokens, summary_cap
+from workbench.compaction.preview import RequestFigures, previous_text, request_figures, source_tokens
 from workbench.compaction.progress import Progress, Tell, silent
 from workbench.compaction.prompts import recall_note
 from workbench.compaction.summariser import aside, within_cap
+from workbench.compaction.summary_sizes import summary_cap
 from workbench.compaction.values import Audit, CompactionRefused, SelectedRange
 from workbench.config.errors import WrongCall
 from workbench.context.control import CONTROL, in_effect

@@ -15,10 +15,10 @@ from workbench.compaction.prompts import RECALL_TOOLS, preface
 from workbench.compaction.requests import SummaryRequests, SummarySource
 from workbench.compaction.source import blocks, previous_summary
 from workbench.compaction.summariser import cost_of
+from workbench.compaction.summary_sizes import fixed_tokens, summary_cap
 from workbench.compaction.triggers import exact_percent
 from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, SelectedRange, Trigger
 from workbench.config.text import counted, percent
-from workbench.context.budget import Limits
 from workbench.context.control import CONTROL, in_effect
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
@@ -31,8 +31,6 @@ NAMED, MOST_NAMED = 40, 5
 """Characters of a lost fact in a line, and how many of them are named there."""
 SHORTEST = 4
 """A summary that frees too little is asked for shorter, down to the cap divided by this."""
-UNCAPPED = 4_000
-"""Tokens of a summary where the policy names no cap: more is no summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +71,7 @@ def source_of(selected: SelectedRange, policy: CompactionPolicy) -> SummarySourc
 
 def previous_text(selected: SelectedRange, policy: CompactionPolicy) -> str:
     """The summaries that the new one updates; empty where the policy starts over from the log."""
-    return previous_summary(selected) if policy.update else ""
-
-
-def summary_cap(policy: CompactionPolicy, limits: Limits, source_tokens: int) -> int:
-    """The most a summary may cost: what the policy says, and never more than half of what it is made from, nor more
-    than a quarter of what a request may have."""
-    bounds = [policy.summary_tokens] if policy.summary_tokens else []
-    if policy.summary_ratio:
-        bounds.append(int(limits.window * policy.summary_ratio))
-    return max(1, min(*(bounds or [UNCAPPED]), source_tokens // 2, limits.capacity // 4))
+    return previous_summary(selected) if policy.update or selected.merges else ""
 
 
 def source_tokens(selected: SelectedRange, plan: ContextPlan) -> int:
@@ -120,35 +109,57 @@ def too_little(policy: CompactionPolicy, before: int, after: int) -> str:
     return f"would free {before - after:,} of {before:,} tokens = {told}"
 
 
+def frees_too_little(policy: CompactionPolicy, before: int, after: ContextPlan, trigger: Trigger) -> str:
+    """The same for a request that becomes another. One that was too long and now fits is freed enough."""
+    if trigger == "overflow" and not after.overflows and after.uncut_size < before:
+        return ""
+    return too_little(policy, before, after.uncut_size)
+
+
+class WorthwhileSummary(NamedTuple):
+    """A summary that could be made."""
+
+    cap: int
+    """The most tokens with which enough is freed."""
+    after: ContextPlan
+    """The plan with a summary of that length."""
+    little: str = ""
+    """That it frees too little, in figures; only where it is compacted by hand."""
+
+
 def worthwhile(
     setup: Setup,
     plan: ContextPlan,
     selected: SelectedRange,
     recall: bool,
     plan_with: Callable[[Compaction], ContextPlan],
-) -> tuple[int, ContextPlan]:
-    """The most tokens of a summary with which enough is freed, and the plan with one of that length.
+    trigger: Trigger,
+) -> WorthwhileSummary:
+    """The longest summary with which enough is freed.
 
-    Raises CompactionRefused where there is no such summary. That is no failure: it is so where the turns that stay
-    fill the room, which will pass. Whoever offers a compaction asks here, so that none is offered and then refused.
+    Raises CompactionRefused where there is none. That is no failure: it is so where the turns that stay fill the room,
+    which will pass. A compaction by hand is not refused: the user
+    learns how little it frees. What is offered on the screen comes from here too, so that no offer is then refused.
     """
-    policy, before = setup.loaded.policy.compaction, plan.size
-    cap = summary_cap(policy, setup.limits, source_tokens(selected, plan))
+    policy, before = setup.loaded.policy.compaction, plan.uncut_size
+    cap = summary_cap(policy, setup.limits, source_tokens(selected, plan), fixed_tokens(plan))
 
-    def of_length(tokens: int) -> ContextPlan:
-        return plan_with(event_of(selected, " word" * tokens, policy, recall))
+    def of_length(tokens: int) -> WorthwhileSummary:
+        after = plan_with(event_of(selected, " word" * tokens, policy, recall))
+        return WorthwhileSummary(tokens, after, frees_too_little(policy, before, after, trigger))
 
-    after = of_length(cap)
-    if not too_little(policy, before, after.size):
-        return cap, after
-    least = -(-cap // SHORTEST)
-    shortest = of_length(least)
-    if little := too_little(policy, before, shortest.size):
-        raise CompactionRefused("nothing", f"nothing to compact: even a summary of {counted(least, 'token')} {little}")
+    longest = of_length(cap)
+    if not longest.little:
+        return longest
+    shortest = of_length(-(-cap // SHORTEST))
+    if shortest.little and trigger == "manual":
+        return longest
+    if shortest.little:
+        least = counted(shortest.cap, "token")
+        raise CompactionRefused("nothing", f"nothing to compact: even a summary of {least} {shortest.little}")
     most = before - max(1, ceil(before * Fraction(str(policy.min_freed))))
-    cap = max(least, cap - (after.size - most))
-    after = of_length(cap)
-    return (least, shortest) if too_little(policy, before, after.size) else (cap, after)
+    between = of_length(max(shortest.cap, cap - (longest.after.uncut_size - most)))
+    return shortest if between.little else between
 
 
 def preview_of(
@@ -162,17 +173,17 @@ def preview_of(
 ) -> CompactionPreview:
     """All the figures of a compaction that could be made now; `plan_with` plans the log with one more event.
 
-    Raises CompactionRefused where it would free too little.
+    Raises CompactionRefused where it would free too little, but not by hand.
     """
     recall = can_recall(events)
-    cap, after = worthwhile(inputs.setup, plan, selected, recall, plan_with)
+    cap, after, little = worthwhile(inputs.setup, plan, selected, recall, plan_with, trigger)
     asked = request_figures(inputs, selected, cap)
     inside = events[bisect_left(events, selected.first, key=_seq) : bisect_right(events, selected.last, key=_seq)]
     return CompactionPreview(
         trigger,
         why or selected.why,
         selected,
-        plan.size,
+        plan.uncut_size,
         source_tokens(selected, plan),
         cap,
         inputs.model,
@@ -183,6 +194,7 @@ def preview_of(
         len(inside),
         inside[0].at if inside else 0,
         inside[-1].at if inside else 0,
+        little,
         recall,
     )
 
@@ -216,11 +228,22 @@ def preview_rows(preview: CompactionPreview, *, own: bool = False) -> list[tuple
     return [
         ("summarises", f"{summarised_words(selected, preview.source_tokens)}: {selected.why}"),
         ("keeps", f"{counted(len(selected.kept), 'event')} of that range, with {selected.kept_tokens:,} tokens"),
-        ("frees", f"about {cache.saved_per_request:,} of {preview.tokens_before:,} tokens{_share(preview)}"),
+        ("frees", f"{_freed(preview)}{_share(preview)}{_little(preview)}"),
         ("asks", "no model: the summary is yours" if own else asked_for(_asked(preview))),
         ("prompt cache", f"kept up to token {cache.first_changed:,}, invalidates {cache.rewritten:,} cached tokens"),
         ("pays back", paid_back(preview)),
     ]
+
+
+def _freed(preview: CompactionPreview) -> str:
+    saved = preview.cache.saved_per_request
+    if saved < 0:
+        return f"nothing: the request becomes about {-saved:,} tokens larger than its {preview.tokens_before:,}"
+    return f"about {saved:,} of {preview.tokens_before:,} tokens"
+
+
+def _little(preview: CompactionPreview) -> str:
+    return ", less than compaction.min_freed asks for" if preview.little else ""
 
 
 def _share(preview: CompactionPreview) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workbench.config.errors import WrongCall
+from workbench.config.foreign_files import read_small_text
 from workbench.config.paths import config_dir
 from workbench.config.tables import escaped_name
 
@@ -96,7 +97,7 @@ def _path(text: str) -> Path:
 def _own(path: Path) -> str:
     """The user's own prompt, read each time: it may have been edited meanwhile."""
     try:
-        text = path.read_bytes().decode("utf-8-sig").strip()
+        text = read_small_text(path).strip()
     except OSError as error:
         raise WrongCall(f"compaction.prompt: {path}: cannot be read: {error.strerror or error}") from None
     except ValueError as error:  # bytes that are no UTF-8, or a name no file can have

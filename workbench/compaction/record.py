@@ -40,6 +40,8 @@ class Details:
     cost: float | None = None
     ratio: float | None = None
     """Source to summary."""
+    request_ratio: float | None = None
+    """The whole request before to the whole request after."""
     score: float | None = None
     """Share of the facts that the summary kept, 0 to 1."""
     tokens_before: int | None = None
@@ -67,7 +69,7 @@ class Details:
 _MOST = 10**18
 """A number beyond it measured nothing; `inf`, which JSON can smuggle in as 1e999, lies beyond it too."""
 _TEXTS = ("trigger", "why", "model", "made_by", "prompt_hash")
-_NUMBERS = ("seconds", "cost", "ratio", "score")
+_NUMBERS = ("seconds", "cost", "ratio", "request_ratio", "score")
 
 
 def details(meta: Mapping[str, Any]) -> Details:

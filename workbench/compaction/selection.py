@@ -12,7 +12,9 @@ from dataclasses import replace
 from workbench.compaction.candidates import Candidates, RowUnit, candidates_in
 from workbench.compaction.progress import Tell, silent
 from workbench.compaction.strategies import Retained, StrategyChoice, StrategyInputs, choose
+from workbench.compaction.summary_sizes import fixed_tokens, summaries_can_shrink, take_too_much
 from workbench.compaction.values import CompactionRefused, SelectedRange, Trigger
+from workbench.config.text import counted
 from workbench.context.budget import Limits
 from workbench.context.control import span
 from workbench.context.plan import ContextPlan
@@ -40,19 +42,26 @@ def select(
 
     Whole units only. Pinned items, what the user excluded and the open turn stay. When the conversation has outgrown
     the window (`overflow`, or the plan says so) and the policy's own choice does not help enough, the finished
-    iteration groups of the open turn go too, and recent turns are no longer spared. `by_hand` they go where there is
-    nothing else, because many an agent's transcript is one long turn; but what the policy spares stays.
+    iteration groups of the open turn go too, and recent turns are no longer spared; where even that is nothing, earlier
+    summaries that take too much room are summarised. `by_hand` the finished iteration groups go where there is nothing
+    else, because many an agent's transcript is one long turn; user messages, answers and what
+    `compaction.keep_messages` spares stay.
     """
     candidates = candidates_in(plan, events, tell)
-    inputs = StrategyInputs(policy, limits, counter)
+    inputs = StrategyInputs(policy, limits, counter, fixed_tokens(plan))
     choice = choose(candidates, inputs)
-    if (overflow or _outgrown(plan, candidates)) and not _is_enough(choice, plan, limits):
+    is_too_long = overflow or _outgrown(plan, candidates)
+    if is_too_long and not _is_enough(choice, plan, limits):
         choice = choose(candidates, replace(inputs, groups=True, tight=True))
     elif by_hand and _is_nothing(choice):
         choice = choose(candidates, replace(inputs, groups=True))
-    if _is_nothing(choice):
+    summaries_alone = is_too_long and _is_nothing(choice) and summaries_can_shrink(plan, limits)
+    if _is_nothing(choice) and not summaries_alone:
         raise CompactionRefused("nothing", f"nothing to compact: {_why_nothing(candidates, choice)}")
-    return _range_of(candidates, choice, policy)
+    if summaries_alone:
+        return _range_of_summaries(candidates)
+    merges = not policy.update and take_too_much(plan, policy, limits)
+    return _range_of(candidates, choice, policy, merges=merges)
 
 
 def select_for(
@@ -68,15 +77,15 @@ def _is_nothing(choice: StrategyChoice) -> bool:
 
 
 def _outgrown(plan: ContextPlan, candidates: Candidates) -> bool:
-    """Whether the request is too long, or fits only because iteration groups of the turn were dropped."""
-    if plan.verdict.status == "too_large":
+    """Whether the request is too long, or fits only because results were cut or iteration groups dropped."""
+    if plan.overflows:
         return True
     turn = candidates.units[candidates.open_from :]
     return any(unit.rows[0].state == "dropped" for unit in turn)
 
 
 def _is_enough(choice: StrategyChoice, plan: ContextPlan, limits: Limits) -> bool:
-    total = plan.totals.tokens
+    total = plan.totals.tokens + plan.cut_to_fit
     freed = sum(unit.tokens for unit in choice.wanted)
     return freed >= ENOUGH * total and total - freed <= limits.capacity
 
@@ -92,20 +101,24 @@ def _why_nothing(candidates: Candidates, choice: StrategyChoice) -> str:
     if not free:
         return "all of it is kept: the latest user message, and what was pinned or excluded"
     spares = f" ({choice.spares})" if choice.spares else ""
-    return f"the policy takes {choice.why}{spares}, and nothing else is there to take"
+    return f"the policy summarises {choice.why}{spares}, and so far that is nothing"
 
 
-def _range_of(candidates: Candidates, choice: StrategyChoice, policy: CompactionPolicy) -> SelectedRange:
+def _range_of(
+    candidates: Candidates, choice: StrategyChoice, policy: CompactionPolicy, *, merges: bool
+) -> SelectedRange:
+    """`merges`: earlier summaries are summarised too, though the policy would read what they stand for."""
     chosen = [*choice.wanted, *(each.unit for each in choice.retained)]
     first = min(seq for unit in chosen for seq in unit.seqs)
     last = max(seq for unit in chosen for seq in unit.seqs)
-    if policy.update:
+    updates = policy.update or merges
+    if updates:
         first, last = _reach(first, last, candidates.standing.compactions)
     previous = [
         event for event in candidates.standing.compactions if first <= span(event)[0] and span(event)[1] <= last
     ]
-    wanted = {unit.number for unit in choice.wanted}
-    if not policy.update:
+    wanted = {unit.number for unit in choice.wanted if not (merges and unit.summarised)}
+    if not updates:
         # A summary that is replaced without being updated: what it stood for is read again.
         wanted |= {unit.number for unit in candidates.units if _is_replaced(unit, first, last, candidates)}
     items = tuple(row for unit in candidates.units if unit.number in wanted for row in unit.rows)
@@ -116,7 +129,20 @@ def _range_of(candidates: Candidates, choice: StrategyChoice, policy: Compaction
     ]
     kept, tokens = _kept(staying, choice.retained, candidates, first, last)
     beside = tuple(row for unit in staying for row in unit.rows if row.state != "excluded")
-    return SelectedRange(first, last, items, kept, tokens, tuple(previous), choice.why, beside)
+    why = f"{choice.why}, and the summaries before, which take too much room" if merges and previous else choice.why
+    return SelectedRange(first, last, items, kept, tokens, tuple(previous), why, beside, merges and bool(previous))
+
+
+def _range_of_summaries(candidates: Candidates) -> SelectedRange:
+    """The range of all earlier summaries. What they kept stays."""
+    standing = candidates.standing.compactions
+    first, last = min(span(event)[0] for event in standing), max(span(event)[1] for event in standing)
+    staying = [
+        unit for unit in candidates.units if not unit.summarised and any(first <= seq <= last for seq in unit.seqs)
+    ]
+    kept, tokens = _kept(staying, (), candidates, first, last)
+    why = f"{counted(len(standing), 'earlier summary', 'earlier summaries')} alone, which take too much room"
+    return SelectedRange(first, last, (), kept, tokens, tuple(standing), why, (), True)
 
 
 def _reach(first: int, last: int, compactions: Sequence[Event]) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from workbench.compaction.candidates import Candidates, RowUnit
+from workbench.config.text import counted
 from workbench.context.budget import Limits, capped
 from workbench.context.policy import CompactionPolicy, Selection
 from workbench.context.stages.truncate import TruncationRule, truncate
@@ -20,6 +21,10 @@ from workbench.models.tokens import TokenCounter
 MARKED_ROOM = 64
 """A user message that spills over is cut to what is left of the budget; below so many tokens little but the marker
 would be left of it, and so its beginning stays, with an ellipsis."""
+
+
+KEPT_SHARE = 2
+"""User messages that are kept have at most half of the room that the fixed slots leave: the rest is for what comes."""
 
 
 class Retained(NamedTuple):
@@ -49,6 +54,8 @@ class StrategyInputs:
     policy: CompactionPolicy
     limits: Limits
     counter: TokenCounter
+    fixed: int = 0
+    """Tokens of the fixed slots, which no compaction frees."""
     groups: bool = False
     tight: bool = False
 
@@ -87,11 +94,20 @@ def _turns(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     """Everything before the last turns but the newest user messages."""
     keep = 0 if inputs.tight else inputs.policy.keep_turns
     before = [unit for unit in _fresh(candidates, inputs) if unit.turn <= candidates.turn - keep]
+    if not before and inputs.groups:
+        return _finished_groups(candidates, inputs, keep)
     retained, why = _retain(before, inputs, 0)
     last = {0: _all(candidates), 1: "everything before the last turn"}.get(keep)
     last = last or f"everything before the last {keep:,} turns"
     spares = f"compaction.keep_turns={keep}" if keep else ""
     return StrategyChoice(_without(before, retained), retained, f"{last}{why}", spares)
+
+
+def _finished_groups(candidates: Candidates, inputs: StrategyInputs, keep: int) -> StrategyChoice:
+    """The iteration groups of the last turns, of which user messages and answers stay."""
+    groups = [unit for unit in _fresh(candidates, inputs) if unit.has_calls]
+    why = f"the finished iteration groups of the last {counted(min(keep, max(candidates.turn, 1)), 'turn')}"
+    return StrategyChoice(groups, (), why, f"compaction.keep_turns={keep}" if keep else "")
 
 
 def _last_messages(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
@@ -116,7 +132,7 @@ def _sliding(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     units = candidates.takeable(groups=inputs.groups)
     behind = max((at for at, unit in enumerate(units, 1) if unit.summarised), default=0)
     if behind == len(units):
-        return StrategyChoice((), (), "no turn was finished since the last compaction")
+        return StrategyChoice((), (), "the turns finished since the last compaction")
     new, last = units[behind].turn, units[-1].turn
     # What stands before the first user message is turn 0; it belongs to the first window.
     start = max(new - inputs.policy.overlap, 0) if behind else 0
@@ -150,6 +166,7 @@ def _retain(units: Sequence[RowUnit], inputs: StrategyInputs, spent: int) -> tup
     """
     policy = inputs.policy
     cap = capped(policy.keep_user_tokens, policy.keep_user_ratio, inputs.limits.window)
+    cap = min(cap, max(0, inputs.limits.capacity - inputs.fixed) // KEPT_SHARE)
     room = cap - spent
     retained: list[Retained] = []
     for unit in reversed(units):

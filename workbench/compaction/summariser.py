@@ -77,7 +77,11 @@ async def watched(work: Callable[[Tell], T], tell: Tell) -> T:
     def hand_on(progress: Progress) -> None:
         if not waiting:
             raise _NobodyWaits
-        loop.call_soon_threadsafe(tell, progress)
+        loop.call_soon_threadsafe(arrived, progress)
+
+    def arrived(progress: Progress) -> None:
+        if waiting:  # the last word may still be on its way when the caller stops
+            tell(progress)
 
     try:
         return await aside(work, hand_on)

@@ -211,8 +211,8 @@ def _turn_rows(plan: ContextPlan) -> Iterator[Item]:
 
 
 def _overflow(plan: ContextPlan, told: bool) -> TriggerCheck:
-    total, capacity = plan.size, plan.limits.capacity + plan.limits.unattributed
-    fired = told or plan.verdict.status == "too_large"
+    total, capacity = plan.uncut_size, plan.limits.capacity + plan.limits.unattributed
+    fired = told or plan.overflows
     if told:
         why = f"the provider found {total:,} tokens too long; a request may have {capacity:,} by our count"
     else:
@@ -246,7 +246,8 @@ def decide(
         return CompactionDecision("none", None, "no trigger fired", looked)
     is_overflow = looked.overflow.fired
     first = looked.overflow if is_overflow else fired[0]
-    mode = _mode(policy, headless, is_overflow)
+    urgent = overflow or plan.verdict.status == "too_large"
+    mode = _mode(policy, headless, is_overflow, urgent)
     held = _by_mode(mode, headless)
     digest = False
     if not held:
@@ -261,25 +262,25 @@ def decide(
     if held:
         return CompactionDecision("none", first.trigger, f"{first.why}; {held}", looked, held=held)
     if mode == "auto":
-        return CompactionDecision("compact", first.trigger, first.why, looked, digest=digest)
+        return CompactionDecision("compact", first.trigger, first.why, looked, digest=digest, urgent=urgent)
     used = plan.size
     if policy.measure == "reported" and not is_overflow:
         used = measured(plan, events, record, policy).tokens
     return CompactionDecision(
-        "ask", first.trigger, first.why, looked, question(used, plan.limits.window), digest=digest
+        "ask", first.trigger, first.why, looked, question(used, plan.limits.window), digest=digest, urgent=urgent
     )
 
 
-def _mode(policy: CompactionPolicy, headless: bool, overflow: bool) -> Mode:
+def _mode(policy: CompactionPolicy, headless: bool, overflow: bool, urgent: bool) -> Mode:
     """The mode that holds here.
 
-    When a request is too long, a person is asked even in mode `manual`, and where nobody is there to say no, `confirm`
-    goes ahead: everything can be undone, but a request that is too long cannot be sent.
+    When a request cannot be sent (`urgent`), a person is asked even in mode `manual`. When one is too long, `confirm`
+    goes ahead where nobody can say no: a compaction can be undone.
     """
     mode = policy.mode
     if mode == "confirm" and headless:
         return policy.headless_mode or ("auto" if overflow else "confirm")
-    if mode == "manual" and overflow and not headless:
+    if mode == "manual" and urgent and not headless:
         return "confirm"
     return mode
 

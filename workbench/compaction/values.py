@@ -87,6 +87,8 @@ class CompactionDecision(NamedTuple):
     """Why nothing is done although a trigger fired; the last part of `why`."""
     digest: bool = False
     """Summarise without a model: limit or circuit breaker hold the model back, but the request is too long."""
+    urgent: bool = False
+    """Whether the request cannot be sent without a compaction: it does not fit even with its results cut."""
 
 
 class SelectedRange(NamedTuple):
@@ -107,6 +109,8 @@ class SelectedRange(NamedTuple):
     beside: tuple[Item, ...] = ()
     """The rows of what is kept, but for what the user excluded: the summariser reads them too, or answers would lack
     their questions."""
+    merges: bool = False
+    """Whether earlier summaries are summarised, under a policy that otherwise reads again what they stand for."""
 
 
 class Fact(NamedTuple):
@@ -154,7 +158,7 @@ class CompactionPreview:
     why: str
     selected: SelectedRange
     tokens_before: int
-    """The plan's total now."""
+    """The size of the request now, before results are cut to make it fit; so for `tokens_after`."""
     source_tokens: int
     """What the summary is made from: the items of the range as they are sent now, or whole where they are not sent, and
     the summaries it replaces."""
@@ -174,6 +178,8 @@ class CompactionPreview:
     first_at: int = 0
     """When the first of them happened, in milliseconds since 1970."""
     last_at: int = 0
+    little: str = ""
+    """That it frees less than the policy asks for, in figures; only where it is compacted by hand."""
     recall: bool = False
     """Whether the model has the tools with which it can read the originals; then the summary says so."""
 
@@ -198,6 +204,10 @@ class SummaryDraft:
     prompt_hash: str = ""
     problems: tuple[str, ...] = ()
     """Why the model's own summary was not used, where the digest took over, or why it was cut."""
+    fits: bool = True
+    """Whether the request can be sent with it."""
+    little: str = ""
+    """That it frees less than the policy asks for, in figures."""
 
     @property
     def freed(self) -> int:
@@ -208,3 +218,8 @@ class SummaryDraft:
     def ratio(self) -> float:
         """Source to summary."""
         return self.preview.source_tokens / max(1, self.summary_tokens)
+
+    @property
+    def request_ratio(self) -> float:
+        """The whole request before to the whole request after."""
+        return self.preview.tokens_before / max(1, self.tokens_after)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from workbench.context.budget import Budget, Limits
 from workbench.context.conversation import Conversation
+from workbench.context.fitting import fit_results
 from workbench.context.fixed_slots import FixedSlots, cut_in
 from workbench.context.items import SLOTS, Edit, Item, Kind, Slot, Stage
 from workbench.context.measure import Meter, framing
@@ -101,6 +102,8 @@ class Outline(NamedTuple):
     """The ids of calls that still run."""
     tokens: int
     """Items and framing."""
+    cut_to_fit: int = 0
+    """Tokens that results lost so that the request fits."""
 
     @property
     def limits(self) -> Limits:
@@ -116,6 +119,11 @@ class Outline(NamedTuple):
     def fits(self) -> bool:
         """Whether it can be sent."""
         return not self.waiting and self.limits.need(self.tokens) <= self.limits.window
+
+    @property
+    def overflows(self) -> bool:
+        """Whether it cannot be sent, or only because results were cut to make it fit."""
+        return self.cut_to_fit > 0 or not self.fits
 
     def plan(self) -> ContextPlan:
         """The same, with a verdict and all its figures."""
@@ -134,6 +142,7 @@ class Outline(NamedTuple):
             warnings(limits, total, slots, meter.guidance, base.cuts),
             policy.history.mode == "fit" or policy.turn.drop_groups,
             unattributed=limits.unattributed,
+            cut_to_fit=self.cut_to_fit,
         )
 
 
@@ -177,7 +186,22 @@ class _Arranger:
         cut, notice = self._cut_history(left - (middle if turn_first else 0))
         left -= self._history_span(cost, cut) + (notice.tokens + SYNTHETIC if notice else 0)
         cuts = self._cuts(cut, self._cut_groups(left))
-        return self._result(cuts, notice, self._opening(cut))
+        made = self._result(cuts, notice, self._opening(cut))
+        is_too_large = made.tokens > self._limits.capacity and not self._meter.is_record
+        return self._fitted(made, cuts) if is_too_large else made
+
+    def _fitted(self, made: Outline, cuts: Cuts) -> Outline:
+        """The same with its longest results cut so that it fits; unchanged where no cuts are enough."""
+        units = self._conversation.units
+        found = fit_results(self._view, units, cuts, self._meter, made.tokens)
+        if found is None:
+            return made
+        slots, saved = made.slots.copy(), sum(each.saved for each in found.values())
+        for each in found.values():
+            slots["turn" if units[each.unit].turn == cuts.turn else "history"] -= each.saved
+        return made._replace(
+            rows=made.rows.with_fitted(found), slots=slots, tokens=made.tokens - saved, cut_to_fit=saved
+        )
 
     def _history_span(self, sums: Sequence[int], cut: HistoryCut) -> int:
         """What is kept of history under a cut, but for the held units: tokens or framing, as `sums` are of."""

@@ -9,7 +9,7 @@ from workbench.log.events import Content
 State = Literal["sent", "truncated", "masked", "summarised", "dropped", "excluded", "aside"]
 Kind = Literal["message", "reasoning", "tool_call", "tool_result", "tool_definition", "summary", "notice", "aside"]
 Slot = Literal["system", "instructions", "memory", "tools", "unattributed", "summaries", "history", "turn"]
-Stage = Literal["fold", "normalise", "truncate", "mask", "history", "groups", "override"]
+Stage = Literal["fold", "normalise", "truncate", "mask", "history", "groups", "fit", "override"]
 
 SLOTS: tuple[Slot, ...] = ("system", "instructions", "memory", "tools", "summaries", "history", "turn")
 """Of what is in the log; `unattributed` is what a report has beyond that."""

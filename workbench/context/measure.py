@@ -111,6 +111,17 @@ class Meter:
             return self._remembered(cell.text, cell.tokens, rule, cell.id)
         return self._cut_parts(content, rule, cell.id)
 
+    def cut_to(self, cell: Cell, cap: int) -> TruncatedText | None:
+        """A tool result cut to so many tokens, by the tool's own strategy where that counts tokens; None where it has
+        no more."""
+        strategy = rule_for(self.policy.truncation, cell.tool or "", self.limits.window).strategy
+        strategy = strategy if strategy in ("head", "tail") else "both"
+        rule = TruncationRule(strategy, cap, 0, 0, 0, 0, False)
+        content = cell.content
+        if isinstance(content, str) or all(isinstance(part, TextPart) for part in content):
+            return self._remembered(cell.text, cell.tokens, rule, cell.id)
+        return self._cut_parts(content, rule, cell.id)
+
     def _remembered(self, text: str, tokens: int, rule: TruncationRule, item_id: str) -> TruncatedText | None:
         key = (text, rule, item_id)
         found = self._cuts.get(key)

@@ -53,11 +53,23 @@ class ContextPlan:
     request that was not reported, the part of it that is not in the log, as calibrated."""
     whole: bool = False
     """Whether the rows are all that was sent: what was reported beyond them is then a difference of counting."""
+    cut_to_fit: int = 0
+    """Tokens that results lost so that the request fits."""
 
     @property
     def size(self) -> int:
         """The whole request, as the provider counted it or is expected to."""
         return self.totals.tokens + self.unattributed
+
+    @property
+    def uncut_size(self) -> int:
+        """What the request would have if no result had been cut to make it fit."""
+        return self.size + self.cut_to_fit
+
+    @property
+    def overflows(self) -> bool:
+        """Whether it is too long, or fits only because results were cut."""
+        return self.verdict.status == "too_large" or self.cut_to_fit > 0
 
     def as_reported(self, reported: int | None, rest: int = 0, *, whole: bool = False) -> ContextPlan:
         """The plan of a request that was sent, and what was reported for it: it fitted, whatever we think.

@@ -12,6 +12,7 @@ from workbench.context import fold
 from workbench.context.cells import Cell, Unit
 from workbench.context.items import Edit, Item, Slot, State
 from workbench.context.stages import normalise, override
+from workbench.context.stages.fit import FittedResult
 from workbench.context.stages.groups import GroupCut
 from workbench.context.stages.history import HistoryCut
 from workbench.context.view import View, edits_of, fate_of, is_sent
@@ -157,6 +158,12 @@ class PlanRows(Sequence[Item]):
         rows = copy(self)
         rows._places = places
         rows.fixed = tuple(row if row.seq is None else row._replace(seq=places.get(row.seq)) for row in self.fixed)
+        return rows
+
+    def with_fitted(self, fitted: Mapping[int, FittedResult]) -> PlanRows:
+        """The same rows with results that were cut so that the request fits."""
+        rows = copy(self)
+        rows.view = self.view._replace(fitted=fitted)
         return rows
 
     def with_fixed(self, row: Item) -> PlanRows:

@@ -196,7 +196,7 @@ class Planner:
         if conversation is None:
             return None
         made = copy(self)
-        made._events = [event for event in self._events if event.seq not in gone]
+        made._events = [event for event in self._events if event.seq not in gone or type(event.body) in CONTROL]
         made._controls, made._conversation, made._trial = list(self._controls), conversation, None
         made._settle()
         return made

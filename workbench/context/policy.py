@@ -191,7 +191,9 @@ class CompactionPolicy:
     model: str = knob("", "The model that summarises; empty: the session's own.")
     max_compactions: int = knob(0, "Per session; 0: no limit.")
     cooldown_turns: int = knob(1, "Turns that must pass between two compactions.")
-    min_freed: float = knob(0.1, "A compaction that frees less than this share is refused.", 0, 1)
+    min_freed: float = knob(
+        0.1, "A compaction that frees less than this share is refused; by hand it is asked about.", 0, 1
+    )
     max_failures: int = knob(2, "Failures in a row after which no more is tried by itself.", 1)
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from workbench.config.foreign_files import read_small_text
 from workbench.config.tables import read_toml
 from workbench.context.knobs import TOOLS, find
 
@@ -26,7 +27,7 @@ def policy_text(
             document["description"] = description
     else:
         read_toml(file)  # says what is wrong with it
-        document = tomlkit.parse(file.read_bytes().decode("utf-8-sig"))
+        document = tomlkit.parse(read_small_text(file))
     for name, value in knobs.items():
         checked = find(name).check(value)
         if name in document:  # a knob may stand there under its whole name, in quotes

@@ -6,7 +6,7 @@ the past is built again (a compaction, a late result) all of it is looked at onc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from workbench.context.arrange import SYNTHETIC, Arrangement, Outline
@@ -17,6 +17,7 @@ from workbench.context.measure import framing
 from workbench.context.plan import ContextPlan
 from workbench.context.plan_rows import Cuts
 from workbench.context.planner import Planner
+from workbench.context.stages.fit import FittedResult
 from workbench.context.stages.mask import MaskedSpan
 from workbench.context.view import View, fate_of
 from workbench.models.framing import REPLY_PRIMING
@@ -118,6 +119,7 @@ class PlanSteps:
         units, known = now.parts.conversation.units, len(self._fates)
         numbers = set(_turned(was.cuts, now.cuts))
         cells = {at for number in numbers for at in units[number].cells if at < known}
+        cells.update(at for at in _refitted(was.view.fitted, now.view.fitted) if at < known)
         places = (self._results.get(key, -1) for key in _remasked(was.view.masked, now.view.masked))
         cells.update(at for at in places if at >= 0)
         if was.view.latest != now.view.latest:
@@ -232,6 +234,13 @@ def _remasked(was: MaskedSpan, now: MaskedSpan) -> Iterator[tuple[int, int]]:
         yield from ((span.turn, number) for span in (was, now) for number in range(span.first, span.upto))
 
 
+def _refitted(was: Mapping[int, FittedResult], now: Mapping[int, FittedResult]) -> Iterator[int]:
+    """The cells of results that are cut to fit in one of two plans only, or in another way."""
+    for seq in was.keys() | now.keys():
+        if was.get(seq) != now.get(seq):
+            yield (now.get(seq) or was[seq]).at
+
+
 def _same_rows(old: tuple[Item, ...], new: tuple[Item, ...], around: int) -> int | None:
     """Tokens that two requests' rows begin with, each with what is around it; None where they are the same."""
     if old is new:
@@ -263,6 +272,6 @@ def _cost_before(now: _Seen, unit: int) -> int:
     if 0 <= history.opener < unit:
         tokens += span(history.opener, history.opener + 1)
     tokens += span(cuts.turn_start, min(unit, cuts.behind)) + span(max(cuts.groups.first, cuts.behind), unit)
-    tokens += sums.apart_before(unit).cost
+    tokens += sums.apart_before(unit).cost - sum(each.saved for each in now.view.fitted.values() if each.unit < unit)
     summaries = (each for each in now.parts.base.summaries if each.before <= unit)
     return tokens + sum(row.tokens + SYNTHETIC for each in summaries for row in each.rows)

@@ -15,9 +15,11 @@ from workbench.context.items import Edit, State
 from workbench.context.measure import Meter, framing
 from workbench.context.running_sums import UnitCost
 from workbench.context.stages import mask, normalise, override, truncate
+from workbench.context.stages.fit import FittedResult
 from workbench.log.events import Content, KeptEvent
 
 NO_ASIDES: Mapping[str, int] = {}
+NOTHING_FITTED: Mapping[int, FittedResult] = {}
 
 
 class View(NamedTuple):
@@ -40,6 +42,8 @@ class View(NamedTuple):
     """The cells that are never sent, in order: each by the number of other cells before it."""
     aside_kinds: Mapping[str, int] = NO_ASIDES
     """How many of them there are here, by what they are."""
+    fitted: Mapping[int, FittedResult] = NOTHING_FITTED
+    """The results that were cut so that the request fits, by sequence number."""
 
 
 Fate = tuple[State, int, Content | None, bool]
@@ -80,6 +84,8 @@ def fate_of(cell: Cell, view: View) -> Fate:
         masked = cell.number >= 0 and mask.lies_between(cell.number, cell.turn, view.masked)
     if masked:
         return "masked", cell.mask_tokens, said or mask.marker(cell.original_tokens, cell.id, cell.kind), cell.exact
+    if view.fitted and (fitted := view.fitted.get(cell.seq)) is not None:
+        return "truncated", fitted.cut.tokens, fitted.cut.parts or fitted.cut.text, fitted.cut.exact
     cut = cell.cut
     if cut is not None and cell.seq != view.latest:
         return "truncated", cut.tokens, cut.parts or cut.text, cut.exact
@@ -133,6 +139,8 @@ def edits_of(cell: Cell, state: State, view: View, results: int) -> list[Edit]:
         kept = cell.seq in view.kept
         edits.append(fold.keep_in_part(before, cut.tokens) if kept else truncate.edit(before, cut))
         before = cut.tokens
+    if state == "truncated" and (fitted := view.fitted.get(cell.seq)) is not None:
+        edits.append(fitted.edit())
     if state == "masked" and own.masked:
         edits.append(override.mask(own, before, size, cell.mask_tokens))
     elif state == "masked":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import given
@@ -39,6 +39,20 @@ def call(call_id: str, reply: str = "", arguments: str = "{}") -> ToolCall:
 
 
 # Arguments
+
+
+BLANKS = st.text(" \t\n\r\x0b\x1c\x85\xa0\u2003\ufeff", max_size=2)
+"""White space, for JSON or for Python alone."""
+
+
+def strictly(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+@given(st.tuples(BLANKS, st.sampled_from(["{}", '{"a": 1}', '{"a": NaN}', '{"a": -Infinity}']), BLANKS).map("".join))
+def test_what_is_sent_is_json_for_others_too(arguments: str) -> None:
+    sent, _ = sound_arguments(arguments)
+    assert isinstance(json.loads(sent, parse_constant=strictly), dict)
 
 
 @given(st.one_of(st.text(), st.sampled_from(["[1]", "1", "null", '"x"', "{", '{"a": 1}', "", " \n", "[" * 5_000])))

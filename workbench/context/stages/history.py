@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from workbench.config.text import counted
 from workbench.context.items import Edit
 from workbench.context.policy import HistoryPolicy
 
@@ -35,12 +36,12 @@ def _reason(whole: int, budget: int, count: int, resident: int) -> str:
 
 def notice(count: int) -> str:
     """What tells the model that something is missing."""
-    return f"[conversation truncated — {count} older messages omitted]"
+    return f"[conversation truncated — {count} older message{'s' * (count != 1)} omitted]"
 
 
 def notice_reason(count: int) -> str:
     """Why there is a notice."""
-    return f"{count:,} messages of history are left out"
+    return f"{counted(count, 'message')} of history {'is' if count == 1 else 'are'} left out"
 
 
 def resident_limit(policy: HistoryPolicy, limit: int, known: bool) -> int:

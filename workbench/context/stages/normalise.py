@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from typing import NoReturn
 
 from workbench.context.items import Edit
 from workbench.log.events import Content, TextPart
@@ -54,8 +55,14 @@ def sound_arguments(arguments: str) -> tuple[str, str]:
     return _short_arguments(arguments) if len(arguments) < _SHORT else _made_sound(arguments)
 
 
-_DECODER = json.JSONDecoder()
-"""`json.loads` makes preparations that cost more than a short value does."""
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+"""`json.loads` makes preparations that cost more than a short value does, and takes NaN."""
+_BLANKS = " \t\n\r"
+"""What JSON takes for white space; Python's `strip` takes more."""
 _SHORT = 2_000
 """Arguments shorter than this are remembered; there are many of them, and the same log is planned again and again."""
 
@@ -69,8 +76,8 @@ def _made_sound(arguments: str) -> tuple[str, str]:
     if not arguments.strip():
         return "{}", "it has no arguments; sent as {}"
     try:
-        value, end = _DECODER.raw_decode(arguments, len(arguments) - len(arguments.lstrip()))
-        if isinstance(value, dict) and not arguments[end:].strip():
+        value, end = _DECODER.raw_decode(arguments, len(arguments) - len(arguments.lstrip(_BLANKS)))
+        if isinstance(value, dict) and not arguments[end:].strip(_BLANKS):
             return arguments, ""
     except (ValueError, RecursionError):
         pass

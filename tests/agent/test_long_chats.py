@@ -1,0 +1,40 @@
+"""Long chats under every preset, against a server that counts and validates: no turn fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.long_chats import hold_chat, plain_messages, tool_messages, write_project
+from workbench.context.load import PRESETS, RECORDED
+from workbench.log.session import Session
+
+pytestmark = [pytest.mark.long, pytest.mark.parametrize("policy", [name for name in PRESETS if name != RECORDED])]
+
+
+async def test_105_turns_with_tools_in_a_window_of_12_000(session: Session, project: Path, policy: str) -> None:
+    write_project(project)
+    outcome = await hold_chat(session, project, tool_messages(105), 12_000, policy=policy)
+    assert outcome.failures == []
+    assert outcome.invalid == []
+    assert 6_000 < outcome.largest <= 12_000
+    assert outcome.requests > 200
+
+
+async def test_60_turns_in_a_window_of_4_096(session: Session, project: Path, policy: str) -> None:
+    outcome = await hold_chat(session, project, plain_messages(60), 4_096, policy=policy)
+    assert outcome.failures == []
+    assert outcome.invalid == []
+    assert 2_000 < outcome.largest <= 4_096
+
+
+async def test_60_turns_beside_instructions_that_take_most_of_the_window(
+    session: Session, project: Path, policy: str
+) -> None:
+    (project / ".git").mkdir()
+    (project / "AGENTS.md").write_text(" ".join(["keep"] * 2_884))
+    outcome = await hold_chat(session, project, plain_messages(60, 2), 4_096, policy=policy)
+    assert outcome.failures == []
+    assert outcome.invalid == []
+    assert 3_000 < outcome.largest <= 4_096

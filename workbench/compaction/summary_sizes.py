@@ -1,0 +1,39 @@
+"""How large summaries may be: one alone, and all together."""
+
+from __future__ import annotations
+
+from workbench.context.budget import Limits
+from workbench.context.plan import ContextPlan
+from workbench.context.policy import CompactionPolicy
+
+UNCAPPED = 4_000
+"""Tokens of a summary where the policy names no cap: more is no summary."""
+ONE, ALL = 4, 2
+"""One summary has at most a quarter, and all together at most half, of the room that the fixed slots leave."""
+
+
+def fixed_tokens(plan: ContextPlan) -> int:
+    """What no compaction frees: system prompt, instructions, memory and tools."""
+    budget = plan.budget
+    return budget.system + budget.instructions + budget.memory + budget.tools
+
+
+def summary_cap(policy: CompactionPolicy, limits: Limits, source_tokens: int, fixed: int = 0) -> int:
+    """The most tokens of a summary: what the policy says, at most half of its source, and at most a quarter of the
+    room that its fixed slots leave a request."""
+    bounds = [policy.summary_tokens] if policy.summary_tokens else []
+    if policy.summary_ratio:
+        bounds.append(int(limits.window * policy.summary_ratio))
+    return max(1, min(*(bounds or [UNCAPPED]), source_tokens // 2, (limits.capacity - fixed) // ONE))
+
+
+def take_too_much(plan: ContextPlan, policy: CompactionPolicy, limits: Limits) -> bool:
+    """Whether the summaries in a request, together with one more, would have too large a share of it."""
+    fixed = fixed_tokens(plan)
+    room, standing = limits.capacity - fixed, plan.budget.summaries
+    return standing > 0 and standing + summary_cap(policy, limits, room, fixed) > room // ALL
+
+
+def summaries_can_shrink(plan: ContextPlan, limits: Limits) -> bool:
+    """Whether the summaries in a request are longer than one alone may be."""
+    return plan.budget.summaries > max(1, (limits.capacity - fixed_tokens(plan)) // ONE)
